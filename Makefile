@@ -1,0 +1,56 @@
+# Two commands do everything on a fresh machine:
+#
+#   make demo    imports real JSON and shows every kind of ID
+#   make test    runs the tests
+#
+# make check is what CI runs.
+
+GO ?= go
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck
+
+.PHONY: demo test check format vet lint race cross bench bench-smoke crash fuzz build
+
+demo:
+	$(GO) run ./cmd/jay demo
+
+test:
+	$(GO) test ./...
+
+build:
+	$(GO) build -o bin/jay ./cmd/jay
+
+check: format vet lint test race cross bench-smoke
+
+format:
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+	cd bench && $(GO) vet ./...
+
+lint:
+	$(GO) tool $(STATICCHECK) ./...
+
+race:
+	$(GO) test -race -short ./...
+
+# Without cgo, and for the other systems.
+cross:
+	CGO_ENABLED=0 $(GO) build ./...
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build ./...
+
+# The long ones, for a quiet evening.
+crash:
+	JAY_CRASH_ROUNDS=500 $(GO) test -run 'Kill' -count=1 -timeout 60m -v .
+
+fuzz:
+	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
+	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
+	$(GO) test -run xxx -fuzz FuzzRules -fuzztime 60s ./ids
+
+bench:
+	cd bench && $(GO) run . -docs 200000
+
+bench-smoke:
+	cd bench && $(GO) run . -smoke
