@@ -1,0 +1,7 @@
+//go:build windows || plan9 || js || wasip1
+
+package storage
+
+// isReadOnlyFS tells whether err says that the file system is mounted
+// read-only. Elsewhere that is a permission error.
+func isReadOnlyFS(error) bool { return false }

@@ -1,0 +1,69 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Returned when an engine is opened.
+var (
+	// ErrLocked is returned when another engine, in this process or another,
+	// has the directory open.
+	ErrLocked = errors.New("directory is in use by another process")
+
+	// ErrNotDatabase is returned when a directory holds files that no engine
+	// of this package wrote.
+	ErrNotDatabase = errors.New("directory is not a jay database")
+
+	// ErrNoDatabase is returned with Options.MustExist when there is no
+	// database in the directory.
+	ErrNoDatabase = errors.New("no database in this directory")
+
+	// ErrNewerFormat is returned when the directory was written by a newer
+	// version of this package, and changes nothing in it.
+	ErrNewerFormat = errors.New("database has a newer format")
+
+	// ErrNotWritable is returned when the directory, or the disk it is on,
+	// refuses writes.
+	ErrNotWritable = errors.New("directory is not writable")
+)
+
+// Returned by reads.
+var (
+	// ErrNotFound is returned by Get when the key is not there.
+	ErrNotFound = errors.New("key not found")
+)
+
+// Returned by Update.
+var (
+	// ErrConflict is returned when another transaction changed what this one
+	// read. Nothing was changed.
+	ErrConflict = errors.New("transaction conflict")
+
+	// ErrUnknownOutcome is returned when the log could not be written or
+	// synced. The commit may or may not be there after the database is
+	// reopened.
+	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
+
+	// ErrFailed is returned after an ErrUnknownOutcome, or after the engine
+	// failed in the background. Reads go on; writes need a new engine.
+	ErrFailed = errors.New("engine has failed and refuses writes until it is reopened")
+
+	// ErrTooLarge is returned when a transaction stages more than MaxTxBytes.
+	// Nothing was changed.
+	ErrTooLarge = errors.New("transaction is too large")
+
+	// ErrSequenceExhausted is returned when the commit sequence has no number
+	// left.
+	ErrSequenceExhausted = errors.New("commit sequence is exhausted")
+)
+
+// MaxTxBytes is the most that one transaction may stage: 1 GiB of keys and
+// values. Pebble's own limit is 4 GiB; half a batch in memory twice over is
+// what a small machine can bear.
+const MaxTxBytes = 1 << 30
+
+// dirError says which directory an error is about.
+func dirError(dir string, err error) error {
+	return fmt.Errorf("open %q: %w", dir, err)
+}

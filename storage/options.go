@@ -1,0 +1,40 @@
+package storage
+
+import (
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// FS is the file system an engine works on. It is an alias, so that tests can
+// hand in a faulty one (package storagetest makes them) without naming
+// Pebble.
+type FS = vfs.FS
+
+// Options configure Open. The zero value is a good default.
+type Options struct {
+	// InMemory keeps everything in memory; dir is then only a name.
+	InMemory bool
+
+	// MustExist makes Open return ErrNoDatabase instead of creating one.
+	MustExist bool
+
+	// CacheBytes bounds the block cache. The default is 64 MiB.
+	CacheBytes int64
+
+	// MemTableBytes is the size at which committed data in memory is written
+	// to a table. Up to four such tables may be in memory at once. The default
+	// is 16 MiB.
+	MemTableBytes int64
+
+	// Logger receives what the engine has to say. The default is silence.
+	Logger *slog.Logger
+
+	// FS replaces the file system of the machine, for tests.
+	FS FS
+}
+
+const (
+	defaultCacheBytes    = 64 << 20
+	defaultMemTableBytes = 16 << 20
+)

@@ -1,0 +1,410 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// Pebble is the Engine on one directory, by way of cockroachdb/pebble.
+//
+// Transactions run one after another under mu, and their batches enter
+// Pebble's log in that order (DB.ApplyNoSyncWait); the wait for the disk
+// happens after mu is released, so that concurrent transactions share a sync.
+type Pebble struct {
+	db   *pebble.DB
+	lock *pebble.Lock
+	fs   vfs.FS
+	dir  string
+
+	cache *pebble.Cache
+	log   *slog.Logger
+
+	mu       sync.Mutex
+	sequence uint64   // last number committed. Guarded by mu.
+	staged   *staging // reused by each transaction. Guarded by mu.
+
+	commits atomic.Uint64
+	failure atomic.Pointer[error] // set once, by fail
+}
+
+var _ Engine = (*Pebble)(nil)
+
+// Open opens the database in dir, creating dir and the database if they are
+// not there. The errors are those listed in errors.go under opening, or the
+// file system's; all name dir.
+func Open(dir string, opts Options) (*Pebble, error) {
+	e, err := open(dir, opts)
+	if err != nil {
+		return nil, dirError(dir, err)
+	}
+	return e, nil
+}
+
+func open(dir string, opts Options) (*Pebble, error) {
+	e := &Pebble{dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging()}
+	switch {
+	case e.fs != nil:
+	case opts.InMemory:
+		e.fs = vfs.NewMem()
+	default:
+		e.fs = vfs.Default
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+
+	found, err := checkMarker(e.fs, dir)
+	if err != nil {
+		return nil, openError(err)
+	}
+	if !found && opts.MustExist {
+		return nil, ErrNoDatabase
+	}
+	if !found {
+		if err := e.fs.MkdirAll(dir, 0o755); err != nil {
+			return nil, openError(err)
+		}
+	}
+	if e.lock, err = lock(e.fs, dir); err != nil {
+		return nil, err
+	}
+	if !found {
+		if err := writeMarker(e.fs, dir); err != nil {
+			return nil, errors.Join(openError(err), e.lock.Close())
+		}
+	}
+
+	e.db, err = pebble.Open(dir, e.pebbleOptions(opts))
+	e.cache.Unref()
+	if err != nil {
+		return nil, errors.Join(openError(err), e.lock.Close())
+	}
+	return e, nil
+}
+
+// pebbleOptions returns what Jay ships: memory bounded by a small cache and
+// four memtables, bloom filters on every level, and tables large enough that
+// a million documents are a few hundred files.
+func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
+	cacheBytes := opts.CacheBytes
+	if cacheBytes == 0 {
+		cacheBytes = defaultCacheBytes
+	}
+	memTableBytes := opts.MemTableBytes
+	if memTableBytes == 0 {
+		memTableBytes = defaultMemTableBytes
+	}
+	e.cache = pebble.NewCache(cacheBytes)
+
+	o := &pebble.Options{
+		Cache:                       e.cache,
+		FS:                          e.fs,
+		Lock:                        e.lock,
+		FormatMajorVersion:          pebble.FormatNewest,
+		MemTableSize:                uint64(memTableBytes),
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		LBaseMaxBytes:               64 << 20,
+		MaxOpenFiles:                1000,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+		Logger:                      pebbleLogger{e},
+		EventListener: &pebble.EventListener{
+			BackgroundError: func(err error) { e.fail(fmt.Errorf("in the background: %w", err)) },
+		},
+	}
+	for i := range o.Levels {
+		l := &o.Levels[i]
+		l.BlockSize = 16 << 10
+		l.IndexBlockSize = 64 << 10
+		l.FilterPolicy = bloom.FilterPolicy(10)
+		l.FilterType = pebble.TableFilter
+	}
+	return o
+}
+
+// Get implements Reader.
+func (e *Pebble) Get(key []byte) ([]byte, io.Closer, error) { return get(e.db, key) }
+
+// Iterate implements Reader.
+func (e *Pebble) Iterate(lo, hi []byte) (Iterator, error) { return iterate(e.db, lo, hi) }
+
+func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
+	value, closer, err := r.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil, ErrNotFound
+	}
+	return value, closer, err
+}
+
+func iterate(r pebble.Reader, lo, hi []byte) (Iterator, error) {
+	return r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+}
+
+// snapshot is a Snapshot on Pebble.
+type snapshot struct{ s *pebble.Snapshot }
+
+func (s snapshot) Get(key []byte) ([]byte, io.Closer, error) { return get(s.s, key) }
+func (s snapshot) Iterate(lo, hi []byte) (Iterator, error)   { return iterate(s.s, lo, hi) }
+func (s snapshot) Close() error                              { return s.s.Close() }
+
+// Snapshot implements Engine.
+func (e *Pebble) Snapshot() Snapshot { return snapshot{e.db.NewSnapshot()} }
+
+// StartSequence implements Engine.
+func (e *Pebble) StartSequence(n uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sequence = max(e.sequence, n)
+}
+
+// Update implements Engine.
+func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	batch, sync, err := e.commit(sync, fn)
+	if err != nil || batch == nil {
+		return err
+	}
+	if sync {
+		if err := batch.SyncWait(); err != nil {
+			e.fail(err)
+			return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		}
+	}
+	e.commits.Add(1)
+	// The commit stands; a batch that cannot be recycled is only garbage.
+	_ = batch.Close()
+	return nil
+}
+
+// commit runs fn and hands its batch to Pebble, in order, without waiting for
+// the disk. The batch is nil if fn staged nothing.
+func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if failure := e.failure.Load(); failure != nil {
+		return nil, false, fmt.Errorf("%w: %w", ErrFailed, *failure)
+	}
+
+	e.staged.reset()
+	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync}
+	if err := fn(tx); err != nil {
+		return nil, false, err
+	}
+	if len(tx.entries) == 0 {
+		return nil, false, nil
+	}
+	if tx.size > MaxTxBytes {
+		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
+	}
+
+	batch := e.db.NewBatchWithSize(tx.size + 16*len(tx.entries))
+	for i := range tx.entries {
+		if tx.entries[i].deleted {
+			err = batch.Delete(tx.key(i), nil)
+		} else {
+			err = batch.Set(tx.key(i), tx.value(i), nil)
+		}
+		if err != nil {
+			return nil, false, errors.Join(err, batch.Close())
+		}
+	}
+	if err := e.apply(batch, tx.sync); err != nil {
+		e.fail(err)
+		return nil, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	e.sequence = tx.sequence
+	if cap(e.staged.arena) > 4<<20 {
+		e.staged = newStaging() // one huge transaction must not hold memory for ever
+	}
+	return batch, tx.sync, nil
+}
+
+// apply gives batch to Pebble. With sync, batch.SyncWait must follow.
+func (e *Pebble) apply(batch *pebble.Batch, sync bool) error {
+	return e.protect(func() error {
+		if sync {
+			return e.db.ApplyNoSyncWait(batch, pebble.Sync)
+		}
+		return e.db.Apply(batch, pebble.NoSync)
+	})
+}
+
+// protect calls fn and turns the panic with which Pebble meets a log that
+// cannot be written into an error.
+func (e *Pebble) protect(fn func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	return fn()
+}
+
+// fail makes every later Update return ErrFailed. The first cause is kept.
+func (e *Pebble) fail(cause error) {
+	if e.failure.CompareAndSwap(nil, &cause) {
+		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
+	}
+}
+
+// pebbleTx is a Tx on Pebble. It reads committed state through the engine:
+// nothing else commits while it runs.
+type pebbleTx struct {
+	*staging
+	engine   *Pebble
+	sequence uint64
+	sync     bool
+}
+
+// Get implements Tx.
+func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
+	if i := t.find(key); i >= 0 {
+		if t.entries[i].deleted {
+			return nil, nil, ErrNotFound
+		}
+		// The arena may move when it grows: the caller gets its own bytes.
+		return append([]byte(nil), t.staging.value(i)...), noCloser, nil
+	}
+	return get(t.engine.db, key)
+}
+
+// Set implements Tx.
+func (t *pebbleTx) Set(key, head, tail []byte) { t.add(key, head, tail, false) }
+
+// Delete implements Tx.
+func (t *pebbleTx) Delete(key []byte) { t.add(key, nil, nil, true) }
+
+// Sequence implements Tx.
+func (t *pebbleTx) Sequence() (uint64, error) {
+	if t.sequence >= math.MaxInt64 {
+		return 0, ErrSequenceExhausted
+	}
+	t.sequence++
+	return t.sequence, nil
+}
+
+// RequireSync implements Tx.
+func (t *pebbleTx) RequireSync() { t.sync = true }
+
+// Stats implements Engine.
+func (e *Pebble) Stats() Stats {
+	m := e.db.Metrics()
+	var syncs dto.Metric
+	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
+		e.log.Debug("jay: reading the log's sync histogram", "err", err)
+	}
+	return Stats{
+		DiskBytes:     m.DiskSpaceUsage(),
+		CacheBytes:    m.BlockCache.Size,
+		MemTableBytes: m.MemTable.Size,
+		LogSyncs:      syncs.GetHistogram().GetSampleCount(),
+		Commits:       e.commits.Load(),
+	}
+}
+
+// closeTimeout bounds the wait for a failed Pebble to close. A healthy one is
+// waited for as long as it takes.
+const closeTimeout = 5 * time.Second
+
+// Close implements Engine. If the engine has failed, Pebble may be unable to
+// close: Close then gives up after a few seconds, keeps the directory locked
+// (abandoned goroutines may still touch it) and says so.
+func (e *Pebble) Close() error {
+	if e.failure.Load() == nil {
+		err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) })
+		if err == nil {
+			return errors.Join(e.protect(e.db.Close), e.lock.Close())
+		}
+		e.fail(err)
+		return errors.Join(fmt.Errorf("%w: %w", ErrUnknownOutcome, err), e.closeFailed())
+	}
+	return e.closeFailed()
+}
+
+// closeFailed closes what is left of a failed engine.
+func (e *Pebble) closeFailed() error {
+	done := make(chan error, 1)
+	go func() { done <- e.protect(e.db.Close) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
+		}
+		return e.lock.Close()
+	case <-time.After(closeTimeout):
+		return dirError(e.dir, fmt.Errorf("%w; it cannot be closed either: restart the process to open it again", ErrFailed))
+	}
+}
+
+// pebbleLogger takes Pebble's messages. Pebble's own default ends the process
+// on Fatalf; an embedded library must not.
+type pebbleLogger struct{ e *Pebble }
+
+// Infof implements pebble.Logger. Pebble is talkative: debug level.
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.e.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.e.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+// Errorf implements pebble.Logger.
+func (l pebbleLogger) Errorf(format string, args ...any) { l.e.log.Error(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger. It marks the engine as failed. It must not
+// return, as Pebble's state is no longer whole: under one of our own calls it
+// panics, to be caught in apply; on one of Pebble's goroutines it ends that
+// goroutine, with its deferred unlocks.
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	l.e.fail(err)
+	if calledByUs() {
+		panic(err)
+	}
+	runtime.Goexit()
+}
+
+// calledByUs tells whether a function of this package, other than the logger,
+// is on the stack.
+func calledByUs() bool {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	for {
+		frame, more := frames.Next()
+		if strings.Contains(frame.Function, "jay/storage.(*Pebble)") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+func openError(err error) error {
+	if isPermission(err) {
+		return fmt.Errorf("%w: %w", ErrNotWritable, err)
+	}
+	return err
+}
+
+func isPermission(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err)
+}

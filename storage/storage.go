@@ -1,0 +1,132 @@
+// Package storage keeps Jay's bytes: ordered keys, atomic writes, durability.
+//
+// It is the only package that knows Pebble. Everything above it sees four
+// things: an [Engine] that commits functions of a [Tx], a [Reader] of one
+// moment ([Engine.Snapshot] gives a fixed one), an [Iterator] over a range of
+// keys, and the errors in errors.go. [Open] returns the engine on Pebble; an
+// engine on another ordered, transactional store is welcome if it passes
+// storagetest.Run.
+//
+// # The caller's duties
+//
+//  1. A function given to [Engine.Update] may run more than once before it
+//     commits. It must do nothing but read and stage through its Tx.
+//  2. Close what you open: snapshots, iterators and the closers of Get.
+//  3. Call [Engine.Close] only when no call is in flight and no iterator or
+//     snapshot is open.
+package storage
+
+import (
+	"context"
+	"io"
+)
+
+// Engine is an ordered, transactional map from keys to values. All methods
+// but Close are safe for concurrent use.
+type Engine interface {
+	Reader
+
+	// Update runs fn with a new transaction and commits what fn staged, all of
+	// it or none of it. If fn returns an error, nothing is staged and Update
+	// returns that error as it is. fn may run more than once.
+	//
+	// Commits happen in the order of the numbers that Tx.Sequence drew: a
+	// reader that sees the effects of number n sees those of every committed
+	// number below n.
+	//
+	// With sync set, or when fn called Tx.RequireSync, Update returns only
+	// after the commit is on disk; concurrent Updates share the sync. Without
+	// it a crash of the machine or the process may lose the commit, but never
+	// a commit without those before it.
+	//
+	// ctx is looked at before fn runs. A commit under way is never abandoned,
+	// so that its outcome is known. Update returns ErrUnknownOutcome when the
+	// log could not be written or synced: the commit may or may not survive,
+	// and the engine refuses every later Update with ErrFailed.
+	// ErrConflict means that another writer won and nothing was changed.
+	Update(ctx context.Context, sync bool, fn func(Tx) error) error
+
+	// StartSequence makes every later Tx.Sequence return a number above n. It
+	// never lowers the sequence. It is not durable by itself: whoever opens an
+	// engine finds the highest number in use and passes it here.
+	StartSequence(n uint64)
+
+	// Snapshot returns a Reader of the committed state at this moment.
+	Snapshot() Snapshot
+
+	// Stats returns figures about memory and disk. It is cheap.
+	Stats() Stats
+
+	// Close makes everything committed durable, synced or not, and releases
+	// the directory.
+	Close() error
+}
+
+// Reader reads committed keys.
+type Reader interface {
+	// Get returns the value at key, or ErrNotFound. The value is valid until
+	// closer is closed and must not be changed. closer is nil exactly when err
+	// is not.
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+
+	// Iterate returns an iterator over the keys in [lo, hi) as they are now. It
+	// stands before the first key. A nil hi means no upper bound.
+	Iterate(lo, hi []byte) (Iterator, error)
+}
+
+// Snapshot is a Reader of one moment. It holds space until it is closed.
+type Snapshot interface {
+	Reader
+	Close() error
+}
+
+// Tx stages the writes of one transaction and reads through them. It belongs
+// to the function it was given to, and to the goroutine that runs it.
+type Tx interface {
+	// Get is Reader.Get, and sees what this transaction staged. A conflict on
+	// a key that was read makes the transaction run again or fail.
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+
+	// Set stages the value head followed by tail at key. All three are copied.
+	// Two parts spare the caller from joining a header to a large body.
+	Set(key, head, tail []byte)
+
+	// Delete stages the removal of key, whether or not it is there.
+	Delete(key []byte)
+
+	// Sequence draws the next number of this engine's commit sequence. Numbers
+	// start at 1 and are given to a commit in the order of its calls; those of
+	// a transaction that fails or runs again are drawn anew. It returns
+	// ErrSequenceExhausted past 1<<63 - 1.
+	Sequence() (uint64, error)
+
+	// RequireSync makes Update wait for the disk even if its caller did not
+	// ask for it.
+	RequireSync()
+}
+
+// Iterator walks over keys in byte order. Key and Value are valid until the
+// next call that moves it. It is not safe for concurrent use. A false return
+// of a move means the end or an error: ask Error.
+type Iterator interface {
+	First() bool
+	Last() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	Next() bool
+	Prev() bool
+	Valid() bool
+	Key() []byte
+	Value() []byte
+	Error() error
+	Close() error
+}
+
+// Stats are figures about an engine at one moment.
+type Stats struct {
+	DiskBytes     uint64 // all files: tables, log, manifests
+	CacheBytes    int64  // blocks held in the cache
+	MemTableBytes uint64 // committed data not yet in tables
+	LogSyncs      uint64 // syncs of the log since Open
+	Commits       uint64 // successful Updates that staged something, since Open
+}
