@@ -1,0 +1,146 @@
+package metadata
+
+import (
+	"encoding/binary"
+	"errors"
+	"time"
+)
+
+// recordVersion is the first byte of every stored document.
+// Part of the on-disk format. Must not change.
+const recordVersion = 1
+
+// Flags of a stored document: which optional parts follow.
+// Part of the on-disk format. Must not change.
+const (
+	flagID     = 1 << 0 // the ID, where it is not its own folded form
+	flagCustom = 1 << 1 // custom metadata
+	knownFlags = flagID | flagCustom
+)
+
+// ErrCorrupt is returned when stored bytes are not what this package wrote.
+var ErrCorrupt = errors.New("stored document is corrupt")
+
+// Header is what is stored in front of a document's body.
+//
+//	offset  size  what
+//	0       1     version, 1
+//	1       1     flags: 1 ID follows, 2 custom metadata follows
+//	2       n     node number, uvarint
+//	        n     etag, uvarint
+//	        n     last modified, uvarint: 100 ns ticks since 1970-01-01 UTC
+//	        n+len collection, uvarint length and bytes; length 0 is @empty
+//	        n+len ID as written, if flag 1
+//	        n+len custom metadata, a JSON object, if flag 2
+//	        rest  body, a JSON object
+//
+// A decoded Header shares memory with the bytes it was decoded from.
+type Header struct {
+	Node       uint64
+	Etag       uint64
+	Modified   uint64 // ticks, see Ticks
+	Collection []byte
+	ID         []byte // nil if the ID is its own folded form
+	Custom     []byte // nil if there is none
+}
+
+// AppendTail appends the part of the header that is known before the etag is
+// drawn. AppendHead writes what goes in front of it.
+func (h *Header) AppendTail(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, h.Modified)
+	dst = appendBytes(dst, h.Collection)
+	if h.ID != nil {
+		dst = appendBytes(dst, h.ID)
+	}
+	if h.Custom != nil {
+		dst = appendBytes(dst, h.Custom)
+	}
+	return dst
+}
+
+// AppendHead appends the part of the header that precedes the tail.
+func (h *Header) AppendHead(dst []byte) []byte {
+	flags := byte(0)
+	if h.ID != nil {
+		flags |= flagID
+	}
+	if h.Custom != nil {
+		flags |= flagCustom
+	}
+	dst = append(dst, recordVersion, flags)
+	dst = binary.AppendUvarint(dst, h.Node)
+	return binary.AppendUvarint(dst, h.Etag)
+}
+
+func appendBytes(dst, b []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(b)))
+	return append(dst, b...)
+}
+
+// Decode takes a stored document apart. Header and body share memory with
+// record. It returns ErrCorrupt for anything that AppendHead, AppendTail and
+// a body cannot have made.
+func Decode(record []byte) (h Header, body []byte, err error) {
+	if len(record) < 2 || record[0] != recordVersion || record[1]&^knownFlags != 0 {
+		return Header{}, nil, ErrCorrupt
+	}
+	flags := record[1]
+	d := decoder{rest: record[2:]}
+	h.Node = d.uvarint()
+	h.Etag = d.uvarint()
+	h.Modified = d.uvarint()
+	h.Collection = d.bytes()
+	if flags&flagID != 0 {
+		h.ID = d.bytes()
+	}
+	if flags&flagCustom != 0 {
+		h.Custom = d.bytes()
+	}
+	if d.bad || len(d.rest) < 2 || d.rest[0] != '{' {
+		return Header{}, nil, ErrCorrupt
+	}
+	return h, d.rest, nil
+}
+
+// decoder reads parts off the front of rest. A bad part sticks.
+type decoder struct {
+	rest []byte
+	bad  bool
+}
+
+func (d *decoder) uvarint() uint64 {
+	n, size := binary.Uvarint(d.rest)
+	if size <= 0 {
+		d.bad = true
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+func (d *decoder) bytes() []byte {
+	n := d.uvarint()
+	if n > uint64(len(d.rest)) {
+		d.bad = true
+		return nil
+	}
+	b := d.rest[:n:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+// ticksPerSecond is RavenDB's (and .NET's) resolution of a time.
+const ticksPerSecond = 10_000_000
+
+// Ticks returns t in 100 ns ticks since 1970; a time before that is 0.
+func Ticks(t time.Time) uint64 {
+	if t.Unix() < 0 {
+		return 0
+	}
+	return uint64(t.Unix())*ticksPerSecond + uint64(t.Nanosecond())/100
+}
+
+// Time is the inverse of Ticks, in UTC.
+func Time(ticks uint64) time.Time {
+	return time.Unix(int64(ticks/ticksPerSecond), int64(ticks%ticksPerSecond)*100).UTC()
+}

@@ -1,0 +1,198 @@
+package metadata
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
+)
+
+// Empty is the collection of documents that name none.
+const Empty = "@empty"
+
+// MaxCollectionBytes is the most that a collection's name may have.
+const MaxCollectionBytes = 512
+
+// Given is what a caller's @metadata says about its document.
+type Given struct {
+	Collection string // "" if it names none
+	ID         string // @id, which a write ignores and an import may use
+	Custom     []byte // the object of the keys that are kept; nil if there are none
+}
+
+// role is what happens to a key of @metadata that Jay knows.
+type role uint8
+
+const (
+	custom     role = iota // kept as it is
+	collection             // names the collection
+	computed               // made by Jay on reading; dropped on writing
+	expires                // kept as @expires
+	typedText              // computed, and must be a string
+)
+
+// roles lists the keys with a meaning. Names are compared byte for byte, so
+// that @ID is a custom key. The older names are those that RavenDB rewrites
+// or drops on import.
+var roles = map[string]role{
+	"@collection":                         collection,
+	"Raven-Entity-Name":                   collection,
+	"@id":                                 typedText,
+	"@flags":                              typedText,
+	"@last-modified":                      typedText,
+	"@change-vector":                      computed,
+	"@etag":                               computed,
+	"@index-score":                        computed,
+	"@counters":                           computed,
+	"@timeseries":                         computed,
+	"Raven-Expiration-Date":               expires,
+	"Last-Modified":                       computed,
+	"Raven-Last-Modified":                 computed,
+	"Raven-Read-Only":                     computed,
+	"Raven-Delete-Marker":                 computed,
+	"Non-Authoritative-Information":       computed,
+	"Raven-Document-Revision":             computed,
+	"Raven-Document-Revision-Status":      computed,
+	"Raven-Document-Parent-Revision":      computed,
+	"Raven-Replication-Source":            computed,
+	"Raven-Replication-Version":           computed,
+	"Raven-Replication-History":           computed,
+	"Raven-Replication-Conflict":          computed,
+	"Raven-Replication-Conflict-Document": computed,
+}
+
+// Parse reads a @metadata object that Scan accepted. Computed keys are
+// dropped; @collection, @id, @flags and @last-modified of a wrong type are an
+// *Error. The result shares no memory with raw.
+func Parse(raw []byte) (Given, error) {
+	var g Given
+	var err error
+	var kept bytes.Buffer
+	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
+		name := key.String()
+		r := roles[name]
+		if (r == collection || r == typedText) && value.Type != gjson.String {
+			if value.Type == gjson.Null && r == typedText {
+				return true
+			}
+			err = &Error{Rule: name + " in @metadata must be a string", Detail: fmt.Sprintf("it is %.40s", value.Raw)}
+			return false
+		}
+		switch {
+		case r == collection:
+			if name == "@collection" || g.Collection == "" {
+				g.Collection = value.String()
+			}
+		case name == "@id":
+			g.ID = value.String()
+		case r == custom:
+			appendMember(&kept, key.Raw, value.Raw)
+		case r == expires && !gjson.GetBytes(raw, `\@expires`).Exists():
+			appendMember(&kept, `"@expires"`, value.Raw)
+		}
+		return true
+	})
+	if err != nil {
+		return Given{}, err
+	}
+
+	if g.Collection == Empty {
+		g.Collection = ""
+	}
+	if kept.Len() > 0 {
+		kept.WriteByte('}')
+		g.Custom = appendCompact(nil, kept.Bytes())
+	}
+	return g, CheckCollection(g.Collection)
+}
+
+func appendMember(b *bytes.Buffer, rawKey, rawValue string) {
+	if b.Len() == 0 {
+		b.WriteByte('{')
+	} else {
+		b.WriteByte(',')
+	}
+	b.WriteString(rawKey)
+	b.WriteByte(':')
+	b.WriteString(rawValue)
+}
+
+// CheckCollection returns an *Error if name cannot be a collection's: at most
+// MaxCollectionBytes of UTF-8, no control characters. The empty name stands
+// for @empty.
+func CheckCollection(name string) error {
+	if len(name) > MaxCollectionBytes {
+		return &Error{Rule: fmt.Sprintf("a collection's name has at most %d bytes", MaxCollectionBytes), Limit: MaxCollectionBytes, Actual: len(name)}
+	}
+	for i := 0; i < len(name); i++ {
+		if name[i] < 0x20 || name[i] == 0x7f {
+			return &Error{Rule: "a collection's name has no control characters", Detail: fmt.Sprintf("%q", name), Offset: i}
+		}
+	}
+	if !utf8.ValidString(name) {
+		return &Error{Rule: "a collection's name must be valid UTF-8", Detail: fmt.Sprintf("%q", name)}
+	}
+	return nil
+}
+
+// Metadata is what Jay knows about a stored document, beside its body.
+type Metadata struct {
+	// ID is the document's ID as it was last written.
+	ID string
+	// Collection is the name that the document was saved with, or "@empty".
+	Collection string
+	// ChangeVector names this version of the document, such as
+	// "A:7-kKRSXHCbUUOAD9V3vs1NPA". Compare it only for equality.
+	ChangeVector string
+	// Etag is the number of the write, rising over the whole database.
+	Etag uint64
+	// LastModified is when it was written, in UTC, to 100 ns.
+	LastModified time.Time
+	// Custom is a JSON object of the caller's own metadata, or nil.
+	Custom json.RawMessage
+}
+
+// timeFormat is RavenDB's: UTC, seven digits of fraction.
+const timeFormat = "2006-01-02T15:04:05.0000000Z"
+
+// AppendDocument appends the document as RavenDB gives it back: the body with
+// an @metadata member at its end.
+func AppendDocument(dst, body []byte, m *Metadata) []byte {
+	dst = append(dst, body[:len(body)-1]...)
+	if len(body) > 2 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"@metadata":{`...)
+	if len(m.Custom) > 2 {
+		dst = append(dst, m.Custom[1:len(m.Custom)-1]...)
+		dst = append(dst, ',')
+	}
+	if m.Collection != Empty && m.Collection != "" {
+		dst = append(dst, `"@collection":`...)
+		dst = AppendQuoted(dst, m.Collection)
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `"@change-vector":`...)
+	dst = AppendQuoted(dst, m.ChangeVector)
+	dst = append(dst, `,"@id":`...)
+	dst = AppendQuoted(dst, m.ID)
+	dst = append(dst, `,"@last-modified":"`...)
+	dst = m.LastModified.AppendFormat(dst, timeFormat)
+	return append(dst, `"}}`...)
+}
+
+// AppendQuoted appends s, valid UTF-8 without control characters, as a JSON
+// string.
+func AppendQuoted(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c == '"' || c == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, s[i])
+	}
+	return append(dst, '"')
+}

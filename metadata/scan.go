@@ -1,0 +1,508 @@
+package metadata
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"unicode/utf8"
+)
+
+// ErrInvalid is what every *Error is: errors.Is(err, ErrInvalid).
+var ErrInvalid = errors.New("invalid document")
+
+// Error says which rule a document breaks, and where.
+type Error struct {
+	Rule   string // such as "keys must not repeat"
+	Detail string // what was found, may be empty
+	Offset int    // byte offset in the JSON that was given
+	Limit  int    // the limit, if the rule has one
+	Actual int    // the size or depth, if the rule has a limit
+}
+
+// Error names the rule, the value and the place.
+func (e *Error) Error() string {
+	text := "invalid document: " + e.Rule
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Limit > 0 {
+		text += fmt.Sprintf(", it has %d", e.Actual)
+	}
+	return fmt.Sprintf("%s (byte %d)", text, e.Offset)
+}
+
+// Is makes errors.Is(err, ErrInvalid) true.
+func (e *Error) Is(target error) bool { return target == ErrInvalid }
+
+// Limits bound what Scan accepts.
+type Limits struct {
+	MaxBytes int // of the JSON as it is given
+	MaxDepth int // objects and arrays inside each other, the document itself being 1
+}
+
+// Scanned is a document that Scan accepted.
+type Scanned struct {
+	// Body is the JSON object without insignificant white space, without its
+	// @metadata and without the member that Scan was told to drop. It shares
+	// memory with the input where nothing had to be taken out.
+	Body []byte
+	// Metadata is the @metadata object, as it was given; nil if there is none.
+	// It shares memory with the input.
+	Metadata []byte
+}
+
+// metadataKey is the member of a document that holds its metadata.
+const metadataKey = "@metadata"
+
+// Scan checks that src is one JSON object within limits, in valid UTF-8 and
+// without repeated keys, in one pass, and takes it apart. The top-level
+// member drop, if not empty, is left out of the body.
+//
+// Repeated keys are refused at any depth, as no choice between them is right:
+// encoding/json takes the last, gjson the first.
+func Scan(src []byte, limits Limits, drop string) (Scanned, error) {
+	if len(src) > limits.MaxBytes {
+		return Scanned{}, &Error{Rule: fmt.Sprintf("at most %d bytes", limits.MaxBytes), Limit: limits.MaxBytes, Actual: len(src), Offset: limits.MaxBytes}
+	}
+	s := scanners.Get().(*scanner)
+	defer s.release()
+	s.src, s.limits, s.drop = src, limits, drop
+	return s.document()
+}
+
+var scanners = sync.Pool{New: func() any { return new(scanner) }}
+
+// scanner walks over src. Its slices are reused.
+type scanner struct {
+	src    []byte
+	limits Limits
+	drop   string
+
+	i       int
+	spaced  bool     // white space between tokens was seen
+	keys    []key    // of the objects that are open, outermost first
+	used    int      // the most that keys has held
+	members []member // of the document itself
+	cut     bool     // a member is left out
+	meta    []byte
+}
+
+// key is an object key: its fingerprint, and its text without escapes.
+type key struct {
+	print uint64
+	text  []byte
+}
+
+// member is a top-level member of the document, from its key to its value.
+type member struct {
+	start, end int
+	cut        bool
+}
+
+// manyKeys is the number of keys in one object from which a map is quicker
+// than a look through their fingerprints.
+const manyKeys = 48
+
+func (s *scanner) release() {
+	clear(s.keys[:s.used]) // they point into the caller's memory
+	*s = scanner{keys: s.keys[:0], members: s.members[:0]}
+	scanners.Put(s)
+}
+
+func (s *scanner) fail(rule, detail string) error {
+	return &Error{Rule: rule, Detail: detail, Offset: s.i}
+}
+
+// expected is the error at a byte that cannot stand where it does.
+func (s *scanner) expected(what string) error {
+	if s.i >= len(s.src) {
+		return s.fail("must be well-formed JSON", "it ends where "+what+" is expected")
+	}
+	return s.fail("must be well-formed JSON", fmt.Sprintf("%q where %s is expected", s.src[s.i], what))
+}
+
+func (s *scanner) document() (Scanned, error) {
+	s.space()
+	start := s.i
+	s.spaced = false
+	if s.i >= len(s.src) || s.src[s.i] != '{' {
+		if s.i < len(s.src) && bytes.IndexByte([]byte(`["-0123456789tfn`), s.src[s.i]) >= 0 {
+			return Scanned{}, s.fail("must be a JSON object", "another kind of value was given")
+		}
+		return Scanned{}, s.expected("a JSON object")
+	}
+	if err := s.object(1); err != nil {
+		return Scanned{}, err
+	}
+	end := s.i
+	inner := s.spaced
+	s.space()
+	if s.i < len(s.src) {
+		return Scanned{}, s.fail("must be one JSON object", "more follows after its end")
+	}
+
+	out := Scanned{Metadata: s.meta, Body: s.src[start:end]}
+	if s.cut || inner {
+		out.Body = s.rebuild()
+	}
+	return out, nil
+}
+
+// rebuild writes the kept members without white space.
+func (s *scanner) rebuild() []byte {
+	out := make([]byte, 0, len(s.src))
+	out = append(out, '{')
+	for _, m := range s.members {
+		if m.cut {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = appendCompact(out, s.src[m.start:m.end])
+	}
+	return append(out, '}')
+}
+
+// appendCompact appends valid JSON without its white space.
+func appendCompact(dst, src []byte) []byte {
+	for i := 0; i < len(src); {
+		switch c := src[i]; {
+		case isSpace(c):
+			i++
+		case c == '"':
+			end := i + 1
+			for src[end] != '"' {
+				if src[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			dst = append(dst, src[i:end+1]...)
+			i = end + 1
+		default:
+			dst = append(dst, c)
+			i++
+		}
+	}
+	return dst
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
+
+func (s *scanner) space() {
+	for s.i < len(s.src) && isSpace(s.src[s.i]) {
+		s.i++
+		s.spaced = true
+	}
+}
+
+func (s *scanner) value(depth int) error {
+	if s.i >= len(s.src) {
+		return s.expected("a value")
+	}
+	switch c := s.src[s.i]; {
+	case c == '"':
+		_, _, err := s.text()
+		return err
+	case c == '{':
+		return s.object(depth + 1)
+	case c == '[':
+		return s.array(depth + 1)
+	case c == '-' || '0' <= c && c <= '9':
+		return s.number()
+	case c == 't':
+		return s.literal("true")
+	case c == 'f':
+		return s.literal("false")
+	case c == 'n':
+		return s.literal("null")
+	}
+	return s.expected("a value")
+}
+
+func (s *scanner) checkDepth(depth int) error {
+	if depth <= s.limits.MaxDepth {
+		return nil
+	}
+	return &Error{Rule: fmt.Sprintf("at most %d levels deep", s.limits.MaxDepth), Limit: s.limits.MaxDepth, Actual: depth, Offset: s.i}
+}
+
+func (s *scanner) object(depth int) error {
+	if err := s.checkDepth(depth); err != nil {
+		return err
+	}
+	first := len(s.keys)
+	var seen map[string]struct{} // used from manyKeys on
+	s.i++
+	s.space()
+	if s.i < len(s.src) && s.src[s.i] == '}' {
+		s.i++
+		return nil
+	}
+	for {
+		start := s.i
+		if s.i >= len(s.src) || s.src[s.i] != '"' {
+			return s.expected("a key")
+		}
+		text, escaped, err := s.text()
+		if err != nil {
+			return err
+		}
+		if escaped {
+			text = unescape(text)
+		}
+		if seen, err = s.enter(text, first, seen, start); err != nil {
+			return err
+		}
+
+		s.space()
+		if s.i >= len(s.src) || s.src[s.i] != ':' {
+			return s.expected("a colon")
+		}
+		s.i++
+		s.space()
+		valueStart := s.i
+		if err := s.value(depth); err != nil {
+			return err
+		}
+		if depth == 1 {
+			if err := s.member(text, start, valueStart); err != nil {
+				return err
+			}
+		}
+
+		s.space()
+		if s.i >= len(s.src) {
+			return s.expected("a comma or the end of the object")
+		}
+		c := s.src[s.i]
+		if c != ',' && c != '}' {
+			return s.expected("a comma or the end of the object")
+		}
+		s.i++
+		if c == '}' {
+			s.keys = s.keys[:first]
+			return nil
+		}
+		s.space()
+	}
+}
+
+// enter remembers a key of the object whose keys begin at first, and refuses
+// one that it has already.
+func (s *scanner) enter(text []byte, first int, seen map[string]struct{}, start int) (map[string]struct{}, error) {
+	repeated := false
+	if n := len(s.keys) - first; n < manyKeys {
+		k := key{fingerprint(text), text}
+		for j := first; j < len(s.keys); j++ {
+			if s.keys[j].print == k.print && bytes.Equal(s.keys[j].text, text) {
+				repeated = true
+			}
+		}
+		s.keys = append(s.keys, k)
+		s.used = max(s.used, len(s.keys))
+	} else {
+		if seen == nil {
+			seen = make(map[string]struct{}, 2*manyKeys)
+			for _, k := range s.keys[first:] {
+				seen[string(k.text)] = struct{}{}
+			}
+		}
+		_, repeated = seen[string(text)]
+		seen[string(text)] = struct{}{}
+	}
+	if repeated {
+		return seen, &Error{Rule: "keys must not repeat within an object", Detail: fmt.Sprintf("%.60q is there twice", text), Offset: start}
+	}
+	return seen, nil
+}
+
+// fingerprint mixes the length and both ends of a key.
+func fingerprint(text []byte) uint64 {
+	n := len(text)
+	if n >= 8 {
+		return uint64(n)<<56 ^ binary.LittleEndian.Uint64(text) ^ binary.LittleEndian.Uint64(text[n-8:])*0x9e3779b97f4a7c15
+	}
+	print := uint64(n) << 56
+	for i, c := range text {
+		print |= uint64(c) << (8 * i)
+	}
+	return print
+}
+
+// member notes a top-level member whose value has just been read.
+func (s *scanner) member(name []byte, start, valueStart int) error {
+	m := member{start: start, end: s.i}
+	switch {
+	case string(name) == metadataKey:
+		if s.src[valueStart] != '{' {
+			return &Error{Rule: "@metadata must be a JSON object", Detail: fmt.Sprintf("it is %.40s", s.src[valueStart:s.i]), Offset: valueStart}
+		}
+		s.meta = s.src[valueStart:s.i]
+		m.cut = true
+	case s.drop != "" && string(name) == s.drop:
+		m.cut = true
+	}
+	s.cut = s.cut || m.cut
+	s.members = append(s.members, m)
+	return nil
+}
+
+func (s *scanner) array(depth int) error {
+	if err := s.checkDepth(depth); err != nil {
+		return err
+	}
+	s.i++
+	s.space()
+	if s.i < len(s.src) && s.src[s.i] == ']' {
+		s.i++
+		return nil
+	}
+	for {
+		if err := s.value(depth); err != nil {
+			return err
+		}
+		s.space()
+		if s.i >= len(s.src) {
+			return s.expected("a comma or the end of the array")
+		}
+		c := s.src[s.i]
+		if c != ',' && c != ']' {
+			return s.expected("a comma or the end of the array")
+		}
+		s.i++
+		if c == ']' {
+			return nil
+		}
+		s.space()
+	}
+}
+
+// text reads a string and returns what is between its quotes.
+func (s *scanner) text() (inside []byte, escaped bool, err error) {
+	start := s.i + 1
+	ascii := true
+	i := start
+	for {
+		if i >= len(s.src) {
+			s.i = i
+			return nil, false, s.expected("the end of a string")
+		}
+		c := s.src[i]
+		if c == '"' {
+			break
+		}
+		if c < 0x20 {
+			s.i = i
+			return nil, false, s.fail("must be well-formed JSON", fmt.Sprintf("control character %q inside a string", c))
+		}
+		if c == '\\' {
+			escaped = true
+			s.i = i
+			if i, err = s.escape(i); err != nil {
+				return nil, false, err
+			}
+			continue
+		}
+		ascii = ascii && c < utf8.RuneSelf
+		i++
+	}
+	s.i = i + 1
+	if inside = s.src[start:i]; !ascii && !utf8.Valid(inside) {
+		s.i = start + validPrefix(inside)
+		return nil, false, s.fail("must be valid UTF-8", fmt.Sprintf("byte 0x%02x", s.src[s.i]))
+	}
+	return inside, escaped, nil
+}
+
+// escape checks the escape at i and returns the offset behind it.
+func (s *scanner) escape(i int) (int, error) {
+	if i+1 < len(s.src) {
+		switch s.src[i+1] {
+		case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			return i + 2, nil
+		case 'u':
+			if i+6 <= len(s.src) && isHex(s.src[i+2:i+6]) {
+				return i + 6, nil
+			}
+		}
+	}
+	return 0, s.fail("must be well-formed JSON", "an escape that JSON does not have")
+}
+
+func isHex(digits []byte) bool {
+	for _, c := range digits {
+		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
+			return false
+		}
+	}
+	return true
+}
+
+func validPrefix(b []byte) int {
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(b)
+}
+
+// unescape returns the text of a key that has escapes.
+func unescape(inside []byte) []byte {
+	var text string
+	if json.Unmarshal(append(append([]byte{'"'}, inside...), '"'), &text) != nil {
+		return inside // cannot happen: the escapes were checked
+	}
+	return []byte(text)
+}
+
+func (s *scanner) number() error {
+	if s.src[s.i] == '-' {
+		s.i++
+	}
+	if s.i < len(s.src) && s.src[s.i] == '0' {
+		s.i++
+	} else if err := s.digits(); err != nil {
+		return err
+	}
+	if s.i < len(s.src) && s.src[s.i] == '.' {
+		s.i++
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if s.i < len(s.src) && (s.src[s.i] == 'e' || s.src[s.i] == 'E') {
+		s.i++
+		if s.i < len(s.src) && (s.src[s.i] == '+' || s.src[s.i] == '-') {
+			s.i++
+		}
+		return s.digits()
+	}
+	return nil
+}
+
+func (s *scanner) digits() error {
+	start := s.i
+	for s.i < len(s.src) && '0' <= s.src[s.i] && s.src[s.i] <= '9' {
+		s.i++
+	}
+	if s.i == start {
+		return s.expected("a digit")
+	}
+	return nil
+}
+
+func (s *scanner) literal(word string) error {
+	if bytes.HasPrefix(s.src[s.i:], []byte(word)) {
+		s.i += len(word)
+		return nil
+	}
+	return s.expected(word)
+}
