@@ -1,0 +1,127 @@
+package jay
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Batch is a list of writes that DB.Apply commits together: all of them or
+// none. The zero value is empty and ready to use. A Batch keeps the bodies it
+// is given until it is applied or Reset; they must not change meanwhile. It
+// is not safe for concurrent use.
+type Batch struct{ ops []*op }
+
+// Put adds DB.Put.
+func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
+	b.ops = append(b.ops, newOp(verbPut, id, body, opts))
+}
+
+// Insert adds DB.Insert.
+func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
+	b.ops = append(b.ops, newOp(verbInsert, id, body, opts))
+}
+
+// Store adds DB.Store.
+func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOption) {
+	b.ops = append(b.ops, newStore(collection, body, opts))
+}
+
+// Replace adds DB.Replace.
+func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
+	b.ops = append(b.ops, newOp(verbReplace, id, body, opts))
+}
+
+// Delete adds DB.Delete.
+func (b *Batch) Delete(id string, opts ...WriteOption) {
+	b.ops = append(b.ops, newOp(verbDelete, id, nil, opts))
+}
+
+// Len returns the number of writes in the batch.
+func (b *Batch) Len() int { return len(b.ops) }
+
+// Reset empties the batch for the next use.
+func (b *Batch) Reset() {
+	clear(b.ops)
+	b.ops = b.ops[:0]
+}
+
+// Apply commits the writes of b, in their order, atomically: later ones see
+// earlier ones, and if one fails, nothing is changed and its position is in
+// the error. It returns the metadata of each write; that of a delete has only
+// an ID. The batch can be applied again after an error: semantic IDs stay,
+// others are made anew.
+func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
+	if err := db.write(ctx, b.ops); err != nil {
+		return nil, err
+	}
+	out := make([]Metadata, len(b.ops))
+	for i, o := range b.ops {
+		out[i] = o.result
+	}
+	return out, nil
+}
+
+// Put stores body as the document with this ID, over the one that may be
+// there, and returns its metadata, final ID included. What the ID may ask for
+// is in the package documentation: "" makes a GUID, "users/" a server-side
+// ID, "users|" an identity; IDs made so never overwrite anything.
+//
+// body must be a JSON object, within Options.MaxDocumentBytes and MaxDepth,
+// in valid UTF-8, without repeated keys; else Put returns a *DocumentError.
+// Its @metadata, if any, is taken out: @collection names the collection,
+// unknown keys are kept, and what Jay computes itself (@id, @change-vector,
+// @last-modified, …) is dropped. body is not kept: the caller may reuse it.
+//
+// The write is atomic, and on disk when Put returns (Options.Durability). A
+// refused write changes nothing and uses up no number. The errors are
+// *IDError, *DocumentError, *ConflictError (IfMatch), *CollectionError,
+// ErrUsage, and those of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
+func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return db.writeOne(ctx, newOp(verbPut, id, body, opts))
+}
+
+// Insert is Put for a document that must not be there yet: if it is, Insert
+// returns ErrExists and changes nothing.
+func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return db.writeOne(ctx, newOp(verbInsert, id, body, opts))
+}
+
+// Store inserts body under a new HiLo ID of the collection, such as
+// users/33-A for Users (Options.Conventions.Prefix). Numbers come from a
+// range reserved in advance, so that Store costs no more than a Put. A number
+// whose ID somebody took by hand is passed over.
+func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return db.writeOne(ctx, newStore(collection, body, opts))
+}
+
+// Replace is Put for a document that must be there: if it is not, Replace
+// returns ErrNotFound and changes nothing. The ID must be a semantic one.
+func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return db.writeOne(ctx, newOp(verbReplace, id, body, opts))
+}
+
+// Delete removes the document with this ID. A missing one is no error, unless
+// IfMatch asks for a version.
+func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
+	_, err := db.writeOne(ctx, newOp(verbDelete, id, nil, opts))
+	return err
+}
+
+func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
+	o := &op{verb: v, request: id, body: body}
+	for _, option := range opts {
+		option(o)
+	}
+	return o
+}
+
+func newStore(collection string, body []byte, opts []WriteOption) *op {
+	o := newOp(verbInsert, "", body, opts)
+	o.hilo = true
+	if o.collection != "" && o.collection != collection {
+		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+	}
+	o.collection = collection
+	return o
+}

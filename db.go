@@ -1,0 +1,272 @@
+package jay
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/storage"
+)
+
+// DB is an open database. All methods are safe for concurrent use.
+type DB struct {
+	dir      string
+	opts     Options
+	engine   storage.Engine
+	resolver *ids.Resolver
+	rules    ids.Rules
+	foldSep  string // the separator, folded
+	node     uint64 // the number under which this database writes
+	nodes    map[uint64]origin
+	ceilings ceilings
+	client   *ids.Client
+
+	gate    sync.RWMutex // held for reading by every call in flight
+	closed  bool         // Guarded by gate.
+	scans   map[*scan]struct{}
+	scansMu sync.Mutex // guards scans
+}
+
+// origin is the database behind a node number: what a change vector names.
+type origin struct {
+	Tag string   `json:"tag"`
+	ID  [16]byte `json:"id"`
+}
+
+// suffix returns the part of a change vector after the etag.
+func (o origin) suffix() string { return base64.RawStdEncoding.EncodeToString(o.ID[:]) }
+
+// settings is the record under 'm' "database": what is fixed at creation.
+// Part of the on-disk format.
+type settings struct {
+	Separator     string    `json:"separator"`
+	CaseSensitive bool      `json:"caseSensitive"`
+	Node          uint64    `json:"node"`
+	Created       time.Time `json:"created"`
+}
+
+// Open opens the database in directory dir, creating both if they are not
+// there. Nil options mean the defaults.
+//
+// The directory belongs to this process until Close: any other Open gets
+// ErrLocked at once. Open returns ErrNotDatabase for a directory of other
+// files, ErrNewerFormat for one that a newer Jay wrote, ErrFixed for options
+// that contradict what the database was created with, ErrOption for values
+// that make no sense, ErrNotWritable if nothing can be written there. Every
+// error names dir.
+func Open(dir string, opts *Options) (*DB, error) {
+	return open(dir, opts, false)
+}
+
+// OpenMemory opens a new database that lives in memory and behaves like one
+// on disk in every other way. It is gone after Close. It is meant for tests.
+func OpenMemory(opts *Options) (*DB, error) {
+	return open("memory", opts, true)
+}
+
+func open(dir string, given *Options, inMemory bool) (*DB, error) {
+	opts, err := given.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", dir, err)
+	}
+	engine, err := storage.Open(dir, storage.Options{
+		InMemory:      inMemory,
+		MustExist:     opts.MustExist,
+		CacheBytes:    opts.CacheBytes,
+		MemTableBytes: opts.MemTableBytes,
+		Logger:        opts.Logger,
+		FS:            opts.fs,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("jay: %w", err)
+	}
+
+	db := &DB{dir: dir, opts: opts, engine: engine, scans: make(map[*scan]struct{})}
+	if err := db.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
+	}
+	db.client = ids.NewClient(hiloSource{db})
+	return db, nil
+}
+
+// load reads what the database is, or writes it if the database is new.
+func (db *DB) load() error {
+	ctx := context.Background()
+	stored, err := db.loadSettings()
+	if errors.Is(err, storage.ErrNotFound) {
+		if stored, err = db.create(ctx); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if db.nodes, err = db.loadNodes(); err != nil {
+		return err
+	}
+	own, found := db.nodes[stored.Node]
+	if !found {
+		return fmt.Errorf("node %d has no record: %w", stored.Node, ErrCorrupt)
+	}
+	if err := db.checkFixed(stored, own); err != nil {
+		return err
+	}
+
+	db.node = stored.Node
+	db.rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
+	if err := db.rules.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	db.foldSep = db.rules.Fold(stored.Separator)
+	db.resolver = ids.NewResolver(db.rules, db.opts.OrderedGUIDs, db.opts.Rand)
+	return db.loadEtag()
+}
+
+const settingsName = "database"
+
+func (db *DB) loadSettings() (settings, error) {
+	var s settings
+	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, settingsName))
+	if err != nil {
+		return s, err
+	}
+	defer closer.Close()
+	if err := json.Unmarshal(value, &s); err != nil {
+		return s, fmt.Errorf("database record: %w: %w", ErrCorrupt, err)
+	}
+	return s, nil
+}
+
+// create writes the records of a new database in one synced commit. A crash
+// before it leaves an empty store, which the next Open creates again.
+func (db *DB) create(ctx context.Context) (settings, error) {
+	s := settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.opts.Now().UTC()}
+	own := origin{Tag: db.opts.NodeTag}
+	if s.Separator == "" {
+		s.Separator = ids.DefaultSeparator
+	}
+	if own.Tag == "" {
+		own.Tag = ids.DefaultNodeTag
+	}
+	if err := errors.Join(ids.CheckSeparator(s.Separator), ids.CheckNodeTag(own.Tag)); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	if _, err := io.ReadFull(db.random(), own.ID[:]); err != nil {
+		return s, fmt.Errorf("make the database's id: %w", err)
+	}
+
+	return s, db.engine.Update(ctx, true, func(tx storage.Tx) error {
+		if err := setJSON(tx, appendKey(nil, spaceMeta, settingsName), s); err != nil {
+			return err
+		}
+		return setJSON(tx, nodeKey(s.Node), own)
+	})
+}
+
+func setJSON(tx storage.Tx, key []byte, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	tx.Set(key, text, nil)
+	return nil
+}
+
+func (db *DB) random() io.Reader {
+	if db.opts.Rand != nil {
+		return db.opts.Rand
+	}
+	return rand.Reader
+}
+
+func (db *DB) loadNodes() (map[uint64]origin, error) {
+	lo := []byte{spaceNode}
+	it, err := db.engine.Iterate(lo, prefixEnd(lo))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	nodes := make(map[uint64]origin)
+	for ok := it.First(); ok; ok = it.Next() {
+		var o origin
+		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
+			return nil, fmt.Errorf("node record %x: %w", it.Key(), ErrCorrupt)
+		}
+		k := it.Key()[1:]
+		nodes[uint64(k[0])<<24|uint64(k[1])<<16|uint64(k[2])<<8|uint64(k[3])] = o
+	}
+	return nodes, it.Error()
+}
+
+// checkFixed compares the options with what the database was created with.
+func (db *DB) checkFixed(stored settings, own origin) error {
+	switch {
+	case db.opts.Separator != "" && db.opts.Separator != stored.Separator:
+		return fmt.Errorf("%w: its separator is %q, not %q", ErrFixed, stored.Separator, db.opts.Separator)
+	case db.opts.NodeTag != "" && db.opts.NodeTag != own.Tag:
+		return fmt.Errorf("%w: its node tag is %q, not %q", ErrFixed, own.Tag, db.opts.NodeTag)
+	case db.opts.CaseSensitive && !stored.CaseSensitive:
+		return fmt.Errorf("%w: its ids are not case-sensitive", ErrFixed)
+	}
+	return nil
+}
+
+// Dir returns the directory that Open was given.
+func (db *DB) Dir() string { return db.dir }
+
+// enter begins a call. exit ends it. User code must not run in between: a
+// second enter on the same goroutine can deadlock with Close.
+func (db *DB) enter() error {
+	db.gate.RLock()
+	if db.closed {
+		db.gate.RUnlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+func (db *DB) exit() { db.gate.RUnlock() }
+
+// Close waits for the calls in flight, gives unused HiLo numbers back, makes
+// every write durable and releases the directory. Loops over documents that
+// are still running end with ErrClosed. Close is idempotent: later calls
+// return nil.
+func (db *DB) Close() error {
+	db.gate.Lock()
+	defer db.gate.Unlock()
+	if db.closed {
+		return nil
+	}
+	db.closed = true
+
+	ctx := context.Background()
+	err := errors.Join(db.client.Close(ctx), db.closeScans(), db.settle(ctx))
+	if errors.Is(err, ErrFailed) {
+		err = nil // already reported to the writer that met it; what matters now is to let go
+	}
+	return errors.Join(err, db.engine.Close())
+}
+
+// foldName folds the name of a collection.
+func foldName(name string) string { return ids.Fold(name) }
+
+// changeVector returns the text for a version of a document.
+func (db *DB) changeVector(node, etag uint64) string {
+	o := db.nodes[node]
+	var b strings.Builder
+	b.Grow(len(o.Tag) + 1 + 20 + 1 + 22)
+	b.WriteString(o.Tag)
+	b.WriteByte(':')
+	b.WriteString(uintText(etag))
+	b.WriteByte('-')
+	b.WriteString(o.suffix())
+	return b.String()
+}

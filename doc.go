@@ -1,0 +1,56 @@
+// Package jay is an embedded JSON document store whose documents name
+// themselves.
+//
+// [Open] a directory and put JSON in it:
+//
+//	db, err := jay.Open("acorns.jay", nil)
+//	...
+//	meta, err := db.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`))
+//	doc, err := db.Get(ctx, meta.ID)
+//
+// or Go values, by way of a [Collection]:
+//
+//	users, err := jay.CollectionOf[User](db)
+//	ann := &User{Name: "Ann"}
+//	_, err = users.Insert(ctx, ann) // ann.ID is now users/1-A
+//	ann, err = users.Get(ctx, ann.ID)
+//
+// # IDs
+//
+// The ID that is asked for decides how the final one is made, as in RavenDB:
+//
+//	asked for            the document gets
+//	"users/ann"          users/ann                                (semantic)
+//	""                   a random UUID                            (GUID)
+//	"users/"             users/0000000000000000042-A              (server-side)
+//	"users|"             users/7                                  (identity)
+//	nothing at all       users/33-A                               (HiLo)
+//
+// "Nothing at all" is an insert into a Collection whose ID field is empty, or
+// [DB.Store]. IDs are looked up without regard to case, unless the database
+// was created with Options.CaseSensitive. docs/ids.md tells all.
+//
+// # The way of an insert
+//
+//	Collection.Insert ─┐                  requested ID and body
+//	DB.Put, DB.Store  ─┼─► db.write       write.go, in five steps:
+//	DB.Apply          ─┘
+//	1. prepare    validate, take @metadata out           metadata.Scan   no lock
+//	              classify the ID, draw HiLo numbers     ids.Resolver, ids.Client
+//	2. resolve    server-side ID, identity               ids.Resolver ┐
+//	3. stage      document, change entry, membership     layout.go    ├ storage.Tx
+//	4. commit     one batch, one shared sync             storage      ┘
+//	5. publish    fill in the caller's metadata
+//
+// Steps 2 and 3 run inside a transaction that may run more than once; they do
+// nothing but read and stage. Packages ids, metadata and storage do not know
+// one another: this package joins them.
+//
+// # Caveats
+//
+// A database belongs to one process at a time; a second Open gets ErrLocked.
+// Bodies that are returned belong to the caller. Documents come in the byte
+// order of their folded IDs, so users/10-A stands before users/2-A; the order
+// of writes is that of Metadata.Etag. HiLo numbers have gaps after a crash,
+// identities have none as long as every write is synced.
+package jay

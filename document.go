@@ -1,0 +1,178 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Metadata is what Jay knows about a stored document, beside its body.
+type Metadata = metadata.Metadata
+
+// Document is a document as it was when it was read. It is immutable and does
+// not change with the database.
+type Document struct {
+	db     *DB
+	folded string // the ID, folded
+	header metadata.Header
+	body   []byte
+}
+
+// newDocument decodes record, which the document then owns.
+func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	}
+	return &Document{db: db, folded: foldedID, header: h, body: body}, nil
+}
+
+// ID returns the document's ID in the casing of the newest write.
+func (d *Document) ID() string {
+	if d.header.ID == nil {
+		return d.folded
+	}
+	return string(d.header.ID)
+}
+
+// Collection returns the name of the collection that the document was saved
+// with, or "@empty".
+func (d *Document) Collection() string {
+	if len(d.header.Collection) == 0 {
+		return metadata.Empty
+	}
+	return string(d.header.Collection)
+}
+
+// ChangeVector names this version of the document, for IfMatch.
+func (d *Document) ChangeVector() string {
+	return d.db.changeVector(d.header.Node, d.header.Etag)
+}
+
+// Body returns the document's JSON without @metadata and without
+// insignificant white space. The caller must not change it.
+func (d *Document) Body() json.RawMessage { return d.body }
+
+// Metadata returns all that is known about the document.
+func (d *Document) Metadata() Metadata {
+	return Metadata{
+		ID:           d.ID(),
+		Collection:   d.Collection(),
+		ChangeVector: d.ChangeVector(),
+		Etag:         d.header.Etag,
+		LastModified: metadata.Time(d.header.Modified),
+		Custom:       bytes.Clone(d.header.Custom),
+	}
+}
+
+// MarshalJSON returns the body with its @metadata, as RavenDB gives a document
+// back: the custom keys, @collection, @change-vector, @id, @last-modified.
+func (d *Document) MarshalJSON() ([]byte, error) {
+	m := d.Metadata()
+	return metadata.AppendDocument(make([]byte, 0, len(d.body)+256), d.body, &m), nil
+}
+
+// Decode stores the body in the value that v points to, as json.Unmarshal
+// does, but keeps every digit of a number that goes into an interface: it
+// becomes a json.Number. IDs are not part of the body: see Collection for
+// structs that hold theirs.
+func (d *Document) Decode(v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(d.body))
+	decoder.UseNumber()
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("decode %q: %w", d.ID(), err)
+	}
+	return nil
+}
+
+// Get returns the document with this ID, or ErrNotFound. IDs are compared as
+// the database compares them; "users/" and "users|" are looked up literally
+// and never found.
+func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+	doc, err := db.read(db.engine, id)
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", id, err)
+	}
+	return doc, nil
+}
+
+// GetMany returns the documents with these IDs, in their order, all as they
+// were at one moment. A missing one is nil.
+func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err error) {
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+	snapshot := db.engine.Snapshot()
+	defer func() { err = firstError(err, snapshot.Close()) }()
+
+	docs := make([]*Document, len(ids))
+	for i, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		doc, err := db.read(snapshot, id)
+		if err != nil && err != ErrNotFound {
+			return nil, fmt.Errorf("get %q: %w", id, err)
+		}
+		docs[i] = doc
+	}
+	return docs, nil
+}
+
+// Exists tells whether there is a document with this ID.
+func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if err := db.enter(); err != nil {
+		return false, err
+	}
+	defer db.exit()
+	var scratch [128]byte
+	found, err := exists(db.engine, documentKey(scratch[:0], db.rules.Fold(id)))
+	if err != nil {
+		return false, fmt.Errorf("exists %q: %w", id, err)
+	}
+	return found, nil
+}
+
+// read returns a document by its ID, or ErrNotFound itself.
+func (db *DB) read(r getter, id string) (*Document, error) {
+	return db.readFolded(r, db.rules.Fold(id))
+}
+
+func (db *DB) readFolded(r getter, folded string) (*Document, error) {
+	var scratch [128]byte
+	value, closer, err := r.Get(documentKey(scratch[:0], folded))
+	if err == storage.ErrNotFound {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc, err := db.newDocument(folded, bytes.Clone(value))
+	return doc, firstError(err, closer.Close())
+}
+
+func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
+
+// firstError returns err, or the error of a clean-up that followed it.
+func firstError(err, cleanup error) error {
+	if err != nil {
+		return err
+	}
+	return cleanup
+}

@@ -1,0 +1,155 @@
+package jay
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Returned by Open.
+var (
+	// ErrLocked is returned when the database is open already, in another
+	// process or in this one.
+	ErrLocked = storage.ErrLocked
+
+	// ErrNotDatabase is returned when the directory holds something else.
+	ErrNotDatabase = storage.ErrNotDatabase
+
+	// ErrNoDatabase is returned with Options.MustExist when there is none.
+	ErrNoDatabase = storage.ErrNoDatabase
+
+	// ErrNewerFormat is returned when a newer Jay wrote the database. Nothing
+	// was changed in it.
+	ErrNewerFormat = storage.ErrNewerFormat
+
+	// ErrNotWritable is returned when the directory or its disk refuses
+	// writes.
+	ErrNotWritable = storage.ErrNotWritable
+
+	// ErrFixed is returned when an option differs from what the database was
+	// created with and cannot be changed.
+	ErrFixed = errors.New("jay: fixed when the database was created")
+
+	// ErrOption is returned when an option has a value that it cannot have.
+	ErrOption = errors.New("jay: invalid option")
+)
+
+// Returned by every method.
+var (
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("jay: database is closed")
+
+	// ErrCorrupt is returned when stored bytes are not what Jay wrote.
+	ErrCorrupt = metadata.ErrCorrupt
+)
+
+// Returned by reads and writes of documents.
+var (
+	// ErrNotFound is returned when there is no document with the ID.
+	ErrNotFound = errors.New("jay: document not found")
+
+	// ErrExists is returned by an insert when a document has the ID already.
+	ErrExists = errors.New("jay: document exists")
+
+	// ErrConflict is what every *ConflictError is: the document is not in the
+	// version that the caller expected. Nothing was changed.
+	ErrConflict = storage.ErrConflict
+
+	// ErrInvalidID is what every *IDError is.
+	ErrInvalidID = ids.ErrInvalid
+
+	// ErrInvalidDocument is what every *DocumentError is.
+	ErrInvalidDocument = metadata.ErrInvalid
+
+	// ErrCollection is what every *CollectionError is: a write would move a
+	// document to another collection. Delete it first.
+	ErrCollection = errors.New("jay: document belongs to another collection")
+
+	// ErrUsage is returned for a call that can never work, such as a Replace
+	// without an ID.
+	ErrUsage = errors.New("jay: wrong usage")
+
+	// ErrType is returned when a Go type cannot be kept as documents.
+	ErrType = errors.New("jay: type cannot be stored")
+)
+
+// Returned by writes when numbers or storage run out.
+var (
+	// ErrExhausted is returned when a counter has no number left.
+	ErrExhausted = ids.ErrExhausted
+
+	// ErrLeadTooLarge is returned when a HiLo client claims numbers far above
+	// those granted.
+	ErrLeadTooLarge = ids.ErrLeadTooLarge
+
+	// ErrTooLarge is returned when one write stages more than 1 GiB.
+	ErrTooLarge = storage.ErrTooLarge
+
+	// ErrUnknownOutcome is returned when the log could not be written or
+	// synced. Whether the write is there shows after a reopen.
+	ErrUnknownOutcome = storage.ErrUnknownOutcome
+
+	// ErrFailed is returned by writes after an unknown outcome or a failure of
+	// the disk in the background. Reads go on. Close the database, see to the
+	// disk, open it again.
+	ErrFailed = storage.ErrFailed
+)
+
+// IDError says which rule an ID breaks. errors.Is(err, ErrInvalidID).
+type IDError = ids.Error
+
+// DocumentError says which rule a document's JSON breaks, and at which byte.
+// errors.Is(err, ErrInvalidDocument).
+type DocumentError = metadata.Error
+
+// ConflictError says that a document is not in the version expected of it.
+// errors.Is(err, ErrConflict) is always true; ErrExists and ErrNotFound are
+// true as they apply.
+type ConflictError struct {
+	ID       string
+	Expected string // the change vector asked for; "" means it must not exist
+	Actual   string // the document's change vector; "" if it does not exist
+}
+
+// Error says what was expected and what is there.
+func (e *ConflictError) Error() string {
+	switch {
+	case e.Actual == "":
+		return fmt.Sprintf("jay: conflict on %q: expected version %s, but there is no such document", e.ID, e.Expected)
+	case e.Expected == "":
+		return fmt.Sprintf("jay: conflict on %q: expected no such document, but it has version %s", e.ID, e.Actual)
+	}
+	return fmt.Sprintf("jay: conflict on %q: expected version %s, but it has %s", e.ID, e.Expected, e.Actual)
+}
+
+// Is reports what the conflict amounts to.
+func (e *ConflictError) Is(target error) bool {
+	switch target {
+	case ErrConflict:
+		return true
+	case ErrExists:
+		return e.Expected == ""
+	case ErrNotFound:
+		return e.Actual == ""
+	}
+	return false
+}
+
+// CollectionError says which collection a document is in, and which one the
+// write named. errors.Is(err, ErrCollection).
+type CollectionError struct {
+	ID      string
+	Current string // where the document is
+	Given   string // where the write would put it
+}
+
+// Error says what to do.
+func (e *CollectionError) Error() string {
+	return fmt.Sprintf("jay: document %q is in collection %q and cannot move to %q: delete it first, then store it anew", e.ID, e.Current, e.Given)
+}
+
+// Is makes errors.Is(err, ErrCollection) true.
+func (e *CollectionError) Is(target error) bool { return target == ErrCollection }

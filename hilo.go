@@ -1,0 +1,275 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// RangeRequest asks for the next range of a HiLo tag.
+type RangeRequest = ids.RangeRequest
+
+// Range is a grant of HiLo numbers to one client.
+type Range = ids.Range
+
+// hiloPrefix begins the ID of every HiLo document, hiloCollection is where
+// new ones lie, maxField is what they say.
+const (
+	hiloPrefix     = "Raven/HiLo/"
+	hiloCollection = "@hilo"
+	maxField       = "Max"
+)
+
+// NextRange reserves the next range of numbers of a HiLo tag, for a client
+// that makes its own IDs: Prefix + number + "-" + NodeTag. The range is on
+// disk before NextRange returns, under any durability, and no other call ever
+// gets one of its numbers, whatever becomes of the document Raven/HiLo/<tag>.
+//
+// The client sends back what its last range said (Size, GrantedAt, High), from
+// which the next size follows: twice the last within 30 seconds, half after 60,
+// never less than 32 or more than 1,048,576. The zero values are right for a
+// client that starts.
+//
+// NextRange raises the document's Max, or creates the document, and keeps its
+// other fields. It returns an *IDError for a tag that makes no ID, ErrExhausted
+// near 1<<63, ErrLeadTooLarge for a LastMax far above any number granted.
+func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	if err := db.enter(); err != nil {
+		return Range{}, err
+	}
+	defer db.exit()
+	return db.nextRange(ctx, req)
+}
+
+// ReturnRange gives back the numbers after last of the range that ended at
+// end, and tells whether it was accepted: only once, only while that range is
+// the newest of its tag and nobody changed the document, only for
+// low-1 <= last <= end. Otherwise nothing changes and the numbers stay a gap.
+func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
+	if err := db.enter(); err != nil {
+		return false, err
+	}
+	defer db.exit()
+	return db.returnRange(ctx, tag, last, end)
+}
+
+// hiloSource gives the database's own client its ranges. It does not enter
+// the gate: the client is called by writes in flight, and by Close.
+type hiloSource struct{ db *DB }
+
+func (s hiloSource) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	return s.db.nextRange(ctx, req)
+}
+
+func (s hiloSource) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
+	return s.db.returnRange(ctx, tag, last, end)
+}
+
+// checkTag tells whether a tag makes IDs within the rules, up to the largest
+// number, and a HiLo document.
+func (db *DB) checkTag(tag string) error {
+	if tag == "" {
+		return fmt.Errorf("%w: a HiLo tag must not be empty", ErrUsage)
+	}
+	longest := tag + db.rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.rules.NodeTag
+	if err := db.rules.Check(longest); err != nil {
+		return err
+	}
+	return db.rules.Check(hiloPrefix + tag)
+}
+
+func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	r := Range{NodeTag: db.rules.NodeTag, GrantedAt: db.opts.Now().UTC()}
+	if req.Separator == "" {
+		req.Separator = db.rules.Separator
+	}
+	if err := ids.CheckSeparator(req.Separator); err != nil {
+		return Range{}, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	if err := db.checkTag(req.Tag); err != nil {
+		return Range{}, err
+	}
+	r.Prefix = req.Tag + req.Separator
+
+	// Synced under any durability: a number must not leave before its range is
+	// on disk.
+	err := db.transact(ctx, true, func(t *transaction) error {
+		doc, err := t.hiloDocument(req.Tag)
+		if err != nil {
+			return err
+		}
+		marks, err := t.marks(req.Tag)
+		if err != nil {
+			return err
+		}
+		if r.Low, r.High, r.Size, err = marks.Grant(doc.max, req, r.GrantedAt); err != nil {
+			return err
+		}
+		t.setMarks(req.Tag, marks)
+		return t.stageHiLo(doc, r.High)
+	})
+	if err != nil {
+		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+	}
+	return r, nil
+}
+
+func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
+	err = db.transact(ctx, true, func(t *transaction) error {
+		accepted = false
+		doc, err := t.hiloDocument(tag)
+		if err != nil {
+			return err
+		}
+		marks, err := t.marks(tag)
+		if err != nil || !marks.Return(doc.max, last, end) {
+			return err
+		}
+		accepted = true
+		t.setMarks(tag, marks)
+		return t.stageHiLo(doc, last)
+	})
+	if err != nil {
+		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
+	}
+	return accepted, nil
+}
+
+// hiloDocument is the document of a tag as the transaction sees it.
+type hiloDocument struct {
+	op   op
+	max  int64
+	body []byte // nil if there is none
+}
+
+// hiloDocument reads the document Raven/HiLo/<tag>. Any document there will
+// do: its other fields, its metadata and its collection are kept.
+func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
+	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: hiloPrefix + tag, collection: hiloCollection}}
+	value, closer, err := t.tx.Get(documentKey(nil, t.db.rules.Fold(d.op.id)))
+	if err == storage.ErrNotFound {
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	h, body, err := metadata.Decode(value)
+	if err == nil {
+		d.body = bytes.Clone(body)
+		d.op.collection = string(h.Collection)
+		d.op.header.Custom = bytes.Clone(h.Custom)
+		if h.ID != nil {
+			d.op.id = string(h.ID)
+		}
+		d.max, err = maxOf(body)
+	}
+	if err := firstError(err, closer.Close()); err != nil {
+		return d, fmt.Errorf("document %q: %w", d.op.id, err)
+	}
+	return d, nil
+}
+
+// maxOf reads the Max of a HiLo document. A missing or non-numeric one, and a
+// negative one, counts as 0; a fraction counts as the next whole number.
+func maxOf(body []byte) (int64, error) {
+	field := gjson.GetBytes(body, maxField)
+	if field.Type != gjson.Number {
+		return 0, nil
+	}
+	if n, err := strconv.ParseInt(field.Raw, 10, 64); err == nil {
+		return max(n, 0), nil
+	}
+	switch f := math.Ceil(field.Num); {
+	case f >= math.MaxInt64:
+		return 0, fmt.Errorf("%w: its Max is %s", ErrExhausted, field.Raw)
+	case f <= 0:
+		return 0, nil
+	default:
+		return int64(f), nil
+	}
+}
+
+// stageHiLo stages the document with a new Max.
+func (t *transaction) stageHiLo(d hiloDocument, max int64) (err error) {
+	o := &d.op
+	if d.body == nil {
+		o.json = fmt.Appendf(nil, `{"%s":%d}`, maxField, max)
+	} else if o.json, err = sjson.SetRawBytes(d.body, maxField, strconv.AppendInt(nil, max, 10)); err != nil {
+		return err
+	}
+	o.folded = t.db.collectionKey(o.collection)
+	o.header.Node = t.db.node
+	o.header.Modified = metadata.Ticks(t.db.opts.Now())
+	o.header.Collection = []byte(o.collection)
+	t.db.encodeTail(o)
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	return t.stagePut(o, etag)
+}
+
+// marks reads the private record behind a HiLo document.
+func (t *transaction) marks(tag string) (*ids.Marks, error) {
+	value, closer, err := t.tx.Get(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)))
+	if err == storage.ErrNotFound {
+		return &ids.Marks{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	marks, err := decodeMarks(value)
+	if err := firstError(err, closer.Close()); err != nil {
+		return nil, fmt.Errorf("marks of %q: %w", tag, err)
+	}
+	return marks, nil
+}
+
+func (t *transaction) setMarks(tag string, m *ids.Marks) {
+	t.tx.Set(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)), appendMarks(nil, m), nil)
+}
+
+// appendMarks appends the record of a tag: mark, top, the number of leases,
+// and for each its low and its end, all uvarint.
+// Part of the on-disk format. Must not change.
+func appendMarks(dst []byte, m *ids.Marks) []byte {
+	dst = binary.AppendUvarint(dst, uint64(m.Mark))
+	dst = binary.AppendUvarint(dst, uint64(m.Top))
+	dst = binary.AppendUvarint(dst, uint64(len(m.Leases)))
+	for _, l := range m.Leases {
+		dst = binary.AppendUvarint(dst, uint64(l.Low))
+		dst = binary.AppendUvarint(dst, uint64(l.End))
+	}
+	return dst
+}
+
+func decodeMarks(record []byte) (*ids.Marks, error) {
+	bad := false
+	next := func() int64 {
+		n, size := binary.Uvarint(record)
+		if size <= 0 || n > math.MaxInt64 {
+			bad = true
+			return 0
+		}
+		record = record[size:]
+		return int64(n)
+	}
+	m := &ids.Marks{Mark: next(), Top: next()}
+	for n := next(); n > 0 && !bad; n-- {
+		m.Leases = append(m.Leases, ids.Lease{Low: next(), End: next()})
+	}
+	if bad || len(record) > 0 {
+		return &ids.Marks{}, ErrCorrupt
+	}
+	return m, nil
+}

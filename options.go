@@ -1,0 +1,201 @@
+package jay
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/storage"
+)
+
+// Durability says when a write is acknowledged.
+type Durability uint8
+
+const (
+	// Synced acknowledges a write when it is on disk. Concurrent writes share
+	// the sync, so that many goroutines cost little more than one.
+	Synced Durability = iota
+
+	// Relaxed acknowledges a write when it is in the log's memory. It is many
+	// times faster for a single writer.
+	//
+	// Danger: a crash loses the writes of the last moments, acknowledged or
+	// not; it never loses one write and keeps a later one. No ID is repeated
+	// all the same: etags and identities come from blocks reserved on disk in
+	// advance, and after a crash both go on behind the block, which leaves a
+	// hole of up to 65,536 etags and 1,024 numbers per identity.
+	Relaxed
+)
+
+// Options configure Open. The zero value, and nil, are good defaults.
+type Options struct {
+	// Durability says when a write is acknowledged. The default is Synced.
+	Durability Durability
+
+	// MustExist makes Open return ErrNoDatabase where there is no database,
+	// instead of creating one.
+	MustExist bool
+
+	// Separator stands between the parts of an ID. One character, any but '|',
+	// '\', white space and control characters. Fixed when the database is
+	// created; later a different one is ErrFixed.
+	//
+	// The default is "/".
+	Separator string
+
+	// NodeTag ends HiLo and server-side IDs: one to four upper-case ASCII
+	// letters, but not RAFT. Two databases with different tags never make the
+	// same ID of these kinds. Fixed when the database is created; later a
+	// different one is ErrFixed.
+	//
+	// The default is "A".
+	NodeTag string
+
+	// CaseSensitive keeps IDs apart that differ only in case. Fixed when the
+	// database is created; setting it for a database that was created without
+	// it is ErrFixed.
+	CaseSensitive bool
+
+	// MaxIDBytes limits an ID, in bytes of UTF-8, as written and folded. At
+	// least 64, at most 2025; RavenDB allows 512. It can change from one Open
+	// to the next.
+	//
+	// The default is 2025.
+	MaxIDBytes int
+
+	// MaxDocumentBytes limits the JSON of one document as it is given. At most
+	// 512 MiB. A document is held in memory several times while it is written.
+	//
+	// The default is 32 MiB.
+	MaxDocumentBytes int
+
+	// MaxDepth limits how deep objects and arrays may lie inside each other,
+	// the document itself being 1. At most 10,000, which is where
+	// encoding/json stops.
+	//
+	// The default is 256.
+	MaxDepth int
+
+	// OrderedGUIDs makes GUIDs of version 7, which begin with the time, instead
+	// of version 4. Random keys cost an ordered store its locality: see
+	// docs/benchmarks.md for how much.
+	OrderedGUIDs bool
+
+	// Conventions say how Go types become collections and IDs.
+	Conventions Conventions
+
+	// CacheBytes bounds the cache of table blocks. The default is 64 MiB.
+	CacheBytes int64
+
+	// MemTableBytes is how much new data gathers in memory before it is
+	// written to a table; up to four times as much can be waiting. The default
+	// is 16 MiB.
+	MemTableBytes int64
+
+	// Logger receives what Jay has to say about its health. The default is
+	// silence.
+	Logger *slog.Logger
+
+	// Now replaces the clock: of @last-modified, and of the sizes of HiLo
+	// ranges. The default is time.Now.
+	Now func() time.Time
+
+	// Rand replaces the source of randomness of GUIDs and of the database's
+	// own ID. It must be safe for concurrent use. The default is crypto/rand.
+	Rand io.Reader
+
+	fs storage.FS // for tests of crashes and faults
+}
+
+// Conventions say how Go types become collections and IDs. Every field has a
+// default, and each can be overridden for one collection by an option of
+// CollectionOf.
+type Conventions struct {
+	// CollectionName names the collection of a type. If it returns "", the
+	// default does: the plural of the type's name (Order → Orders).
+	//
+	// Danger: data stays under the name it was written with.
+	CollectionName func(t reflect.Type) string
+
+	// Prefix returns the ID prefix of a collection, without the separator. The
+	// default is the name in lower case, if it has at most one upper-case
+	// letter (Orders → orders), else the name itself (OrderLines).
+	Prefix func(collection string) string
+
+	// IDField names the struct field that holds the ID; "" means the default:
+	// the field tagged `jay:"id"`, else the one named ID or Id. It must be a
+	// string.
+	IDField func(t reflect.Type) string
+}
+
+const (
+	defaultMaxDocumentBytes = 32 << 20
+	limitMaxDocumentBytes   = 512 << 20
+	defaultMaxDepth         = 256
+	limitMaxDepth           = 10_000
+)
+
+// withDefaults returns a copy of o, which may be nil, with every default
+// filled in but those that the stored database decides.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.MaxIDBytes == 0 {
+		out.MaxIDBytes = ids.MaxBytes
+	}
+	if out.MaxDocumentBytes == 0 {
+		out.MaxDocumentBytes = defaultMaxDocumentBytes
+	}
+	if out.MaxDepth == 0 {
+		out.MaxDepth = defaultMaxDepth
+	}
+	if out.Conventions.Prefix == nil {
+		out.Conventions.Prefix = ids.Prefix
+	}
+	if out.Now == nil {
+		out.Now = time.Now
+	}
+	return out, out.check()
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Durability > Relaxed:
+		return fmt.Errorf("%w: Durability %d", ErrOption, o.Durability)
+	case o.MaxDocumentBytes < 2 || o.MaxDocumentBytes > limitMaxDocumentBytes:
+		return fmt.Errorf("%w: MaxDocumentBytes must be between 2 and %d, got %d", ErrOption, limitMaxDocumentBytes, o.MaxDocumentBytes)
+	case o.MaxDepth < 1 || o.MaxDepth > limitMaxDepth:
+		return fmt.Errorf("%w: MaxDepth must be between 1 and %d, got %d", ErrOption, limitMaxDepth, o.MaxDepth)
+	case o.CacheBytes < 0 || o.MemTableBytes < 0 || o.MemTableBytes > 1<<30:
+		return fmt.Errorf("%w: CacheBytes %d, MemTableBytes %d", ErrOption, o.CacheBytes, o.MemTableBytes)
+	}
+	return nil
+}
+
+// WriteOption changes one write.
+type WriteOption func(*op)
+
+// InCollection puts the document into the collection name, when its own
+// @metadata does not name one. If both do and differ, the write is refused
+// with ErrUsage.
+func InCollection(name string) WriteOption {
+	return func(o *op) { o.collection = name }
+}
+
+// IfMatch makes the write conditional: the document must be in this version,
+// as Metadata.ChangeVector told it. The empty string means that it must not
+// exist. Otherwise the write fails with a *ConflictError.
+func IfMatch(changeVector string) WriteOption {
+	return func(o *op) { o.expected = &changeVector }
+}
+
+// WithMetadata adds the members of custom, a JSON object, to the document's
+// own @metadata, which it may not already hold.
+func WithMetadata(custom []byte) WriteOption {
+	return func(o *op) { o.custom = custom }
+}

@@ -1,0 +1,249 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Scan says which documents DB.Documents walks over. The zero value means
+// all of them.
+type Scan struct {
+	// Collection limits the walk to one collection; "@empty" is one too.
+	Collection string
+	// Prefix limits the walk to IDs that begin with it, compared as IDs are.
+	Prefix string
+	// After begins behind this ID, whether or not it is there: for paging.
+	After string
+	// Limit is the most documents to walk over; 0 means no limit.
+	Limit int
+}
+
+// Documents walks over documents in the byte order of their folded IDs, so
+// that users/10-A comes before users/2-A. All are as they were when the walk
+// began. Each document belongs to the caller. A broken loop releases all it
+// held; the error of a failed walk comes with a nil document, as its last
+// pair.
+//
+// A collection is read as one range of documents where its IDs begin with its
+// name, as Orders' orders/33-A does; the others cost a look-up each.
+func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		w, err := db.startScan(s)
+		if err != nil {
+			yield(nil, fmt.Errorf("documents: %w", err))
+			return
+		}
+		defer w.close()
+		for n := 0; s.Limit <= 0 || n < s.Limit; n++ {
+			doc, err := w.next(ctx)
+			if err != nil {
+				yield(nil, fmt.Errorf("documents: %w", err))
+				return
+			}
+			if doc == nil || !yield(doc, nil) {
+				return
+			}
+		}
+	}
+}
+
+// scan is a walk under way: over a range of documents, and over the members
+// of a collection that are away from home, merged in the order of IDs.
+type scan struct {
+	db         *DB
+	collection string // folded; "" for all
+
+	mu       sync.Mutex // guards what follows, against DB.Close
+	snapshot storage.Snapshot
+	home     storage.Iterator
+	away     storage.Iterator // nil when all are at home
+	homeOK   bool
+	awayOK   bool
+	skip     int // length of an away key before its ID
+	closed   bool
+}
+
+// startScan opens the iterators of s at one moment.
+func (db *DB) startScan(s Scan) (*scan, error) {
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+
+	prefix, after := db.rules.Fold(s.Prefix), db.rules.Fold(s.After)
+	w := &scan{db: db, snapshot: db.engine.Snapshot()}
+	base := ""
+	if s.Collection != "" {
+		w.collection = db.collectionKey(s.Collection)
+		base = w.collection + db.foldSep
+	}
+
+	var err error
+	if lo, hi, any := bounds([]byte{spaceDocument}, base, prefix, after); any {
+		if w.home, err = w.snapshot.Iterate(lo, hi); err != nil {
+			return nil, errors.Join(err, w.release())
+		}
+		w.homeOK = w.home.First()
+	}
+	if w.collection != "" {
+		space := appendKey(nil, spaceMembers, w.collection)
+		w.skip = len(space)
+		lo, hi, _ := bounds(space, "", prefix, after)
+		if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
+			return nil, errors.Join(err, w.release())
+		}
+		w.awayOK = w.away.First()
+	}
+
+	db.scansMu.Lock()
+	defer db.scansMu.Unlock()
+	db.scans[w] = struct{}{}
+	return w, nil
+}
+
+// bounds returns the keys of the IDs in a key space that begin with both base
+// and prefix and stand behind after. any is false if no ID can.
+func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) {
+	longer, shorter := base, prefix
+	if len(shorter) > len(longer) {
+		longer, shorter = shorter, longer
+	}
+	if longer[:len(shorter)] != shorter {
+		return nil, nil, false
+	}
+	lo = append(append([]byte(nil), space...), longer...)
+	hi = prefixEnd(lo)
+	if after != "" {
+		behind := append(append(append([]byte(nil), space...), after...), 1)
+		if bytes.Compare(behind, lo) > 0 {
+			lo = behind
+		}
+	}
+	if bytes.Compare(lo, hi) > 0 {
+		return nil, nil, false
+	}
+	return lo, hi, true
+}
+
+// next returns the next document, or nil at the end.
+func (w *scan) next(ctx context.Context) (*Document, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, ErrClosed
+	}
+	for w.homeOK || w.awayOK {
+		var doc *Document
+		var err error
+		if w.homeFirst() {
+			doc, err = w.takeHome()
+		} else {
+			doc, err = w.takeAway()
+		}
+		if doc != nil || err != nil {
+			return doc, err
+		}
+	}
+	var err error
+	if w.home != nil {
+		err = w.home.Error()
+	}
+	if w.away != nil {
+		err = firstError(err, w.away.Error())
+	}
+	return nil, err
+}
+
+func (w *scan) homeFirst() bool {
+	return w.homeOK && (!w.awayOK || bytes.Compare(w.home.Key()[1:], w.away.Key()[w.skip:]) < 0)
+}
+
+// takeHome returns the document under the home iterator, or nil if it belongs
+// to another collection, and moves on.
+func (w *scan) takeHome() (*Document, error) {
+	key := w.home.Key()
+	folded := string(key[1 : len(key)-1])
+	value := w.home.Value()
+	if w.collection != "" {
+		h, _, err := metadata.Decode(value)
+		if err != nil {
+			return nil, fmt.Errorf("document %q: %w", folded, err)
+		}
+		if !sameCollection(h.Collection, w.collection) {
+			w.homeOK = w.home.Next()
+			return nil, nil
+		}
+	}
+	doc, err := w.db.newDocument(folded, bytes.Clone(value))
+	w.homeOK = w.home.Next()
+	return doc, err
+}
+
+// takeAway returns the document that the away iterator points at.
+func (w *scan) takeAway() (*Document, error) {
+	key := w.away.Key()
+	folded := string(key[w.skip : len(key)-1])
+	doc, err := w.db.readFolded(w.snapshot, folded)
+	if err == ErrNotFound {
+		err = fmt.Errorf("member %q of %q has no document: %w", folded, w.collection, ErrCorrupt)
+	}
+	w.awayOK = w.away.Next()
+	return doc, err
+}
+
+// sameCollection compares a collection as written with a folded one.
+func sameCollection(name []byte, folded string) bool {
+	if len(name) == 0 {
+		return folded == metadata.Empty
+	}
+	return string(name) == folded || foldName(string(name)) == folded
+}
+
+// close ends the walk.
+func (w *scan) close() {
+	w.db.scansMu.Lock()
+	delete(w.db.scans, w)
+	w.db.scansMu.Unlock()
+	// Nothing can be done about an iterator that cannot be closed; its read
+	// errors have been returned.
+	_ = w.release()
+}
+
+// release closes what the walk holds. It is idempotent.
+func (w *scan) release() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	var err error
+	if w.home != nil {
+		err = w.home.Close()
+	}
+	if w.away != nil {
+		err = errors.Join(err, w.away.Close())
+	}
+	return errors.Join(err, w.snapshot.Close())
+}
+
+// closeScans ends every walk under way, for DB.Close.
+func (db *DB) closeScans() error {
+	db.scansMu.Lock()
+	defer db.scansMu.Unlock()
+	var err error
+	for w := range db.scans {
+		err = errors.Join(err, w.release())
+	}
+	return err
+}

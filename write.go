@@ -1,0 +1,575 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// verb is what a write does with the document that is there already.
+type verb uint8
+
+const (
+	verbPut verb = iota
+	verbInsert
+	verbReplace
+	verbDelete
+)
+
+// String returns the method's name, for errors.
+func (v verb) String() string {
+	return [...]string{"put", "insert", "replace", "delete"}[v]
+}
+
+// op is one write on its way through the write path.
+type op struct {
+	// What the caller asked for.
+	verb       verb
+	request    string
+	hilo       bool // no ID was given: draw one
+	prefix     string
+	collection string
+	expected   *string
+	custom     []byte
+	body       []byte
+	dropMember string // top-level member that holds the ID in a typed document
+	misuse     error
+
+	// What prepare made of it, outside the transaction.
+	strategy ids.Strategy
+	id       string // final, unless the transaction makes it
+	json     []byte // the body as it is stored
+	header   metadata.Header
+	tail     []byte // header.AppendTail
+	folded   string // collection, folded
+
+	// What the transaction decided. Each run writes it anew.
+	result Metadata
+	taken  bool // a made ID turned out to be in use
+}
+
+// errTaken says that some op's made ID is in use: draw another, run again.
+var errTaken = errors.New("a made id is in use")
+
+func (db *DB) writeOne(ctx context.Context, o *op) (Metadata, error) {
+	if err := db.write(ctx, []*op{o}); err != nil {
+		return Metadata{}, err
+	}
+	return o.result, nil
+}
+
+// write is the write path: all changes to documents go through it. The steps
+// are those of the package documentation.
+func (db *DB) write(ctx context.Context, ops []*op) error {
+	if len(ops) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+
+	if err := db.prepareAll(ops); err != nil {
+		return err
+	}
+	for _, o := range ops {
+		if err := db.drawID(ctx, o); err != nil {
+			return opError(ops, o, err)
+		}
+	}
+	for {
+		err := db.commit(ctx, ops)
+		if !errors.Is(err, errTaken) {
+			return err
+		}
+		for _, o := range ops {
+			if o.taken {
+				if err := db.redrawID(ctx, o); err != nil {
+					return opError(ops, o, err)
+				}
+			}
+		}
+	}
+}
+
+// prepareAll checks every op before the first number is drawn.
+func (db *DB) prepareAll(ops []*op) error {
+	modified := metadata.Ticks(db.opts.Now())
+	size := 0
+	for _, o := range ops {
+		if err := db.prepare(o, modified); err != nil {
+			return opError(ops, o, err)
+		}
+		size += len(o.json) + len(o.tail) + 2*len(o.id)
+	}
+	if size > storage.MaxTxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d; use several batches", ErrTooLarge, size, storage.MaxTxBytes)
+	}
+	return nil
+}
+
+// opError says which write failed.
+func opError(ops []*op, o *op, err error) error {
+	name := o.request
+	if o.hilo {
+		name = "new document of " + o.collection
+	}
+	err = fmt.Errorf("%s %q: %w", o.verb, shorten(name), err)
+	if len(ops) == 1 {
+		return err
+	}
+	for i := range ops {
+		if ops[i] == o {
+			return fmt.Errorf("write %d of %d: %w", i+1, len(ops), err)
+		}
+	}
+	return err
+}
+
+func shorten(s string) string {
+	if len(s) > 100 {
+		return s[:100] + "…"
+	}
+	return s
+}
+
+// prepare checks and encodes all that does not need the transaction.
+func (db *DB) prepare(o *op, modified uint64) error {
+	if o.misuse != nil {
+		return o.misuse
+	}
+	if err := db.prepareID(o); err != nil {
+		return err
+	}
+	if o.verb == verbDelete {
+		return nil
+	}
+	if err := db.prepareBody(o); err != nil {
+		return err
+	}
+	if o.hilo {
+		if err := db.prepareHiLo(o); err != nil {
+			return err
+		}
+	}
+	o.folded = db.collectionKey(o.collection)
+	o.header.Modified = modified
+	o.header.Node = db.node
+	o.header.Collection = []byte(o.collection)
+	if o.strategy == ids.Semantic {
+		db.encodeTail(o)
+	}
+	return nil
+}
+
+// prepareID decides the strategy and refuses what can never be an ID.
+func (db *DB) prepareID(o *op) error {
+	if o.hilo {
+		o.strategy = ids.HiLo
+		return nil
+	}
+	var err error
+	if o.verb == verbDelete {
+		// A delete looks an ID up, it makes none.
+		o.strategy, o.id = ids.Semantic, o.request
+		return nil
+	}
+	if o.strategy, err = db.resolver.Check(o.request); err != nil {
+		return err
+	}
+	if o.strategy == ids.Semantic {
+		o.id = o.request
+		return nil
+	}
+	if o.verb == verbReplace {
+		return fmt.Errorf("%w: replace needs the id of a document, a %s id is always new", ErrUsage, o.strategy)
+	}
+	if o.expected != nil && *o.expected != "" {
+		return &ConflictError{ID: o.request, Expected: *o.expected}
+	}
+	return nil
+}
+
+// prepareHiLo checks that the tag can make IDs within the rules, before a
+// number is drawn.
+func (db *DB) prepareHiLo(o *op) error {
+	if o.collection == "" || o.collection == metadata.Empty {
+		return fmt.Errorf("%w: a HiLo id needs a collection", ErrUsage)
+	}
+	if o.expected != nil && *o.expected != "" {
+		return &ConflictError{ID: o.collection, Expected: *o.expected}
+	}
+	if o.prefix == "" {
+		o.prefix = db.opts.Conventions.Prefix(o.collection)
+	}
+	return db.checkTag(o.prefix)
+}
+
+// prepareBody validates the JSON, takes its @metadata out and decides the
+// collection.
+func (db *DB) prepareBody(o *op) error {
+	scanned, err := metadata.Scan(o.body, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}, o.dropMember)
+	if err != nil {
+		return err
+	}
+	o.json = scanned.Body
+	o.header = metadata.Header{}
+
+	given, err := db.parseMetadata(scanned.Metadata)
+	if err != nil {
+		return err
+	}
+	if o.custom != nil {
+		added, err := db.parseCustom(o.custom)
+		if err != nil {
+			return err
+		}
+		if given, err = joinMetadata(given, added); err != nil {
+			return err
+		}
+	}
+	o.header.Custom = given.Custom
+
+	asked := o.collection
+	if asked == metadata.Empty {
+		asked = ""
+	}
+	if err := metadata.CheckCollection(asked); err != nil {
+		return err
+	}
+	if given.Collection != "" && asked != "" && foldName(given.Collection) != foldName(asked) {
+		return fmt.Errorf("%w: the document's @metadata names collection %q, the call %q", ErrUsage, given.Collection, asked)
+	}
+	o.collection = asked
+	if given.Collection != "" {
+		o.collection = given.Collection
+	}
+	return nil
+}
+
+func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
+	if raw == nil {
+		return metadata.Given{}, nil
+	}
+	return metadata.Parse(raw)
+}
+
+// parseCustom reads the object that WithMetadata gave.
+func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
+	scanned, err := metadata.Scan(raw, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth - 1}, "")
+	if err != nil {
+		return metadata.Given{}, fmt.Errorf("custom metadata: %w", err)
+	}
+	return metadata.Parse(scanned.Body)
+}
+
+// joinMetadata adds the members of b to a. They must not repeat.
+func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
+	if a.Collection != "" && b.Collection != "" && a.Collection != b.Collection {
+		return a, fmt.Errorf("%w: @collection is %q in the document and %q in WithMetadata", ErrUsage, a.Collection, b.Collection)
+	}
+	if a.Collection == "" {
+		a.Collection = b.Collection
+	}
+	if a.Custom == nil {
+		a.Custom = b.Custom
+		return a, nil
+	}
+	if b.Custom == nil {
+		return a, nil
+	}
+	joined := bytes.Join([][]byte{a.Custom[:len(a.Custom)-1], b.Custom[1:]}, []byte{','})
+	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: limitMaxDepth}, ""); err != nil {
+		return a, fmt.Errorf("@metadata and WithMetadata together: %w", err)
+	}
+	a.Custom = joined
+	return a, nil
+}
+
+// encodeTail encodes what depends on the final ID.
+func (db *DB) encodeTail(o *op) {
+	o.header.ID = nil
+	if !db.rules.CaseSensitive && ids.Fold(o.id) != o.id {
+		o.header.ID = []byte(o.id)
+	}
+	o.tail = o.header.AppendTail(o.tail[:0])
+}
+
+// drawID makes the IDs that are not made in the transaction: HiLo and GUID.
+func (db *DB) drawID(ctx context.Context, o *op) (err error) {
+	switch {
+	case o.verb == verbDelete:
+		return nil
+	case o.strategy == ids.HiLo:
+		o.id, err = db.client.Next(ctx, o.prefix)
+	case o.strategy == ids.GUID:
+		o.id, err = db.resolver.NewGUID()
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := db.rules.Check(o.id); err != nil {
+		return err
+	}
+	db.encodeTail(o)
+	return nil
+}
+
+// redrawID draws until the ID is free, as far as the committed state tells:
+// the transaction will look again.
+func (db *DB) redrawID(ctx context.Context, o *op) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := db.drawID(ctx, o); err != nil {
+			return err
+		}
+		var scratch [128]byte
+		found, err := exists(db.engine, documentKey(scratch[:0], db.rules.Fold(o.id)))
+		if err != nil || !found {
+			return err
+		}
+	}
+}
+
+// commit runs the transaction of ops.
+func (db *DB) commit(ctx context.Context, ops []*op) error {
+	return db.transact(ctx, db.opts.Durability == Synced, func(t *transaction) error { return t.run(ops) })
+}
+
+// transact runs fn in a transaction, which may run it more than once, and
+// notes the ceilings that the commit made durable.
+func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
+	var raised map[string]uint64
+	err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
+		t := &transaction{db: db, tx: tx}
+		if err := fn(t); err != nil {
+			return err
+		}
+		raised = t.raised
+		return nil
+	})
+	if err == nil {
+		db.ceilings.durable(raised)
+	}
+	return err
+}
+
+// transaction stages ops. It lives for one run of one transaction.
+type transaction struct {
+	db     *DB
+	tx     storage.Tx
+	raised map[string]uint64 // ceilings staged, by name
+	key    []byte            // scratch
+	value  []byte            // scratch
+}
+
+func (t *transaction) run(ops []*op) error {
+	taken := false
+	for _, o := range ops {
+		err := t.stage(o)
+		if errors.Is(err, errTaken) {
+			taken = true
+			continue
+		}
+		if err != nil {
+			return opError(ops, o, err)
+		}
+	}
+	if taken {
+		return errTaken
+	}
+	return nil
+}
+
+// stage resolves and stages one op.
+func (t *transaction) stage(o *op) error {
+	o.taken = false
+	if o.verb == verbDelete {
+		return t.stageDelete(o)
+	}
+	etag := uint64(0)
+	var err error
+	switch o.strategy {
+	case ids.ServerSide:
+		o.id, etag, err = t.db.resolver.ServerSide(t, o.request)
+	case ids.Identity:
+		o.id, err = t.db.resolver.Identity(t, o.request)
+	}
+	if err != nil {
+		return err
+	}
+	if o.strategy == ids.ServerSide || o.strategy == ids.Identity {
+		t.db.encodeTail(o)
+	}
+	if etag == 0 {
+		if etag, err = t.Sequence(); err != nil {
+			return err
+		}
+	}
+	return t.stagePut(o, etag)
+}
+
+// stagePut checks the document that is there and stages the new one.
+func (t *transaction) stagePut(o *op, etag uint64) error {
+	folded := t.db.rules.Fold(o.id)
+	old, found, err := t.old(folded)
+	if err != nil {
+		return err
+	}
+	if found && o.strategy != ids.Semantic {
+		// Server-side IDs and identities were made to be free in this same
+		// transaction; HiLo numbers and GUIDs can turn out to be taken.
+		o.taken = true
+		return errTaken
+	}
+	if err := t.check(o, old, found); err != nil {
+		return err
+	}
+
+	o.header.Etag = etag
+	t.key = documentKey(t.key[:0], folded)
+	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
+	t.tx.Set(t.key, t.value, o.json)
+	t.stageChange(changePut, etag, o.collection, folded)
+	switch {
+	case found:
+		t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
+	case !isHome(folded, o.folded, t.db.foldSep):
+		t.key = memberKey(t.key[:0], o.folded, folded)
+		t.tx.Set(t.key, nil, nil)
+	}
+
+	o.result = Metadata{
+		ID:           o.id,
+		Collection:   o.collection,
+		ChangeVector: t.db.changeVector(t.db.node, etag),
+		Etag:         etag,
+		LastModified: metadata.Time(o.header.Modified),
+		Custom:       o.header.Custom,
+	}
+	if o.collection == "" {
+		o.result.Collection = metadata.Empty
+	}
+	return nil
+}
+
+func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
+	t.key = changeKey(t.key[:0], t.db.node, etag)
+	t.value = appendChange(t.value[:0], kind, collection, folded)
+	t.tx.Set(t.key, t.value, nil)
+}
+
+func (t *transaction) stageDelete(o *op) error {
+	folded := t.db.rules.Fold(o.id)
+	o.result = Metadata{ID: o.id}
+	old, found, err := t.old(folded)
+	if err != nil {
+		return err
+	}
+	if err := t.checkVersion(o, old, found); err != nil || !found {
+		return err
+	}
+
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	collection := string(old.Collection)
+	key := t.db.collectionKey(collection)
+	t.tx.Delete(documentKey(t.key[:0], folded))
+	if !isHome(folded, key, t.db.foldSep) {
+		t.tx.Delete(memberKey(t.key[:0], key, folded))
+	}
+	t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
+	t.stageChange(changeDelete, etag, collection, folded)
+	return nil
+}
+
+// oldDocument is what a write needs to know of the document it meets.
+type oldDocument struct {
+	Node, Etag uint64
+	Collection []byte
+}
+
+func (t *transaction) old(folded string) (oldDocument, bool, error) {
+	t.key = documentKey(t.key[:0], folded)
+	value, closer, err := t.tx.Get(t.key)
+	if err == storage.ErrNotFound {
+		return oldDocument{}, false, nil
+	}
+	if err != nil {
+		return oldDocument{}, false, err
+	}
+	h, _, err := metadata.Decode(value)
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: bytes.Clone(h.Collection)}
+	return old, true, firstError(err, closer.Close())
+}
+
+// check compares what is there with what the op expects.
+func (t *transaction) check(o *op, old oldDocument, found bool) error {
+	if err := t.checkVersion(o, old, found); err != nil {
+		return err
+	}
+	switch {
+	case o.verb == verbInsert && found:
+		return ErrExists
+	case o.verb == verbReplace && !found:
+		return ErrNotFound
+	}
+	if found && t.db.collectionKey(string(old.Collection)) != o.folded {
+		return &CollectionError{ID: o.id, Current: orEmpty(string(old.Collection)), Given: orEmpty(o.collection)}
+	}
+	return nil
+}
+
+func (t *transaction) checkVersion(o *op, old oldDocument, found bool) error {
+	if o.expected == nil {
+		return nil
+	}
+	actual := ""
+	if found {
+		actual = t.db.changeVector(old.Node, old.Etag)
+	}
+	// A delete that expects nothing to be there contradicts itself: RavenDB
+	// refuses it, found or not.
+	if actual == *o.expected && (o.verb != verbDelete || found) {
+		return nil
+	}
+	return &ConflictError{ID: o.id, Expected: *o.expected, Actual: actual}
+}
+
+func orEmpty(collection string) string {
+	if collection == "" {
+		return metadata.Empty
+	}
+	return collection
+}
+
+// getter is the part of a storage.Reader or Tx that reads one key.
+type getter interface {
+	Get(key []byte) ([]byte, io.Closer, error)
+}
+
+func exists(r getter, key []byte) (bool, error) {
+	_, closer, err := r.Get(key)
+	if err == storage.ErrNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}
