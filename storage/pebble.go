@@ -154,6 +154,9 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 }
 
 func iterate(r pebble.Reader, lo, hi []byte) (Iterator, error) {
+	if len(lo) == 0 {
+		lo = nil // Pebble tells an empty bound from none
+	}
 	return r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 }
 

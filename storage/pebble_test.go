@@ -1,0 +1,285 @@
+package storage_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var ctx = context.Background()
+
+func openDisk(t *testing.T, d *storagetest.Disk) *storage.Pebble {
+	t.Helper()
+	e, err := storage.Open("db", storage.Options{FS: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// set commits one key, synced.
+func set(e storage.Engine, key, value string) error {
+	return e.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set([]byte(key), []byte(value), nil)
+		return nil
+	})
+}
+
+func has(t *testing.T, e storage.Engine, key string) bool {
+	t.Helper()
+	_, closer, err := e.Get([]byte(key))
+	if errors.Is(err, storage.ErrNotFound) {
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	closer.Close()
+	return true
+}
+
+func TestPebble_Contract(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		storagetest.Run(t, func(t *testing.T) storage.Engine {
+			e, err := storage.Open("db", storage.Options{InMemory: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		})
+	})
+	t.Run("disk", func(t *testing.T) {
+		storagetest.Run(t, func(t *testing.T) storage.Engine {
+			e, err := storage.Open(t.TempDir(), storage.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		})
+	})
+}
+
+// Ensure that a commit that was acknowledged as synced survives the loss of
+// everything unsynced, and that one without sync is there after a Close.
+func TestPebble_Update_Crash(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e := openDisk(t, disk)
+	if err := set(e, "synced", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("loose"), nil, nil); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	crashed := openDisk(t, disk.Crash(0, rand.New(rand.NewPCG(1, 2))))
+	if !has(t, crashed, "synced") || has(t, crashed, "loose") {
+		t.Errorf("after a crash: synced %v, loose %v; want true, false", has(t, crashed, "synced"), has(t, crashed, "loose"))
+	}
+	if err := errors.Join(crashed.Close(), e.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	after := openDisk(t, disk.Crash(0, rand.New(rand.NewPCG(1, 2))))
+	defer after.Close()
+	if !has(t, after, "loose") {
+		t.Error("a commit without sync was lost by a clean Close")
+	}
+}
+
+// Ensure that a transaction that asks for a sync gets it.
+func TestPebble_RequireSync(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e := openDisk(t, disk)
+	defer e.Close()
+	err := e.Update(ctx, false, func(tx storage.Tx) error {
+		tx.Set([]byte("a"), nil, nil)
+		tx.RequireSync()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashed := openDisk(t, disk.Crash(0, rand.New(rand.NewPCG(1, 2))))
+	defer crashed.Close()
+	if !has(t, crashed, "a") {
+		t.Error("the commit was acknowledged before it was on disk")
+	}
+}
+
+// Ensure that a disk that stops taking writes costs an error, not the
+// process: the outcome is unknown, later writes are refused, reads go on,
+// Close returns, and a reopen finds every acknowledged commit.
+func TestPebble_Update_DiskFails(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e := openDisk(t, disk)
+	if err := set(e, "before", "1"); err != nil {
+		t.Fatal(err)
+	}
+	disk.Fail()
+
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			err := set(e, "after", "1")
+			if !errors.Is(err, storage.ErrUnknownOutcome) && !errors.Is(err, storage.ErrFailed) {
+				t.Errorf("write on a failing disk: %v, want ErrUnknownOutcome or ErrFailed", err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := set(e, "later", "1"); !errors.Is(err, storage.ErrFailed) {
+		t.Errorf("write after a failure: %v, want ErrFailed", err)
+	}
+	if !has(t, e, "before") {
+		t.Error("a read after a failure does not find what was committed")
+	}
+	_ = e.Close() // may not be able to close cleanly; it must return
+
+	again := openDisk(t, disk.Crash(0, rand.New(rand.NewPCG(1, 2))))
+	defer again.Close()
+	if !has(t, again, "before") || has(t, again, "later") {
+		t.Error("after a reopen: an acknowledged commit is lost, or a refused one is there")
+	}
+}
+
+// Ensure that commits that come while the disk is busy share its next sync.
+func TestPebble_GroupCommit(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e := openDisk(t, disk)
+	defer e.Close()
+	before := disk.Syncs()
+	busy := make(chan struct{})
+	disk.OnSync(func() { <-busy })
+
+	const goroutines = 16
+	var wg sync.WaitGroup
+	for i := range goroutines {
+		wg.Go(func() {
+			if err := set(e, string(rune('a'+i)), "v"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for i := range goroutines {
+		for !has(t, e, string(rune('a'+i))) {
+			runtime.Gosched() // committed, but not yet on disk
+		}
+	}
+	close(busy)
+	wg.Wait()
+	if syncs := disk.Syncs() - before; syncs > 3 {
+		t.Errorf("%d syncs for %d commits that came together, want at most 3", syncs, goroutines)
+	}
+}
+
+// Ensure that each way a directory can be wrong has its own error, that the
+// error names the directory, and that nothing is written there.
+func TestOpen_WrongDirectory(t *testing.T) {
+	write := func(t *testing.T, dir, name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name    string
+		prepare func(t *testing.T, dir string)
+		opts    storage.Options
+		want    error
+	}{
+		{"other files", func(t *testing.T, dir string) { write(t, dir, "letter.txt", "dear") }, storage.Options{}, storage.ErrNotDatabase},
+		{"a marker of somebody else", func(t *testing.T, dir string) { write(t, dir, "JAY", "a bird\n") }, storage.Options{}, storage.ErrNotDatabase},
+		{"a newer format", func(t *testing.T, dir string) { write(t, dir, "JAY", "jay database, format 2\n") }, storage.Options{}, storage.ErrNewerFormat},
+		{"nothing, but it must exist", func(*testing.T, string) {}, storage.Options{MustExist: true}, storage.ErrNoDatabase},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			test.prepare(t, dir)
+			before := listing(t, dir)
+			_, err := storage.Open(dir, test.opts)
+			if !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if err == nil || !strings.Contains(err.Error(), dir) {
+				t.Errorf("%v does not name the directory", err)
+			}
+			if after := listing(t, dir); after != before {
+				t.Errorf("the directory changed from %q to %q", before, after)
+			}
+		})
+	}
+}
+
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// Ensure that a file in place of the directory is told apart.
+func TestOpen_File(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.Open(path, storage.Options{}); !errors.Is(err, storage.ErrNotDatabase) {
+		t.Errorf("got %v, want ErrNotDatabase", err)
+	}
+}
+
+// Ensure that a second engine on a directory is refused at once, and let in
+// after Close.
+func TestOpen_Locked(t *testing.T) {
+	dir := t.TempDir()
+	e, err := storage.Open(dir, storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.Open(dir, storage.Options{}); !errors.Is(err, storage.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("second open: %v, want ErrLocked with the directory", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e, err = storage.Open(dir, storage.Options{MustExist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that a creation cut short at any sync can be repeated.
+func TestOpen_CrashDuringCreation(t *testing.T) {
+	for cut := range 20 {
+		disk := storagetest.NewDisk()
+		disk.FailAfter(cut)
+		if e, err := storage.Open("db", storage.Options{FS: disk}); err == nil {
+			_ = set(e, "a", "1")
+			_ = e.Close()
+		}
+		again := openDisk(t, disk.Crash(50, rand.New(rand.NewPCG(uint64(cut), 7))))
+		if err := set(again, "b", "1"); err != nil {
+			t.Errorf("cut %d: %v", cut, err)
+		}
+		if err := again.Close(); err != nil {
+			t.Errorf("cut %d: %v", cut, err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package storagetest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// ErrInjected is the error of a disk that was told to fail.
+var ErrInjected = errors.New("injected disk failure")
+
+// Disk is a file system in memory that remembers what was synced, and fails
+// when told to.
+type Disk struct {
+	storage.FS
+	mem     *vfs.MemFS
+	failing atomic.Bool
+	after   atomic.Int64  // syncs until the disk fails; negative means never
+	onSync  atomic.Value  // func()
+	syncs   atomic.Uint64 // syncs of the log seen
+}
+
+// NewDisk returns an empty disk.
+func NewDisk() *Disk { return newDisk(vfs.NewCrashableMem()) }
+
+func newDisk(mem *vfs.MemFS) *Disk {
+	d := &Disk{mem: mem}
+	d.after.Store(-1)
+	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(d.inject))
+	return d
+}
+
+// inject fails writes and syncs as told, and reports syncs of the log.
+func (d *Disk) inject(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+		return nil
+	}
+	if isSync(op.Kind) && strings.HasSuffix(op.Path, ".log") {
+		d.syncs.Add(1)
+		if hook, ok := d.onSync.Load().(func()); ok && hook != nil {
+			hook()
+		}
+		if d.after.Load() >= 0 && d.after.Add(-1) < 0 {
+			d.failing.Store(true)
+		}
+	}
+	if d.failing.Load() {
+		return ErrInjected
+	}
+	return nil
+}
+
+func isSync(kind errorfs.OpKind) bool {
+	return kind == errorfs.OpFileSync || kind == errorfs.OpFileSyncData || kind == errorfs.OpFileSyncTo
+}
+
+// Fail makes every write fail from now on.
+func (d *Disk) Fail() { d.failing.Store(true) }
+
+// FailAfter lets n more syncs of the log succeed, then every write fails.
+func (d *Disk) FailAfter(n int) { d.after.Store(int64(n)) }
+
+// Syncs returns how many times the log was synced.
+func (d *Disk) Syncs() uint64 { return d.syncs.Load() }
+
+// OnSync calls fn at every sync of the log, before it takes effect.
+func (d *Disk) OnSync(fn func()) { d.onSync.Store(fn) }
+
+// Crash returns the disk as a machine that lost its power now would find it:
+// all that was synced, and each piece of the rest with this probability, in
+// percent. The disk itself goes on.
+func (d *Disk) Crash(percent int, random *rand.Rand) *Disk {
+	return newDisk(d.mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: random}))
+}

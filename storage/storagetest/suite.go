@@ -1,0 +1,282 @@
+// Package storagetest holds what an engine of package storage must pass, and
+// the file systems that crash and fail under it.
+package storagetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// Run checks the contract of storage.Engine. open returns an empty engine; Run
+// closes it.
+func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, storage.Engine)
+	}{
+		{"reads see commits in order", testReads},
+		{"an error stages nothing", testError},
+		{"a transaction reads its own writes", testOwnWrites},
+		{"a large transaction reads its own writes", testManyOwnWrites},
+		{"a snapshot stays as it is", testSnapshot},
+		{"sequence numbers follow the order of commits", testSequence},
+		{"a failed transaction draws no number", testSequenceOfFailure},
+		{"read and write under many goroutines loses nothing", testIncrements},
+		{"a cancelled context runs nothing", testCancelled},
+		{"values belong to the engine until closed", testValueStays},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e := open(t)
+			defer func() {
+				if err := e.Close(); err != nil {
+					t.Errorf("close: %v", err)
+				}
+			}()
+			test.run(t, e)
+		})
+	}
+}
+
+var ctx = context.Background()
+
+func update(t *testing.T, e storage.Engine, fn func(storage.Tx) error) {
+	t.Helper()
+	if err := e.Update(ctx, true, fn); err != nil {
+		t.Fatalf("update: %v", err)
+	}
+}
+
+func set(t *testing.T, e storage.Engine, pairs ...string) {
+	t.Helper()
+	update(t, e, func(tx storage.Tx) error {
+		for i := 0; i < len(pairs); i += 2 {
+			tx.Set([]byte(pairs[i]), []byte(pairs[i+1]), nil)
+		}
+		return nil
+	})
+}
+
+// read returns the value at key, or "absent".
+func read(t *testing.T, r interface {
+	storage.Reader
+}, key string) string {
+	t.Helper()
+	value, closer, err := r.Get([]byte(key))
+	if errors.Is(err, storage.ErrNotFound) {
+		return "absent"
+	}
+	if err != nil {
+		t.Fatalf("get %q: %v", key, err)
+	}
+	defer closer.Close()
+	return string(value)
+}
+
+func keys(t *testing.T, r storage.Reader, lo, hi string) string {
+	t.Helper()
+	it, err := r.Iterate([]byte(lo), []byte(hi))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out []byte
+	for ok := it.First(); ok; ok = it.Next() {
+		out = append(append(out, it.Key()...), ' ')
+	}
+	if err := it.Error(); err != nil {
+		t.Fatal(err)
+	}
+	return string(bytes.TrimSpace(out))
+}
+
+func want(t *testing.T, got, want any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Ensure that Get and Iterate see exactly what was committed.
+func testReads(t *testing.T, e storage.Engine) {
+	want(t, read(t, e, "a"), "absent")
+	set(t, e, "b", "2", "a", "1", "c", "3")
+	want(t, read(t, e, "a"), "1")
+	want(t, keys(t, e, "a", "c"), "a b")
+	update(t, e, func(tx storage.Tx) error {
+		tx.Delete([]byte("b"))
+		tx.Set([]byte("c"), []byte("3"), []byte("+"))
+		return nil
+	})
+	want(t, read(t, e, "b"), "absent")
+	want(t, read(t, e, "c"), "3+")
+	want(t, keys(t, e, "", "z"), "a c")
+}
+
+// Ensure that a function that fails leaves nothing behind.
+func testError(t *testing.T, e storage.Engine) {
+	cause := errors.New("refused")
+	err := e.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set([]byte("a"), []byte("1"), nil)
+		return cause
+	})
+	want(t, err, cause)
+	want(t, read(t, e, "a"), "absent")
+}
+
+// Ensure that a transaction sees what it staged, deletions included.
+func testOwnWrites(t *testing.T, e storage.Engine) {
+	set(t, e, "a", "1", "b", "1")
+	update(t, e, func(tx storage.Tx) error {
+		tx.Set([]byte("a"), []byte("2"), nil)
+		tx.Delete([]byte("b"))
+		want(t, txRead(t, tx, "a"), "2")
+		want(t, txRead(t, tx, "b"), "absent")
+		tx.Set([]byte("b"), []byte("3"), nil)
+		want(t, txRead(t, tx, "b"), "3")
+		want(t, read(t, e, "a"), "1")
+		return nil
+	})
+	want(t, read(t, e, "a")+read(t, e, "b"), "23")
+}
+
+func txRead(t *testing.T, tx storage.Tx, key string) string {
+	t.Helper()
+	value, closer, err := tx.Get([]byte(key))
+	if errors.Is(err, storage.ErrNotFound) {
+		return "absent"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	return string(value)
+}
+
+// Ensure that the way staged keys are found changes nothing when there are
+// many of them, and many versions of one.
+func testManyOwnWrites(t *testing.T, e storage.Engine) {
+	update(t, e, func(tx storage.Tx) error {
+		for round := range 3 {
+			for i := range 500 {
+				tx.Set(fmt.Appendf(nil, "k%03d", i), fmt.Appendf(nil, "%d.%d", round, i), nil)
+			}
+		}
+		tx.Delete([]byte("k007"))
+		for i := range 500 {
+			expected := fmt.Sprintf("2.%d", i)
+			if i == 7 {
+				expected = "absent"
+			}
+			want(t, txRead(t, tx, fmt.Sprintf("k%03d", i)), expected)
+		}
+		want(t, txRead(t, tx, "k500"), "absent")
+		return nil
+	})
+	want(t, read(t, e, "k499"), "2.499")
+	want(t, read(t, e, "k007"), "absent")
+}
+
+// Ensure that a snapshot does not see later commits.
+func testSnapshot(t *testing.T, e storage.Engine) {
+	set(t, e, "a", "1")
+	s := e.Snapshot()
+	set(t, e, "a", "2", "b", "2")
+	want(t, read(t, s, "a"), "1")
+	want(t, keys(t, s, "", "z"), "a")
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that numbers rise by one in commit order, and start where told.
+func testSequence(t *testing.T, e storage.Engine) {
+	draw := func() (n uint64) {
+		update(t, e, func(tx storage.Tx) (err error) {
+			tx.Set([]byte("a"), nil, nil)
+			n, err = tx.Sequence()
+			return err
+		})
+		return n
+	}
+	want(t, draw(), uint64(1))
+	want(t, draw(), uint64(2))
+	e.StartSequence(100)
+	want(t, draw(), uint64(101))
+	e.StartSequence(5)
+	want(t, draw(), uint64(102))
+	e.StartSequence(1<<63 - 1)
+	err := e.Update(ctx, true, func(tx storage.Tx) error { _, err := tx.Sequence(); return err })
+	want(t, errors.Is(err, storage.ErrSequenceExhausted), true)
+}
+
+// Ensure that the number of a transaction that failed is drawn again.
+func testSequenceOfFailure(t *testing.T, e storage.Engine) {
+	for range 3 {
+		_ = e.Update(ctx, true, func(tx storage.Tx) error {
+			n, err := tx.Sequence()
+			want(t, n, uint64(1))
+			want(t, err, nil)
+			return errors.New("refused")
+		})
+	}
+}
+
+// Ensure that what a transaction read is still so when it commits.
+func testIncrements(t *testing.T, e storage.Engine) {
+	const goroutines, rounds = 8, 50
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				for {
+					err := e.Update(ctx, true, func(tx storage.Tx) error {
+						n := 0
+						if text := txRead(t, tx, "n"); text != "absent" {
+							if _, err := fmt.Sscan(text, &n); err != nil {
+								return err
+							}
+						}
+						tx.Set([]byte("n"), fmt.Append(nil, n+1), nil)
+						return nil
+					})
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, storage.ErrConflict) {
+						t.Errorf("increment: %v", err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want(t, read(t, e, "n"), fmt.Sprint(goroutines*rounds))
+}
+
+// Ensure that a context that is done keeps the function from running.
+func testCancelled(t *testing.T, e storage.Engine) {
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	err := e.Update(done, true, func(storage.Tx) error { t.Error("the function ran"); return nil })
+	want(t, errors.Is(err, context.Canceled), true)
+}
+
+// Ensure that a value stays readable until its closer is closed.
+func testValueStays(t *testing.T, e storage.Engine) {
+	set(t, e, "a", "before")
+	value, closer, err := e.Get([]byte("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, e, "a", "after!")
+	want(t, string(value), "before")
+	want(t, closer.Close(), nil)
+}
