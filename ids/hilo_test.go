@@ -1,0 +1,374 @@
+package ids_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// Ensure that the size of a range follows the table, with the clamp in every
+// branch.
+func TestRangeSize(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	never := time.Duration(math.MinInt64)
+	tests := []struct {
+		last int64
+		age  time.Duration
+		want int64
+	}{
+		{0, never, 32}, {-5, never, 32}, {100, never, 100}, {5_000_000, never, 1 << 20},
+		{32, 0, 64}, {32, 29999 * time.Millisecond, 64}, {32, -time.Hour, 64}, {64, time.Second, 128},
+		{1 << 20, time.Second, 1 << 20}, {math.MaxInt64, time.Second, 1 << 20},
+		{32, 30 * time.Second, 32}, {64, 45 * time.Second, 64}, {32, 60 * time.Second, 32}, {2_097_152, 45 * time.Second, 1 << 20},
+		{64, 61 * time.Second, 32}, {32, 61 * time.Second, 32}, {256, time.Hour, 128}, {math.MinInt64, time.Hour, 32},
+	}
+	for _, test := range tests {
+		at := time.Time{}
+		if test.age != never {
+			at = now.Add(-test.age)
+		}
+		if got := ids.RangeSize(test.last, at, now); got != test.want {
+			t.Errorf("last %d, age %v: got %d, want %d", test.last, test.age, got, test.want)
+		}
+	}
+}
+
+// Ensure that grants stand behind document, client and mark, whichever is
+// highest, and that an end never repeats.
+func TestMarks_Grant(t *testing.T) {
+	tests := []struct {
+		name      string
+		marks     ids.Marks
+		document  int64
+		lastMax   int64
+		low, high int64
+	}{
+		{"first", ids.Marks{}, 0, 0, 1, 32},
+		{"after a range", ids.Marks{Mark: 32, Top: 32}, 32, 0, 33, 64},
+		{"document raised", ids.Marks{Mark: 64, Top: 64}, 1000, 0, 1001, 1032},
+		{"document lowered", ids.Marks{Mark: 64, Top: 64}, 12, 0, 65, 96},
+		{"document deleted, fresh client", ids.Marks{Mark: 64, Top: 64}, 0, 0, 65, 96},
+		{"client has seen more", ids.Marks{}, 0, 64, 65, 96},
+		{"after a return to 1", ids.Marks{Mark: 1, Top: 32}, 1, 0, 2, 33},
+		{"end raised after a return of all", ids.Marks{Mark: 0, Top: 32}, 0, 0, 1, 33},
+		{"negative document", ids.Marks{}, -5, 0, 1, 32},
+	}
+	for _, test := range tests {
+		m := test.marks
+		low, high, size, err := m.Grant(test.document, ids.RangeRequest{Tag: "users", LastMax: test.lastMax}, time.Now())
+		if err != nil || low != test.low || high != test.high || size != 32 {
+			t.Errorf("%s: got %d..%d size %d, %v; want %d..%d", test.name, low, high, size, err, test.low, test.high)
+		}
+		if m.Mark != high || m.Top != high {
+			t.Errorf("%s: mark %d, top %d after a grant to %d", test.name, m.Mark, m.Top, high)
+		}
+	}
+}
+
+// Ensure that a refused grant changes nothing.
+func TestMarks_Grant_Refused(t *testing.T) {
+	tests := []struct {
+		name     string
+		document int64
+		lastMax  int64
+		want     error
+	}{
+		{"overflow", math.MaxInt64 - 7, 0, ids.ErrExhausted},
+		{"at the end", math.MaxInt64, 0, ids.ErrExhausted},
+		{"client far ahead", 0, 1<<40 + 11, ids.ErrLeadTooLarge},
+		{"negative client", 0, -1, ids.ErrLeadTooLarge},
+	}
+	for _, test := range tests {
+		m := ids.Marks{Mark: 10, Top: 10, Leases: []ids.Lease{{Low: 1, End: 10}}}
+		_, _, _, err := m.Grant(test.document, ids.RangeRequest{Tag: "users", LastMax: test.lastMax}, time.Now())
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: got %v, want %v", test.name, err, test.want)
+		}
+		if m.Mark != 10 || m.Top != 10 || len(m.Leases) != 1 {
+			t.Errorf("%s: changed to %+v", test.name, m)
+		}
+	}
+}
+
+// Ensure that a return is accepted once, for the newest open range alone, and
+// uncovers the one beneath only if nothing of it was used.
+func TestMarks_Return(t *testing.T) {
+	type call struct {
+		document, last, end int64
+		want                bool
+		mark                int64 // afterwards
+	}
+	tests := []struct {
+		name   string
+		grants int
+		calls  []call
+	}{
+		{"seed example", 1, []call{{32, 1, 32, true, 1}}},
+		{"twice", 1, []call{{32, 1, 32, true, 1}, {1, 1, 32, false, 1}, {32, 1, 32, false, 1}}},
+		{"nothing used", 1, []call{{32, 0, 32, true, 0}}},
+		{"all used", 1, []call{{32, 32, 32, true, 32}, {32, 32, 32, false, 32}}},
+		{"below the range", 2, []call{{64, 31, 64, false, 64}, {64, 0, 64, false, 64}}},
+		{"above the range", 1, []call{{32, 33, 32, false, 32}}},
+		{"not the newest", 2, []call{{64, 20, 32, false, 64}}},
+		{"document changed", 1, []call{{40, 1, 32, false, 32}, {0, 1, 32, false, 32}}},
+		{"unknown end", 1, []call{{32, 30, 31, false, 32}}},
+		{"two ranges, newest first", 2, []call{{64, 32, 64, true, 32}, {32, 5, 32, true, 5}}},
+		{"beneath a used one", 2, []call{{64, 33, 64, true, 33}, {33, 5, 32, false, 33}, {33, 32, 33, false, 33}}},
+		{"never granted", 0, []call{{0, 0, 0, false, 0}, {32, 1, 32, false, 0}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var m ids.Marks
+			document := int64(0)
+			for range test.grants {
+				_, high, _, err := m.Grant(document, ids.RangeRequest{Tag: "users"}, time.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				document = high
+			}
+			for _, c := range test.calls {
+				if got := m.Return(c.document, c.last, c.end); got != c.want || m.Mark != c.mark {
+					t.Errorf("return last %d end %d, document %d: got %v, mark %d; want %v, %d", c.last, c.end, c.document, got, m.Mark, c.want, c.mark)
+				}
+			}
+		})
+	}
+}
+
+// source grants ranges in memory, and fails or blocks on demand.
+type source struct {
+	mu      sync.Mutex
+	marks   map[string]*ids.Marks
+	fetches int
+	err     error
+	block   chan struct{}
+	nodes   []string // node tag per fetch
+}
+
+func (s *source) NextRange(ctx context.Context, req ids.RangeRequest) (ids.Range, error) {
+	s.mu.Lock()
+	block := s.block
+	s.mu.Unlock()
+	if block != nil {
+		<-block
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fetches++
+	if s.err != nil {
+		return ids.Range{}, s.err
+	}
+	if s.marks == nil {
+		s.marks = make(map[string]*ids.Marks)
+	}
+	m := s.marks[req.Tag]
+	if m == nil {
+		m = &ids.Marks{}
+		s.marks[req.Tag] = m
+	}
+	now := time.Now()
+	low, high, size, err := m.Grant(m.Mark, req, now)
+	node := "A"
+	if len(s.nodes) > 0 {
+		node, s.nodes = s.nodes[0], s.nodes[1:]
+	}
+	return ids.Range{Prefix: req.Tag + "/", Low: low, High: high, Size: size, NodeTag: node, GrantedAt: now}, err
+}
+
+func (s *source) ReturnRange(_ context.Context, tag string, last, end int64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return false, s.err
+	}
+	return s.marks[tag].Return(s.marks[tag].Mark, last, end), nil
+}
+
+// Ensure that 100 goroutines that share a client get 1..2000, each once.
+func TestClient_Next_Concurrent(t *testing.T) {
+	s := &source{}
+	c := ids.NewClient(s)
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	var wg sync.WaitGroup
+	for range 100 {
+		wg.Go(func() {
+			for range 20 {
+				id, err := c.Next(context.Background(), "users")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if seen[id] {
+					t.Errorf("%s came twice", id)
+				}
+				seen[id] = true
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for n := 1; n <= 2000; n++ {
+		if id := fmt.Sprintf("users/%d-A", n); !seen[id] {
+			t.Errorf("%s is missing", id)
+		}
+	}
+}
+
+// Ensure that number and node tag come from one range.
+func TestClient_Next_NodeTag(t *testing.T) {
+	c := ids.NewClient(&source{nodes: []string{"A", "B"}})
+	var got []string
+	for range 33 {
+		id, err := c.Next(context.Background(), "users")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, id)
+	}
+	if want := []string{"users/32-A", "users/33-B"}; !slices.Equal(got[31:], want) {
+		t.Errorf("got %v, want %v", got[31:], want)
+	}
+}
+
+// Ensure that two clients never hold the same number.
+func TestClient_Next_TwoClients(t *testing.T) {
+	s := &source{}
+	a, b := ids.NewClient(s), ids.NewClient(s)
+	ctx := context.Background()
+	for _, want := range []string{"users/1-A", "users/33-A", "users/2-A", "users/34-A"} {
+		id, err := a.Next(ctx, "users")
+		if err != nil || id != want {
+			t.Errorf("got %q, %v; want %q", id, err, want)
+		}
+		a, b = b, a
+	}
+}
+
+// Ensure that a failed fetch loses nothing, and that the next call tries
+// again.
+func TestClient_Next_FetchFails(t *testing.T) {
+	s := &source{err: errors.New("disk")}
+	c := ids.NewClient(s)
+	for range 3 {
+		if _, err := c.Next(context.Background(), "users"); !errors.Is(err, s.err) {
+			t.Errorf("got %v, want the source's error", err)
+		}
+	}
+	s.err = nil
+	if id, err := c.Next(context.Background(), "users"); err != nil || id != "users/1-A" {
+		t.Errorf("after the failure: got %q, %v", id, err)
+	}
+}
+
+// Ensure that one fetch serves all who wait, and that a caller who gives up
+// neither waits on nor takes it away from the others.
+func TestClient_Next_Cancelled(t *testing.T) {
+	s := &source{block: make(chan struct{})}
+	c := ids.NewClient(s)
+	ctx, cancel := context.WithCancel(context.Background())
+	gaveUp := make(chan error)
+	go func() { _, err := c.Next(ctx, "users"); gaveUp <- err }()
+	cancel()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want Canceled", err)
+	}
+
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if _, err := c.Next(context.Background(), "users"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	close(s.block)
+	wg.Wait()
+	if s.fetches != 1 {
+		t.Errorf("%d fetches for 9 callers, want 1", s.fetches)
+	}
+}
+
+// Ensure that Close returns the tail of every range, that nothing is drawn
+// afterwards, and that a second Close does nothing.
+func TestClient_Close(t *testing.T) {
+	s := &source{}
+	c := ids.NewClient(s)
+	ctx := context.Background()
+	for range 3 {
+		if _, err := c.Next(ctx, "users"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Next(ctx, "orders"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := c.Close(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.marks["users"].Mark != 3 || s.marks["orders"].Mark != 1 {
+		t.Errorf("marks after Close: users %d, orders %d; want 3, 1", s.marks["users"].Mark, s.marks["orders"].Mark)
+	}
+	for _, tag := range []string{"users", "products"} {
+		if id, err := c.Next(ctx, tag); !errors.Is(err, ids.ErrClosed) {
+			t.Errorf("after Close: got %q, %v; want ErrClosed", id, err)
+		}
+	}
+}
+
+// Ensure that numbers drawn while Close runs are never given back.
+func TestClient_Close_Concurrent(t *testing.T) {
+	for range 50 {
+		s := &source{}
+		c := ids.NewClient(s)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		drawn := make(map[string]bool)
+		for range 4 {
+			wg.Go(func() {
+				for {
+					id, err := c.Next(context.Background(), "users")
+					if errors.Is(err, ids.ErrClosed) {
+						return
+					}
+					mu.Lock()
+					drawn[id] = true
+					mu.Unlock()
+				}
+			})
+		}
+		if err := c.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+		next, err := ids.NewClient(s).Next(context.Background(), "users")
+		if err != nil || drawn[next] {
+			t.Fatalf("%s came twice (%v)", next, err)
+		}
+	}
+}
+
+// Ensure that drawing an ID allocates its string and no more.
+func TestClient_Next_Allocations(t *testing.T) {
+	c := ids.NewClient(&source{})
+	ctx := context.Background()
+	for range 5000 { // grow the range, so that no fetch falls into the measurement
+		if _, err := c.Next(ctx, "users"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(500, func() { _, _ = c.Next(ctx, "users") }); n > 1 {
+		t.Errorf("%v allocations, want 1", n)
+	}
+}
