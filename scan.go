@@ -95,11 +95,12 @@ func (db *DB) startScan(s Scan) (*scan, error) {
 	if w.collection != "" {
 		space := appendKey(nil, spaceMembers, w.collection)
 		w.skip = len(space)
-		lo, hi, _ := bounds(space, "", prefix, after)
-		if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
-			return nil, errors.Join(err, w.release())
+		if lo, hi, any := bounds(space, "", prefix, after); any {
+			if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
+				return nil, errors.Join(err, w.release())
+			}
+			w.awayOK = w.away.First()
 		}
-		w.awayOK = w.away.First()
 	}
 
 	db.scansMu.Lock()
@@ -126,7 +127,7 @@ func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) 
 			lo = behind
 		}
 	}
-	if bytes.Compare(lo, hi) > 0 {
+	if bytes.Compare(lo, hi) >= 0 {
 		return nil, nil, false
 	}
 	return lo, hi, true

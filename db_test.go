@@ -1,0 +1,360 @@
+package jay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+var ctx = context.Background()
+
+// clock is a clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// memory opens a database in memory that the test closes.
+func memory(t testing.TB, opts *jay.Options) *jay.DB {
+	t.Helper()
+	db, err := jay.OpenMemory(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+func open(t testing.TB, dir string, opts *jay.Options) *jay.DB {
+	t.Helper()
+	db, err := jay.Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func closeDB(t testing.TB, db *jay.DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// put stores a document that must be accepted.
+func put(t testing.TB, db *jay.DB, id, body string, opts ...jay.WriteOption) jay.Metadata {
+	t.Helper()
+	m, err := db.Put(ctx, id, json.RawMessage(body), opts...)
+	if err != nil {
+		t.Fatalf("put %q: %v", id, err)
+	}
+	return m
+}
+
+func store(t testing.TB, db *jay.DB, collection string) string {
+	t.Helper()
+	m, err := db.Store(ctx, collection, json.RawMessage(`{}`))
+	if err != nil {
+		t.Fatalf("store into %q: %v", collection, err)
+	}
+	return m.ID
+}
+
+// body returns the document's body, or "absent".
+func body(t testing.TB, db *jay.DB, id string) string {
+	t.Helper()
+	doc, err := db.Get(ctx, id)
+	if errors.Is(err, jay.ErrNotFound) {
+		return "absent"
+	}
+	if err != nil {
+		t.Fatalf("get %q: %v", id, err)
+	}
+	return string(doc.Body())
+}
+
+// dump returns the whole database as text: what must not change when a write
+// is refused.
+func dump(t testing.TB, db *jay.DB) string {
+	t.Helper()
+	var b strings.Builder
+	for doc, err := range db.Documents(ctx, jay.Scan{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := doc.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(text)
+		b.WriteByte('\n')
+	}
+	counters, err := db.Counters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(counters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Write(text)
+	return b.String()
+}
+
+func equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Ensure that a database is there again after a reopen, and that what is
+// fixed at creation stays.
+func TestOpen_Reopen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "acorns.jay")
+	db := open(t, dir, &jay.Options{Separator: "-", NodeTag: "NUT"})
+	equal(t, db.Dir(), dir)
+	equal(t, put(t, db, "users-", `{}`).ID, "users-0000000000000000001-NUT")
+	closeDB(t, db)
+
+	db = open(t, dir, nil)
+	equal(t, put(t, db, "users-", `{}`).ID, "users-0000000000000000002-NUT")
+	equal(t, put(t, db, "users/", `{"kept":"literally"}`).ID, "users/")
+	equal(t, store(t, db, "Users"), "users-1-NUT")
+	closeDB(t, db)
+
+	for _, opts := range []jay.Options{{Separator: "/"}, {NodeTag: "A"}, {CaseSensitive: true}} {
+		if db, err := jay.Open(dir, &opts); !errors.Is(err, jay.ErrFixed) {
+			t.Errorf("open with %+v: %v, want ErrFixed", opts, err)
+			if err == nil {
+				closeDB(t, db)
+			}
+		}
+	}
+	closeDB(t, open(t, dir, &jay.Options{Separator: "-", NodeTag: "NUT"}))
+}
+
+// Ensure that impossible options are refused by name, and create nothing.
+func TestOpen_WrongOptions(t *testing.T) {
+	for name, opts := range map[string]jay.Options{
+		"separator pipe":  {Separator: "|"},
+		"separator long":  {Separator: "//"},
+		"node tag":        {NodeTag: "a"},
+		"node tag RAFT":   {NodeTag: "RAFT"},
+		"id bytes":        {MaxIDBytes: 2026},
+		"few id bytes":    {MaxIDBytes: 10},
+		"document bytes":  {MaxDocumentBytes: 1 << 40},
+		"negative bytes":  {MaxDocumentBytes: -1},
+		"depth":           {MaxDepth: 10_001},
+		"durability":      {Durability: 7},
+		"negative cache":  {CacheBytes: -1},
+		"huge mem tables": {MemTableBytes: 1 << 40},
+	} {
+		if db, err := jay.OpenMemory(&opts); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("%s: got %v, want ErrOption", name, err)
+			if err == nil {
+				closeDB(t, db)
+			}
+		}
+	}
+}
+
+// Ensure that a second Open of a directory fails at once and names it.
+func TestOpen_Locked(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir, nil)
+	if _, err := jay.Open(dir, nil); !errors.Is(err, jay.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("second open: %v, want ErrLocked with the directory", err)
+	}
+	closeDB(t, db)
+	closeDB(t, open(t, dir, &jay.Options{MustExist: true}))
+}
+
+// Ensure that other people's directories and missing ones are left alone.
+func TestOpen_NotDatabase(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jay.Open(dir, nil); !errors.Is(err, jay.ErrNotDatabase) {
+		t.Errorf("got %v, want ErrNotDatabase", err)
+	}
+	missing := filepath.Join(dir, "missing")
+	if _, err := jay.Open(missing, &jay.Options{MustExist: true}); !errors.Is(err, jay.ErrNoDatabase) {
+		t.Errorf("got %v, want ErrNoDatabase", err)
+	}
+	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("MustExist created the directory: %v", err)
+	}
+}
+
+// Ensure that Close ends everything once: later calls get ErrClosed, a loop
+// that is still running too, and a second Close does nothing.
+func TestDB_Close(t *testing.T) {
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	users, err := jay.CollectionOf[User](db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		store(t, db, "Users")
+	}
+	var inLoop error
+	seen := 0
+	for _, err := range db.Documents(ctx, jay.Scan{}) {
+		if err != nil {
+			inLoop = err
+			break
+		}
+		if seen++; seen == 1 {
+			closeDB(t, db)
+		}
+	}
+	if seen != 1 || !errors.Is(inLoop, jay.ErrClosed) {
+		t.Errorf("a loop over a closed database saw %d documents and %v, want 1 and ErrClosed", seen, inLoop)
+	}
+	closeDB(t, db)
+
+	calls := map[string]func() error{
+		"Put":          func() error { _, err := db.Put(ctx, "a", []byte(`{}`)); return err },
+		"Store":        func() error { _, err := db.Store(ctx, "Users", []byte(`{}`)); return err },
+		"Get":          func() error { _, err := db.Get(ctx, "a"); return err },
+		"GetMany":      func() error { _, err := db.GetMany(ctx, "a"); return err },
+		"Exists":       func() error { _, err := db.Exists(ctx, "a"); return err },
+		"Delete":       func() error { return db.Delete(ctx, "a") },
+		"NextRange":    func() error { _, err := db.NextRange(ctx, jay.RangeRequest{Tag: "users"}); return err },
+		"ReturnRange":  func() error { _, err := db.ReturnRange(ctx, "users", 1, 32); return err },
+		"Counters":     func() error { _, err := db.Counters(ctx); return err },
+		"Raise":        func() error { return db.RaiseCounters(ctx, jay.Counters{}) },
+		"Stats":        func() error { _, err := db.Stats(ctx, nil); return err },
+		"Insert typed": func() error { _, err := users.Insert(ctx, &User{}); return err },
+		"Documents": func() error {
+			for _, err := range db.Documents(ctx, jay.Scan{}) {
+				return err
+			}
+			return nil
+		},
+	}
+	for name, call := range calls {
+		if err := call(); !errors.Is(err, jay.ErrClosed) {
+			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
+		}
+	}
+}
+
+// Ensure that a context that is done stops a call before it does anything.
+func TestDB_Cancelled(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "a", `{}`)
+	before := dump(t, db)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, putErr := db.Put(done, "users|", []byte(`{}`))
+	_, storeErr := db.Store(done, "Users", []byte(`{}`))
+	_, getErr := db.Get(done, "a")
+	var loopErr error
+	for _, err := range db.Documents(done, jay.Scan{}) {
+		loopErr = err
+	}
+	for _, err := range []error{putErr, storeErr, getErr, loopErr} {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want Canceled", err)
+		}
+	}
+	equal(t, dump(t, db), before)
+}
+
+// Ensure that many goroutines can write, read and walk at once, and that
+// nothing is lost or made twice.
+func TestDB_Concurrent(t *testing.T) {
+	db := memory(t, nil)
+	const goroutines, rounds = 16, 30
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			requests := []string{"users|", "users/", ""}
+			for i := range rounds {
+				var m jay.Metadata
+				var err error
+				if i%4 == 3 {
+					m, err = db.Store(ctx, "Users", []byte(`{}`))
+				} else {
+					m, err = db.Put(ctx, requests[i%4], []byte(`{}`), jay.InCollection("Users"))
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				if seen[m.ID] {
+					t.Errorf("%s was made twice", m.ID)
+				}
+				seen[m.ID] = true
+				mu.Unlock()
+				if _, err := db.Get(ctx, m.ID); err != nil {
+					t.Errorf("%s cannot be read: %v", m.ID, err)
+				}
+				if g == 0 && i%10 == 0 {
+					for _, err := range db.Documents(ctx, jay.Scan{Collection: "Users", Limit: 20}) {
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n := 0
+	for doc, err := range db.Documents(ctx, jay.Scan{Collection: "Users"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; !seen[doc.ID()] {
+			t.Errorf("%s was never acknowledged", doc.ID())
+		}
+	}
+	equal(t, n, goroutines*rounds)
+	counters, err := db.Counters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inserts := int64(0)
+	for id := range seen {
+		if rest, found := strings.CutPrefix(id, "users/"); found && !strings.Contains(rest, "-") {
+			inserts++
+		}
+	}
+	equal(t, counters.Identities["users|"], inserts)
+}
