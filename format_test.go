@@ -1,0 +1,81 @@
+package jay_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay"
+)
+
+// Ensure that a database of format 1, written by the version that released it
+// (internal/fixture), opens and says what it said then.
+func TestFormat1(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format1", "db"), dir)
+	db := open(t, dir, &jay.Options{MustExist: true})
+	defer closeDB(t, db)
+
+	const written = `"@last-modified":"2026-11-21T12:00:00.0000000Z"`
+	want := []string{
+		`{"n":9007199254740993,"@metadata":{"@collection":"Users"|F:4|"@id":"away"`,
+		`{"Max":1,"@metadata":{"@collection":"@hilo"|F:11|"@id":"Raven/HiLo/users"`,
+		`{"@metadata":{"@collection":"Users"|F:6|"@id":"users/0000000000000000006-F"`,
+		`{"@metadata":{"@collection":"Users"|F:5|"@id":"users/1"`,
+		`{"@metadata":{"@collection":"Users"|F:10|"@id":"users/1-F"`,
+		`{"Name":"Ann","@metadata":{"mine":1,"@collection":"Users"|F:2|"@id":"users/ann"`,
+		`{"Name":"Bob","@metadata":{"@collection":"Users"|F:3|"@id":"Users/BOB"`,
+		`{"@metadata":{|F:9|"@id":"users/stranger"`,
+	}
+	lines := strings.Split(dump(t, db), "\n")
+	if len(lines) != len(want)+1 {
+		t.Fatalf("got %d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	for i, w := range want {
+		for _, part := range append(strings.Split(w, "|"), written) {
+			if !strings.Contains(lines[i], part) {
+				t.Errorf("line %d: got %s, want %s in it", i+1, lines[i], part)
+			}
+		}
+	}
+	equal(t, lines[len(want)], `{"etag":11,"identities":{"users|":1},"hilo":{"users":1}}`)
+
+	users := 0
+	for range db.Documents(ctx, jay.Scan{Collection: "Users"}) {
+		users++
+	}
+	equal(t, users, 6)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
+	equal(t, store(t, db, "Users"), "users/2-F")
+}
+
+// Ensure that an older Jay leaves a newer database alone.
+func TestFormat_Newer(t *testing.T) {
+	dir := t.TempDir()
+	closeDB(t, open(t, dir, nil))
+	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 2") {
+		t.Errorf("got %v, want an error that names format 2", err)
+	}
+}
+
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, filepath.Base(path)), text, 0o600)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,100 @@
+package jay_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/jaydb/jay"
+
+// Ensure that the leaves do not know one another, that Pebble stays below
+// storage, that the command, the examples and the benchmarks use the public
+// API alone, and that nothing but the standard library and the field's
+// dependencies reaches those who import package jay. The files are parsed,
+// not listed, as a cached test would not see them change.
+func TestImports(t *testing.T) {
+	leaf := func(name string) string { return module + "/" + name }
+	rules := []struct {
+		dir     string
+		allowed []string // beside the standard library
+	}{
+		{".", []string{leaf("ids"), leaf("metadata"), leaf("storage"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"ids", []string{"github.com/google/uuid", "github.com/go-openapi/inflect"}},
+		{"metadata", []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"storage", []string{"github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+	}
+	for _, rule := range rules {
+		eachImport(t, rule.dir, false, func(file, path string) {
+			if !standard(path) && !underAny(path, rule.allowed) {
+				t.Errorf("%s imports %s; package %s may import only %v", file, path, rule.dir, rule.allowed)
+			}
+		})
+	}
+
+	outsiders := 0
+	for _, dir := range []string{"cmd", "examples", "bench"} {
+		eachImport(t, dir, true, func(file, path string) {
+			outsiders++
+			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/bench") && !strings.HasPrefix(path, module+"/cmd") {
+				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
+			}
+		})
+	}
+	if outsiders == 0 {
+		t.Error("no program was looked at")
+	}
+}
+
+func eachImport(t *testing.T, dir string, deep bool, fn func(file, path string)) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != dir && !deep {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range file.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			fn(path, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// standard tells whether an import path is of the standard library: its first
+// element has no dot.
+func standard(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".")
+}
+
+func underAny(path string, roots []string) bool {
+	for _, root := range roots {
+		if path == root || strings.HasPrefix(path, root+"/") {
+			return true
+		}
+	}
+	return false
+}
