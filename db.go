@@ -36,13 +36,11 @@ type DB struct {
 }
 
 // origin is the database behind a node number: what a change vector names.
+// It is the record under 'n'. Part of the on-disk format.
 type origin struct {
-	Tag string   `json:"tag"`
-	ID  [16]byte `json:"id"`
+	Tag string `json:"tag"`
+	ID  string `json:"id"` // 16 random bytes in base64 without padding
 }
-
-// suffix returns the part of a change vector after the etag.
-func (o origin) suffix() string { return base64.RawStdEncoding.EncodeToString(o.ID[:]) }
 
 // settings is the record under 'm' "database": what is fixed at creation.
 // Part of the on-disk format.
@@ -159,9 +157,11 @@ func (db *DB) create(ctx context.Context) (settings, error) {
 	if err := errors.Join(ids.CheckSeparator(s.Separator), ids.CheckNodeTag(own.Tag)); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	if _, err := io.ReadFull(db.random(), own.ID[:]); err != nil {
+	var id [16]byte
+	if _, err := io.ReadFull(db.random(), id[:]); err != nil {
 		return s, fmt.Errorf("make the database's id: %w", err)
 	}
+	own.ID = base64.RawStdEncoding.EncodeToString(id[:])
 
 	return s, db.engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := setJSON(tx, appendKey(nil, spaceMeta, settingsName), s); err != nil {
@@ -267,6 +267,6 @@ func (db *DB) changeVector(node, etag uint64) string {
 	b.WriteByte(':')
 	b.WriteString(uintText(etag))
 	b.WriteByte('-')
-	b.WriteString(o.suffix())
+	b.WriteString(o.ID)
 	return b.String()
 }

@@ -98,6 +98,11 @@ func open(dir string, opts Options) (*Pebble, error) {
 	return e, nil
 }
 
+// pebbleFormat is the version of Pebble's own files under Format. It is not
+// "the newest", so that a newer Pebble does not change a database behind the
+// back of its format number. Part of the on-disk format. Must not change.
+const pebbleFormat = pebble.FormatValueSeparation
+
 // pebbleOptions returns what Jay ships: memory bounded by a small cache and
 // four memtables, bloom filters on every level, and tables large enough that
 // a million documents are a few hundred files.
@@ -116,7 +121,7 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 		Cache:                       e.cache,
 		FS:                          e.fs,
 		Lock:                        e.lock,
-		FormatMajorVersion:          pebble.FormatNewest,
+		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(memTableBytes),
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,

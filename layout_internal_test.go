@@ -1,0 +1,124 @@
+package jay
+
+// These tests look at keys and values as they lie in storage, which nothing
+// outside the package can see: docs/format.md promises them byte by byte.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// zeros is a source of randomness for a database whose ID is known.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(i)
+	}
+	return len(p), nil
+}
+
+// stored returns every key and value of a small database, one per line.
+func stored(t *testing.T) string {
+	t.Helper()
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var b Batch
+	b.Put("Users/Ann", []byte(`{"Name":"Ann","@metadata":{"@collection":"Users","k":1}}`))
+	b.Put("bob", []byte(`{}`), InCollection("Users"))
+	b.Put("users|", []byte(`{}`), InCollection("Users"))
+	b.Delete("users/1")
+	if _, err := db.Apply(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.NextRange(ctx, RangeRequest{Tag: "users"}); err != nil {
+		t.Fatal(err)
+	}
+
+	it, err := db.engine.Iterate([]byte{1}, []byte{255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out strings.Builder
+	for ok := it.First(); ok; ok = it.Next() {
+		fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
+	}
+	return out.String()
+}
+
+// quote shows bytes as text where they are ASCII, and as \xNN elsewhere.
+func quote(b []byte) string {
+	var out strings.Builder
+	for _, c := range b {
+		if c <= 0x20 || c >= 0x7f {
+			fmt.Fprintf(&out, `\x%02x`, c)
+		} else {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
+// Ensure that the bytes are those of docs/format.md, which holds this dump.
+func TestLayout_Golden(t *testing.T) {
+	document, err := os.ReadFile("docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := stored(t); !bytes.Contains(document, []byte(got)) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
+	}
+}
+
+// Ensure that records survive their encoding, and that damaged ones are
+// refused and do not panic.
+func TestLayout_Records(t *testing.T) {
+	m := &ids.Marks{Mark: 64, Top: 1 << 40, Leases: []ids.Lease{{Low: 1, End: 32}, {Low: 33, End: 64}}}
+	record := appendMarks(nil, m)
+	got, err := decodeMarks(record)
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
+		t.Errorf("got %v, %v; want %v", got, err, m)
+	}
+	for n := range record {
+		if _, err := decodeMarks(record[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("the first %d bytes are taken for a record", n)
+		}
+	}
+	if _, err := decodeMarks(append(record, 0)); !errors.Is(err, ErrCorrupt) {
+		t.Error("a record with more behind it is accepted")
+	}
+
+	identity := appendIdentity(nil, 300, 1324)
+	last, ceiling, err := decodeIdentity(identity)
+	if last != 300 || ceiling != 1324 || err != nil {
+		t.Errorf("got %d, %d, %v", last, ceiling, err)
+	}
+	for n := range identity {
+		if _, _, err := decodeIdentity(identity[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("the first %d bytes are taken for an identity", n)
+		}
+	}
+}
+
+// Ensure that the end of a prefix is the first key behind it.
+func TestPrefixEnd(t *testing.T) {
+	for prefix, want := range map[string]string{"a": "b", "a\xff": "b", "ab": "ac", "a\x00": "a\x01", "\xff": ""} {
+		if got := prefixEnd([]byte(prefix)); string(got) != want {
+			t.Errorf("prefixEnd(%q): got %q, want %q", prefix, got, want)
+		}
+	}
+}
