@@ -130,9 +130,7 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 		MaxOpenFiles:                1000,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{e},
-		EventListener: &pebble.EventListener{
-			BackgroundError: func(err error) { e.fail(fmt.Errorf("in the background: %w", err)) },
-		},
+		EventListener:               e.listener(),
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]
@@ -142,6 +140,35 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 		l.FilterType = pebble.TableFilter
 	}
 	return o
+}
+
+// listener watches Pebble's background work. A flush or compaction that fails
+// makes the engine fail: Pebble would try again for ever while writers pile
+// up behind it. Other trouble, such as statistics that cannot be read, is
+// only logged.
+func (e *Pebble) listener() *pebble.EventListener {
+	// Pebble reports a flush that had nothing to write as an error to FlushEnd,
+	// and only real failures to BackgroundError, among failures of other kinds.
+	var flush atomic.Pointer[error]
+	return &pebble.EventListener{
+		FlushEnd: func(info pebble.FlushInfo) {
+			if info.Err != nil {
+				flush.Store(&info.Err)
+			}
+		},
+		CompactionEnd: func(info pebble.CompactionInfo) {
+			if info.Err != nil && !errors.Is(info.Err, pebble.ErrCancelledCompaction) {
+				e.fail(fmt.Errorf("compact tables: %w", info.Err))
+			}
+		},
+		BackgroundError: func(err error) {
+			if flushErr := flush.Load(); flushErr != nil && errors.Is(err, *flushErr) {
+				e.fail(fmt.Errorf("write a table: %w", err))
+				return
+			}
+			e.log.Warn("jay: storage, in the background", "dir", e.dir, "err", err)
+		},
+	}
 }
 
 // Get implements Reader.
@@ -186,6 +213,9 @@ func (e *Pebble) StartSequence(n uint64) {
 func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if failure := e.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, *failure) // before mu: a writer may be stuck behind a full disk
 	}
 	batch, sync, err := e.commit(sync, fn)
 	if err != nil || batch == nil {

@@ -150,6 +150,27 @@ func TestPebble_Update_DiskFails(t *testing.T) {
 	}
 }
 
+// Ensure that a disk that fills up while tables are written makes writers
+// fail, not wait for ever.
+func TestPebble_Update_TablesFail(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e, err := storage.Open("db", storage.Options{FS: disk, MemTableBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.FailTables()
+	value := string(make([]byte, 64<<10))
+	for range 1000 {
+		if err = set(e, "key", value); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, storage.ErrFailed) {
+		t.Errorf("64 MB into a memory of 4 MB: got %v, want ErrFailed", err)
+	}
+	_ = e.Close() // must return
+}
+
 // Ensure that commits that come while the disk is busy share its next sync.
 func TestPebble_GroupCommit(t *testing.T) {
 	disk := storagetest.NewDisk()

@@ -21,6 +21,7 @@ type Disk struct {
 	storage.FS
 	mem     *vfs.MemFS
 	failing atomic.Bool
+	tables  atomic.Bool   // whether writes of tables fail
 	after   atomic.Int64  // syncs until the disk fails; negative means never
 	onSync  atomic.Value  // func()
 	syncs   atomic.Uint64 // syncs of the log seen
@@ -50,7 +51,7 @@ func (d *Disk) inject(op errorfs.Op) error {
 			d.failing.Store(true)
 		}
 	}
-	if d.failing.Load() {
+	if d.failing.Load() || d.tables.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind != errorfs.OpRemove {
 		return ErrInjected
 	}
 	return nil
@@ -62,6 +63,9 @@ func isSync(kind errorfs.OpKind) bool {
 
 // Fail makes every write fail from now on.
 func (d *Disk) Fail() { d.failing.Store(true) }
+
+// FailTables makes every write of a table fail from now on. The log goes on.
+func (d *Disk) FailTables() { d.tables.Store(true) }
 
 // FailAfter lets n more syncs of the log succeed, then every write fails.
 func (d *Disk) FailAfter(n int) { d.after.Store(int64(n)) }
