@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -355,6 +356,87 @@ func TestClient_Close_Concurrent(t *testing.T) {
 		next, err := ids.NewClient(s).Next(context.Background(), "users")
 		if err != nil || drawn[next] {
 			t.Fatalf("%s came twice (%v)", next, err)
+		}
+	}
+}
+
+// Ensure that a client fetches ahead from its second range on, takes the
+// numbers in order, and gives both ranges back, newest first.
+func TestClient_Prefetch(t *testing.T) {
+	s := &source{}
+	c := ids.NewClient(s)
+	ctx := context.Background()
+	draw := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := c.Next(ctx, "users"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	fetches := func() int { s.mu.Lock(); defer s.mu.Unlock(); return s.fetches }
+
+	draw(32)
+	if fetches() != 1 {
+		t.Errorf("%d fetches for the first 32 numbers, want 1", fetches())
+	}
+	draw(31) // 33 … 63 of 33 … 96
+	if fetches() != 2 {
+		t.Errorf("%d fetches for 63 numbers, want 2", fetches())
+	}
+	draw(1) // half of the second range
+	for fetches() != 3 {
+		runtime.Gosched()
+	}
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if mark := s.marks["users"].Mark; mark != 64 {
+		t.Errorf("mark after Close: got %d, want 64", mark)
+	}
+}
+
+// Ensure that NextN gives n different IDs, over the ends of ranges, beside
+// goroutines that draw one at a time.
+func TestClient_NextN(t *testing.T) {
+	c := ids.NewClient(&source{})
+	ctx := context.Background()
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	note := func(got ...string) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, id := range got {
+			if seen[id] {
+				t.Errorf("%s came twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				if g%2 == 0 {
+					id, err := c.Next(ctx, "users")
+					if err != nil {
+						t.Error(err)
+					}
+					note(id)
+					continue
+				}
+				got, err := c.NextN(ctx, "users", i*3)
+				if err != nil || len(got) != i*3 {
+					t.Errorf("got %d of %d, %v", len(got), i*3, err)
+				}
+				note(got...)
+			}
+		})
+	}
+	wg.Wait()
+	for _, n := range []int{-1, 1<<20 + 1} {
+		if _, err := c.NextN(ctx, "users", n); err == nil {
+			t.Errorf("%d ids at once are given", n)
 		}
 	}
 }
