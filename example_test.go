@@ -397,3 +397,50 @@ func ExampleCollectionError() {
 	fmt.Println(errors.As(err, &wrong), wrong.Current, wrong.Given)
 	// Output: true Users Admins
 }
+
+// An order's ID cannot be passed where a customer's is wanted.
+func ExampleID() {
+	type Customer struct {
+		ID   jay.ID[Customer]
+		Name string
+	}
+	type Order struct {
+		ID       jay.ID[Order]
+		Customer jay.ID[Customer]
+	}
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	customers, err := jay.CollectionOf[Customer](db)
+	check(err)
+	ann := &Customer{Name: "Ann"}
+	_, err = customers.Insert(ctx, ann)
+	check(err)
+
+	order := Order{Customer: ann.ID}
+	buyer, err := customers.Load(ctx, order.Customer)
+	check(err)
+	fmt.Println(buyer.ID, buyer.Name)
+	// Output: customers/1-A Ann
+}
+
+func ExampleEscapeID() {
+	segment := jay.EscapeID("users/1-A")
+	id, err := jay.UnescapeID(segment)
+	fmt.Println(segment, id, err)
+	// Output: users~1-A users/1-A <nil>
+}
+
+func ExampleDB_NextIdentity() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	_, err := db.SeedIdentity(ctx, "invoices", 1990, false)
+	check(err)
+	n, err := db.NextIdentity(ctx, "invoices")
+	check(err)
+	meta, err := db.Put(ctx, "invoices|", json.RawMessage(`{}`))
+	check(err)
+	fmt.Println(n, meta.ID)
+	// Output: 1991 invoices/1992
+}

@@ -1,0 +1,87 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// NextIdentity uses up the next number of an identity, without a document,
+// and returns it: "users" and "users|" name the same counter, folded. Numbers
+// whose document is there already are passed over, as in Put. The number is
+// on disk before NextIdentity returns, under any durability.
+func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error) {
+	err = db.onIdentity(ctx, "next", name, func(t *transaction, request string) error {
+		if _, err := db.resolver.Identity(t, request); err != nil {
+			return err
+		}
+		n, err = t.Identity(db.rules.Fold(request))
+		return err
+	})
+	return n, err
+}
+
+// SeedIdentity sets the last used number of an identity to value, so that the
+// next document gets value+1, and returns the number that stands afterwards.
+// A smaller value than the counter's changes nothing, unless force is set.
+// Negative values are refused.
+//
+// Danger: forcing a counter down is the one way to make numbers come again. No
+// document is overwritten even then; the IDs of deleted ones can return.
+func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
+	if value < 0 {
+		return 0, fmt.Errorf("seed identity %q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
+	}
+	err = db.onIdentity(ctx, "seed", name, func(t *transaction, request string) error {
+		counter := db.rules.Fold(request)
+		if last, err = t.Identity(counter); err != nil {
+			return err
+		}
+		if value <= last && !force {
+			return nil
+		}
+		last = value
+		return t.SetIdentity(counter, value)
+	})
+	return last, err
+}
+
+// Identities returns the last used number of every identity, by the folded
+// request ("users|").
+func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
+	counters, err := db.Counters(ctx)
+	return counters.Identities, err
+}
+
+// onIdentity runs fn in a synced transaction with the request that name
+// stands for.
+func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *transaction, request string) error) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	request := name
+	if !strings.HasSuffix(request, ids.IdentityMark) {
+		request += ids.IdentityMark
+	}
+	err := db.checkIdentity(name, request)
+	if err == nil {
+		err = db.transact(ctx, true, func(t *transaction) error { return fn(t, request) })
+	}
+	if err != nil {
+		return fmt.Errorf("%s identity %q: %w", verb, shorten(name), err)
+	}
+	return nil
+}
+
+// checkIdentity refuses names that can never make an ID, up to the largest
+// number.
+func (db *DB) checkIdentity(name, request string) error {
+	if strings.TrimSpace(name) == "" {
+		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
+	}
+	return db.rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
+}
