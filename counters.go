@@ -93,32 +93,43 @@ func (t *transaction) Sequence() (uint64, error) {
 	return etag, nil
 }
 
-// Identity implements ids.Counters.
+// Identity implements ids.Counters. A counter that a copied database has from
+// its original, or shares with it by being new, is refused.
 func (t *transaction) Identity(name string) (int64, error) {
+	record, err := t.identity(name)
+	if err == nil && record.node != t.db.node {
+		err = ErrNeedsFloor
+	}
+	return int64(record.last), err
+}
+
+// identity reads the record of a counter. One that is not there is at 0, and
+// of node 0.
+func (t *transaction) identity(name string) (identityRecord, error) {
 	value, closer, err := t.tx.Get(appendKey(nil, spaceIdentity, name))
 	if err == storage.ErrNotFound {
-		return 0, nil
+		return identityRecord{}, nil
 	}
 	if err != nil {
-		return 0, err
+		return identityRecord{}, err
 	}
-	last, ceiling, err := decodeIdentity(value)
+	record, err := decodeIdentity(value)
 	if err := firstError(err, closer.Close()); err != nil {
-		return 0, fmt.Errorf("identity %q: %w", name, err)
+		return identityRecord{}, fmt.Errorf("identity %q: %w", name, err)
 	}
 
 	// A ceiling that this process did not set was left by one that crashed.
 	_, own := t.db.ceilings.get(name)
 	if _, ownNow := t.raised[name]; !own && !ownNow {
-		last = max(last, ceiling)
+		record.last = max(record.last, record.ceiling)
 	}
-	return int64(last), nil
+	return record, nil
 }
 
 // SetIdentity implements ids.Counters.
 func (t *transaction) SetIdentity(name string, n int64) error {
-	ceiling := t.reserve(name, uint64(n), identityBlock)
-	t.tx.Set(appendKey(nil, spaceIdentity, name), appendIdentity(nil, uint64(n), ceiling), nil)
+	record := identityRecord{last: uint64(n), ceiling: t.reserve(name, uint64(n), identityBlock), node: t.db.node}
+	t.tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
 	return nil
 }
 
@@ -128,23 +139,32 @@ func (t *transaction) Exists(id string) (bool, error) {
 	return exists(t.tx, t.key)
 }
 
-// appendIdentity appends the record of an identity: the last used number and
-// the ceiling reserved ahead, 0 for none, both uvarint.
+// identityRecord is the record of an identity: three uvarints.
 // Part of the on-disk format. Must not change.
-func appendIdentity(dst []byte, last, ceiling uint64) []byte {
-	return binary.AppendUvarint(binary.AppendUvarint(dst, last), ceiling)
+type identityRecord struct {
+	last    uint64 // last used number
+	ceiling uint64 // reserved ahead under relaxed durability, or 0
+	node    uint64 // the node that counts with it: a copy needs a floor first
 }
 
-func decodeIdentity(record []byte) (last, ceiling uint64, err error) {
-	last, n := binary.Uvarint(record)
-	if n <= 0 {
-		return 0, 0, ErrCorrupt
+func (r identityRecord) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, r.last)
+	dst = binary.AppendUvarint(dst, r.ceiling)
+	return binary.AppendUvarint(dst, r.node)
+}
+
+func decodeIdentity(record []byte) (r identityRecord, err error) {
+	for _, field := range []*uint64{&r.last, &r.ceiling, &r.node} {
+		n, size := binary.Uvarint(record)
+		if size <= 0 || n > math.MaxInt64 {
+			return identityRecord{}, ErrCorrupt
+		}
+		*field, record = n, record[size:]
 	}
-	ceiling, m := binary.Uvarint(record[n:])
-	if m <= 0 || n+m != len(record) || last > math.MaxInt64 || ceiling > math.MaxInt64 {
-		return 0, 0, ErrCorrupt
+	if len(record) > 0 {
+		return identityRecord{}, ErrCorrupt
 	}
-	return last, ceiling, nil
+	return r, nil
 }
 
 // loadEtag finds the highest etag in use: the last change of this node, or
@@ -219,11 +239,12 @@ func (db *DB) settle(ctx context.Context) error {
 				tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, next-1), nil)
 				continue
 			}
-			last, err := t.Identity(name)
+			record, err := t.identity(name)
 			if err != nil {
 				return err
 			}
-			tx.Set(appendKey(nil, spaceIdentity, name), appendIdentity(nil, uint64(last), 0), nil)
+			record.ceiling = 0
+			tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
 		}
 		return nil
 	})
@@ -254,11 +275,11 @@ func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
 func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) {
 	c := Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
 	err := eachKey(ctx, r, spaceIdentity, func(name string, value []byte) error {
-		last, ceiling, err := decodeIdentity(value)
+		record, err := decodeIdentity(value)
 		if _, own := db.ceilings.get(name); !own {
-			last = max(last, ceiling)
+			record.last = max(record.last, record.ceiling)
 		}
-		c.Identities[name] = int64(last)
+		c.Identities[name] = int64(record.last)
 		return err
 	})
 	if err != nil {
@@ -372,15 +393,8 @@ func (t *transaction) raise(c Counters) error {
 		t.tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, c.Etag), nil)
 	}
 	for name, n := range c.Identities {
-		name = t.db.rules.Fold(name)
-		last, err := t.Identity(name)
-		if err != nil {
+		if _, err := t.raiseIdentity(t.db.rules.Fold(name), n); err != nil {
 			return err
-		}
-		if n > last {
-			if err := t.SetIdentity(name, n); err != nil {
-				return err
-			}
 		}
 	}
 	for tag, n := range c.HiLo {
@@ -392,4 +406,19 @@ func (t *transaction) raise(c Counters) error {
 		t.setMarks(tag, marks)
 	}
 	return nil
+}
+
+// raiseIdentity lifts a counter to at least n, which also gives the counter of
+// a copied database its floor, and returns where it stands.
+func (t *transaction) raiseIdentity(name string, n int64) (last int64, err error) {
+	record, err := t.identity(name)
+	if err != nil {
+		return 0, err
+	}
+	last = int64(record.last)
+	if n <= last && record.node == t.db.node {
+		return last, nil
+	}
+	last = max(last, n)
+	return last, t.SetIdentity(name, last)
 }

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -47,7 +48,7 @@ type origin struct {
 type settings struct {
 	Separator     string    `json:"separator"`
 	CaseSensitive bool      `json:"caseSensitive"`
-	Node          uint64    `json:"node"`
+	Node          uint64    `json:"node"` // what this database writes as; above 0 in a copy
 	Created       time.Time `json:"created"`
 }
 
@@ -110,10 +111,15 @@ func (db *DB) load() error {
 	if db.nodes, err = db.loadNodes(); err != nil {
 		return err
 	}
-	own, found := db.nodes[stored.Node]
-	if !found {
+	if _, found := db.nodes[stored.Node]; !found {
 		return fmt.Errorf("node %d has no record: %w", stored.Node, ErrCorrupt)
 	}
+	if tag := db.opts.CopyTag; tag != "" && tag != db.nodes[stored.Node].Tag {
+		if stored, err = db.retag(ctx, stored, tag); err != nil {
+			return err
+		}
+	}
+	own := db.nodes[stored.Node]
 	if err := db.checkFixed(stored, own); err != nil {
 		return err
 	}
@@ -147,28 +153,34 @@ func (db *DB) loadSettings() (settings, error) {
 // before it leaves an empty store, which the next Open creates again.
 func (db *DB) create(ctx context.Context) (settings, error) {
 	s := settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.opts.Now().UTC()}
-	own := origin{Tag: db.opts.NodeTag}
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
-	if own.Tag == "" {
-		own.Tag = ids.DefaultNodeTag
-	}
-	if err := errors.Join(ids.CheckSeparator(s.Separator), ids.CheckNodeTag(own.Tag)); err != nil {
+	if err := ids.CheckSeparator(s.Separator); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	var id [16]byte
-	if _, err := io.ReadFull(db.random(), id[:]); err != nil {
-		return s, fmt.Errorf("make the database's id: %w", err)
+	own, err := db.newOrigin(cmp.Or(db.opts.CopyTag, db.opts.NodeTag, ids.DefaultNodeTag))
+	if err != nil {
+		return s, err
 	}
-	own.ID = base64.RawStdEncoding.EncodeToString(id[:])
-
 	return s, db.engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := setJSON(tx, appendKey(nil, spaceMeta, settingsName), s); err != nil {
 			return err
 		}
 		return setJSON(tx, nodeKey(s.Node), own)
 	})
+}
+
+// newOrigin makes a database ID for a node tag.
+func (db *DB) newOrigin(tag string) (origin, error) {
+	if err := ids.CheckNodeTag(tag); err != nil {
+		return origin{}, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	var id [16]byte
+	if _, err := io.ReadFull(db.random(), id[:]); err != nil {
+		return origin{}, fmt.Errorf("make the database's id: %w", err)
+	}
+	return origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
 }
 
 func setJSON(tx storage.Tx, key []byte, v any) error {

@@ -78,6 +78,11 @@ var (
 
 // Returned by writes when numbers or storage run out.
 var (
+	// ErrNeedsFloor is returned for an identity of a database that was opened
+	// with Options.CopyTag: the original may have used the next numbers. Give
+	// the floor with SeedIdentity.
+	ErrNeedsFloor = errors.New("jay: identity of a copied database needs a floor: call SeedIdentity with a number that the original has not passed")
+
 	// ErrExhausted is returned when a counter has no number left.
 	ErrExhausted = ids.ErrExhausted
 

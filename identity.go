@@ -29,6 +29,9 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 // A smaller value than the counter's changes nothing, unless force is set.
 // Negative values are refused.
 //
+// In a database opened with Options.CopyTag, the first seed of an identity is
+// the floor that it waits for.
+//
 // Danger: forcing a counter down is the one way to make numbers come again. No
 // document is overwritten even then; the IDs of deleted ones can return.
 func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
@@ -37,14 +40,12 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 	}
 	err = db.onIdentity(ctx, "seed", name, func(t *transaction, request string) error {
 		counter := db.rules.Fold(request)
-		if last, err = t.Identity(counter); err != nil {
-			return err
+		if force {
+			last = value
+			return t.SetIdentity(counter, value)
 		}
-		if value <= last && !force {
-			return nil
-		}
-		last = value
-		return t.SetIdentity(counter, value)
+		last, err = t.raiseIdentity(counter, value)
+		return err
 	})
 	return last, err
 }

@@ -102,13 +102,13 @@ func TestLayout_Records(t *testing.T) {
 		t.Error("a record with more behind it is accepted")
 	}
 
-	identity := appendIdentity(nil, 300, 1324)
-	last, ceiling, err := decodeIdentity(identity)
-	if last != 300 || ceiling != 1324 || err != nil {
-		t.Errorf("got %d, %d, %v", last, ceiling, err)
+	identity := identityRecord{300, 1324, 2}
+	record = identity.append(nil)
+	if got, err := decodeIdentity(record); got != identity || err != nil {
+		t.Errorf("got %v, %v; want %v", got, err, identity)
 	}
-	for n := range identity {
-		if _, _, err := decodeIdentity(identity[:n]); !errors.Is(err, ErrCorrupt) {
+	for n := range record {
+		if _, err := decodeIdentity(record[:n]); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("the first %d bytes are taken for an identity", n)
 		}
 	}

@@ -54,6 +54,18 @@ type Options struct {
 	// The default is "A".
 	NodeTag string
 
+	// CopyTag says that the directory is a copy of a database, or was restored
+	// from a backup, and gives it a node tag of its own, once: HiLo and
+	// server-side IDs then never collide with those of the original, which may
+	// have moved on. The copy gets a new database ID; HiLo ranges that clients
+	// of the original hold are void in it. Identities carry no tag: each of
+	// them is refused with ErrNeedsFloor until SeedIdentity says from where it
+	// is safe to count.
+	//
+	// A database that has this tag already is opened as it is, so that the
+	// option can stay. The separator and the case rule stay as created.
+	CopyTag string
+
 	// CaseSensitive keeps IDs apart that differ only in case. Fixed when the
 	// database is created; setting it for a database that was created without
 	// it is ErrFixed.

@@ -1,0 +1,62 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// retag makes the copy of a database a database of its own: a new node with
+// this tag and a new database ID, under which everything is written from now
+// on. Leases of the original are void; identities wait for a floor, since
+// their records belong to another node. It is one synced commit: a crash
+// leaves either the copy as it was, to be retagged by the next Open, or the
+// new database.
+func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings, error) {
+	own, err := db.newOrigin(tag)
+	if err != nil {
+		return stored, err
+	}
+	for node := range db.nodes {
+		stored.Node = max(stored.Node, node)
+	}
+	stored.Node++
+
+	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
+		if err := db.voidLeases(ctx, tx); err != nil {
+			return err
+		}
+		if err := setJSON(tx, nodeKey(stored.Node), own); err != nil {
+			return err
+		}
+		return setJSON(tx, appendKey(nil, spaceMeta, settingsName), stored)
+	})
+	if err != nil {
+		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)
+	}
+	db.nodes[stored.Node] = own
+	return stored, nil
+}
+
+// voidLeases forgets who holds which range. The marks stay.
+func (db *DB) voidLeases(ctx context.Context, tx storage.Tx) error {
+	it, err := db.engine.Iterate([]byte{spaceHiLo}, []byte{spaceHiLo + 1})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, it.Close())
+		}
+		marks, err := decodeMarks(it.Value())
+		if err != nil {
+			return errors.Join(fmt.Errorf("marks %q: %w", it.Key(), err), it.Close())
+		}
+		marks.Leases = nil
+		tx.Set(bytes.Clone(it.Key()), appendMarks(nil, marks), nil)
+	}
+	return errors.Join(it.Error(), it.Close())
+}

@@ -1,0 +1,112 @@
+package jay_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jaydb/jay"
+)
+
+// Ensure that a copy opened under a new tag never makes an ID that its
+// original makes, whatever both do, and that identities wait for a floor
+// (A20).
+func TestCopyTag(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir, nil)
+	put(t, db, "users|", `{}`)
+	store(t, db, "Users")
+	closeDB(t, db)
+	copied := t.TempDir()
+	copyTree(t, dir, copied)
+
+	original := open(t, dir, nil)
+	defer closeDB(t, original)
+	open(t, copied, &jay.Options{CopyTag: "B"}).Close()
+	twin := open(t, copied, &jay.Options{CopyTag: "B"}) // the option can stay
+	defer closeDB(t, twin)
+
+	seen := make(map[string]bool)
+	for range 50 {
+		for _, db := range []*jay.DB{original, twin} {
+			for _, id := range []string{store(t, db, "Users"), put(t, db, "users/", `{}`).ID, store(t, db, "New")} {
+				if seen[id] {
+					t.Errorf("%s was made by both", id)
+				}
+				seen[id] = true
+			}
+		}
+	}
+	if !seen["users/2-A"] || !seen["users/2-B"] {
+		t.Error("the twins do not count on under their own tags")
+	}
+
+	before := dump(t, twin)
+	for _, request := range []string{"users|", "never-used|"} {
+		if _, err := twin.Put(ctx, request, []byte(`{}`)); !errors.Is(err, jay.ErrNeedsFloor) {
+			t.Errorf("%s: got %v, want ErrNeedsFloor", request, err)
+		}
+		if _, err := twin.NextIdentity(ctx, request); !errors.Is(err, jay.ErrNeedsFloor) {
+			t.Errorf("next %s: got %v, want ErrNeedsFloor", request, err)
+		}
+	}
+	equal(t, dump(t, twin), before)
+	n, err := twin.SeedIdentity(ctx, "users", 1000, false)
+	equal(t, fmt.Sprint(n, err), "1000 <nil>")
+	equal(t, put(t, twin, "users|", `{}`).ID, "users/1001")
+	n, err = twin.SeedIdentity(ctx, "never-used", 0, false)
+	equal(t, fmt.Sprint(n, err), "0 <nil>")
+	equal(t, put(t, twin, "never-used|", `{}`).ID, "never-used/1")
+	equal(t, put(t, original, "users|", `{}`).ID, "users/2")
+
+	// What the original wrote keeps its version; what the twin writes has its own.
+	doc, err := twin.Get(ctx, "users/1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := original.Get(ctx, "users/1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, doc.ChangeVector(), old.ChangeVector())
+	m := put(t, twin, "users/1", `{"again":1}`, jay.IfMatch(doc.ChangeVector()))
+	equal(t, m.ChangeVector[:2], "B:")
+}
+
+// Ensure that ranges that the original's clients hold are void in the copy.
+func TestCopyTag_Leases(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir, nil)
+	r := nextRange(t, db, jay.RangeRequest{Tag: "users"})
+	closeDB(t, db)
+	twin := open(t, dir, &jay.Options{CopyTag: "B"})
+	defer closeDB(t, twin)
+	equal(t, returnRange(t, twin, "users", 1, r.High), false)
+	equal(t, span(nextRange(t, twin, jay.RangeRequest{Tag: "users"})), "users/33..64-B")
+}
+
+// Ensure that a copy can be copied again, and that a wrong tag changes nothing.
+func TestCopyTag_Again(t *testing.T) {
+	dir := t.TempDir()
+	closeDB(t, open(t, dir, nil))
+	for _, tag := range []string{"b", "RAFT", "ABCDE"} {
+		if _, err := jay.Open(dir, &jay.Options{CopyTag: tag}); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("tag %q: got %v, want ErrOption", tag, err)
+		}
+	}
+	for _, tag := range []string{"B", "C", "B"} {
+		db := open(t, dir, &jay.Options{CopyTag: tag})
+		id := store(t, db, "Users")
+		equal(t, id[len(id)-1:], tag)
+		if _, err := db.Put(ctx, "users|", []byte(`{}`)); !errors.Is(err, jay.ErrNeedsFloor) {
+			t.Errorf("tag %s: got %v, want ErrNeedsFloor", tag, err)
+		}
+		if _, err := db.SeedIdentity(ctx, "users", 5, false); err != nil {
+			t.Fatal(err)
+		}
+		closeDB(t, db)
+	}
+	if _, err := jay.Open(dir, &jay.Options{NodeTag: "A"}); !errors.Is(err, jay.ErrFixed) {
+		t.Errorf("got %v, want ErrFixed", err)
+	}
+}
