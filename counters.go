@@ -366,7 +366,7 @@ func (db *DB) checkCounters(c Counters) error {
 		if !strings.HasSuffix(name, ids.IdentityMark) {
 			return fmt.Errorf("%w: the name of an identity ends with '|', got %q", ErrUsage, name)
 		}
-		if _, err := db.resolver.Check(name); err != nil {
+		if err := db.checkIdentity(name, name); err != nil {
 			return err
 		}
 		if n < 0 || n > maxRaise {

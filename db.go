@@ -92,7 +92,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 	if err := db.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
 	}
-	db.client = ids.NewClient(hiloSource{db})
+	db.client = db.newClient()
 	return db, nil
 }
 
@@ -130,7 +130,7 @@ func (db *DB) load() error {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	db.foldSep = db.rules.Fold(stored.Separator)
-	db.resolver = ids.NewResolver(db.rules, db.opts.OrderedGUIDs, db.opts.Rand)
+	db.resolver = ids.NewResolver(db.rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	return db.loadEtag()
 }
 

@@ -86,6 +86,10 @@ var (
 	// ErrExhausted is returned when a counter has no number left.
 	ErrExhausted = ids.ErrExhausted
 
+	// ErrNeedsCapacity is returned when a document of HiLo2010 is met and
+	// Options.HiLoCapacity does not say how many numbers its blocks have.
+	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
+
 	// ErrLeadTooLarge is returned when a HiLo client claims numbers far above
 	// those granted.
 	ErrLeadTooLarge = ids.ErrLeadTooLarge

@@ -444,3 +444,52 @@ func ExampleDB_NextIdentity() {
 	fmt.Println(n, meta.ID)
 	// Output: 1991 invoices/1992
 }
+
+// Data of RavenDB 3.x goes on as it was: no node tag, a trailing slash asks for
+// an identity.
+func ExampleHiLoMode() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(&jay.Options{HiLoMode: jay.HiLo2})
+	check(err)
+	defer db.Close()
+	_, err = db.Put(ctx, "Raven/HiLo/users", json.RawMessage(`{"Max":96}`), jay.InCollection("@hilo"))
+	check(err)
+	user, err := db.Store(ctx, "Users", json.RawMessage(`{}`))
+	check(err)
+	invoice, err := db.Put(ctx, "invoices/", json.RawMessage(`{}`))
+	check(err)
+	fmt.Println(user.ID, invoice.ID)
+	// Output: users/97 invoices/1
+}
+
+// Ranges that do not grow.
+func ExampleGrowth() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(&jay.Options{HiLoMode: jay.HiLo2, HiLo2Growth: jay.GrowthNone, HiLoCapacity: 10})
+	check(err)
+	defer db.Close()
+	for range 11 {
+		_, err := db.Store(ctx, "Users", json.RawMessage(`{}`))
+		check(err)
+	}
+	doc, err := db.Get(ctx, "Raven/HiLo/users")
+	check(err)
+	fmt.Printf("%s\n", doc.Body())
+	// Output: {"Max":20}
+}
+
+// Two clients never hold the same number.
+func ExampleHiLoClient() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	a, b := db.NewHiLoClient(), db.NewHiLoClient()
+	first, err := a.Next(ctx, "users")
+	check(err)
+	second, err := b.Next(ctx, "users")
+	check(err)
+	fmt.Println(first, second)
+	check(b.Close(ctx))
+	check(a.Close(ctx))
+	// Output: users/1-A users/33-A
+}

@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -22,12 +21,22 @@ type RangeRequest = ids.RangeRequest
 // Range is a grant of HiLo numbers to one client.
 type Range = ids.Range
 
-// hiloPrefix begins the ID of every HiLo document, hiloCollection is where
-// new ones lie, maxField is what they say.
+// hiloPrefix begins the ID of every HiLo document, hiloCollection is where new
+// ones lie, maxField is what they say.
 const (
 	hiloPrefix     = "Raven/HiLo/"
 	hiloCollection = "@hilo"
 	maxField       = "Max"
+)
+
+// What the older generations know: the documents some put their Max in, the
+// field and the document that stand for it in HiLo2010 and HiLo2.
+const (
+	replicationPrefix   = "Replication/HiLo/"
+	serverHiField       = "ServerHi"
+	serverPrefixID      = "Raven/ServerPrefixForHilo"
+	serverPrefixField   = "ServerPrefix"
+	defaultHiLoCapacity = 32
 )
 
 // NextRange reserves the next range of numbers of a HiLo tag, for a client
@@ -61,18 +70,6 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 	}
 	defer db.exit()
 	return db.returnRange(ctx, tag, last, end)
-}
-
-// hiloSource gives the database's own client its ranges. It does not enter
-// the gate: the client is called by writes in flight, and by Close.
-type hiloSource struct{ db *DB }
-
-func (s hiloSource) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	return s.db.nextRange(ctx, req)
-}
-
-func (s hiloSource) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
-	return s.db.returnRange(ctx, tag, last, end)
 }
 
 // checkTag tells whether a tag makes IDs within the rules, up to the largest
@@ -148,41 +145,65 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 // hiloDocument is the document of a tag as the transaction sees it.
 type hiloDocument struct {
 	op   op
-	max  int64
+	max  int64  // the numbers up to it are used
+	etag uint64 // 0 if there is none
 	body []byte // nil if there is none
 }
 
 // hiloDocument reads the document Raven/HiLo/<tag>. Any document there will
-// do: its other fields, its metadata and its collection are kept.
+// do: its other fields, its metadata and its collection are kept. A document
+// of HiLo2010 counts by its ServerHi; where there is none at all, one under
+// Replication/HiLo/ does, as some systems have it.
 func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: hiloPrefix + tag, collection: hiloCollection}}
-	value, closer, err := t.tx.Get(documentKey(nil, t.db.rules.Fold(d.op.id)))
-	if err == storage.ErrNotFound {
-		return d, nil
+	doc, err := t.db.readFolded(t.tx, t.db.rules.Fold(d.op.id))
+	if err == ErrNotFound {
+		doc, err = t.db.readFolded(t.tx, t.db.rules.Fold(replicationPrefix+tag))
+		if err == ErrNotFound {
+			return d, nil
+		}
+		if err == nil {
+			d.max, err = t.db.maxOf(doc.body)
+		}
+		return d, err
 	}
 	if err != nil {
 		return d, err
 	}
-	h, body, err := metadata.Decode(value)
-	if err == nil {
-		d.body = bytes.Clone(body)
-		d.op.collection = string(h.Collection)
-		d.op.header.Custom = bytes.Clone(h.Custom)
-		if h.ID != nil {
-			d.op.id = string(h.ID)
-		}
-		d.max, err = maxOf(body)
-	}
-	if err := firstError(err, closer.Close()); err != nil {
+	d.body, d.etag = doc.body, doc.header.Etag
+	d.op.id, d.op.collection = doc.ID(), string(doc.header.Collection)
+	d.op.header.Custom = doc.header.Custom
+	if d.max, err = t.db.maxOf(doc.body); err != nil {
 		return d, fmt.Errorf("document %q: %w", d.op.id, err)
 	}
 	return d, nil
 }
 
-// maxOf reads the Max of a HiLo document. A missing or non-numeric one, and a
-// negative one, counts as 0; a fraction counts as the next whole number.
-func maxOf(body []byte) (int64, error) {
-	field := gjson.GetBytes(body, maxField)
+// maxOf returns the highest number that a HiLo document says is used: its Max,
+// or, if it has a ServerHi, what that comes to with the capacity of Options.
+func (db *DB) maxOf(body []byte) (int64, error) {
+	used, err := numberOf(body, maxField)
+	if err != nil {
+		return 0, err
+	}
+	hi, err := numberOf(body, serverHiField)
+	if err != nil || hi == 0 {
+		return used, err
+	}
+	capacity := db.opts.HiLoCapacity
+	if capacity == 0 {
+		return 0, fmt.Errorf("%w: it has a ServerHi, of HiLo2010; set Options.HiLoCapacity to the capacity its clients used", ErrNeedsCapacity)
+	}
+	if hi-1 > math.MaxInt64/capacity {
+		return 0, fmt.Errorf("%w: its ServerHi is %d", ErrExhausted, hi)
+	}
+	return max(used, (hi-1)*capacity), nil
+}
+
+// numberOf reads a field of a HiLo document. A missing or non-numeric one, and
+// a negative one, counts as 0; a fraction counts as the next whole number.
+func numberOf(body []byte, name string) (int64, error) {
+	field := gjson.GetBytes(body, name)
 	if field.Type != gjson.Number {
 		return 0, nil
 	}
@@ -191,7 +212,7 @@ func maxOf(body []byte) (int64, error) {
 	}
 	switch f := math.Ceil(field.Num); {
 	case f >= math.MaxInt64:
-		return 0, fmt.Errorf("%w: its Max is %s", ErrExhausted, field.Raw)
+		return 0, fmt.Errorf("%w: its %s is %s", ErrExhausted, name, field.Raw)
 	case f <= 0:
 		return 0, nil
 	default:
@@ -199,12 +220,22 @@ func maxOf(body []byte) (int64, error) {
 	}
 }
 
-// stageHiLo stages the document with a new Max.
+// stageHiLo stages the document with a new Max. A ServerHi has been taken over
+// by it and goes.
 func (t *transaction) stageHiLo(d hiloDocument, max int64) (err error) {
+	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
+		return err
+	}
+	return t.stageField(d, maxField, max)
+}
+
+// stageField stages the document with a new value of a field.
+func (t *transaction) stageField(d hiloDocument, name string, n int64) (err error) {
 	o := &d.op
-	if d.body == nil {
-		o.json = fmt.Appendf(nil, `{"%s":%d}`, maxField, max)
-	} else if o.json, err = sjson.SetRawBytes(d.body, maxField, strconv.AppendInt(nil, max, 10)); err != nil {
+	if len(d.body) == 0 {
+		d.body = []byte("{}")
+	}
+	if o.json, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
 		return err
 	}
 	o.folded = t.db.collectionKey(o.collection)

@@ -64,8 +64,8 @@ func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *tran
 		return err
 	}
 	defer db.exit()
-	request := name
-	if !strings.HasSuffix(request, ids.IdentityMark) {
+	request, strategy := db.resolver.Request(name)
+	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
 		request += ids.IdentityMark
 	}
 	err := db.checkIdentity(name, request)

@@ -30,6 +30,37 @@ const (
 	Relaxed
 )
 
+// HiLoMode is a generation of HiLo.
+type HiLoMode uint8
+
+const (
+	// HiLo4 is that of RavenDB 4.0 and later: users/33-A, in ranges that the
+	// database grants and takes back.
+	HiLo4 HiLoMode = iota
+
+	// HiLo2 is that of RavenDB 2.x and 3.x: users/33, without a node tag. Each
+	// client itself raises the Max of the document, and starts over when
+	// another was quicker. The ServerPrefix of the document
+	// Raven/ServerPrefixForHilo stands before the number (orders/North/33). A
+	// trailing separator asks for an identity, requests are trimmed, and the
+	// pipe means nothing. Ranges are never given back.
+	HiLo2
+
+	// HiLo2010 is the first: users/33, from blocks of a fixed capacity,
+	// (hi-1)*capacity + lo, whose next hi the document keeps as ServerHi.
+	HiLo2010
+)
+
+// Growth is how ranges grow under HiLo2.
+type Growth = ids.Growth
+
+// The growth of ranges under HiLo2.
+const (
+	Growth3    = ids.Growth3    // of RavenDB 3.0 and 3.5
+	Growth2    = ids.Growth2    // of RavenDB 2.0 and 2.5
+	GrowthNone = ids.GrowthNone // none: every range has HiLoCapacity numbers
+)
+
 // Options configure Open. The zero value, and nil, are good defaults.
 type Options struct {
 	// Durability says when a write is acknowledged. The default is Synced.
@@ -95,6 +126,22 @@ type Options struct {
 	// of version 4. Random keys cost an ordered store its locality: see
 	// docs/benchmarks.md for how much.
 	OrderedGUIDs bool
+
+	// HiLoMode chooses the generation of HiLo that makes IDs, for living with
+	// data and habits of older RavenDB versions. It can change from one Open to
+	// the next: whatever the mode, no number of a prefix comes twice.
+	//
+	// The default is HiLo4.
+	HiLoMode HiLoMode
+
+	// HiLoCapacity is the number of IDs that a client of an older generation
+	// reserves at a time: the smallest under HiLo2 (default 32), every one
+	// under HiLo2010, which needs it to be stated. Under HiLo4 it is only used
+	// to take over documents of HiLo2010, which need it too. At most 1,048,576.
+	HiLoCapacity int64
+
+	// HiLo2Growth is how ranges grow under HiLo2. The default is Growth3.
+	HiLo2Growth Growth
 
 	// Conventions say how Go types become collections and IDs.
 	Conventions Conventions
@@ -183,6 +230,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxDocumentBytes must be between 2 and %d, got %d", ErrOption, limitMaxDocumentBytes, o.MaxDocumentBytes)
 	case o.MaxDepth < 1 || o.MaxDepth > limitMaxDepth:
 		return fmt.Errorf("%w: MaxDepth must be between 1 and %d, got %d", ErrOption, limitMaxDepth, o.MaxDepth)
+	case o.HiLoMode > HiLo2010 || o.HiLo2Growth > GrowthNone:
+		return fmt.Errorf("%w: HiLoMode %d, HiLo2Growth %d", ErrOption, o.HiLoMode, o.HiLo2Growth)
+	case o.HiLoCapacity < 0 || o.HiLoCapacity > ids.MaxRangeSize:
+		return fmt.Errorf("%w: HiLoCapacity must be between 1 and %d, got %d", ErrOption, ids.MaxRangeSize, o.HiLoCapacity)
+	case o.HiLoMode == HiLo2010 && o.HiLoCapacity == 0:
+		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
 	case o.CacheBytes < 0 || o.MemTableBytes < 0 || o.MemTableBytes > 1<<30:
 		return fmt.Errorf("%w: CacheBytes %d, MemTableBytes %d", ErrOption, o.CacheBytes, o.MemTableBytes)
 	}

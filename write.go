@@ -43,6 +43,7 @@ type op struct {
 
 	// What prepare made of it, outside the transaction.
 	strategy ids.Strategy
+	resolved string // the request, as the strategy wants it
 	id       string // final, unless the transaction makes it
 	json     []byte // the body as it is stored
 	header   metadata.Header
@@ -177,17 +178,17 @@ func (db *DB) prepareID(o *op) error {
 		o.strategy = ids.HiLo
 		return nil
 	}
-	var err error
 	if o.verb == verbDelete {
 		// A delete looks an ID up, it makes none.
 		o.strategy, o.id = ids.Semantic, o.request
 		return nil
 	}
-	if o.strategy, err = db.resolver.Check(o.request); err != nil {
+	o.resolved, o.strategy = db.resolver.Request(o.request)
+	if err := db.resolver.Check(o.resolved, o.strategy); err != nil {
 		return err
 	}
 	if o.strategy == ids.Semantic {
-		o.id = o.request
+		o.id = o.resolved
 		return nil
 	}
 	if o.verb == verbReplace {
@@ -404,9 +405,9 @@ func (t *transaction) stage(o *op) error {
 	var err error
 	switch o.strategy {
 	case ids.ServerSide:
-		o.id, etag, err = t.db.resolver.ServerSide(t, o.request)
+		o.id, etag, err = t.db.resolver.ServerSide(t, o.resolved)
 	case ids.Identity:
-		o.id, err = t.db.resolver.Identity(t, o.request)
+		o.id, err = t.db.resolver.Identity(t, o.resolved)
 	}
 	if err != nil {
 		return err

@@ -31,14 +31,18 @@ type Source interface {
 // users, who never need a second range, see RavenDB's figures exactly.
 type Client struct {
 	source     Source
+	prefetch   bool
 	generators sync.Map // tag → *generator
 
 	mu     sync.Mutex // guards closed, and creation against Close
 	closed bool
 }
 
-// NewClient returns a client that draws from source.
-func NewClient(source Source) *Client { return &Client{source: source} }
+// NewClient returns a client that draws from source, ahead of need if prefetch
+// is set.
+func NewClient(source Source, prefetch bool) *Client {
+	return &Client{source: source, prefetch: prefetch}
+}
 
 // Next returns the next ID of tag, such as "users/33-A" for "users". It waits
 // only if the range at hand is used up: then one fetch is under way, whoever
@@ -90,7 +94,7 @@ func (c *Client) create(tag string) (*generator, error) {
 		return nil, ErrClosed
 	}
 	tag = strings.Clone(tag)
-	g, _ := c.generators.LoadOrStore(tag, newGenerator(c.source, tag))
+	g, _ := c.generators.LoadOrStore(tag, newGenerator(c.source, tag, c.prefetch))
 	return g.(*generator), nil
 }
 
@@ -119,8 +123,10 @@ func (c *Client) Close(ctx context.Context) error {
 type generator struct {
 	source Source
 	tag    string
+	early  bool // fetch before a range is used up
 
 	current atomic.Pointer[held]
+	waiting atomic.Int32 // callers in refill
 
 	mu     sync.Mutex
 	ahead  *held        // fetched before it was needed, or nil. Guarded by mu.
@@ -144,8 +150,8 @@ type fetch struct {
 	err  error // set before done is closed
 }
 
-func newGenerator(source Source, tag string) *generator {
-	g := &generator{source: source, tag: tag, last: RangeRequest{Tag: tag}}
+func newGenerator(source Source, tag string, prefetch bool) *generator {
+	g := &generator{source: source, tag: tag, early: prefetch, last: RangeRequest{Tag: tag}}
 	g.current.Store(&held{})
 	return g
 }
@@ -193,8 +199,10 @@ func (h *held) id(n int64) string {
 	var buffer [64]byte
 	id := append(buffer[:0], h.Prefix...)
 	id = strconv.AppendInt(id, h.Low+n-1, 10)
-	id = append(id, '-')
-	id = append(id, h.NodeTag...)
+	if h.NodeTag != "" {
+		id = append(id, '-')
+		id = append(id, h.NodeTag...)
+	}
 	return string(id)
 }
 
@@ -214,7 +222,9 @@ func (g *generator) startFetch(ctx context.Context) *fetch {
 		g.fetch = &fetch{done: make(chan struct{})}
 		// The fetch serves whoever waits: it outlives the context of the one
 		// who happened to start it.
-		go g.run(context.WithoutCancel(ctx), g.fetch, g.last)
+		req := g.last
+		req.Waiting = int(g.waiting.Load())
+		go g.run(context.WithoutCancel(ctx), g.fetch, req)
 	}
 	return g.fetch
 }
@@ -222,6 +232,8 @@ func (g *generator) startFetch(ctx context.Context) *fetch {
 // refill returns when a newer range than used is there, or with the error of
 // the fetch it waited for.
 func (g *generator) refill(ctx context.Context, used *held) error {
+	g.waiting.Add(1)
+	defer g.waiting.Add(-1)
 	for {
 		g.mu.Lock()
 		if g.closed {
@@ -262,7 +274,7 @@ func (g *generator) run(ctx context.Context, f *fetch, req RangeRequest) {
 		g.last.LastSize, g.last.LastRangeAt = r.Size, r.GrantedAt
 		g.last.LastMax = max(g.last.LastMax, r.High)
 		g.ahead = &held{Range: r, count: r.High - r.Low + 1}
-		if g.ranges++; g.ranges > 1 {
+		if g.ranges++; g.early && g.ranges > 1 {
 			g.ahead.fetchAt = max(g.ahead.count/2, 1)
 		}
 	}

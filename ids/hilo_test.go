@@ -196,7 +196,7 @@ func (s *source) ReturnRange(_ context.Context, tag string, last, end int64) (bo
 // Ensure that 100 goroutines that share a client get 1..2000, each once.
 func TestClient_Next_Concurrent(t *testing.T) {
 	s := &source{}
-	c := ids.NewClient(s)
+	c := ids.NewClient(s, true)
 	var mu sync.Mutex
 	seen := make(map[string]bool)
 	var wg sync.WaitGroup
@@ -227,7 +227,7 @@ func TestClient_Next_Concurrent(t *testing.T) {
 
 // Ensure that number and node tag come from one range.
 func TestClient_Next_NodeTag(t *testing.T) {
-	c := ids.NewClient(&source{nodes: []string{"A", "B"}})
+	c := ids.NewClient(&source{nodes: []string{"A", "B"}}, true)
 	var got []string
 	for range 33 {
 		id, err := c.Next(context.Background(), "users")
@@ -244,7 +244,7 @@ func TestClient_Next_NodeTag(t *testing.T) {
 // Ensure that two clients never hold the same number.
 func TestClient_Next_TwoClients(t *testing.T) {
 	s := &source{}
-	a, b := ids.NewClient(s), ids.NewClient(s)
+	a, b := ids.NewClient(s, true), ids.NewClient(s, true)
 	ctx := context.Background()
 	for _, want := range []string{"users/1-A", "users/33-A", "users/2-A", "users/34-A"} {
 		id, err := a.Next(ctx, "users")
@@ -259,7 +259,7 @@ func TestClient_Next_TwoClients(t *testing.T) {
 // again.
 func TestClient_Next_FetchFails(t *testing.T) {
 	s := &source{err: errors.New("disk")}
-	c := ids.NewClient(s)
+	c := ids.NewClient(s, true)
 	for range 3 {
 		if _, err := c.Next(context.Background(), "users"); !errors.Is(err, s.err) {
 			t.Errorf("got %v, want the source's error", err)
@@ -275,7 +275,7 @@ func TestClient_Next_FetchFails(t *testing.T) {
 // neither waits on nor takes it away from the others.
 func TestClient_Next_Cancelled(t *testing.T) {
 	s := &source{block: make(chan struct{})}
-	c := ids.NewClient(s)
+	c := ids.NewClient(s, true)
 	ctx, cancel := context.WithCancel(context.Background())
 	gaveUp := make(chan error)
 	go func() { _, err := c.Next(ctx, "users"); gaveUp <- err }()
@@ -303,7 +303,7 @@ func TestClient_Next_Cancelled(t *testing.T) {
 // afterwards, and that a second Close does nothing.
 func TestClient_Close(t *testing.T) {
 	s := &source{}
-	c := ids.NewClient(s)
+	c := ids.NewClient(s, true)
 	ctx := context.Background()
 	for range 3 {
 		if _, err := c.Next(ctx, "users"); err != nil {
@@ -332,7 +332,7 @@ func TestClient_Close(t *testing.T) {
 func TestClient_Close_Concurrent(t *testing.T) {
 	for range 50 {
 		s := &source{}
-		c := ids.NewClient(s)
+		c := ids.NewClient(s, true)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		drawn := make(map[string]bool)
@@ -353,7 +353,7 @@ func TestClient_Close_Concurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		wg.Wait()
-		next, err := ids.NewClient(s).Next(context.Background(), "users")
+		next, err := ids.NewClient(s, true).Next(context.Background(), "users")
 		if err != nil || drawn[next] {
 			t.Fatalf("%s came twice (%v)", next, err)
 		}
@@ -364,7 +364,7 @@ func TestClient_Close_Concurrent(t *testing.T) {
 // numbers in order, and gives both ranges back, newest first.
 func TestClient_Prefetch(t *testing.T) {
 	s := &source{}
-	c := ids.NewClient(s)
+	c := ids.NewClient(s, true)
 	ctx := context.Background()
 	draw := func(n int) {
 		t.Helper()
@@ -399,7 +399,7 @@ func TestClient_Prefetch(t *testing.T) {
 // Ensure that NextN gives n different IDs, over the ends of ranges, beside
 // goroutines that draw one at a time.
 func TestClient_NextN(t *testing.T) {
-	c := ids.NewClient(&source{})
+	c := ids.NewClient(&source{}, true)
 	ctx := context.Background()
 	var mu sync.Mutex
 	seen := make(map[string]bool)
@@ -443,7 +443,7 @@ func TestClient_NextN(t *testing.T) {
 
 // Ensure that drawing an ID allocates its string and no more.
 func TestClient_Next_Allocations(t *testing.T) {
-	c := ids.NewClient(&source{})
+	c := ids.NewClient(&source{}, true)
 	ctx := context.Background()
 	for range 5000 { // grow the range, so that no fetch falls into the measurement
 		if _, err := c.Next(ctx, "users"); err != nil {
@@ -452,5 +452,22 @@ func TestClient_Next_Allocations(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(500, func() { _, _ = c.Next(ctx, "users") }); n > 1 {
 		t.Errorf("%v allocations, want 1", n)
+	}
+}
+
+// Ensure that a range of 3.x is doubled until those who wait take at most a
+// tenth of it (vector 160), and is bounded.
+func TestPace_Waiting(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for waiting, want := range map[int]int64{0: 32, 3: 32, 4: 64, 7: 128, 1000: 16384, 1 << 30: 1 << 20} {
+		var p ids.Pace
+		if got := p.Next(ids.Growth3, 32, now, waiting); got != want {
+			t.Errorf("%d waiting: got %d, want %d", waiting, got, want)
+		}
+	}
+	halves := ids.Pace{}
+	halves.Next(ids.Growth3, 32, now, 20) // 256
+	if got := halves.Next(ids.Growth3, 32, now.Add(61*time.Second), 0); got != 128 {
+		t.Errorf("256 after a minute: got %d, want 128", got)
 	}
 }

@@ -187,6 +187,26 @@ func TestRules_Validate(t *testing.T) {
 	}
 }
 
+// Ensure that old requests mean what they meant in 3.x.
+func TestResolver_Request_Old(t *testing.T) {
+	r := ids.NewResolver(ids.DefaultRules(), false, true, nil)
+	for request, want := range map[string]struct {
+		request  string
+		strategy ids.Strategy
+	}{
+		"users/":      {"users|", ids.Identity},
+		"  users/1  ": {"users/1", ids.Semantic},
+		"users|":      {"users|", ids.Semantic},
+		"  ":          {"", ids.GUID},
+		"":            {"", ids.GUID},
+		" users// ":   {"users/|", ids.Identity},
+	} {
+		if got, strategy := r.Request(request); got != want.request || strategy != want.strategy {
+			t.Errorf("%q: got %q, %v; want %q, %v", request, got, strategy, want.request, want.strategy)
+		}
+	}
+}
+
 // counters is an ids.Counters in memory.
 type counters struct {
 	sequence   uint64
@@ -212,7 +232,7 @@ func (c *counters) Exists(id string) (bool, error) {
 }
 
 func resolver(separator, tag string, maxBytes int) *ids.Resolver {
-	return ids.NewResolver(ids.Rules{Separator: separator, NodeTag: tag, MaxBytes: maxBytes}, false, nil)
+	return ids.NewResolver(ids.Rules{Separator: separator, NodeTag: tag, MaxBytes: maxBytes}, false, false, nil)
 }
 
 // Ensure that server-side IDs have 19 digits, keep the request, and pass over
@@ -260,7 +280,7 @@ func TestResolver_Check_FinalLength(t *testing.T) {
 		{"\xff/", false},
 	}
 	for _, test := range tests {
-		if _, err := r.Check(test.request); (err == nil) != test.valid {
+		if err := r.Check(r.Request(test.request)); (err == nil) != test.valid {
 			t.Errorf("%.20q… of %d bytes: got %v, want valid %v", test.request, len(test.request), err, test.valid)
 		}
 	}
@@ -333,7 +353,7 @@ func TestNextFree(t *testing.T) {
 // Ensure that GUIDs are 36 lower-case characters of the asked version.
 func TestResolver_NewGUID(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		id, err := ids.NewResolver(ids.DefaultRules(), ordered, nil).NewGUID()
+		id, err := ids.NewResolver(ids.DefaultRules(), ordered, false, nil).NewGUID()
 		version := map[bool]byte{false: '4', true: '7'}[ordered]
 		if err != nil || len(id) != 36 || id[14] != version || id != strings.ToLower(id) || strings.Count(id, "-") != 4 {
 			t.Errorf("ordered %v: got %q, %v", ordered, id, err)

@@ -39,6 +39,9 @@ type RangeRequest struct {
 	Separator string
 	// LastMax is the highest number that this client was ever granted.
 	LastMax int64
+	// Waiting is how many callers wait for this range. Only the older
+	// generations of HiLo look at it.
+	Waiting int
 }
 
 // Range is a grant of the numbers Low to High to one client. It is immutable:
@@ -133,6 +136,25 @@ func (m *Marks) Return(documentMax, last, end int64) bool {
 		m.Leases = m.Leases[:0] // numbers above them are in use for good
 	}
 	return true
+}
+
+// GrantBlock reserves the next numbers after floor and the mark for a client
+// of an older generation, which never gives any back: size of them or, with
+// aligned set, the next whole block of that size, whose first number is one
+// above a multiple of size. On an error nothing has changed.
+func (m *Marks) GrantBlock(floor, size int64, aligned bool) (low, high int64, err error) {
+	old := max(floor, m.Mark, 0)
+	if aligned && old%size != 0 {
+		if old > math.MaxInt64-size {
+			return 0, 0, ErrExhausted
+		}
+		old += size - old%size
+	}
+	if old > math.MaxInt64-size {
+		return 0, 0, fmt.Errorf("%w: %d numbers after %d", ErrExhausted, size, old)
+	}
+	m.Raise(old + size)
+	return old + 1, old + size, nil
 }
 
 // Raise lifts the mark to at least n, for numbers used elsewhere.

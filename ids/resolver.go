@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 )
@@ -28,14 +29,17 @@ type Counters interface {
 // concurrent use.
 type Resolver struct {
 	rules Rules
+	old   bool
 	uuid  func() (uuid.UUID, error)
 }
 
 // NewResolver returns a resolver of these rules, which must be valid. GUIDs
 // are UUIDs of version 4, or of version 7 if ordered is set, made from random;
-// nil means the system's source.
-func NewResolver(rules Rules, ordered bool, random io.Reader) *Resolver {
-	r := &Resolver{rules: rules}
+// nil means the system's source. With old set, requests mean what they meant
+// up to RavenDB 3.5: they are trimmed, a trailing separator asks for an
+// identity, and the pipe is a character like any other.
+func NewResolver(rules Rules, ordered, old bool, random io.Reader) *Resolver {
+	r := &Resolver{rules: rules, old: old}
 	switch {
 	case ordered && random != nil:
 		r.uuid = func() (uuid.UUID, error) { return uuid.NewV7FromReader(random) }
@@ -52,17 +56,35 @@ func NewResolver(rules Rules, ordered bool, random io.Reader) *Resolver {
 // Rules returns the rules that the resolver was made with.
 func (r *Resolver) Rules() Rules { return r.rules }
 
-// Check tells which strategy request asks for, and returns an *Error if no ID
-// made from it could ever satisfy the rules. It draws nothing.
-func (r *Resolver) Check(request string) (Strategy, error) {
+// Request returns what a requested ID asks for in the terms of Classify: the
+// request itself, or, of an old one, the newer request for the same thing.
+func (r *Resolver) Request(request string) (string, Strategy) {
+	if !r.old {
+		return request, Classify(request, r.rules.Separator)
+	}
+	request = strings.TrimSpace(request)
 	strategy := Classify(request, r.rules.Separator)
+	switch strategy {
+	case ServerSide:
+		// One counter for both spellings, so that a change of generation does
+		// not repeat a number.
+		return strings.TrimSuffix(request, r.rules.Separator) + IdentityMark, Identity
+	case Identity:
+		return request, Semantic
+	}
+	return request, strategy
+}
+
+// Check returns an *Error if no ID made from request by strategy could ever
+// satisfy the rules. It draws nothing.
+func (r *Resolver) Check(request string, strategy Strategy) error {
 	if strategy == GUID {
-		return strategy, nil
+		return nil
 	}
 	if err := checkCharacters(request); err != nil {
-		return strategy, err
+		return err
 	}
-	return strategy, r.rules.checkSize(request, len(request)+r.suffixBytes(strategy))
+	return r.rules.checkSize(request, len(request)+r.suffixBytes(strategy))
 }
 
 // suffixBytes returns how much the final ID of a request has more than the

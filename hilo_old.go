@@ -1,0 +1,236 @@
+package jay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// HiLoClient draws IDs of the generation that Options.HiLoMode names. The
+// database has one of its own; others are independent of it, each the equal
+// of a client on another machine. See DB.NewHiLoClient.
+type HiLoClient = ids.Client
+
+// NewHiLoClient returns a client of its own, which never holds a number that
+// another client holds. Its Next and NextN take a tag, such as "users". Close
+// it before the database, or what is left of its ranges is a gap.
+func (db *DB) NewHiLoClient() *HiLoClient { return db.clientOf(gated{db}) }
+
+// newClient returns the client that the database's own writes use.
+func (db *DB) newClient() *ids.Client { return db.clientOf(ungated{db}) }
+
+func (db *DB) clientOf(g gate) *ids.Client {
+	switch db.opts.HiLoMode {
+	case HiLo2:
+		return ids.NewClient(&hilo2Source{gate: g, db: db, paces: make(map[string]*ids.Pace)}, false)
+	case HiLo2010:
+		return ids.NewClient(hilo2010Source{gate: g, db: db}, false)
+	}
+	return ids.NewClient(hiloSource{gate: g, db: db}, true)
+}
+
+// gate is how a source's calls enter the database.
+type gate interface {
+	enter() error
+	exit()
+}
+
+// gated enters as every public call does.
+type gated struct{ db *DB }
+
+func (g gated) enter() error { return g.db.enter() }
+func (g gated) exit()        { g.db.exit() }
+
+// ungated does not enter: the database's own client is called by writes that
+// are inside already, and by Close.
+type ungated struct{ db *DB }
+
+func (ungated) enter() error { return nil }
+func (ungated) exit()        {}
+
+// hiloSource grants the ranges of HiLo4.
+type hiloSource struct {
+	gate
+	db *DB
+}
+
+func (s hiloSource) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	if err := s.enter(); err != nil {
+		return Range{}, err
+	}
+	defer s.exit()
+	return s.db.nextRange(ctx, req)
+}
+
+func (s hiloSource) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
+	if err := s.enter(); err != nil {
+		return false, err
+	}
+	defer s.exit()
+	return s.db.returnRange(ctx, tag, last, end)
+}
+
+// errOvertaken says that another client changed the document between reading
+// and writing it.
+var errOvertaken = errors.New("another client was quicker")
+
+// hilo2Source is a client of RavenDB 2.x and 3.x: it reads the document,
+// decides, and writes it back if nobody else has written it meanwhile; else it
+// starts over. The private mark is checked and raised in the same write.
+type hilo2Source struct {
+	gate
+	db *DB
+
+	mu    sync.Mutex
+	paces map[string]*ids.Pace // by tag. Guarded by mu.
+}
+
+func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	if err := s.enter(); err != nil {
+		return Range{}, err
+	}
+	defer s.exit()
+	base := s.db.opts.HiLoCapacity
+	if base == 0 {
+		base = defaultHiLoCapacity
+	}
+	for {
+		// The size is decided again on every attempt, as 3.x did.
+		size := s.pace(req, base)
+		r, err := s.db.nextBlock(ctx, req, blockRequest{size: size, lastMax: req.LastMax, serverPrefix: true})
+		if !errors.Is(err, errOvertaken) {
+			return r, err
+		}
+		if err := ctx.Err(); err != nil {
+			return Range{}, err
+		}
+	}
+}
+
+func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.paces[req.Tag]
+	if p == nil {
+		p = &ids.Pace{}
+		s.paces[req.Tag] = p
+	}
+	return p.Next(s.db.opts.HiLo2Growth, base, s.db.opts.Now(), req.Waiting)
+}
+
+// ReturnRange implements ids.Source: this generation gives nothing back.
+func (*hilo2Source) ReturnRange(context.Context, string, int64, int64) (bool, error) {
+	return false, nil
+}
+
+// hilo2010Source is a client of the first HiLo: it takes the next Hi, and
+// with it the block of numbers (hi-1)*capacity+1 to hi*capacity.
+type hilo2010Source struct {
+	gate
+	db *DB
+}
+
+func (s hilo2010Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+	if err := s.enter(); err != nil {
+		return Range{}, err
+	}
+	defer s.exit()
+	for {
+		r, err := s.db.nextBlock(ctx, req, blockRequest{size: s.db.opts.HiLoCapacity, aligned: true})
+		if !errors.Is(err, errOvertaken) {
+			return r, err
+		}
+		if err := ctx.Err(); err != nil {
+			return Range{}, err
+		}
+	}
+}
+
+// ReturnRange implements ids.Source: this generation gives nothing back.
+func (hilo2010Source) ReturnRange(context.Context, string, int64, int64) (bool, error) {
+	return false, nil
+}
+
+// blockRequest is what a client of an older generation has decided.
+type blockRequest struct {
+	size         int64
+	lastMax      int64
+	aligned      bool // HiLo2010: whole blocks, counted by ServerHi
+	serverPrefix bool // HiLo2: honour Raven/ServerPrefixForHilo
+}
+
+// nextBlock makes one attempt at a range, as the client of an older
+// generation: read, then write on the condition that the document is still
+// the one that was read (errOvertaken).
+func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (Range, error) {
+	if err := db.checkTag(req.Tag); err != nil {
+		return Range{}, err
+	}
+	read, prefix, err := db.readBlock(req.Tag, b)
+	if err != nil {
+		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+	}
+	r := Range{Prefix: req.Tag + db.rules.Separator + prefix, Size: b.size, GrantedAt: db.opts.Now().UTC()}
+	if err := db.rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
+		return Range{}, err
+	}
+
+	err = db.transact(ctx, true, func(t *transaction) error {
+		doc, err := t.hiloDocument(req.Tag)
+		if err != nil {
+			return err
+		}
+		if doc.etag != read {
+			return errOvertaken
+		}
+		marks, err := t.marks(req.Tag)
+		if err != nil {
+			return err
+		}
+		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
+			return err
+		}
+		t.setMarks(req.Tag, marks)
+		if b.aligned {
+			return t.stageField(doc, serverHiField, r.High/b.size+1)
+		}
+		return t.stageHiLo(doc, r.High)
+	})
+	if err != nil {
+		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+	}
+	return r, nil
+}
+
+// readBlock reads what the client decides by: the version of the document and
+// the server prefix.
+func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
+	snapshot := db.engine.Snapshot()
+	defer func() { err = firstError(err, snapshot.Close()) }()
+	doc, err := db.read(snapshot, hiloPrefix+tag)
+	if err != nil && err != ErrNotFound {
+		return 0, "", err
+	}
+	if doc != nil {
+		etag = doc.header.Etag
+	}
+	if !b.serverPrefix {
+		return etag, "", nil
+	}
+	doc, err = db.read(snapshot, serverPrefixID)
+	if err == ErrNotFound {
+		return etag, "", nil
+	}
+	if err != nil {
+		return 0, "", err
+	}
+	return etag, strings.Clone(gjson.GetBytes(doc.body, serverPrefixField).String()), nil
+}
