@@ -10,31 +10,49 @@ import (
 // none. The zero value is empty and ready to use. A Batch keeps the bodies it
 // is given until it is applied or Reset; they must not change meanwhile. It
 // is not safe for concurrent use.
-type Batch struct{ ops []*op }
+type Batch struct {
+	ops  []*op
+	slab []op // room for ops to come
+}
+
+// add makes room for one more op.
+func (b *Batch) add() *op {
+	if n := len(b.ops); n < cap(b.ops) && b.ops[:n+1][n] != nil {
+		b.ops = b.ops[:n+1]
+		return b.ops[n]
+	}
+	if len(b.slab) == 0 {
+		b.slab = make([]op, min(max(1, len(b.ops)), 64))
+	}
+	o := &b.slab[0]
+	b.slab = b.slab[1:]
+	b.ops = append(b.ops, o)
+	return o
+}
 
 // Put adds DB.Put.
 func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
-	b.ops = append(b.ops, newOp(verbPut, id, body, opts))
+	b.add().init(verbPut, id, body, opts)
 }
 
 // Insert adds DB.Insert.
 func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
-	b.ops = append(b.ops, newOp(verbInsert, id, body, opts))
+	b.add().init(verbInsert, id, body, opts)
 }
 
 // Store adds DB.Store.
 func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOption) {
-	b.ops = append(b.ops, newStore(collection, body, opts))
+	b.add().initStore(collection, body, opts)
 }
 
 // Replace adds DB.Replace.
 func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
-	b.ops = append(b.ops, newOp(verbReplace, id, body, opts))
+	b.add().init(verbReplace, id, body, opts)
 }
 
 // Delete adds DB.Delete.
 func (b *Batch) Delete(id string, opts ...WriteOption) {
-	b.ops = append(b.ops, newOp(verbDelete, id, nil, opts))
+	b.add().init(verbDelete, id, nil, opts)
 }
 
 // Len returns the number of writes in the batch.
@@ -42,7 +60,9 @@ func (b *Batch) Len() int { return len(b.ops) }
 
 // Reset empties the batch for the next use.
 func (b *Batch) Reset() {
-	clear(b.ops)
+	for _, o := range b.ops {
+		*o = op{tail: o.tail[:0]} // its memory is used again
+	}
 	b.ops = b.ops[:0]
 }
 
@@ -52,6 +72,9 @@ func (b *Batch) Reset() {
 // an ID. The batch can be applied again after an error: semantic IDs stay,
 // others are made anew.
 func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
+	if b == nil {
+		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
+	}
 	if err := db.write(ctx, b.ops); err != nil {
 		return nil, err
 	}
@@ -109,19 +132,29 @@ func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error 
 }
 
 func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
-	o := &op{verb: v, request: id, body: body}
-	for _, option := range opts {
-		option(o)
-	}
+	o := new(op)
+	o.init(v, id, body, opts)
 	return o
 }
 
+func (o *op) init(v verb, id string, body []byte, opts []WriteOption) {
+	o.verb, o.request, o.body = v, id, body
+	for _, option := range opts {
+		option(o)
+	}
+}
+
 func newStore(collection string, body []byte, opts []WriteOption) *op {
-	o := newOp(verbInsert, "", body, opts)
+	o := new(op)
+	o.initStore(collection, body, opts)
+	return o
+}
+
+func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
+	o.init(verbInsert, "", body, opts)
 	o.hilo = true
-	if o.collection != "" && o.collection != collection {
+	if o.collection != "" && foldName(o.collection) != foldName(collection) {
 		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
 	}
 	o.collection = collection
-	return o
 }

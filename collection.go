@@ -2,6 +2,7 @@ package jay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
 )
 
 // Collection is the documents of one collection as values of the struct type
@@ -108,6 +110,9 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 	if m.prefix == "" {
 		m.prefix = conventions.Prefix(m.name)
 	}
+	if err := cmp.Or(metadata.CheckCollection(m.name), db.checkTag(m.prefix)); err != nil {
+		return nil, fmt.Errorf("collection %q: %w", m.name, err)
+	}
 	if m.idField == "" && conventions.IDField != nil {
 		m.idField = conventions.IDField(t)
 	}
@@ -134,6 +139,9 @@ func shapeOf(t reflect.Type, name string) (shape, error) {
 		if r > rank {
 			rank, field = r, &f
 		}
+	}
+	if field == nil && name != "" {
+		return shape{}, fmt.Errorf("%w: %s has no field %s to be the id", ErrType, t, name)
 	}
 	if field == nil {
 		return shape{}, fmt.Errorf("%w: %s has no id field: name a string field ID or tag it `jay:\"id\"`", ErrType, t)
@@ -169,13 +177,15 @@ func idRank(f reflect.StructField, name string) int {
 	return 0
 }
 
-// reachable tells whether no pointer lies on the way to a field.
+// reachable tells whether a field is one of t's own members in JSON: no
+// pointer lies on the way to it, and no embedded struct with a JSON name.
 func reachable(t reflect.Type, index []int) bool {
 	for _, i := range index[:len(index)-1] {
-		t = t.Field(i).Type
-		if t.Kind() != reflect.Struct {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" || f.Type.Kind() != reflect.Struct {
 			return false
 		}
+		t = f.Type
 	}
 	return true
 }
@@ -276,10 +286,13 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	return c.owns(docs[0]), nil
 }
 
-// Delete removes the document with this ID, whatever its collection. A missing
-// one is no error, unless IfMatch asks for a version.
+// Delete removes the document with this ID. A missing one is no error, unless
+// IfMatch asks for a version; one of another collection is a *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
-	return c.db.Delete(ctx, id, opts...)
+	o := newOp(verbDelete, id, nil, opts)
+	o.collection, o.only = c.name, foldName(c.name)
+	_, err := c.db.writeOne(ctx, o)
+	return err
 }
 
 // All walks over the collection in the byte order of folded IDs (users/10-A

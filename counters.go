@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -20,18 +21,26 @@ var _ ids.Counters = (*transaction)(nil)
 // Part of the on-disk format. Must not change.
 const etagName = "etag"
 
-// Blocks reserved ahead under Relaxed durability.
+// Blocks reserved ahead: of etags always, of identities under Relaxed
+// durability.
 const (
 	etagBlock     = 1 << 16
 	identityBlock = 1 << 10
 )
 
 // ceilings are the numbers up to which this process may count without asking
-// the disk, under Relaxed durability. Each is on disk before a number up to it
-// is used, so that a crash that loses writes cannot repeat their numbers.
+// the disk. Each is on disk before a number up to it is used, so that a crash
+// that loses writes cannot repeat their numbers, not even those that were only
+// seen and never acknowledged.
 type ceilings struct {
+	session uint64 // marks the ceilings of identities that this process wrote
+
 	mu    sync.Mutex
-	until map[string]uint64 // by counter; the etag is ""
+	etag  uint64            // Guarded by mu.
+	floor uint64            // etags up to it were used elsewhere or before. Guarded by mu.
+	until map[string]uint64 // by identity. Guarded by mu.
+
+	reserving sync.Mutex // held while a block of etags is reserved
 }
 
 func (c *ceilings) get(name string) (uint64, bool) {
@@ -41,7 +50,13 @@ func (c *ceilings) get(name string) (uint64, bool) {
 	return n, found
 }
 
-// durable notes ceilings whose commit is on disk.
+func (c *ceilings) etags() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.etag
+}
+
+// durable notes ceilings of identities whose commit is on disk.
 func (c *ceilings) durable(raised map[string]uint64) {
 	if len(raised) == 0 {
 		return
@@ -56,39 +71,53 @@ func (c *ceilings) durable(raised map[string]uint64) {
 	}
 }
 
-// reserve makes sure that the disk knows of number n of a counter before the
-// write that uses it is acknowledged. It returns the ceiling to store beside
-// the counter, 0 under Synced durability.
-func (t *transaction) reserve(name string, n, block uint64) uint64 {
-	if t.db.opts.Durability == Synced {
-		return 0
+// errReserve says that a block of etags must be reserved before the
+// transaction can run.
+var errReserve = errors.New("no etag is reserved")
+
+// reserveEtags puts the next block of etags behind used on disk. One call does
+// it for all who wait.
+func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
+	c := &db.ceilings
+	c.reserving.Lock()
+	defer c.reserving.Unlock()
+	if used <= c.etags() {
+		return nil
 	}
-	if ceiling, found := t.raised[name]; found && n <= ceiling {
-		return ceiling
-	}
-	if ceiling, found := t.db.ceilings.get(name); found && n <= ceiling {
-		return ceiling
-	}
-	ceiling := min(n+block, math.MaxInt64)
-	if t.raised == nil {
-		t.raised = make(map[string]uint64)
-	}
-	t.raised[name] = ceiling
-	t.tx.RequireSync()
-	return ceiling
+	return db.writeEtagCeiling(ctx, addCapped(used, etagBlock), 0)
 }
+
+// writeEtagCeiling raises the ceiling on disk, and the floor if it is not 0.
+// c.reserving is held.
+func (db *DB) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error {
+	err := db.engine.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c := &db.ceilings
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.etag, c.floor = max(c.etag, ceiling), max(c.floor, floor)
+	return nil
+}
+
+func addCapped(a, b uint64) uint64 { return min(a+b, math.MaxInt64) }
 
 // Sequence implements ids.Counters.
 func (t *transaction) Sequence() (uint64, error) {
 	etag, err := t.tx.Sequence()
 	if err != nil {
-		return 0, fmt.Errorf("etag: %w", errors.Join(ErrExhausted, err))
+		return 0, fmt.Errorf("%w: %w", ErrExhausted, err)
 	}
-	if _, known := t.raised[""]; known || t.db.opts.Durability == Synced {
-		return etag, nil
+	if t.etags == 0 {
+		t.etags = t.db.ceilings.etags()
 	}
-	if ceiling := t.reserve("", etag, etagBlock); t.raised[""] == ceiling {
-		t.tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
+	if etag > t.etags {
+		t.needed = etag
+		return 0, errReserve
 	}
 	return etag, nil
 }
@@ -117,18 +146,34 @@ func (t *transaction) identity(name string) (identityRecord, error) {
 	if err := firstError(err, closer.Close()); err != nil {
 		return identityRecord{}, fmt.Errorf("identity %q: %w", name, err)
 	}
+	return record.settled(t.db.ceilings.session), nil
+}
 
-	// A ceiling that this process did not set was left by one that crashed.
-	_, own := t.db.ceilings.get(name)
-	if _, ownNow := t.raised[name]; !own && !ownNow {
-		record.last = max(record.last, record.ceiling)
+// reserveIdentity returns the ceiling to store beside number n of a counter
+// under Relaxed durability, and makes the write wait for the disk unless a
+// ceiling above n is there already.
+func (t *transaction) reserveIdentity(name string, n uint64) uint64 {
+	if ceiling, found := t.raised[name]; found && n <= ceiling {
+		return ceiling
 	}
-	return record, nil
+	if ceiling, found := t.db.ceilings.get(name); found && n <= ceiling {
+		return ceiling
+	}
+	if t.raised == nil {
+		t.raised = make(map[string]uint64)
+	}
+	t.raised[name] = addCapped(n, identityBlock)
+	t.tx.RequireSync()
+	return t.raised[name]
 }
 
 // SetIdentity implements ids.Counters.
 func (t *transaction) SetIdentity(name string, n int64) error {
-	record := identityRecord{last: uint64(n), ceiling: t.reserve(name, uint64(n), identityBlock), node: t.db.node}
+	record := identityRecord{last: uint64(n), node: t.db.node}
+	if t.db.opts.Durability == Relaxed {
+		record.ceiling = t.reserveIdentity(name, record.last)
+		record.session = t.db.ceilings.session
+	}
 	t.tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
 	return nil
 }
@@ -139,42 +184,63 @@ func (t *transaction) Exists(id string) (bool, error) {
 	return exists(t.tx, t.key)
 }
 
-// identityRecord is the record of an identity: three uvarints.
+// identityRecord is the record of an identity: four uvarints.
 // Part of the on-disk format. Must not change.
 type identityRecord struct {
 	last    uint64 // last used number
-	ceiling uint64 // reserved ahead under relaxed durability, or 0
 	node    uint64 // the node that counts with it: a copy needs a floor first
+	ceiling uint64 // reserved ahead under relaxed durability, or 0
+	session uint64 // the process that reserved it, or 0
 }
 
 func (r identityRecord) append(dst []byte) []byte {
-	dst = binary.AppendUvarint(dst, r.last)
-	dst = binary.AppendUvarint(dst, r.ceiling)
-	return binary.AppendUvarint(dst, r.node)
+	for _, field := range []uint64{r.last, r.node, r.ceiling, r.session} {
+		dst = binary.AppendUvarint(dst, field)
+	}
+	return dst
+}
+
+// settled returns the record as the process of this session should read it: a
+// ceiling of another process was left by one that crashed, and all numbers up
+// to it may have been used.
+func (r identityRecord) settled(session uint64) identityRecord {
+	if r.session != session {
+		r.last = max(r.last, r.ceiling)
+	}
+	return r
 }
 
 func decodeIdentity(record []byte) (r identityRecord, err error) {
-	for _, field := range []*uint64{&r.last, &r.ceiling, &r.node} {
+	for _, field := range []*uint64{&r.last, &r.node, &r.ceiling, &r.session} {
 		n, size := binary.Uvarint(record)
-		if size <= 0 || n > math.MaxInt64 {
+		if size <= 0 {
 			return identityRecord{}, ErrCorrupt
 		}
 		*field, record = n, record[size:]
 	}
-	if len(record) > 0 {
+	if len(record) > 0 || r.last > math.MaxInt64 || r.ceiling > math.MaxInt64 {
 		return identityRecord{}, ErrCorrupt
 	}
 	return r, nil
 }
 
-// loadEtag finds the highest etag in use: the last change of this node, or
-// the ceiling that a process with relaxed durability left.
+// loadEtag finds the highest etag that may have been used: the last change of
+// any node, or the ceiling on disk, which Close lowers to the number really
+// used and a crash leaves as it is.
 func (db *DB) loadEtag() error {
 	ceiling, err := db.etagCeiling()
 	if err != nil {
 		return err
 	}
 	db.engine.StartSequence(ceiling)
+	db.ceilings.etag, db.ceilings.floor = ceiling, ceiling
+	if db.opts.Durability == Relaxed {
+		var session [8]byte
+		if _, err := io.ReadFull(db.random(), session[:]); err != nil {
+			return fmt.Errorf("make a session number: %w", err)
+		}
+		db.ceilings.session = binary.BigEndian.Uint64(session[:]) | 1
+	}
 
 	for node := range db.nodes {
 		lo := changeKey(nil, node, 0)[:5]
@@ -224,26 +290,24 @@ func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 // settle lowers the ceilings to the numbers really used, on a clean Close: a
 // database that is closed properly has no holes.
 func (db *DB) settle(ctx context.Context) error {
-	if len(db.ceilings.until) == 0 {
-		return nil
+	if db.ceilings.etag == db.ceilings.floor && len(db.ceilings.until) == 0 {
+		return nil // nothing was written
 	}
 	return db.engine.Update(ctx, true, func(tx storage.Tx) error {
+		// The number drawn here is not used and need not be kept. There is none
+		// left after the last one.
+		last := uint64(math.MaxInt64)
+		if next, err := tx.Sequence(); err == nil {
+			last = next - 1
+		}
+		tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, last), nil)
 		t := transaction{db: db, tx: tx}
 		for name := range db.ceilings.until {
-			if name == "" {
-				// The number drawn here is not used and need not be kept.
-				next, err := tx.Sequence()
-				if err != nil {
-					return err
-				}
-				tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, next-1), nil)
-				continue
-			}
 			record, err := t.identity(name)
 			if err != nil {
 				return err
 			}
-			record.ceiling = 0
+			record.ceiling, record.session = 0, 0
 			tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
 		}
 		return nil
@@ -276,10 +340,7 @@ func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) 
 	c := Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
 	err := eachKey(ctx, r, spaceIdentity, func(name string, value []byte) error {
 		record, err := decodeIdentity(value)
-		if _, own := db.ceilings.get(name); !own {
-			record.last = max(record.last, record.ceiling)
-		}
-		c.Identities[name] = int64(record.last)
+		c.Identities[name] = int64(record.settled(db.ceilings.session).last)
 		return err
 	})
 	if err != nil {
@@ -306,13 +367,9 @@ func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) 
 			c.Etag = max(c.Etag, etag)
 		}
 	}
-	if _, own := db.ceilings.get(""); !own {
-		floor, err := db.etagCeiling()
-		if err != nil {
-			return Counters{}, err
-		}
-		c.Etag = max(c.Etag, floor)
-	}
+	db.ceilings.mu.Lock()
+	defer db.ceilings.mu.Unlock()
+	c.Etag = max(c.Etag, db.ceilings.floor)
 	return c, nil
 }
 
@@ -340,7 +397,7 @@ func eachKey(ctx context.Context, r storage.Reader, space byte, fn func(name str
 const maxRaise = 1 << 62
 
 // RaiseCounters lifts every counter to at least the number given, and lowers
-// none, in one synced commit. It is what makes an import of another
+// none, durably. It is what makes an import of another
 // database's documents safe: no number that was used there comes again here.
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
@@ -351,11 +408,28 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	if err := db.checkCounters(c); err != nil {
 		return err
 	}
-	if err := db.transact(ctx, true, func(t *transaction) error { return t.raise(c) }); err != nil {
+	err := db.raiseEtag(ctx, c.Etag)
+	if err == nil {
+		err = db.transact(ctx, true, func(t *transaction) error { return t.raise(c) })
+	}
+	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
 	}
-	db.engine.StartSequence(c.Etag)
 	return nil
+}
+
+// raiseEtag makes every later etag greater than n.
+func (db *DB) raiseEtag(ctx context.Context, n uint64) error {
+	c := &db.ceilings
+	c.reserving.Lock()
+	defer c.reserving.Unlock()
+	if n <= c.floor {
+		return nil
+	}
+	// First the counter, then the disk: an etag drawn in between is above n and
+	// waits for the ceiling.
+	db.engine.StartSequence(n)
+	return db.writeEtagCeiling(ctx, max(n, c.etags()), n)
 }
 
 func (db *DB) checkCounters(c Counters) error {
@@ -385,13 +459,6 @@ func (db *DB) checkCounters(c Counters) error {
 }
 
 func (t *transaction) raise(c Counters) error {
-	ceiling, err := t.db.etagCeiling()
-	if err != nil {
-		return err
-	}
-	if c.Etag > ceiling {
-		t.tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, c.Etag), nil)
-	}
 	for name, n := range c.Identities {
 		if _, err := t.raiseIdentity(t.db.rules.Fold(name), n); err != nil {
 			return err

@@ -28,6 +28,7 @@ type DB struct {
 	node     uint64 // the number under which this database writes
 	nodes    map[uint64]origin
 	ceilings ceilings
+	gaps     gaps
 	client   *ids.Client
 
 	gate    sync.RWMutex // held for reading by every call in flight
@@ -73,6 +74,9 @@ func OpenMemory(opts *Options) (*DB, error) {
 
 func open(dir string, given *Options, inMemory bool) (*DB, error) {
 	opts, err := given.withDefaults()
+	if dir == "" && err == nil {
+		err = fmt.Errorf("%w: no directory is named", ErrOption)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
@@ -261,8 +265,10 @@ func (db *DB) Close() error {
 
 	ctx := context.Background()
 	err := errors.Join(db.client.Close(ctx), db.closeScans(), db.settle(ctx))
-	if errors.Is(err, ErrFailed) {
-		err = nil // already reported to the writer that met it; what matters now is to let go
+	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.opts.Durability == Synced {
+		// The writer that met the failure was told, and nothing that was
+		// acknowledged is lost; what matters now is to let go.
+		err = nil
 	}
 	return errors.Join(err, db.engine.Close())
 }

@@ -48,8 +48,8 @@
 //
 // # Caveats
 //
-// A database belongs to one process at a time; a second Open gets ErrLocked.
-// Bodies that are returned belong to the caller. Documents come in the byte
+// A database belongs to one process at a time; a second Open gets ErrLocked. A
+// Document and its body never change, and must not be changed. Documents come in the byte
 // order of their folded IDs, so users/10-A stands before users/2-A; the order
 // of writes is that of Metadata.Etag. HiLo numbers have gaps after a crash,
 // identities have none as long as every write is synced.

@@ -66,7 +66,7 @@ var (
 
 	// ErrCollection is what every *CollectionError is: a write would move a
 	// document to another collection. Delete it first.
-	ErrCollection = errors.New("jay: document belongs to another collection")
+	ErrCollection = errors.New("jay: document is in another collection")
 
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
@@ -126,6 +126,8 @@ type ConflictError struct {
 // Error says what was expected and what is there.
 func (e *ConflictError) Error() string {
 	switch {
+	case e.Actual == "" && e.Expected == "":
+		return fmt.Sprintf("jay: conflict on %q: a document that is not there cannot be deleted on the condition that it is not there", e.ID)
 	case e.Actual == "":
 		return fmt.Sprintf("jay: conflict on %q: expected version %s, but there is no such document", e.ID, e.Expected)
 	case e.Expected == "":
@@ -140,24 +142,25 @@ func (e *ConflictError) Is(target error) bool {
 	case ErrConflict:
 		return true
 	case ErrExists:
-		return e.Expected == ""
+		return e.Expected == "" && e.Actual != ""
 	case ErrNotFound:
-		return e.Actual == ""
+		return e.Actual == "" && e.Expected != ""
 	}
 	return false
 }
 
 // CollectionError says which collection a document is in, and which one the
-// write named. errors.Is(err, ErrCollection).
+// call named. A document stays in its collection: to move it, delete it and
+// store it anew. errors.Is(err, ErrCollection).
 type CollectionError struct {
 	ID      string
 	Current string // where the document is
-	Given   string // where the write would put it
+	Given   string // where the call wants it
 }
 
-// Error says what to do.
+// Error names both collections.
 func (e *CollectionError) Error() string {
-	return fmt.Sprintf("jay: document %q is in collection %q and cannot move to %q: delete it first, then store it anew", e.ID, e.Current, e.Given)
+	return fmt.Sprintf("jay: document %q is in collection %q, not in %q, and documents do not move", e.ID, e.Current, e.Given)
 }
 
 // Is makes errors.Is(err, ErrCollection) true.

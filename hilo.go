@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -77,6 +78,12 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 func (db *DB) checkTag(tag string) error {
 	if tag == "" {
 		return fmt.Errorf("%w: a HiLo tag must not be empty", ErrUsage)
+	}
+	if err := db.rules.Check(tag); err != nil {
+		return err
+	}
+	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, db.rules.Separator) {
+		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ErrUsage, ids.IdentityMark, db.rules.Separator, tag)
 	}
 	longest := tag + db.rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.rules.NodeTag
 	if err := db.rules.Check(longest); err != nil {

@@ -102,7 +102,7 @@ func TestLayout_Records(t *testing.T) {
 		t.Error("a record with more behind it is accepted")
 	}
 
-	identity := identityRecord{300, 1324, 2}
+	identity := identityRecord{last: 300, node: 2, ceiling: 1324, session: 1<<63 + 7}
 	record = identity.append(nil)
 	if got, err := decodeIdentity(record); got != identity || err != nil {
 		t.Errorf("got %v, %v; want %v", got, err, identity)

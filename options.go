@@ -236,8 +236,12 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: HiLoCapacity must be between 1 and %d, got %d", ErrOption, ids.MaxRangeSize, o.HiLoCapacity)
 	case o.HiLoMode == HiLo2010 && o.HiLoCapacity == 0:
 		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
-	case o.CacheBytes < 0 || o.MemTableBytes < 0 || o.MemTableBytes > 1<<30:
-		return fmt.Errorf("%w: CacheBytes %d, MemTableBytes %d", ErrOption, o.CacheBytes, o.MemTableBytes)
+	case o.CacheBytes < 0:
+		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
+	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):
+		return fmt.Errorf("%w: MemTableBytes must be between %d and %d, got %d", ErrOption, 64<<10, 1<<30, o.MemTableBytes)
+	case o.MaxIDBytes < 64 || o.MaxIDBytes > ids.MaxBytes:
+		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
 	return nil
 }

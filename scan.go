@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -68,6 +70,9 @@ type scan struct {
 	awayOK   bool
 	skip     int // length of an away key before its ID
 	closed   bool
+	docs     storage.Iterator // over all documents, for those away; nil until needed
+	awayKey  []byte           // scratch
+	spelling string           // of the collection in the last member
 }
 
 // startScan opens the iterators of s at one moment.
@@ -77,6 +82,9 @@ func (db *DB) startScan(s Scan) (*scan, error) {
 	}
 	defer db.exit()
 
+	if err := metadata.CheckCollection(s.Collection); err != nil {
+		return nil, err
+	}
 	prefix, after := db.rules.Fold(s.Prefix), db.rules.Fold(s.After)
 	w := &scan{db: db, snapshot: db.engine.Snapshot()}
 	base := ""
@@ -116,7 +124,7 @@ func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) 
 	if len(shorter) > len(longer) {
 		longer, shorter = shorter, longer
 	}
-	if longer[:len(shorter)] != shorter {
+	if longer[:len(shorter)] != shorter || strings.Contains(longer, "\x00") {
 		return nil, nil, false
 	}
 	lo = append(append([]byte(nil), space...), longer...)
@@ -165,6 +173,31 @@ func (w *scan) next(ctx context.Context) (*Document, error) {
 	return nil, err
 }
 
+// headers calls fn with the next n documents under the home iterator, without
+// copying them, and tells whether there are more. fn must not keep what it is
+// given.
+func (w *scan) headers(ctx context.Context, n int, fn func(id []byte, h *metadata.Header, size int)) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false, ErrClosed
+	}
+	for ; n > 0 && w.homeOK; n-- {
+		key, value := w.home.Key(), w.home.Value()
+		id := key[1 : len(key)-1]
+		h, _, err := metadata.Decode(value)
+		if err != nil {
+			return false, fmt.Errorf("document %q: %w", id, err)
+		}
+		fn(id, &h, len(value))
+		w.homeOK = w.home.Next()
+	}
+	return w.homeOK, w.home.Error()
+}
+
 func (w *scan) homeFirst() bool {
 	return w.homeOK && (!w.awayOK || bytes.Compare(w.home.Key()[1:], w.away.Key()[w.skip:]) < 0)
 }
@@ -173,20 +206,11 @@ func (w *scan) homeFirst() bool {
 // to another collection, and moves on.
 func (w *scan) takeHome() (*Document, error) {
 	key := w.home.Key()
-	folded := string(key[1 : len(key)-1])
-	value := w.home.Value()
-	if w.collection != "" {
-		h, _, err := metadata.Decode(value)
-		if err != nil {
-			return nil, fmt.Errorf("document %q: %w", folded, err)
-		}
-		if !sameCollection(h.Collection, w.collection) {
-			w.homeOK = w.home.Next()
-			return nil, nil
-		}
-	}
-	doc, err := w.db.newDocument(folded, bytes.Clone(value))
+	doc, err := w.db.newDocument(string(key[1:len(key)-1]), bytes.Clone(w.home.Value()))
 	w.homeOK = w.home.Next()
+	if err == nil && w.collection != "" && !w.isMember(doc.header.Collection) {
+		return nil, nil
+	}
 	return doc, err
 }
 
@@ -194,7 +218,7 @@ func (w *scan) takeHome() (*Document, error) {
 func (w *scan) takeAway() (*Document, error) {
 	key := w.away.Key()
 	folded := string(key[w.skip : len(key)-1])
-	doc, err := w.db.readFolded(w.snapshot, folded)
+	doc, err := w.readAway(key[w.skip:], folded)
 	if err == ErrNotFound {
 		err = fmt.Errorf("member %q of %q has no document: %w", folded, w.collection, ErrCorrupt)
 	}
@@ -202,12 +226,44 @@ func (w *scan) takeAway() (*Document, error) {
 	return doc, err
 }
 
+// readAway returns a member away from home. Members come in the order of
+// their documents, so that an iterator often stands right before the next.
+func (w *scan) readAway(id []byte, folded string) (*Document, error) {
+	if w.docs == nil {
+		var err error
+		if w.docs, err = w.snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1}); err != nil {
+			return nil, err
+		}
+	}
+	found := w.docs.Valid() && w.docs.Next() && bytes.Equal(w.docs.Key()[1:], id)
+	if !found {
+		w.awayKey = append(append(w.awayKey[:0], spaceDocument), id...)
+		if !w.docs.SeekGE(w.awayKey) || !bytes.Equal(w.docs.Key(), w.awayKey) {
+			return nil, firstError(w.docs.Error(), ErrNotFound)
+		}
+	}
+	return w.db.newDocument(folded, bytes.Clone(w.docs.Value()))
+}
+
+// isMember tells whether a document's collection, as written, is the one that
+// is walked over. Nearly all members have it in one spelling.
+func (w *scan) isMember(name []byte) bool {
+	if w.spelling != "" && string(name) == w.spelling {
+		return true
+	}
+	if !sameCollection(name, w.collection) {
+		return false
+	}
+	w.spelling = string(name)
+	return true
+}
+
 // sameCollection compares a collection as written with a folded one.
 func sameCollection(name []byte, folded string) bool {
 	if len(name) == 0 {
 		return folded == metadata.Empty
 	}
-	return string(name) == folded || foldName(string(name)) == folded
+	return string(name) == folded || ids.EqualFold(string(name), folded)
 }
 
 // close ends the walk.
@@ -234,6 +290,9 @@ func (w *scan) release() error {
 	}
 	if w.away != nil {
 		err = errors.Join(err, w.away.Close())
+	}
+	if w.docs != nil {
+		err = errors.Join(err, w.docs.Close())
 	}
 	return errors.Join(err, w.snapshot.Close())
 }

@@ -2,20 +2,22 @@ package jay
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
-// Stats are figures about a database at one moment.
+// Stats are figures about a database.
 type Stats struct {
 	Separator     string            `json:"separator"`
 	NodeTag       string            `json:"nodeTag"`
 	CaseSensitive bool              `json:"caseSensitive"`
 	Collections   []CollectionStats `json:"collections"`
 	Counters      Counters          `json:"counters"`
+	Gaps          map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
 	Engine        EngineStats       `json:"engine"`
 }
 
@@ -33,41 +35,19 @@ type CollectionStats struct {
 type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and
-// returns the counters and the engine's figures. progress, if not nil, is
-// called now and then with the number of documents seen so far.
+// returns the counters and the engine's figures; documents are counted as they
+// were when the call began. progress, if not nil, is called now and then with
+// the number of documents seen so far.
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
 	s := Stats{Separator: db.rules.Separator, NodeTag: db.rules.NodeTag, CaseSensitive: db.rules.CaseSensitive}
-	byName := make(map[string]*CollectionStats)
-	seen := int64(0)
-	err := db.eachRecord(ctx, func(id string, h metadata.Header, size int) {
-		key := db.collectionKey(string(h.Collection))
-		c := byName[key]
-		if c == nil {
-			c = &CollectionStats{Name: orEmpty(string(h.Collection))}
-			byName[key] = c
-		}
-		c.Documents++
-		c.Bytes += int64(len(id) + size)
-		if seen++; progress != nil && seen%8192 == 0 {
-			progress(seen)
-		}
-	})
-	if err != nil {
-		return Stats{}, err
+	var err error
+	if s.Collections, err = db.countDocuments(ctx, progress); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	for _, c := range byName {
-		s.Collections = append(s.Collections, *c)
-	}
-	slices.SortFunc(s.Collections, func(a, b CollectionStats) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-
 	if s.Counters, err = db.Counters(ctx); err != nil {
-		return Stats{}, err
+		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
+	s.Gaps = db.gaps.clone()
 	if err := db.enter(); err != nil {
 		return Stats{}, err
 	}
@@ -76,26 +56,53 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	return s, nil
 }
 
-// eachRecord calls fn with the header and the stored size of every document.
-func (db *DB) eachRecord(ctx context.Context, fn func(id string, h metadata.Header, size int)) error {
-	if err := db.enter(); err != nil {
-		return err
-	}
-	defer db.exit()
-	it, err := db.engine.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1})
+// countDocuments reads the header of every document.
+func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
+	w, err := db.startScan(Scan{})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for ok := it.First(); ok; ok = it.Next() {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, it.Close())
-		}
-		h, _, err := metadata.Decode(it.Value())
+	defer w.close()
+
+	byName := make(map[string]*CollectionStats)
+	seen := int64(0)
+	for more := true; more; {
+		more, err = w.headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
+			c := byName[string(h.Collection)]
+			if c == nil {
+				c = db.statsOf(byName, string(h.Collection))
+			}
+			c.Documents++
+			c.Bytes += int64(len(id) + size)
+			seen++
+		})
 		if err != nil {
-			return errors.Join(err, it.Close())
+			return nil, err
 		}
-		key := it.Key()
-		fn(string(key[1:len(key)-1]), h, len(it.Value()))
+		if progress != nil {
+			progress(seen)
+		}
 	}
-	return errors.Join(it.Error(), it.Close())
+
+	var out []CollectionStats
+	for name, c := range byName {
+		if orEmpty(name) == c.Name {
+			out = append(out, *c)
+		}
+	}
+	slices.SortFunc(out, func(a, b CollectionStats) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// statsOf returns the figures of a collection under a spelling that is new.
+func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
+	for other, c := range byName {
+		if db.collectionKey(other) == db.collectionKey(name) {
+			byName[name] = c
+			return c
+		}
+	}
+	c := &CollectionStats{Name: orEmpty(name)}
+	byName[name] = c
+	return c
 }

@@ -38,6 +38,7 @@ type op struct {
 	expected   *string
 	custom     []byte
 	body       []byte
+	only       string // folded collection that a delete is limited to
 	dropMember string // top-level member that holds the ID in a typed document
 	misuse     error
 
@@ -51,8 +52,9 @@ type op struct {
 	folded   string // collection, folded
 
 	// What the transaction decided. Each run writes it anew.
-	result Metadata
-	taken  bool // a made ID turned out to be in use
+	result  Metadata
+	taken   bool // a made ID turned out to be in use
+	redraws int  // how often
 }
 
 // errTaken says that some op's made ID is in use: draw another, run again.
@@ -90,13 +92,17 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	for {
 		err := db.commit(ctx, ops)
 		if !errors.Is(err, errTaken) {
+			if err != nil {
+				db.gaps.count(ops)
+			}
 			return err
 		}
 		for _, o := range ops {
-			if o.taken {
-				if err := db.redrawID(ctx, o); err != nil {
-					return opError(ops, o, err)
-				}
+			if !o.taken {
+				continue
+			}
+			if err := db.redrawID(ctx, o); err != nil {
+				return opError(ops, o, err)
 			}
 		}
 	}
@@ -106,8 +112,9 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 func (db *DB) prepareAll(ops []*op) error {
 	modified := metadata.Ticks(db.opts.Now())
 	size := 0
+	var last naming
 	for _, o := range ops {
-		if err := db.prepare(o, modified); err != nil {
+		if err := db.prepare(o, modified, &last); err != nil {
 			return opError(ops, o, err)
 		}
 		size += len(o.json) + len(o.tail) + 2*len(o.id)
@@ -144,7 +151,7 @@ func shorten(s string) string {
 }
 
 // prepare checks and encodes all that does not need the transaction.
-func (db *DB) prepare(o *op, modified uint64) error {
+func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 	if o.misuse != nil {
 		return o.misuse
 	}
@@ -158,14 +165,17 @@ func (db *DB) prepare(o *op, modified uint64) error {
 		return err
 	}
 	if o.hilo {
-		if err := db.prepareHiLo(o); err != nil {
+		if err := db.prepareHiLo(o, last); err != nil {
 			return err
 		}
 	}
-	o.folded = db.collectionKey(o.collection)
+	if last.folded == "" || last.collection != o.collection {
+		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection)}
+	}
+	o.folded = last.folded
 	o.header.Modified = modified
 	o.header.Node = db.node
-	o.header.Collection = []byte(o.collection)
+	o.header.Collection = last.bytes
 	if o.strategy == ids.Semantic {
 		db.encodeTail(o)
 	}
@@ -192,7 +202,7 @@ func (db *DB) prepareID(o *op) error {
 		return nil
 	}
 	if o.verb == verbReplace {
-		return fmt.Errorf("%w: replace needs the id of a document, a %s id is always new", ErrUsage, o.strategy)
+		return fmt.Errorf("%w: Replace needs the id of a document; %q asks for a new %s id", ErrUsage, o.request, o.strategy)
 	}
 	if o.expected != nil && *o.expected != "" {
 		return &ConflictError{ID: o.request, Expected: *o.expected}
@@ -202,17 +212,35 @@ func (db *DB) prepareID(o *op) error {
 
 // prepareHiLo checks that the tag can make IDs within the rules, before a
 // number is drawn.
-func (db *DB) prepareHiLo(o *op) error {
+func (db *DB) prepareHiLo(o *op, last *naming) error {
 	if o.collection == "" || o.collection == metadata.Empty {
 		return fmt.Errorf("%w: a HiLo id needs a collection", ErrUsage)
 	}
 	if o.expected != nil && *o.expected != "" {
 		return &ConflictError{ID: o.collection, Expected: *o.expected}
 	}
-	if o.prefix == "" {
+	if o.prefix == "" && last.prefix != "" && last.collection == o.collection {
+		o.prefix = last.prefix
+		return nil
+	}
+	given := o.prefix != ""
+	if !given {
 		o.prefix = db.opts.Conventions.Prefix(o.collection)
 	}
-	return db.checkTag(o.prefix)
+	err := db.checkTag(o.prefix)
+	if err == nil && !given {
+		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
+	}
+	return err
+}
+
+// naming is what follows from the name of a collection. The ops of a batch
+// mostly share one.
+type naming struct {
+	collection string
+	folded     string
+	bytes      []byte
+	prefix     string // checked; "" if not made yet
 }
 
 // prepareBody validates the JSON, takes its @metadata out and decides the
@@ -275,7 +303,7 @@ func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
 
 // joinMetadata adds the members of b to a. They must not repeat.
 func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
-	if a.Collection != "" && b.Collection != "" && a.Collection != b.Collection {
+	if a.Collection != "" && b.Collection != "" && foldName(a.Collection) != foldName(b.Collection) {
 		return a, fmt.Errorf("%w: @collection is %q in the document and %q in WithMetadata", ErrUsage, a.Collection, b.Collection)
 	}
 	if a.Collection == "" {
@@ -327,6 +355,10 @@ func (db *DB) drawID(ctx context.Context, o *op) (err error) {
 	return nil
 }
 
+// maxGUIDs is how many GUIDs are made for one document before their source is
+// found to be broken.
+const maxGUIDs = 10
+
 // redrawID draws until the ID is free, as far as the committed state tells:
 // the transaction will look again.
 func (db *DB) redrawID(ctx context.Context, o *op) error {
@@ -334,6 +366,10 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if o.redraws++; o.strategy == ids.GUID && o.redraws > maxGUIDs {
+			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
+		}
+		db.gaps.count([]*op{o})
 		if err := db.drawID(ctx, o); err != nil {
 			return err
 		}
@@ -350,35 +386,43 @@ func (db *DB) commit(ctx context.Context, ops []*op) error {
 	return db.transact(ctx, db.opts.Durability == Synced, func(t *transaction) error { return t.run(ops) })
 }
 
-// transact runs fn in a transaction, which may run it more than once, and
-// notes the ceilings that the commit made durable.
+// transact runs fn in a transaction, which may run it more than once, reserves
+// the etags that it needs, and notes the ceilings that the commit made durable.
 func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
-	var raised map[string]uint64
-	err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
-		t := &transaction{db: db, tx: tx}
-		if err := fn(t); err != nil {
-			return err
+	for {
+		var last *transaction
+		err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
+			last = &transaction{db: db, tx: tx}
+			return fn(last)
+		})
+		if errors.Is(err, errReserve) {
+			if err := db.reserveEtags(ctx, last.needed+last.hint); err != nil {
+				return fmt.Errorf("reserve etags: %w", err)
+			}
+			continue
 		}
-		raised = t.raised
-		return nil
-	})
-	if err == nil {
-		db.ceilings.durable(raised)
+		if err == nil {
+			db.ceilings.durable(last.raised)
+		}
+		return err
 	}
-	return err
 }
 
 // transaction stages ops. It lives for one run of one transaction.
 type transaction struct {
 	db     *DB
 	tx     storage.Tx
-	raised map[string]uint64 // ceilings staged, by name
+	raised map[string]uint64 // ceilings of identities staged, by name
+	etags  uint64            // reserved on disk up to here; 0 until it is looked up
+	needed uint64            // the etag that could not be drawn, with errReserve
+	hint   uint64            // etags that will be needed beside it
 	key    []byte            // scratch
 	value  []byte            // scratch
 }
 
 func (t *transaction) run(ops []*op) error {
 	taken := false
+	t.hint = uint64(len(ops))
 	for _, o := range ops {
 		err := t.stage(o)
 		if errors.Is(err, errTaken) {
@@ -482,6 +526,9 @@ func (t *transaction) stageDelete(o *op) error {
 	}
 	if err := t.checkVersion(o, old, found); err != nil || !found {
 		return err
+	}
+	if o.only != "" && t.db.collectionKey(string(old.Collection)) != o.only {
+		return &CollectionError{ID: o.id, Current: orEmpty(string(old.Collection)), Given: o.collection}
 	}
 
 	etag, err := t.Sequence()

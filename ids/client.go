@@ -113,7 +113,7 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, tag := range tags {
 		g, _ := c.generators.Load(tag)
 		if err := g.(*generator).close(ctx); err != nil && first == nil {
-			first = fmt.Errorf("return hilo range of %q: %w", tag, err)
+			first = err
 		}
 	}
 	return first

@@ -23,7 +23,7 @@ const maxLeases = 128
 
 // ErrLeadTooLarge is returned when a client claims to have seen numbers far
 // above any that were granted.
-var ErrLeadTooLarge = errors.New("last max is too far above the numbers granted")
+var ErrLeadTooLarge = errors.New("last max is not one that was granted")
 
 // RangeRequest asks for the next range of a HiLo tag.
 type RangeRequest struct {
@@ -157,11 +157,16 @@ func (m *Marks) GrantBlock(floor, size int64, aligned bool) (low, high int64, er
 	return old + 1, old + size, nil
 }
 
-// Raise lifts the mark to at least n, for numbers used elsewhere.
+// Raise lifts the mark to at least n, for numbers used elsewhere: no return of
+// a lease goes below it.
 func (m *Marks) Raise(n int64) {
 	if n > m.Mark {
 		m.Mark, m.Top = n, max(m.Top, n)
 		m.Leases = m.Leases[:0]
+		return
+	}
+	for i := range m.Leases {
+		m.Leases[i].Low = max(m.Leases[i].Low, n+1)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 	"unicode/utf8"
 )
@@ -194,6 +195,9 @@ func appendCompact(dst, src []byte) []byte {
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 func (s *scanner) space() {
+	if s.i < len(s.src) && s.src[s.i] > ' ' {
+		return
+	}
 	for s.i < len(s.src) && isSpace(s.src[s.i]) {
 		s.i++
 		s.spaced = true
@@ -388,6 +392,14 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 	ascii := true
 	i := start
 	for {
+		for i+8 <= len(s.src) {
+			special := specials(binary.LittleEndian.Uint64(s.src[i:]))
+			if special != 0 {
+				i += bits.TrailingZeros64(special) >> 3
+				break
+			}
+			i += 8
+		}
 		if i >= len(s.src) {
 			s.i = i
 			return nil, false, s.expected("the end of a string")
@@ -408,8 +420,13 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 			}
 			continue
 		}
-		ascii = ascii && c < utf8.RuneSelf
 		i++
+		if c >= utf8.RuneSelf {
+			ascii = false
+			for i < len(s.src) && s.src[i] >= utf8.RuneSelf {
+				i++ // a word at a time is no gain among them
+			}
+		}
 	}
 	s.i = i + 1
 	if inside = s.src[start:i]; !ascii && !utf8.Valid(inside) {
@@ -417,6 +434,16 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 		return nil, false, s.fail("must be valid UTF-8", fmt.Sprintf("byte 0x%02x", s.src[s.i]))
 	}
 	return inside, escaped, nil
+}
+
+// specials sets the top bit of the bytes of word that need a look inside a
+// string: quotes, backslashes, control characters and all above ASCII. Bytes
+// behind the first of them may be set wrongly. The method is that of Bit
+// Twiddling Hacks, "Determine if a word has a byte less than n".
+func specials(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, backslash := word^ones*'"', word^ones*'\\'
+	return ((quote - ones) | (backslash - ones) | (word - ones*0x20) | word) & tops
 }
 
 // escape checks the escape at i and returns the offset behind it.

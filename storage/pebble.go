@@ -244,7 +244,11 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 
 	e.staged.reset()
 	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync}
-	if err := fn(tx); err != nil {
+	err = fn(tx)
+	if closeErr := tx.gap.close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		return nil, false, err
 	}
 	if len(tx.entries) == 0 {
@@ -311,6 +315,7 @@ type pebbleTx struct {
 	engine   *Pebble
 	sequence uint64
 	sync     bool
+	gap      gap
 }
 
 // Get implements Tx.
@@ -322,7 +327,7 @@ func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
 		// The arena may move when it grows: the caller gets its own bytes.
 		return append([]byte(nil), t.staging.value(i)...), noCloser, nil
 	}
-	return get(t.engine.db, key)
+	return t.gap.get(t.engine.db, key)
 }
 
 // Set implements Tx.

@@ -12,7 +12,8 @@ import (
 type staging struct {
 	arena   []byte
 	entries []entry
-	newest  map[uint64]int32 // hash of key → index in entries; nil while small
+	newest  map[uint64]int32 // hash of key → index in entries; in use if indexed
+	indexed bool
 	seed    maphash.Seed
 	size    int
 }
@@ -33,7 +34,10 @@ func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
 func (s *staging) reset() {
 	s.arena = s.arena[:0]
 	s.entries = s.entries[:0]
-	s.newest = nil
+	if s.indexed {
+		clear(s.newest) // its room is kept for the next transaction
+		s.indexed = false
+	}
 	s.size = 0
 }
 
@@ -59,8 +63,11 @@ func (s *staging) index(i int) {
 	if len(s.entries) <= smallTx {
 		return
 	}
-	if s.newest == nil {
-		s.newest = make(map[uint64]int32, 4*smallTx)
+	if !s.indexed {
+		s.indexed = true
+		if s.newest == nil {
+			s.newest = make(map[uint64]int32, 4*smallTx)
+		}
 		for j := range s.entries {
 			s.link(j)
 		}
@@ -79,7 +86,7 @@ func (s *staging) link(i int) {
 
 // find returns the newest entry of key, or -1.
 func (s *staging) find(key []byte) int {
-	if s.newest == nil {
+	if !s.indexed {
 		for i := len(s.entries) - 1; i >= 0; i-- {
 			if bytes.Equal(s.key(i), key) {
 				return i

@@ -1,0 +1,38 @@
+package jay
+
+import (
+	"maps"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// gaps counts the HiLo numbers that this process drew and did not use: those
+// of writes that failed afterwards, and those whose ID somebody had taken by
+// hand. A crash leaves more, which nobody can count but by looking at the
+// documents.
+type gaps struct {
+	mu    sync.Mutex
+	byTag map[string]int64 // Guarded by mu.
+}
+
+// count adds the numbers of ops that were drawn.
+func (g *gaps) count(ops []*op) {
+	for _, o := range ops {
+		if o.strategy != ids.HiLo || o.id == "" {
+			continue
+		}
+		g.mu.Lock()
+		if g.byTag == nil {
+			g.byTag = make(map[string]int64)
+		}
+		g.byTag[o.prefix]++
+		g.mu.Unlock()
+	}
+}
+
+func (g *gaps) clone() map[string]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.byTag)
+}
