@@ -5,3 +5,7 @@ package storage
 // isReadOnlyFS tells whether err says that the file system is mounted
 // read-only. Elsewhere that is a permission error.
 func isReadOnlyFS(error) bool { return false }
+
+// isLockHeld tells whether err says that somebody else has the lock. Nothing
+// else is known to go wrong with it here.
+func isLockHeld(error) bool { return true }

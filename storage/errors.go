@@ -9,7 +9,7 @@ import (
 var (
 	// ErrLocked is returned when another engine, in this process or another,
 	// has the directory open.
-	ErrLocked = errors.New("directory is in use by another process")
+	ErrLocked = errors.New("directory is in use: another process, or another Open in this one, has the database open")
 
 	// ErrNotDatabase is returned when a directory holds files that no engine
 	// of this package wrote.
@@ -32,6 +32,10 @@ var (
 var (
 	// ErrNotFound is returned by Get when the key is not there.
 	ErrNotFound = errors.New("key not found")
+
+	// ErrCorrupt is returned when a table or log does not hold what was
+	// written, as its checksums tell.
+	ErrCorrupt = errors.New("stored data is corrupt")
 )
 
 // Returned by Update.

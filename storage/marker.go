@@ -131,7 +131,7 @@ func lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
 	if isPermission(err) {
 		return nil, fmt.Errorf("%w: %w", ErrNotWritable, err)
 	}
-	if errors.Is(err, os.ErrNotExist) {
+	if !isLockHeld(err) {
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w (%w)", ErrLocked, err)

@@ -39,8 +39,9 @@ type Pebble struct {
 	sequence uint64   // last number committed. Guarded by mu.
 	staged   *staging // reused by each transaction. Guarded by mu.
 
-	commits atomic.Uint64
-	failure atomic.Pointer[error] // set once, by fail
+	commits  atomic.Uint64
+	unsynced atomic.Int64          // synced commits that still wait for the disk
+	failure  atomic.Pointer[error] // set once, by fail
 }
 
 var _ Engine = (*Pebble)(nil)
@@ -69,6 +70,8 @@ func open(dir string, opts Options) (*Pebble, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
+	e.fs = &logFS{FS: e.fs, fail: e.fail}
+
 	found, err := checkMarker(e.fs, dir)
 	if err != nil {
 		return nil, openError(err)
@@ -90,10 +93,21 @@ func open(dir string, opts Options) (*Pebble, error) {
 		}
 	}
 
-	e.db, err = pebble.Open(dir, e.pebbleOptions(opts))
-	e.cache.Unref()
+	options := e.pebbleOptions(opts)
+	defer e.cache.Unref()
+	if e.db, err = pebble.Open(dir, options); err == nil && !found {
+		// Pebble writes the first log of a new store in an older format, which
+		// cannot tell a damaged record from the end of the log. Opening it once
+		// more starts one that can, before anything is in it.
+		if err = e.db.Close(); err == nil {
+			e.db, err = pebble.Open(dir, options)
+		}
+	}
 	if err != nil {
 		return nil, errors.Join(openError(err), e.lock.Close())
+	}
+	if failure := e.failure.Load(); failure != nil {
+		return nil, errors.Join(openError(*failure), e.closeFailed())
 	}
 	return e, nil
 }
@@ -151,6 +165,11 @@ func (e *Pebble) listener() *pebble.EventListener {
 	// and only real failures to BackgroundError, among failures of other kinds.
 	var flush atomic.Pointer[error]
 	return &pebble.EventListener{
+		// Without this, Pebble calls Fatalf for a table that cannot be read. The
+		// reader gets ErrCorrupt; what is whole can still be read.
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			e.log.Error("jay: corrupt table", "dir", e.dir, "file", info.Path, "err", info.Details)
+		},
 		FlushEnd: func(info pebble.FlushInfo) {
 			if info.Err != nil {
 				flush.Store(&info.Err)
@@ -179,17 +198,41 @@ func (e *Pebble) Iterate(lo, hi []byte) (Iterator, error) { return iterate(e.db,
 
 func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := r.Get(key)
+	if err == nil {
+		return value, closer, nil
+	}
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil, ErrNotFound
 	}
-	return value, closer, err
+	return nil, nil, readError(err)
 }
+
+// readError marks Pebble's corruption errors as ours.
+func readError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		return fmt.Errorf("%w: %v", ErrCorrupt, err)
+	}
+	return err
+}
+
+// iterator is an Iterator on Pebble.
+type iterator struct{ *pebble.Iterator }
+
+// Error implements Iterator.
+func (it iterator) Error() error { return readError(it.Iterator.Error()) }
+
+// Close implements Iterator.
+func (it iterator) Close() error { return readError(it.Iterator.Close()) }
 
 func iterate(r pebble.Reader, lo, hi []byte) (Iterator, error) {
 	if len(lo) == 0 {
 		lo = nil // Pebble tells an empty bound from none
 	}
-	return r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return iterator{it}, nil
 }
 
 // snapshot is a Snapshot on Pebble.
@@ -218,18 +261,40 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 		return fmt.Errorf("%w: %w", ErrFailed, *failure) // before mu: a writer may be stuck behind a full disk
 	}
 	batch, sync, err := e.commit(sync, fn)
-	if err != nil || batch == nil {
+	if err != nil {
 		return err
 	}
+	if batch == nil {
+		return e.settled(sync)
+	}
 	if sync {
-		if err := batch.SyncWait(); err != nil {
+		err := batch.SyncWait()
+		e.unsynced.Add(-1)
+		if err != nil {
 			e.fail(err)
-			return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 		}
+	}
+	if failure := e.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
 	}
 	e.commits.Add(1)
 	// The commit stands; a batch that cannot be recycled is only garbage.
 	_ = batch.Close()
+	return nil
+}
+
+// settled returns when all that a transaction without writes may have seen is
+// on disk: its answer, too, must not be undone by a crash.
+func (e *Pebble) settled(sync bool) error {
+	if !sync || e.unsynced.Load() == 0 {
+		return nil
+	}
+	if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
+		e.fail(err)
+	}
+	if failure := e.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
+	}
 	return nil
 }
 
@@ -272,6 +337,9 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 	if err := e.apply(batch, tx.sync); err != nil {
 		e.fail(err)
 		return nil, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	if tx.sync {
+		e.unsynced.Add(1)
 	}
 	e.sequence = tx.sequence
 	if cap(e.staged.arena) > 4<<20 {
@@ -373,12 +441,13 @@ const closeTimeout = 5 * time.Second
 // (abandoned goroutines may still touch it) and says so.
 func (e *Pebble) Close() error {
 	if e.failure.Load() == nil {
-		err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) })
-		if err == nil {
-			return errors.Join(e.protect(e.db.Close), e.lock.Close())
+		if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
+			e.fail(err)
 		}
-		e.fail(err)
-		return errors.Join(fmt.Errorf("%w: %w", ErrUnknownOutcome, err), e.closeFailed())
+		if failure := e.failure.Load(); failure != nil {
+			return errors.Join(fmt.Errorf("close: %w: %w", ErrUnknownOutcome, *failure), e.closeFailed())
+		}
+		return errors.Join(e.protect(e.db.Close), e.lock.Close())
 	}
 	return e.closeFailed()
 }

@@ -124,9 +124,9 @@ type Iterator interface {
 
 // Stats are figures about an engine at one moment.
 type Stats struct {
-	DiskBytes     uint64 // all files: tables, log, manifests
-	CacheBytes    int64  // blocks held in the cache
-	MemTableBytes uint64 // committed data not yet in tables
-	LogSyncs      uint64 // syncs of the log since Open
-	Commits       uint64 // successful Updates that staged something, since Open
+	DiskBytes     uint64 `json:"diskBytes"`     // all files: tables, log, manifests
+	CacheBytes    int64  `json:"cacheBytes"`    // blocks held in the cache
+	MemTableBytes uint64 `json:"memTableBytes"` // committed data not yet in tables
+	LogSyncs      uint64 `json:"logSyncs"`      // syncs of the log since Open
+	Commits       uint64 `json:"commits"`       // successful Updates that staged something, since Open
 }

@@ -22,6 +22,7 @@ type Disk struct {
 	mem     *vfs.MemFS
 	failing atomic.Bool
 	tables  atomic.Bool   // whether writes of tables fail
+	full    atomic.Bool   // whether no file can be made
 	after   atomic.Int64  // syncs until the disk fails; negative means never
 	onSync  atomic.Value  // func()
 	syncs   atomic.Uint64 // syncs of the log seen
@@ -51,6 +52,9 @@ func (d *Disk) inject(op errorfs.Op) error {
 			d.failing.Store(true)
 		}
 	}
+	if d.full.Load() && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) {
+		return ErrInjected
+	}
 	if d.failing.Load() || d.tables.Load() && strings.HasSuffix(op.Path, ".sst") && op.Kind != errorfs.OpRemove {
 		return ErrInjected
 	}
@@ -66,6 +70,9 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 
 // FailTables makes every write of a table fail from now on. The log goes on.
 func (d *Disk) FailTables() { d.tables.Store(true) }
+
+// FailCreations makes it impossible to make a new file from now on.
+func (d *Disk) FailCreations() { d.full.Store(true) }
 
 // FailAfter lets n more syncs of the log succeed, then every write fails.
 func (d *Disk) FailAfter(n int) { d.after.Store(int64(n)) }
