@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
@@ -279,12 +279,10 @@ func foldName(name string) string { return ids.Fold(name) }
 // changeVector returns the text for a version of a document.
 func (db *DB) changeVector(node, etag uint64) string {
 	o := db.nodes[node]
-	var b strings.Builder
-	b.Grow(len(o.Tag) + 1 + 20 + 1 + 22)
-	b.WriteString(o.Tag)
-	b.WriteByte(':')
-	b.WriteString(uintText(etag))
-	b.WriteByte('-')
-	b.WriteString(o.ID)
-	return b.String()
+	var scratch [64]byte
+	b := append(scratch[:0], o.Tag...)
+	b = append(b, ':')
+	b = strconv.AppendUint(b, etag, 10)
+	b = append(b, '-')
+	return string(append(b, o.ID...))
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -166,8 +165,6 @@ func (db *DB) readFolded(r getter, folded string) (*Document, error) {
 	doc, err := db.newDocument(folded, bytes.Clone(value))
 	return doc, firstError(err, closer.Close())
 }
-
-func uintText(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // firstError returns err, or the error of a clean-up that followed it.
 func firstError(err, cleanup error) error {

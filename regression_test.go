@@ -128,8 +128,8 @@ func TestRegression_DeleteOfNothingDurable(t *testing.T) {
 		runtime.Gosched()
 	}
 	select {
-	case <-second:
-		t.Fatal("the second delete was acknowledged while the first waited for the disk")
+	case err := <-second:
+		t.Fatalf("the second delete was acknowledged while the first waited for the disk (%v)", err)
 	default:
 	}
 	close(release)

@@ -72,6 +72,7 @@ type scan struct {
 	closed   bool
 	docs     storage.Iterator // over all documents, for those away; nil until needed
 	awayKey  []byte           // scratch
+	apart    int              // members in a row that did not stand next to each other
 	spelling string           // of the collection in the last member
 }
 
@@ -226,6 +227,10 @@ func (w *scan) takeAway() (*Document, error) {
 	return doc, err
 }
 
+// maxApart is when a walk stops to hope that the next member is the next
+// document.
+const maxApart = 3
+
 // readAway returns a member away from home. Members come in the order of
 // their documents, so that an iterator often stands right before the next.
 func (w *scan) readAway(id []byte, folded string) (*Document, error) {
@@ -235,8 +240,10 @@ func (w *scan) readAway(id []byte, folded string) (*Document, error) {
 			return nil, err
 		}
 	}
-	found := w.docs.Valid() && w.docs.Next() && bytes.Equal(w.docs.Key()[1:], id)
-	if !found {
+	found := w.apart < maxApart && w.docs.Valid() && w.docs.Next() && bytes.Equal(w.docs.Key()[1:], id)
+	if w.apart++; found {
+		w.apart = 0
+	} else {
 		w.awayKey = append(append(w.awayKey[:0], spaceDocument), id...)
 		if !w.docs.SeekGE(w.awayKey) || !bytes.Equal(w.docs.Key(), w.awayKey) {
 			return nil, firstError(w.docs.Error(), ErrNotFound)

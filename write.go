@@ -46,6 +46,7 @@ type op struct {
 	strategy ids.Strategy
 	resolved string // the request, as the strategy wants it
 	id       string // final, unless the transaction makes it
+	foldedID string // id, folded
 	json     []byte // the body as it is stored
 	header   metadata.Header
 	tail     []byte // header.AppendTail
@@ -327,7 +328,8 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 // encodeTail encodes what depends on the final ID.
 func (db *DB) encodeTail(o *op) {
 	o.header.ID = nil
-	if !db.rules.CaseSensitive && ids.Fold(o.id) != o.id {
+	o.foldedID = db.rules.Fold(o.id)
+	if o.foldedID != o.id {
 		o.header.ID = []byte(o.id)
 	}
 	o.tail = o.header.AppendTail(o.tail[:0])
@@ -469,7 +471,7 @@ func (t *transaction) stage(o *op) error {
 
 // stagePut checks the document that is there and stages the new one.
 func (t *transaction) stagePut(o *op, etag uint64) error {
-	folded := t.db.rules.Fold(o.id)
+	folded := o.foldedID
 	old, found, err := t.old(folded)
 	if err != nil {
 		return err

@@ -310,14 +310,14 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 	e.staged.reset()
 	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync}
 	err = fn(tx)
-	if closeErr := tx.gap.close(); err == nil {
+	if closeErr := tx.lookups.close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	if len(tx.entries) == 0 {
-		return nil, false, nil
+		return nil, tx.sync, nil
 	}
 	if tx.size > MaxTxBytes {
 		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
@@ -383,7 +383,7 @@ type pebbleTx struct {
 	engine   *Pebble
 	sequence uint64
 	sync     bool
-	gap      gap
+	lookups  lookups
 }
 
 // Get implements Tx.
@@ -395,7 +395,7 @@ func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
 		// The arena may move when it grows: the caller gets its own bytes.
 		return append([]byte(nil), t.staging.value(i)...), noCloser, nil
 	}
-	return t.gap.get(t.engine.db, key)
+	return t.lookups.get(t.engine.db, key)
 }
 
 // Set implements Tx.
