@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/jaydb/jay"
+)
+
+// withDatabase opens the database, calls fn and closes it, whatever fn
+// returns. If create is false, a missing database is an error.
+func (a *app) withDatabase(create bool, fn func(db *jay.DB) error) error {
+	db, err := a.open(create)
+	if err != nil {
+		return err
+	}
+	return andThen(fn(db), db.Close())
+}
+
+// andThen returns err, joined with the error of a clean-up if that is another.
+func andThen(err, cleanup error) error {
+	if cleanup == nil || err != nil && errors.Is(err, cleanup) {
+		return err
+	}
+	return errors.Join(err, cleanup)
+}
+
+func (a *app) open(create bool) (*jay.DB, error) {
+	if err := a.checkGlobals(); err != nil {
+		return nil, err
+	}
+	options := a.options
+	options.MustExist = !create
+	db, err := jay.Open(a.dir, &options)
+	if err != nil {
+		return nil, a.explainOpen(err)
+	}
+	return db, nil
+}
+
+// checkGlobals refuses what jay.Options would take for "the default".
+func (a *app) checkGlobals() error {
+	switch {
+	case a.dir == "":
+		return usageError{"--db must name a directory"}
+	case a.options.MaxDocumentBytes == 0:
+		return usageError{"--max-document-bytes must not be 0"}
+	case a.options.MaxDepth == 0:
+		return usageError{"--max-depth must not be 0"}
+	}
+	return nil
+}
+
+// printLine prints v, JSON already or a value to be encoded, on a line.
+func (a *app) printLine(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.print(string(text) + "\n")
+}
+
+func (a *app) print(text string) error {
+	_, err := a.stdout.WriteString(text)
+	return err
+}
+
+// printDocument prints a document with its @metadata on a line.
+func (a *app) printDocument(doc *jay.Document) error {
+	text, err := doc.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if _, err := a.stdout.Write(text); err != nil {
+		return err
+	}
+	return a.stdout.WriteByte('\n')
+}
+
+// eachDocument calls fn with every document of a scan.
+func eachDocument(ctx context.Context, db *jay.DB, s jay.Scan, fn func(*jay.Document) error) error {
+	for doc, err := range db.Documents(ctx, s) {
+		if err != nil {
+			return err
+		}
+		if err := fn(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// demoCommand shows what jay does.
+type demoCommand struct{}
+
+// Help is shown by jay demo --help.
+func (*demoCommand) Help() string {
+	return `It stores what "go list -json std" says about Go's own packages in a new database, and one document under each kind of ID. The database is in a temporary directory, or where --db says, which must be new. It stays there, to be played with.`
+}
+
+// demoHiLoID is the document behind the HiLo IDs of the demo.
+const demoHiLoID = "Raven/HiLo/users"
+
+// Run runs the demo.
+func (c *demoCommand) Run(ctx context.Context, a *app) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New(`demo needs the go command on the PATH: it imports the output of "go list -json std"`)
+	}
+	if err := a.chooseDemoDir(); err != nil {
+		return err
+	}
+	return a.withDatabase(true, func(db *jay.DB) error {
+		// Each heading is seen before the work under it.
+		for _, step := range []func(context.Context, *jay.DB) error{a.demoImport, a.demoIDs, a.demoHiLo, a.demoRead} {
+			if err := errors.Join(step(ctx, db), a.stdout.Flush()); err != nil {
+				return err
+			}
+		}
+		return a.demoGoOn()
+	})
+}
+
+// chooseDemoDir sets the directory to a temporary one, unless --db names one,
+// which must be new.
+func (a *app) chooseDemoDir() error {
+	if a.dirGiven {
+		names, err := os.ReadDir(a.dir)
+		if len(names) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("demo needs a new directory, and %q is there already", a.dir)
+		}
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "jay-demo-")
+	a.dir = filepath.Join(dir, "jay.db")
+	return err
+}
+
+func (a *app) heading(text string) error {
+	return a.print("\n" + text + "\n" + strings.Repeat("─", len([]rune(text))) + "\n")
+}
+
+// demoImport imports what the go command says about the standard library.
+func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
+	if err := a.heading("1. Import: go list -json std | jay import --collection Packages"); err != nil {
+		return err
+	}
+	if err := a.stdout.Flush(); err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "list", "-json", "std")
+	command.Dir = os.TempDir() // no go.mod of the user's has a say
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	packages, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+
+	start := time.Now()
+	l := &loader{db: db, collection: "Packages", maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
+	loadErr := l.load(ctx, "go list", packages)
+	_, drainErr := io.Copy(io.Discard, packages)
+	if err := command.Wait(); err != nil && loadErr == nil {
+		return fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	if loadErr != nil {
+		return loadErr
+	}
+	return errors.Join(drainErr, a.printSummary(l.summary(time.Since(start))))
+}
+
+// demoStrategies are the five kinds of ID, each by what asks for it.
+var demoStrategies = []struct {
+	name, request, flags string
+	hilo                 bool
+}{
+	{name: "semantic", request: "users/ann", flags: "--id users/ann"},
+	{name: "GUID", request: "", flags: "--id ''"},
+	{name: "server-side", request: "users/", flags: "--id users/"},
+	{name: "identity", request: "users|", flags: "--id 'users|'"},
+	{name: "HiLo", hilo: true, flags: "(no --id)"},
+}
+
+// demoIDs stores one document by each strategy.
+func (a *app) demoIDs(ctx context.Context, db *jay.DB) error {
+	if err := a.heading("2. Five ways to an ID: jay put --collection Users …"); err != nil {
+		return err
+	}
+	results := newTable("Strategy", "Asked for with", "Final ID")
+	results.SetColumnConfigs(nil)
+	for _, s := range demoStrategies {
+		body, err := json.Marshal(map[string]string{"Name": "Ann", "Strategy": s.name})
+		if err != nil {
+			return err
+		}
+		var m jay.Metadata
+		if s.hilo {
+			m, err = db.Store(ctx, "Users", body)
+		} else {
+			m, err = db.Put(ctx, s.request, body, jay.InCollection("Users"))
+		}
+		if err != nil {
+			return err
+		}
+		results.AppendRow([]any{s.name, s.flags, m.ID})
+	}
+	return a.print(results.Render() + "\n")
+}
+
+// demoHiLo shows the document that the HiLo numbers come from.
+func (a *app) demoHiLo(ctx context.Context, db *jay.DB) error {
+	if err := a.heading("3. Where HiLo numbers come from: jay get " + demoHiLoID); err != nil {
+		return err
+	}
+	doc, err := db.Get(ctx, demoHiLoID)
+	if err != nil {
+		return err
+	}
+	if err := a.printDocument(doc); err != nil {
+		return err
+	}
+	return a.print("Max is the end of the range that this process reserved. When it closes the\ndatabase, it gives back the numbers that it has not used.\n")
+}
+
+// demoRead reads a document back.
+func (a *app) demoRead(ctx context.Context, db *jay.DB) error {
+	if err := a.heading("4. Read back: jay get users/ann"); err != nil {
+		return err
+	}
+	doc, err := db.Get(ctx, "USERS/ann") // case does not matter
+	if err != nil {
+		return err
+	}
+	return a.printDocument(doc)
+}
+
+// demoGoOn prints commands to go on with.
+func (a *app) demoGoOn() error {
+	if err := a.heading("5. Go on"); err != nil {
+		return err
+	}
+	return a.print(strings.NewReplacer("<jay>", ownName(), "<dir>", shellQuoted(a.dir)).Replace(`export JAY_DB=<dir>
+
+<jay> stats
+<jay> list --collection Users
+<jay> list --collection Packages --ids-only --limit 5
+<jay> get packages/1-A
+echo '{"Name":"Bob"}' | <jay> put --collection Users
+<jay> export backup.ndjson.gz
+`))
+}
+
+// ownName returns the command line that starts this program again.
+func ownName() string {
+	if _, err := exec.LookPath("jay"); err == nil {
+		return "jay"
+	}
+	self, err := os.Executable()
+	if err != nil || strings.Contains(self, "go-build") {
+		return "go run ./cmd/jay" // which has built it in a directory that is gone soon
+	}
+	return shellQuoted(self)
+}
+
+// shellQuoted returns s as one word for a shell.
+func shellQuoted(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay"
+)
+
+// Exit codes.
+const (
+	exitError       = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as shells count
+)
+
+// usageError is a command line that can never work.
+type usageError struct{ text string }
+
+// Error says what is wrong and where to read on.
+func (e usageError) Error() string { return e.text + ` (see "jay --help")` }
+
+// interrupted is the error of a command that a signal stopped.
+type interrupted struct{ err error }
+
+// Error keeps what the command had to say about how far it came.
+func (e interrupted) Error() string {
+	if e.err == context.Canceled {
+		return "interrupted"
+	}
+	return strings.ReplaceAll(e.err.Error(), context.Canceled.Error(), "interrupted")
+}
+
+// Unwrap returns what the command returned.
+func (e interrupted) Unwrap() error { return e.err }
+
+// explained is an error with a text of its own, that says what to do next.
+type explained struct {
+	text string
+	err  error
+}
+
+// Error returns the text.
+func (e explained) Error() string { return e.text }
+
+// Unwrap returns the error that was explained.
+func (e explained) Unwrap() error { return e.err }
+
+// explainOpen says what to do when the database cannot be opened.
+func (a *app) explainOpen(err error) error {
+	text := ""
+	switch {
+	case errors.Is(err, jay.ErrLocked):
+		text = fmt.Sprintf("database %q is open in another process: wait until that ends, or name another one with --db", a.dir)
+	case errors.Is(err, jay.ErrNoDatabase):
+		text = fmt.Sprintf(`no database in %q: name one with --db or $JAY_DB, or create it with "jay put" or "jay import"`, a.dir)
+	case errors.Is(err, jay.ErrNotWritable):
+		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
+	case errors.Is(err, jay.ErrOption):
+		return usageError{strings.TrimPrefix(err.Error(), fmt.Sprintf("open %q: ", a.dir))}
+	default:
+		return err
+	}
+	return explained{text, err}
+}
+
+// kinds are the names that errors have in JSON, so that a script need not
+// look at the text. The first that fits counts.
+var kinds = []struct {
+	err  error
+	name string
+}{
+	{jay.ErrLocked, "locked"},
+	{jay.ErrNoDatabase, "no-database"},
+	{jay.ErrNotDatabase, "not-a-database"},
+	{jay.ErrNewerFormat, "newer-format"},
+	{jay.ErrNotWritable, "not-writable"},
+	{jay.ErrInvalidDocument, "invalid-document"},
+	{jay.ErrInvalidID, "invalid-id"},
+	{jay.ErrCollection, "other-collection"},
+	{jay.ErrExists, "exists"},
+	{jay.ErrConflict, "conflict"},
+	{jay.ErrNotFound, "not-found"},
+	{jay.ErrCorrupt, "corrupt"},
+}
+
+// jsonError is an error on stderr with --json. The fields from File on are
+// those of an import.
+type jsonError struct {
+	Error    string `json:"error"`
+	Kind     string `json:"kind,omitempty"`
+	File     string `json:"file,omitempty"`
+	Document int64  `json:"document,omitempty"`
+	Byte     *int64 `json:"byte,omitempty"`
+	Stored   *int64 `json:"stored,omitempty"`
+}
+
+// report prints err on stderr and returns the exit code.
+func (a *app) report(err error) int {
+	code, kind := exitError, kindOf(err)
+	if _, is := errors.AsType[usageError](err); is {
+		code, kind = exitUsage, "usage"
+	}
+	if _, is := errors.AsType[interrupted](err); is {
+		code, kind = exitInterrupted, "interrupted"
+	}
+	a.complain(err, kind)
+	return code
+}
+
+// complain prints err on a line of stderr. Nothing can be done if that fails.
+func (a *app) complain(err error, kind string) {
+	if !a.json {
+		fmt.Fprintf(a.stderr, "jay: %s\n", oneLine(err))
+		return
+	}
+	e := jsonError{Error: oneLine(err), Kind: kind}
+	if at, is := errors.AsType[*importError](err); is {
+		e.File, e.Document, e.Stored = at.file, at.number, &at.stored
+		if at.number > 0 {
+			e.Byte = &at.offset
+		}
+	}
+	text, _ := json.Marshal(e) // strings and numbers always encode
+	fmt.Fprintf(a.stderr, "%s\n", text)
+}
+
+func kindOf(err error) string {
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// oneLine returns the text of err on one line, without the prefix "jay: " that
+// the errors of the package have, wherever they were wrapped.
+func oneLine(err error) string {
+	lines := strings.Split(err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.ReplaceAll(strings.TrimPrefix(line, "jay: "), ": jay: ", ": ")
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// exportCommand writes documents as a stream.
+type exportCommand struct {
+	Collection string `placeholder:"NAME" help:"Only this collection; @empty is one too."`
+	File       string `arg:"" optional:"" help:"File to write, - or none for standard output. A name that ends in .gz is packed with gzip."`
+}
+
+// Help is shown by jay export --help.
+func (*exportCommand) Help() string {
+	return `The first line holds the counters of the whole database, every other line one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty.
+
+A file is there when it is complete: it is written under another name first.
+
+Examples:
+
+    jay export backup.ndjson.gz
+    jay export --collection Orders - | jq .Total`
+}
+
+// Run writes the export.
+func (c *exportCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		if c.File == "" || c.File == stdinName {
+			_, err := c.write(ctx, db, a.stdout, nil)
+			return err
+		}
+
+		start := time.Now()
+		bar := a.newProgress("export", -1)
+		var s exportSummary
+		err := writeFile(c.File, func(w io.Writer) (err error) {
+			s, err = c.write(ctx, db, w, bar)
+			return err
+		})
+		bar.done()
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		s.File, s.Seconds = c.File, time.Since(start).Seconds()
+		return a.printExport(s)
+	})
+}
+
+// exportSummary is what an export to a file prints at its end. Bytes are
+// before compression.
+type exportSummary struct {
+	File      string  `json:"file"`
+	Documents int64   `json:"documents"`
+	Bytes     int64   `json:"bytes"`
+	Seconds   float64 `json:"seconds"`
+}
+
+func (a *app) printExport(s exportSummary) error {
+	if a.json {
+		return a.printLine(s)
+	}
+	return a.print(fmt.Sprintf("exported %d documents, %d bytes, in %.1f s to %s\n", s.Documents, s.Bytes, s.Seconds, s.File))
+}
+
+// write writes the counters and the documents. The counters come first, and
+// nobody else can write: the database belongs to this process.
+func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar *progress) (s exportSummary, err error) {
+	counters, err := db.Counters(ctx)
+	if err != nil {
+		return s, err
+	}
+	line, err := appendCounters(nil, counters)
+	if err != nil {
+		return s, err
+	}
+	if _, err := w.Write(line); err != nil {
+		return s, err
+	}
+	return s, eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
+		line, err := doc.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		line = append(line, '\n')
+		s.Documents++
+		s.Bytes += int64(len(line))
+		bar.add(len(line))
+		_, err = w.Write(line)
+		return err
+	})
+}
+
+// writeFile makes the file name of what fn writes, all of it or nothing: the
+// bytes go to a new file beside it, which takes its place once it is on disk.
+// A name that ends in .gz is packed. What is there and not a regular file,
+// such as a pipe, is written to directly.
+func writeFile(name string, fn func(io.Writer) error) (err error) {
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	info, err := os.Stat(name)
+	switch {
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a directory", name)
+	case err == nil && !info.Mode().IsRegular():
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(writePacked(f, name, fn), f.Close())
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+
+	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temporary))
+		}
+	}()
+	if err := writePacked(f, name, fn); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary, name); err != nil {
+		return err
+	}
+	syncDirectory(filepath.Dir(name))
+	return nil
+}
+
+// writePacked calls fn with a buffer over f, and gzip if name asks for it.
+func writePacked(f *os.File, name string, fn func(io.Writer) error) error {
+	buffered := bufio.NewWriterSize(f, 256<<10)
+	if !strings.HasSuffix(name, ".gz") {
+		if err := fn(buffered); err != nil {
+			return err
+		}
+		return buffered.Flush()
+	}
+	packed := gzip.NewWriter(buffered)
+	if err := fn(packed); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	return buffered.Flush()
+}
+
+// syncDirectory makes a rename durable where the system can: the file is
+// complete under either name, so an error changes nothing.
+func syncDirectory(dir string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	_ = d.Sync()
+	_ = d.Close()
+}

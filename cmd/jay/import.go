@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// importCommand stores a stream of documents.
+type importCommand struct {
+	Collection  string   `placeholder:"NAME" help:"Collection of the documents that name none."`
+	ID          *string  `name:"id" placeholder:"REQUEST" help:"ID to ask for, for the documents that bring none, such as users| or users/."`
+	SkipInvalid string   `placeholder:"REJECTS" help:"Go on after a bad document, and keep it in this file."`
+	Files       []string `arg:"" optional:"" name:"file" help:"Files to read, - or none for standard input."`
+}
+
+// Help is shown by jay import --help.
+func (*importCommand) Help() string {
+	return `The input is JSON: one document a line, or one behind the other, or all in one array; as it is or packed with gzip. It is read as a stream and stored in batches.
+
+A document keeps the @id and the @collection of its @metadata. One with an @id is taken as an export wrote it: without a @collection it belongs to @empty, whatever --collection says. Any other goes to its own @collection or else to --collection, under the next HiLo ID, or the one that --id asks for.
+
+A bad document ends the import; those before it are stored. With --skip-invalid it is kept in the file REJECTS instead, one a line, with line breaks turned into blanks. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
+
+Examples:
+
+    jay import --collection Orders orders.ndjson
+    curl -s https://example.org/users.json.gz | jay import --id 'users|' --collection Users
+    jay --db copy.db import --skip-invalid rejects.ndjson backup.ndjson.gz`
+}
+
+// importError says at which document an import stopped, and how far it came.
+type importError struct {
+	file   string
+	number int64 // 0 if it is not about one document
+	offset int64 // of the document's first byte
+	stored int64
+	err    error
+
+	skipped bool // the import went on
+}
+
+// Error names the file, the document and the place.
+func (e *importError) Error() string {
+	text := e.file
+	if e.number > 0 {
+		text += fmt.Sprintf(": document %d at byte %d", e.number, e.offset)
+	}
+	if e.skipped {
+		return fmt.Sprintf("import %s is skipped: %v", text, e.err)
+	}
+	return fmt.Sprintf("import %s: %v; %s stored", text, e.err, counted(e.stored))
+}
+
+// Unwrap returns the error of the document.
+func (e *importError) Unwrap() error { return e.err }
+
+// counted returns "1 document is", "2 documents are".
+func counted(n int64) string {
+	if n == 1 {
+		return "1 document is"
+	}
+	return fmt.Sprintf("%d documents are", n)
+}
+
+// Run imports the files in their order and prints a summary.
+func (c *importCommand) Run(ctx context.Context, a *app) error {
+	if len(c.Files) == 0 {
+		c.Files = []string{stdinName}
+	}
+	total, err := c.checkFiles()
+	if err != nil {
+		return err
+	}
+	if c.overwritesInput() {
+		return usageError{"--skip-invalid must not name a file that is imported"}
+	}
+	return a.withDatabase(true, func(db *jay.DB) error {
+		l := &loader{db: db, collection: c.Collection, request: c.ID, maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
+		if c.SkipInvalid != "" {
+			if l.rejects, err = createRejects(c.SkipInvalid, a); err != nil {
+				return err
+			}
+		}
+
+		start := time.Now()
+		bar := a.newProgress("import", total)
+		err = c.load(ctx, a, l, bar)
+		bar.done()
+		if err := andThen(err, l.rejects.close()); err != nil {
+			return err
+		}
+		return a.printSummary(l.summary(time.Since(start)))
+	})
+}
+
+// checkFiles makes sure that every file is there before anything is stored,
+// and returns their size in bytes, -1 if it is not known.
+func (c *importCommand) checkFiles() (total int64, err error) {
+	for _, name := range c.Files {
+		if name == stdinName {
+			total = -1
+			continue
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			return 0, err
+		}
+		if info.IsDir() {
+			return 0, fmt.Errorf("import %s: it is a directory, not a file", name)
+		}
+		if !info.Mode().IsRegular() || total < 0 {
+			total = -1
+			continue
+		}
+		total += info.Size()
+	}
+	return total, nil
+}
+
+// overwritesInput tells whether the file for rejects is one of the inputs.
+func (c *importCommand) overwritesInput() bool {
+	rejects, err := os.Stat(c.SkipInvalid)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(c.Files, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && os.SameFile(info, rejects)
+	})
+}
+
+func (c *importCommand) load(ctx context.Context, a *app, l *loader, bar *progress) error {
+	for _, name := range c.Files {
+		if err := c.loadFile(ctx, a, l, name, bar); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name string, bar *progress) error {
+	r, shown := a.stdin, "standard input"
+	if name != stdinName {
+		f, err := os.Open(name)
+		if err != nil {
+			return l.fail(value{}, err)
+		}
+		defer f.Close()
+		r, shown = f, name
+	}
+	return l.load(ctx, shown, countedReader{r, bar.add})
+}
+
+// importSummary is what import prints at its end.
+type importSummary struct {
+	Documents int64   `json:"documents"`
+	Bytes     int64   `json:"bytes"`
+	Seconds   float64 `json:"seconds"`
+	First     string  `json:"first,omitempty"`
+	Last      string  `json:"last,omitempty"`
+	Rejected  int64   `json:"rejected"`
+}
+
+func (a *app) printSummary(s importSummary) error {
+	if a.json {
+		return a.printLine(s)
+	}
+	text := fmt.Sprintf("imported %d documents, %d bytes, in %.1f s", s.Documents, s.Bytes, s.Seconds)
+	if s.Documents == 1 {
+		text = fmt.Sprintf("imported 1 document, %d bytes, in %.1f s", s.Bytes, s.Seconds)
+	}
+	if s.Documents > 0 {
+		text += fmt.Sprintf(": %s to %s", s.First, s.Last)
+	}
+	if s.Rejected > 0 {
+		text += fmt.Sprintf("; %d rejected", s.Rejected)
+	}
+	return a.print(text + "\n")
+}
+
+// load reads documents from r, whose name is for errors, until its end.
+func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
+	ahead := newReadAhead(ctx, newUnzipped(r))
+	defer ahead.stop()
+	l.file = name
+	values := newSplitter(ahead, l.maxBytes, l.maxDepth)
+	for {
+		v, err := values.next()
+		if err == io.EOF {
+			return l.flush(ctx)
+		}
+		if err == nil {
+			err = l.add(ctx, v)
+		} else if stop := l.flush(ctx); stop != nil {
+			return stop // what stood before the fault comes first
+		} else if errors.Is(err, jay.ErrInvalidDocument) && l.rejects != nil {
+			err = l.skip(values, v, err)
+		} else {
+			err = l.fail(v, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+)
+
+// stdinName is the argument that stands for standard input, and for standard
+// output.
+const stdinName = "-"
+
+// readAhead reads from a reader in the background, a few chunks ahead, so that
+// unpacking and storing overlap, and so that a context can end the wait for
+// input that does not come.
+type readAhead struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	full   chan chunk
+	free   chan []byte
+	rest   chunk // the part of the last chunk that was not read yet
+	whole  []byte
+}
+
+// chunk is what one Read returned.
+type chunk struct {
+	data []byte
+	err  error
+}
+
+const (
+	chunkBytes  = 256 << 10
+	chunksAhead = 3
+)
+
+func newReadAhead(ctx context.Context, r io.Reader) *readAhead {
+	ctx, cancel := context.WithCancel(ctx)
+	a := &readAhead{ctx: ctx, cancel: cancel, full: make(chan chunk, chunksAhead), free: make(chan []byte, chunksAhead)}
+	for range chunksAhead {
+		a.free <- make([]byte, chunkBytes)
+	}
+	go a.fill(r)
+	return a
+}
+
+// fill runs in the background until r ends or a stops. A Read that never
+// returns keeps it for ever.
+func (a *readAhead) fill(r io.Reader) {
+	for {
+		var buffer []byte
+		select {
+		case buffer = <-a.free:
+		case <-a.ctx.Done():
+			return
+		}
+		n, err := r.Read(buffer)
+		select {
+		case a.full <- chunk{buffer[:n], err}:
+		case <-a.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read implements io.Reader. It returns the context's error when that ends.
+func (a *readAhead) Read(p []byte) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	for len(a.rest.data) == 0 {
+		if a.rest.err != nil {
+			return 0, a.rest.err
+		}
+		if a.whole != nil {
+			a.free <- a.whole[:cap(a.whole)]
+			a.whole = nil
+		}
+		select {
+		case a.rest = <-a.full:
+			a.whole = a.rest.data
+		case <-a.ctx.Done():
+			return 0, a.ctx.Err()
+		}
+	}
+	n := copy(p, a.rest.data)
+	a.rest.data = a.rest.data[n:]
+	return n, nil
+}
+
+// stop ends the reading in the background.
+func (a *readAhead) stop() { a.cancel() }
+
+// unzipped reads gzip and anything else alike: it looks at the first bytes.
+type unzipped struct {
+	raw *bufio.Reader
+	r   io.Reader // decided by the first Read
+}
+
+func newUnzipped(r io.Reader) *unzipped {
+	return &unzipped{raw: bufio.NewReaderSize(r, 64<<10)}
+}
+
+// Read implements io.Reader.
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.r == nil {
+		u.r = u.raw
+		// Peek fails on input of one byte, which is not gzip.
+		if magic, _ := u.raw.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
+			unzip, err := gzip.NewReader(u.raw)
+			if err != nil {
+				return 0, fmt.Errorf("gzip: %w", err)
+			}
+			u.r = unzip
+		}
+	}
+	n, err := u.r.Read(p)
+	if err == io.ErrUnexpectedEOF {
+		err = fmt.Errorf("gzip: %w", err) // the packed data is cut off
+	}
+	return n, err
+}
+
+// countedReader tells how many bytes went through it.
+type countedReader struct {
+	r     io.Reader
+	count func(n int)
+}
+
+// Read implements io.Reader.
+func (c countedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.count(n)
+	return n, err
+}

@@ -1,0 +1,173 @@
+// Command jay keeps JSON documents in a directory: it stores, reads, lists,
+// imports and exports them, and shows what a database holds.
+//
+// Each subcommand is in the file of its name. This one parses the command
+// line and starts it. jay exits with 0 if all went well, 1 after an error, 2
+// after wrong usage and 130 when it was interrupted; every error is one line
+// on stderr that begins with "jay: ", or one JSON object with --json.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/jaydb/jay"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+}
+
+// commandLine is what kong parses the arguments into.
+type commandLine struct {
+	DB               *string          `name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
+	JSON             bool             `name:"json" help:"Print results and errors as JSON, for machines."`
+	MaxDocumentBytes int              `placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON, ${bytes} unless told."`
+	MaxDepth         int              `placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper, ${depth} unless told."`
+	Version          kong.VersionFlag `help:"Print the version and exit."`
+
+	Put    putCommand    `cmd:"" help:"Store one document and print its ID."`
+	Get    getCommand    `cmd:"" help:"Print documents, one JSON line each."`
+	Delete deleteCommand `cmd:"" help:"Delete documents."`
+	List   listCommand   `cmd:"" help:"List documents in the order of their IDs."`
+	Import importCommand `cmd:"" help:"Store a stream of documents."`
+	Export exportCommand `cmd:"" help:"Write documents as a stream that import takes back."`
+	Stats  statsCommand  `cmd:"" help:"Show what the database holds."`
+	Demo   demoCommand   `cmd:"" help:"Show it all, with real documents, in a few seconds."`
+}
+
+// Defaults of the global flags; the last two are those of jay.Options.
+const (
+	defaultDir              = "./jay.db"
+	defaultMaxDocumentBytes = 32 << 20
+	defaultMaxDepth         = 256
+)
+
+const description = `jay keeps JSON documents in a directory.
+
+Examples:
+
+    echo '{"Name":"Ann"}' | jay put --id users/ann      store under this ID
+    echo '{"Name":"Bob"}' | jay put --collection Users  let jay make the ID
+    jay get users/ann
+    jay list --prefix users/ --ids-only
+    jay import --collection Orders orders.ndjson.gz
+    jay export backup.ndjson.gz && jay --db copy.db import backup.ndjson.gz
+    jay demo
+
+It exits with 0 if all went well, 1 after an error, 2 after wrong usage.`
+
+// app is what every subcommand works with.
+type app struct {
+	stdin    io.Reader
+	stdout   *bufio.Writer
+	stderr   io.Writer
+	dir      string
+	dirGiven bool // on the command line, not by the environment
+	json     bool
+	options  jay.Options
+	failed   bool // something went wrong that has been told already
+}
+
+// run parses args, runs the subcommand they name, and returns the exit code.
+// When ctx ends, the subcommand stops, and the database is closed properly.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
+	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args)}
+	var line commandLine
+	command, exited, err := parse(&line, args, a.stdout, stderr)
+	if err == nil && !exited {
+		a.configure(&line, getenv)
+		command.BindTo(ctx, (*context.Context)(nil))
+		err = command.Run(a)
+	}
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = interrupted{err}
+	}
+
+	err = andThen(err, a.stdout.Flush())
+	switch {
+	case err != nil:
+		return a.report(err)
+	case a.failed:
+		return exitError
+	}
+	return 0
+}
+
+// parse parses args into line. exited tells that a flag such as --help has
+// already done all there is to do.
+func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command *kong.Context, exited bool, err error) {
+	parser, err := kong.New(line,
+		kong.Name("jay"),
+		kong.Description(description),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { panic(exit{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100, NoAppDescFormat: true}),
+		kong.Vars{
+			"version": version(),
+			"dir":     defaultDir,
+			"bytes":   fmt.Sprint(defaultMaxDocumentBytes),
+			"depth":   fmt.Sprint(defaultMaxDepth),
+		},
+	)
+	if err != nil {
+		return nil, false, err
+	}
+
+	// kong knows no way out of a parse but the end of the process.
+	defer func() {
+		if r := recover(); r == (exit{}) {
+			exited = true
+		} else if r != nil {
+			panic(r)
+		}
+	}()
+	if command, err = parser.Parse(args); err != nil {
+		return nil, false, usageError{err.Error()}
+	}
+	return command, false, nil
+}
+
+// exit is what the parser panics with after --help and --version.
+type exit struct{}
+
+// configure takes over the global flags.
+func (a *app) configure(line *commandLine, getenv func(string) string) {
+	a.json = line.JSON
+	a.dir, a.dirGiven = defaultDir, line.DB != nil
+	if dir := getenv("JAY_DB"); dir != "" {
+		a.dir = dir
+	}
+	if line.DB != nil {
+		a.dir = *line.DB
+	}
+	a.options = jay.Options{MaxDocumentBytes: line.MaxDocumentBytes, MaxDepth: line.MaxDepth}
+}
+
+// wantsJSON tells whether --json was given, for errors in the arguments that
+// come before it.
+func wantsJSON(args []string) bool {
+	return slices.Contains(args, "--json")
+}
+
+// version describes the build: the module's version or commit, and Go's.
+func version() string {
+	name := "(devel)"
+	if info, found := debug.ReadBuildInfo(); found && info.Main.Version != "" {
+		name = info.Main.Version
+	}
+	return fmt.Sprintf("jay %s %s %s/%s", name, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

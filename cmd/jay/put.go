@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay"
+)
+
+// putCommand stores one document.
+type putCommand struct {
+	ID         *string `name:"id" placeholder:"ID" help:"ID to ask for. Without it the collection's next HiLo ID is used."`
+	Collection string  `placeholder:"NAME" help:"Collection, if the document's @metadata names none."`
+	IfMatch    *string `placeholder:"CV" xor:"condition" help:"Store only over the version with this change vector; if it is empty, only if there is no document."`
+	Insert     bool    `xor:"condition" help:"Store only if there is no document with the ID."`
+	File       string  `arg:"" optional:"" help:"File with the document, - or none for standard input."`
+}
+
+// Help is shown by jay put --help.
+func (*putCommand) Help() string {
+	return `The ID that is asked for decides how the final one is made:
+
+    --id users/ann       users/ann                      semantic, as it is
+    --id ''              a random UUID                  GUID
+    --id users/          users/0000000000000000042-A    server-side
+    --id 'users|'        users/7                        identity
+    --collection Users   users/33-A                     HiLo, without --id
+
+Without --id, the collection may also come from the document's own @metadata. An @id in it is dropped.
+
+Examples:
+
+    echo '{"Name":"Ann"}' | jay put --id users/ann --collection Users
+    jay put --collection Orders order.json
+    jay put --id users/ann --if-match "$CV" ann.json`
+}
+
+// Run stores the document and prints its final ID.
+func (c *putCommand) Run(ctx context.Context, a *app) error {
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	// Before the database is opened: a slow input must not hold it.
+	body, err := c.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	if c.ID == nil && c.Collection == "" && json.Valid(body) && !namesCollection(body) {
+		return usageError{"put needs --id or a collection: --id ID, --collection NAME, or @collection in the document's @metadata"}
+	}
+	return a.withDatabase(true, func(db *jay.DB) error {
+		m, err := c.store(ctx, db, body)
+		if err != nil {
+			return err
+		}
+		return a.printMetadata(m)
+	})
+}
+
+// read reads the document, but never more than the limit and one byte.
+func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
+	name, r := "standard input", a.stdin
+	if c.File != "" && c.File != stdinName {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		name, r = c.File, f
+	}
+
+	ahead := newReadAhead(ctx, r)
+	defer ahead.stop()
+	limit := a.options.MaxDocumentBytes
+	body, err := io.ReadAll(io.LimitReader(ahead, int64(limit)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(body) > limit {
+		return nil, fmt.Errorf("%s: %w", name, tooManyBytes(limit))
+	}
+	return body, nil
+}
+
+// namesCollection tells whether a document may name its collection itself. If
+// its @metadata is wrong in any way, the answer is yes: the database will say
+// what is wrong.
+func namesCollection(body []byte) bool {
+	m := gjson.GetBytes(body, metadataPath)
+	if m.Exists() && !m.IsObject() || !gjson.ParseBytes(body).IsObject() {
+		return true
+	}
+	return hasCollection(m)
+}
+
+func (c *putCommand) store(ctx context.Context, db *jay.DB, body []byte) (jay.Metadata, error) {
+	var options []jay.WriteOption
+	if c.IfMatch != nil {
+		options = append(options, jay.IfMatch(*c.IfMatch))
+	}
+	if c.ID == nil {
+		return db.Store(ctx, c.Collection, body, options...)
+	}
+	if c.Collection != "" {
+		options = append(options, jay.InCollection(c.Collection))
+	}
+	if c.Insert {
+		return db.Insert(ctx, *c.ID, body, options...)
+	}
+	return db.Put(ctx, *c.ID, body, options...)
+}
+
+// putResult is what put prints with --json.
+type putResult struct {
+	ID           string          `json:"id"`
+	Collection   string          `json:"collection"`
+	ChangeVector string          `json:"change-vector"`
+	Etag         uint64          `json:"etag"`
+	LastModified time.Time       `json:"last-modified"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`
+}
+
+// printMetadata prints what became of a document: its ID, or all with --json.
+func (a *app) printMetadata(m jay.Metadata) error {
+	if !a.json {
+		return a.print(m.ID + "\n")
+	}
+	return a.printLine(putResult{
+		ID:           m.ID,
+		Collection:   m.Collection,
+		ChangeVector: m.ChangeVector,
+		Etag:         m.Etag,
+		LastModified: m.LastModified,
+		Metadata:     m.Custom,
+	})
+}
+
+// tooManyBytes is the error for a document that was not read to its end.
+func tooManyBytes(limit int) error {
+	return &jay.DocumentError{Rule: fmt.Sprintf("at most %d bytes (--max-document-bytes)", limit), Offset: limit}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/jaydb/jay"
+)
+
+// statsCommand shows figures about the database.
+type statsCommand struct{}
+
+// Help is shown by jay stats --help.
+func (*statsCommand) Help() string {
+	return `It reads every document to count it. Bytes are those of IDs, metadata and bodies before compression; what the directory takes up is shown below.
+
+Examples:
+
+    jay stats
+    jay stats --json | jq '.collections[] | select(.documents > 1000) | .name'`
+}
+
+// Run prints the figures.
+func (c *statsCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		s, err := db.Stats(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(newStatsResult(a.dir, s))
+		}
+		return a.printStats(s)
+	})
+}
+
+// statsResult is what stats prints with --json.
+type statsResult struct {
+	Dir           string                `json:"dir"`
+	Separator     string                `json:"separator"`
+	NodeTag       string                `json:"nodeTag"`
+	CaseSensitive bool                  `json:"caseSensitive"`
+	Documents     int64                 `json:"documents"`
+	Bytes         int64                 `json:"bytes"`
+	DiskBytes     uint64                `json:"diskBytes"`
+	Collections   []jay.CollectionStats `json:"collections"`
+	Counters      jay.Counters          `json:"counters"`
+}
+
+func newStatsResult(dir string, s jay.Stats) statsResult {
+	r := statsResult{
+		Dir:           dir,
+		Separator:     s.Separator,
+		NodeTag:       s.NodeTag,
+		CaseSensitive: s.CaseSensitive,
+		DiskBytes:     s.Engine.DiskBytes,
+		Collections:   s.Collections,
+		Counters:      s.Counters,
+	}
+	if r.Collections == nil {
+		r.Collections = []jay.CollectionStats{} // [] in JSON, not null
+	}
+	for _, one := range s.Collections {
+		r.Documents += one.Documents
+		r.Bytes += one.Bytes
+	}
+	return r
+}
+
+func (a *app) printStats(s jay.Stats) error {
+	all := newStatsResult(a.dir, s)
+	collections := newTable("Collection", "Documents", "Bytes")
+	for _, c := range s.Collections {
+		collections.AppendRow(table.Row{c.Name, c.Documents, c.Bytes})
+	}
+	collections.AppendFooter(table.Row{"all", all.Documents, all.Bytes})
+
+	counters := newTable("Counter", "Last number")
+	counters.AppendRow(table.Row{"etag (all writes)", s.Counters.Etag})
+	for _, name := range slices.Sorted(maps.Keys(s.Counters.Identities)) {
+		counters.AppendRow(table.Row{"identity " + name, s.Counters.Identities[name]})
+	}
+	for _, tag := range slices.Sorted(maps.Keys(s.Counters.HiLo)) {
+		counters.AppendRow(table.Row{"HiLo " + tag, s.Counters.HiLo[tag]})
+	}
+
+	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %d bytes on disk, separator %s, node tag %s\n",
+		collections.Render(), counters.Render(), a.dir, s.Engine.DiskBytes, s.Separator, s.NodeTag))
+}
+
+// newTable returns a table whose columns but the first are numbers.
+func newTable(header ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.Style().Format.Footer = text.FormatDefault
+	t.AppendHeader(header)
+	columns := make([]table.ColumnConfig, 0, len(header))
+	for i := 2; i <= len(header); i++ {
+		columns = append(columns, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight, AlignFooter: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	return t
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// splitter cuts a stream into its JSON values: one per line, one behind the
+// other, or the elements of an array that is all of the input. It finds where
+// each value ends and leaves it to the database to validate it.
+//
+// It holds one value at a time, never more than maxBytes of it. It follows
+// the grammar of brackets, keys, commas and strings so that a broken value is
+// noticed where it breaks and not at the end of the input; what numbers and
+// literals look like, it does not care, but for one that stands alone.
+//
+// A value that next fails on can be skipped: see skip.
+type splitter struct {
+	src      io.Reader
+	maxBytes int
+	maxDepth int
+
+	buf     []byte // what has been read and may still be needed
+	start   int    // in buf, of the value under way
+	i       int    // in buf, the next byte to look at
+	base    int64  // offset of buf[0] in the input
+	readErr error  // of src, once it has no more
+	number  int64  // of the value under way, from 1
+
+	form     form
+	first    bool   // nothing may stand before the next element of the array
+	restart  bool   // after a skip: the comma before the next element is optional
+	open     []byte // brackets open in the value, outermost first
+	indent   int    // blanks at the start of the line that the value begins on
+	leading  bool   // only blanks since the start of the line
+	oversize bool   // next failed on a limit, not on the grammar
+
+	sink io.Writer // while a value is skipped: takes what buf lets go
+}
+
+// form is what the input is made of.
+type form uint8
+
+const (
+	formUnknown form = iota
+	formStream       // values behind one another, with or without white space
+	formArray        // the elements of one array
+	formEnded        // the array is over
+)
+
+// value is a value of the input. Its text is valid until the next call.
+type value struct {
+	number int64 // from 1
+	offset int64 // of its first byte in the input
+	text   []byte
+}
+
+const firstBuffer = 256 << 10
+
+func newSplitter(src io.Reader, maxBytes, maxDepth int) *splitter {
+	return &splitter{src: src, maxBytes: maxBytes, maxDepth: maxDepth, buf: make([]byte, 0, firstBuffer), leading: true}
+}
+
+// next returns the next value, or io.EOF. A *jay.DocumentError, whose offset
+// counts from the value's first byte, tells that the value is broken or
+// beyond the limits; skip leads behind it. Any other error comes from src and
+// is final. With an error, number and offset say where.
+func (s *splitter) next() (value, error) {
+	s.oversize = false
+	err := s.approach()
+	if err == io.EOF {
+		return value{}, io.EOF
+	}
+	s.number++
+	v := value{number: s.number, offset: s.base + int64(s.i)}
+	s.start = s.i
+	if err == nil {
+		err = s.value()
+	}
+	s.first, s.restart = false, false
+	if err != nil {
+		return v, err
+	}
+	v.text = s.buf[s.start:s.i]
+	if s.isBroken(v.text) {
+		s.i = s.start
+		return v, s.expected("a JSON value")
+	}
+	return v, nil
+}
+
+// isBroken tells whether a value is a lone literal or number and not a valid
+// one, which means that it is not JSON at all.
+func (s *splitter) isBroken(text []byte) bool {
+	switch text[0] {
+	case '{', '[', '"':
+		return false
+	}
+	return !json.Valid(text)
+}
+
+// approach moves to the first byte of the next value, past what stands
+// before it in this form of input.
+func (s *splitter) approach() error {
+	s.start = s.i
+	if s.form == formUnknown {
+		if err := s.begin(); err != nil {
+			return err
+		}
+	}
+	c, err := s.space()
+	switch {
+	case err == io.EOF && s.form == formArray && !s.restart:
+		return s.malformed("it ends where the end of the array is expected")
+	case err != nil:
+		return err
+	case s.form == formEnded:
+		return s.fault("must be the end of the input", "more follows after the end of the array")
+	case s.form == formStream:
+		return nil
+	}
+	return s.approachElement(c)
+}
+
+// begin skips a byte order mark and tells an array from a stream.
+func (s *splitter) begin() error {
+	for _, want := range []byte("\xef\xbb\xbf") {
+		if err := s.more(); err != nil {
+			break
+		}
+		if s.buf[s.i] != want {
+			break
+		}
+		s.i++
+	}
+	if n := s.i; n > 0 && n < 3 {
+		s.i = 0 // not a whole mark: part of the first value
+	}
+
+	c, err := s.space()
+	if err != nil {
+		return err
+	}
+	s.form = formStream
+	if c == '[' {
+		s.form, s.first = formArray, true
+		s.i++
+	}
+	return nil
+}
+
+// approachElement moves over the comma before an element of the array, or
+// over the array's end.
+func (s *splitter) approachElement(c byte) (err error) {
+	switch {
+	case c == ']':
+		s.i++
+		s.form = formEnded
+		return s.approach()
+	case s.first, s.restart && c != ',':
+		return nil
+	case c != ',':
+		return s.expected("a comma or the end of the array")
+	}
+	s.i++
+	if _, err = s.space(); err == io.EOF {
+		return s.malformed("it ends where a value is expected")
+	}
+	return err
+}
+
+// space moves to the next byte that is not white space and returns it.
+func (s *splitter) space() (byte, error) {
+	for {
+		if s.i >= len(s.buf) {
+			s.start = s.i
+			if err := s.more(); err != nil {
+				return 0, err
+			}
+		}
+		switch c := s.buf[s.i]; c {
+		case '\n':
+			s.indent, s.leading = 0, true
+		case ' ', '\t':
+			if s.leading {
+				s.indent++
+			}
+		case '\r':
+		default:
+			s.leading = false
+			s.start = s.i
+			return c, nil
+		}
+		s.i++
+	}
+}
+
+// more makes sure that there is a byte at s.i.
+func (s *splitter) more() error {
+	for s.i >= len(s.buf) {
+		if err := s.makeRoom(); err != nil {
+			return err
+		}
+		if s.readErr != nil {
+			return s.readErr
+		}
+		n, err := s.src.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+n]
+		s.readErr = err
+	}
+	return nil
+}
+
+// makeRoom makes room in buf for at least one byte: what stands before the
+// value goes, then buf grows, up to the limit.
+func (s *splitter) makeRoom() error {
+	if s.sink != nil {
+		if err := s.release(min(s.i, len(s.buf))); err != nil {
+			return err
+		}
+	}
+	if s.i-s.start > s.maxBytes && s.sink == nil {
+		s.oversize = true
+		return tooManyBytes(s.maxBytes)
+	}
+	if len(s.buf) < cap(s.buf) {
+		return nil
+	}
+	kept := s.buf[s.start:]
+	if len(kept) > cap(s.buf)/2 {
+		grown := make([]byte, len(kept), min(2*cap(s.buf), s.maxBytes+2*firstBuffer))
+		copy(grown, kept)
+		s.buf = grown
+	} else {
+		s.buf = s.buf[:copy(s.buf, kept)]
+	}
+	s.base += int64(s.start)
+	s.i -= s.start
+	s.start = 0
+	return nil
+}
