@@ -323,16 +323,9 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
 	}
 
-	batch := e.db.NewBatchWithSize(tx.size + 16*len(tx.entries))
-	for i := range tx.entries {
-		if tx.entries[i].deleted {
-			err = batch.Delete(tx.key(i), nil)
-		} else {
-			err = batch.Set(tx.key(i), tx.value(i), nil)
-		}
-		if err != nil {
-			return nil, false, errors.Join(err, batch.Close())
-		}
+	batch, err := e.fill(tx.staging)
+	if err != nil {
+		return nil, false, err
 	}
 	if err := e.apply(batch, tx.sync); err != nil {
 		e.fail(err)
@@ -346,6 +339,38 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 		e.staged = newStaging() // one huge transaction must not hold memory for ever
 	}
 	return batch, tx.sync, nil
+}
+
+// fill makes a batch of what was staged, keys that begin with the same byte
+// together: Pebble remembers where in the skip list the last key went, which
+// helps only if the next one goes beside it. Writes of one key keep their
+// order.
+func (e *Pebble) fill(s *staging) (*pebble.Batch, error) {
+	batch := e.db.NewBatchWithSize(s.size + 16*len(s.entries))
+	var spaces [256]bool
+	for i := range s.entries {
+		spaces[s.arena[s.entries[i].key]] = true
+	}
+	for space, used := range spaces {
+		if !used {
+			continue
+		}
+		for i := range s.entries {
+			if int(s.arena[s.entries[i].key]) != space {
+				continue
+			}
+			var err error
+			if s.entries[i].deleted {
+				err = batch.Delete(s.key(i), nil)
+			} else {
+				err = batch.Set(s.key(i), s.value(i), nil)
+			}
+			if err != nil {
+				return nil, errors.Join(err, batch.Close())
+			}
+		}
+	}
+	return batch, nil
 }
 
 // apply gives batch to Pebble. With sync, batch.SyncWait must follow.
