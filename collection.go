@@ -113,6 +113,9 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 	if err := cmp.Or(metadata.CheckCollection(m.name), db.checkTag(m.prefix)); err != nil {
 		return nil, fmt.Errorf("collection %q: %w", m.name, err)
 	}
+	if m.makeID == nil && conventions.ID != nil {
+		m.makeID = func(ctx context.Context, v any) (string, error) { return conventions.ID(ctx, m.name, v) }
+	}
 	if m.idField == "" && conventions.IDField != nil {
 		m.idField = conventions.IDField(t)
 	}

@@ -363,3 +363,33 @@ func TestConventions(t *testing.T) {
 		t.Errorf("a generator of another type: got %v, want ErrUsage", err)
 	}
 }
+
+// Ensure that one generator can serve the whole database, and that a
+// collection can still have its own.
+func TestConventions_ID(t *testing.T) {
+	db := memory(t, &jay.Options{Conventions: jay.Conventions{
+		ID: func(_ context.Context, collection string, v any) (string, error) {
+			if u, ok := v.(*User); ok && u.Name == "refused" {
+				return "", errors.New("no name for it")
+			}
+			return collection + "|", nil
+		},
+	}})
+	users := collectionOf[User](t, db)
+	u := &User{}
+	if _, err := users.Insert(ctx, u); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, u.ID, "Users/1")
+	before := dump(t, db)
+	if _, err := users.Insert(ctx, &User{Name: "refused"}); err == nil {
+		t.Error("the generator's error is lost")
+	}
+	equal(t, dump(t, db), before)
+	own := collectionOf[User](t, db, jay.WithIDs(func(context.Context, *User) (string, error) { return "people/", nil }))
+	v := &User{}
+	if _, err := own.Insert(ctx, v); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, v.ID, "people/0000000000000000002-A")
+}

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -183,6 +184,12 @@ type Conventions struct {
 	// default is the name in lower case, if it has at most one upper-case
 	// letter (Orders → orders), else the name itself (OrderLines).
 	Prefix func(collection string) string
+
+	// ID makes the requested ID of a value whose ID field is empty, in every
+	// collection; "" asks for a GUID. The default is HiLo. WithIDs replaces it
+	// for one collection. It is called before the write begins, by many
+	// goroutines at once.
+	ID func(ctx context.Context, collection string, v any) (string, error)
 
 	// IDField names the struct field that holds the ID; "" means the default:
 	// the field tagged `jay:"id"`, else the one named ID or Id. It must be a
