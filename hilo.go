@@ -3,6 +3,7 @@ package jay
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -132,6 +133,9 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	err = db.transact(ctx, true, func(t *transaction) error {
 		accepted = false
 		doc, err := t.hiloDocument(tag)
+		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
+			return nil // a document that is no count any more takes nothing back
+		}
 		if err != nil {
 			return err
 		}

@@ -247,3 +247,15 @@ func TestRegression_GapsAreCounted(t *testing.T) {
 	}
 	equal(t, stats.Gaps["users"], 2)
 }
+
+// A HiLo document that is no count any more made Close fail.
+func TestRegression_RuinedHiLoDocument(t *testing.T) {
+	for _, text := range []string{`{"Max":1e30}`, `{"ServerHi":3}`} {
+		db := memory(t, nil) // its Close is checked
+		store(t, db, "Users")
+		r := nextRange(t, db, jay.RangeRequest{Tag: "orders"})
+		put(t, db, "Raven/HiLo/users", text, jay.InCollection("@hilo"))
+		put(t, db, "Raven/HiLo/orders", text, jay.InCollection("@hilo"))
+		equal(t, returnRange(t, db, "orders", 1, r.High), false)
+	}
+}

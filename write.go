@@ -476,11 +476,14 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	if found && o.strategy != ids.Semantic {
-		// Server-side IDs and identities were made to be free in this same
-		// transaction; HiLo numbers and GUIDs can turn out to be taken.
+	if found && (o.strategy == ids.HiLo || o.strategy == ids.GUID) {
 		o.taken = true
 		return errTaken
+	}
+	if found && o.strategy != ids.Semantic {
+		// Server-side IDs and identities were made to be free in this same
+		// transaction.
+		return fmt.Errorf("made id %q: %w", o.id, ErrExists)
 	}
 	if err := t.check(o, old, found); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type Client struct {
 	source     Source
 	prefetch   bool
 	generators sync.Map // tag → *generator
+	newest     atomic.Pointer[generator]
 
 	mu     sync.Mutex // guards closed, and creation against Close
 	closed bool
@@ -78,8 +80,12 @@ func (c *Client) NextN(ctx context.Context, tag string, n int) ([]string, error)
 	return ids, nil
 }
 
-// load returns the generator of tag.
+// load returns the generator of tag. Most clients draw for one tag at a time:
+// the newest is found without the map.
 func (c *Client) load(tag string) (*generator, error) {
+	if g := c.newest.Load(); g != nil && g.tag == tag {
+		return g, nil
+	}
 	if g, found := c.generators.Load(tag); found {
 		return g.(*generator), nil
 	}
@@ -95,6 +101,7 @@ func (c *Client) create(tag string) (*generator, error) {
 	}
 	tag = strings.Clone(tag)
 	g, _ := c.generators.LoadOrStore(tag, newGenerator(c.source, tag, c.prefetch))
+	c.newest.Store(g.(*generator))
 	return g.(*generator), nil
 }
 
@@ -141,7 +148,9 @@ type held struct {
 	Range
 	count   int64        // High - Low + 1, or 0 when there never was a range
 	fetchAt int64        // drawing this number fetches the next range; 0 for never
+	_       [64]byte     // drawn is written by all, the rest only read: lines apart
 	drawn   atomic.Int64 // numbers drawn; may run past count, harmlessly
+	_       [56]byte
 }
 
 // fetch is one call of Source.NextRange that any number of callers wait for.
@@ -301,12 +310,11 @@ func (g *generator) close(ctx context.Context) error {
 	ahead := g.ahead
 	g.ahead = nil
 	g.mu.Unlock()
+	var err error
 	if ahead != nil {
-		if err := g.giveBack(ctx, ahead); err != nil {
-			return err
-		}
+		err = g.giveBack(ctx, ahead)
 	}
-	return g.giveBack(ctx, g.current.Load())
+	return cmp.Or(err, g.giveBack(ctx, g.current.Load()))
 }
 
 // giveBack seals h and returns its tail. A refusal leaves a gap and is no

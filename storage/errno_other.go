@@ -9,3 +9,7 @@ func isReadOnlyFS(error) bool { return false }
 // isLockHeld tells whether err says that somebody else has the lock. Nothing
 // else is known to go wrong with it here.
 func isLockHeld(error) bool { return true }
+
+// isDiskFull tells whether err says that there is no room. It is not told
+// apart here.
+func isDiskFull(error) bool { return false }

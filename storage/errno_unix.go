@@ -17,3 +17,8 @@ func isReadOnlyFS(err error) bool { return errors.Is(err, syscall.EROFS) }
 func isLockHeld(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) || strings.Contains(err.Error(), "lock")
 }
+
+// isDiskFull tells whether err says that there is no room.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -24,7 +24,7 @@ var (
 	ErrNewerFormat = errors.New("database has a newer format")
 
 	// ErrNotWritable is returned when the directory, or the disk it is on,
-	// refuses writes.
+	// refuses writes, or is full.
 	ErrNotWritable = errors.New("directory is not writable")
 )
 

@@ -3,6 +3,7 @@ package storage
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -14,11 +15,15 @@ import (
 // every commit, acknowledges nothing from then on.
 type logFS struct {
 	vfs.FS
-	fail func(error)
+	fail   func(error)
+	failed func() bool
 }
 
 // Unwrap returns the file system underneath.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
+
+// retryDelay keeps Pebble from burning a core over a full disk.
+const retryDelay = 50 * time.Millisecond
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
 
@@ -46,6 +51,10 @@ func (l *logFS) OpenDir(name string) (vfs.File, error) {
 // file wraps a log, or stands in for one that could not be created.
 func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 	if !isLog(name) {
+		if err != nil && l.failed() {
+			// Pebble tries again at once, for ever.
+			time.Sleep(retryDelay)
+		}
 		return f, err
 	}
 	if err != nil {

@@ -42,6 +42,7 @@ type Pebble struct {
 	commits  atomic.Uint64
 	unsynced atomic.Int64          // synced commits that still wait for the disk
 	failure  atomic.Pointer[error] // set once, by fail
+	failed   chan struct{}         // closed once failure is set
 }
 
 var _ Engine = (*Pebble)(nil)
@@ -58,7 +59,7 @@ func Open(dir string, opts Options) (*Pebble, error) {
 }
 
 func open(dir string, opts Options) (*Pebble, error) {
-	e := &Pebble{dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging()}
+	e := &Pebble{dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), failed: make(chan struct{})}
 	switch {
 	case e.fs != nil:
 	case opts.InMemory:
@@ -70,7 +71,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
-	e.fs = &logFS{FS: e.fs, fail: e.fail}
+	e.fs = &logFS{FS: e.fs, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
 	found, err := checkMarker(e.fs, dir)
 	if err != nil {
@@ -93,23 +94,61 @@ func open(dir string, opts Options) (*Pebble, error) {
 		}
 	}
 
-	options := e.pebbleOptions(opts)
-	defer e.cache.Unref()
-	if e.db, err = pebble.Open(dir, options); err == nil && !found {
-		// Pebble writes the first log of a new store in an older format, which
-		// cannot tell a damaged record from the end of the log. Opening it once
-		// more starts one that can, before anything is in it.
-		if err = e.db.Close(); err == nil {
-			e.db, err = pebble.Open(dir, options)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(openError(err), e.lock.Close())
+	if err := e.openPebble(e.pebbleOptions(opts), !found); err != nil {
+		return nil, err
 	}
 	if failure := e.failure.Load(); failure != nil {
 		return nil, errors.Join(openError(*failure), e.closeFailed())
 	}
 	return e, nil
+}
+
+// openPebble opens the store and gives the lock back if it cannot. A full disk
+// makes Pebble wait for room for ever: openPebble then returns an error after
+// a few seconds, and keeps the lock until Pebble has come to its end.
+func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
+	done := make(chan error, 1)
+	go func() {
+		err := e.protect(func() (err error) {
+			defer e.cache.Unref()
+			if e.db, err = pebble.Open(e.dir, options); err != nil || !isNew {
+				return err
+			}
+			// Pebble writes the first log of a new store in an older format,
+			// which cannot tell a damaged record from the end of the log.
+			// Opening it once more starts one that can, before anything is in it.
+			if err := e.db.Close(); err != nil {
+				return err
+			}
+			e.db, err = pebble.Open(e.dir, options)
+			return err
+		})
+		done <- err
+	}()
+
+	select {
+	case err := <-done:
+		if err != nil {
+			return errors.Join(openError(err), e.lock.Close())
+		}
+		return nil
+	case <-e.failed:
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			return errors.Join(openError(err), e.lock.Close())
+		}
+		return nil // the caller looks at the failure
+	case <-time.After(closeTimeout):
+		go func() {
+			if err := <-done; err == nil {
+				_ = e.protect(e.db.Close)
+			}
+			_ = e.lock.Close()
+		}()
+		return openError(*e.failure.Load())
+	}
 }
 
 // pebbleFormat is the version of Pebble's own files under Format. It is not
@@ -397,6 +436,7 @@ func (e *Pebble) protect(fn func() error) (err error) {
 // fail makes every later Update return ErrFailed. The first cause is kept.
 func (e *Pebble) fail(cause error) {
 	if e.failure.CompareAndSwap(nil, &cause) {
+		close(e.failed)
 		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}
 }
@@ -488,7 +528,8 @@ func (e *Pebble) closeFailed() error {
 		}
 		return e.lock.Close()
 	case <-time.After(closeTimeout):
-		return dirError(e.dir, fmt.Errorf("%w; it cannot be closed either: restart the process to open it again", ErrFailed))
+		go func() { <-done; _ = e.lock.Close() }()
+		return dirError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: see to the disk, or restart the process", ErrFailed))
 	}
 }
 
@@ -542,6 +583,7 @@ func openError(err error) error {
 	return err
 }
 
+// isPermission tells whether err says that nothing can be written here.
 func isPermission(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err)
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err) || isDiskFull(err)
 }
