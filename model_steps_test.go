@@ -1,0 +1,533 @@
+package jay_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/ids"
+)
+
+// steps are what clients and users do to one database.
+var steps = map[string]step{
+	"remote fetches a range":   (*world).fetch,
+	"remote draws numbers":     (*world).drawNumbers,
+	"remote returns a range":   (*world).giveBack,
+	"remote returns wrongly":   (*world).giveBackWrongly,
+	"store":                    (*world).store,
+	"identity":                 (*world).identity,
+	"next identity":            (*world).nextIdentity,
+	"seed identity":            (*world).seedIdentity,
+	"server-side":              (*world).serverSide,
+	"batch":                    (*world).batch,
+	"write an ID by hand":      (*world).writeByHand,
+	"delete":                   (*world).remove,
+	"tamper with a HiLo count": (*world).tamper,
+	"reopen":                   (*world).reopen,
+}
+
+func nothing() {}
+
+// names are the collections, tags and counters, in the casings that the
+// clients write them in.
+var names = map[string][]string{
+	"users":  {"users", "Users", "USERS"},
+	"orders": {"orders", "ORDERS"},
+}
+
+// drawName returns a name and one of its casings.
+func drawName(t *rapid.T) (name, spelled string) {
+	name = rapid.SampledFrom([]string{"users", "users", "orders"}).Draw(t, "name")
+	return name, rapid.SampledFrom(names[name]).Draw(t, "spelled")
+}
+
+// near returns a number that somebody is close to using: of a range that was
+// granted, or a little above all that were handed out.
+func (w *world) near(t *rapid.T, name string) int64 {
+	top := int64(0)
+	for key := range w.m.drawn {
+		if key.tag == name && key.node == w.tag {
+			top = max(top, key.n)
+		}
+	}
+	if granted := w.granted[name]; len(granted) > 0 && rapid.Bool().Draw(t, "of a range") {
+		g := rapid.SampledFrom(granted).Draw(t, "range")
+		top = rapid.SampledFrom([]int64{g.r.Low - 1, g.next, g.claim, g.r.High}).Draw(t, "where")
+	}
+	return min(top, 1<<62) + rapid.Int64Range(0, 4).Draw(t, "above")
+}
+
+// client returns a client, perhaps a new one.
+func (w *world) client(t *rapid.T) *remote {
+	i := rapid.IntRange(0, 3).Draw(t, "client")
+	if i < len(w.clients) {
+		return w.clients[i]
+	}
+	c := &remote{name: fmt.Sprintf("client %s%d", w.tag, len(w.clients))}
+	c.tag, c.last.Tag = drawName(t)
+	c.last.Separator = rapid.SampledFrom([]string{"", "/", "-"}).Draw(t, "separator")
+	w.clients = append(w.clients, c)
+	return c
+}
+
+// holder returns a client that holds a range, if there is one.
+func (w *world) holder(t *rapid.T) *remote {
+	var holders []*remote
+	for _, c := range w.clients {
+		if len(c.open) > 0 {
+			holders = append(holders, c)
+		}
+	}
+	if len(holders) == 0 {
+		return w.client(t)
+	}
+	return rapid.SampledFrom(holders).Draw(t, "holder")
+}
+
+// fetch is a client that asks for a range, honestly or not. If the reply is
+// lost, the range is nobody's.
+func (w *world) fetch(t *rapid.T) func() {
+	c := w.client(t)
+	req := c.last
+	switch rapid.SampledFrom([]string{"honest", "honest", "forgetful", "hostile"}).Draw(t, "it is") {
+	case "forgetful":
+		req.LastSize, req.LastRangeAt, req.LastMax = 0, time.Time{}, 0
+	case "hostile":
+		now := w.m.clock.Now()
+		req.LastSize = rapid.SampledFrom([]int64{-5, 33, 1 << 40, math.MinInt64, math.MaxInt64}).Draw(t, "size")
+		req.LastRangeAt = rapid.SampledFrom([]time.Time{{}, now, now.Add(-time.Minute), now.Add(900 * time.Hour)}).Draw(t, "at")
+		req.LastMax = rapid.SampledFrom([]int64{-1, 0, 7, 1 << 39, math.MaxInt64, w.near(t, c.tag)}).Draw(t, "max")
+	}
+	lost := rapid.IntRange(0, 3).Draw(t, "lost") == 3
+
+	r, err := w.db.NextRange(ctx, req)
+	switch {
+	case errors.Is(err, jay.ErrLeadTooLarge) && req.LastMax != c.last.LastMax:
+		return nothing
+	case errors.Is(err, jay.ErrExhausted) && w.full:
+		return nothing
+	case err != nil:
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	return func() {
+		clear(w.loose) // a grant is synced, and so is all before it
+		if lost {
+			return
+		}
+		g := &grant{tag: c.tag, r: r, byWhom: c.name, next: r.Low, claim: r.High}
+		w.grants(t, g)
+		c.open = append(c.open, g)
+		c.last.LastSize, c.last.LastRangeAt, c.last.LastMax = r.Size, r.GrantedAt, max(c.last.LastMax, r.High)
+	}
+}
+
+// drawNumbers is a client that uses numbers of its oldest range, and may
+// insert a document under the last of them.
+func (w *world) drawNumbers(t *rapid.T) func() {
+	c := w.holder(t)
+	id := ""
+	for range rapid.IntRange(1, 40).Draw(t, "numbers") {
+		i := slices.IndexFunc(c.open, func(g *grant) bool { return g.next <= g.claim })
+		if i < 0 {
+			break
+		}
+		g := c.open[i]
+		w.draw(t, c.tag, g.next, c.name, g)
+		id = fmt.Sprintf("%s%d-%s", g.r.Prefix, g.next, g.r.NodeTag)
+		g.next++
+	}
+	if id == "" || rapid.Bool().Draw(t, "only draws") {
+		return nothing
+	}
+
+	body := w.body()
+	m, err := w.db.Insert(ctx, id, body, jay.InCollection("Users"))
+	if err != nil && !errors.Is(err, jay.ErrExists) {
+		t.Fatalf("%s: %v", c.name, err)
+	}
+	return func() {
+		if err == nil {
+			w.told(t, m)
+			w.madeDocument(t, m, body)
+		} else if _, found := w.docs[ids.Fold(id)]; !found {
+			t.Fatalf("%s: %v, but it does not", c.name, err)
+		}
+	}
+}
+
+// giveBack is a client that returns its newest range, or one that it has
+// returned before: it may not have heard the reply.
+func (w *world) giveBack(t *rapid.T) func() {
+	c := w.holder(t)
+	var g *grant
+	switch again := rapid.IntRange(0, 2).Draw(t, "again"); {
+	case again == 2 && len(w.returned) > 0:
+		g = w.returned[len(w.returned)-1-rapid.IntRange(0, len(w.returned)-1).Draw(t, "return before the last")]
+	case len(c.open) > 0:
+		g = c.open[len(c.open)-1]
+		c.open = c.open[:len(c.open)-1]
+		w.returned = append(w.returned, g)
+		g.claim = rapid.SampledFrom([]int64{g.next - 1, g.next - 1, (g.next + g.r.High) / 2, g.r.High}).Draw(t, "last")
+	default:
+		return nothing
+	}
+	accepted := 0
+	for range rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "times") {
+		ok, err := w.db.ReturnRange(ctx, g.tag, g.claim, g.r.High)
+		if err != nil {
+			t.Fatalf("%s: %v", g.byWhom, err)
+		}
+		if ok {
+			accepted++
+		}
+	}
+	return func() {
+		if accepted == 0 {
+			return
+		}
+		if g.taken || accepted > 1 {
+			t.Fatalf("%s: the return of %d..%d was accepted twice", g.byWhom, g.r.Low, g.r.High)
+		}
+		g.taken = true
+		clear(w.loose)
+	}
+}
+
+// giveBackWrongly is a return that must not be accepted. One that claims the
+// range of another client is none: the end of a range is the proof of who
+// holds it.
+func (w *world) giveBackWrongly(t *rapid.T) func() {
+	known := slices.Clone(w.void)
+	for _, name := range []string{"orders", "users"} {
+		known = append(known, w.granted[name]...)
+	}
+	if len(known) == 0 {
+		return nothing
+	}
+	i := rapid.IntRange(0, len(known)-1).Draw(t, "range")
+	g := known[i]
+	tag, last := g.tag, g.claim
+	wrong := rapid.SampledFrom([]string{"high", "low", "very low", "tag"}).Draw(t, "wrong")
+	switch {
+	case i < len(w.void): // the range is the original's
+	case wrong == "high":
+		last = g.r.High + 1
+	case wrong == "low":
+		last = g.r.Low - 2
+	case wrong == "very low":
+		last = -1
+	case wrong == "tag":
+		tag = "nobody"
+	}
+	accepted, err := w.db.ReturnRange(ctx, tag, last, g.r.High)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if accepted {
+			t.Fatalf("%s: return of %s to %d was accepted, the range is %d..%d of %s", w.tag, tag, last, g.r.Low, g.r.High, g.byWhom)
+		}
+	}
+}
+
+// store stores documents by the database's own client.
+func (w *world) store(t *rapid.T) func() {
+	name, _ := drawName(t)
+	var metas []jay.Metadata
+	var bodies [][]byte
+	for range rapid.SampledFrom([]int{1, 1, 3, 50}).Draw(t, "documents") {
+		body := w.body()
+		m, err := w.db.Store(ctx, names[name][1], body)
+		if errors.Is(err, jay.ErrExhausted) && w.full {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		metas, bodies = append(metas, m), append(bodies, body)
+	}
+	return func() {
+		for i, m := range metas {
+			w.told(t, m)
+			w.stored(t, names[name][1], m, bodies[i])
+		}
+	}
+}
+
+// stored notes a document of the database's own client.
+func (w *world) stored(t *rapid.T, collection string, m jay.Metadata, body []byte) {
+	prefix := ids.Prefix(collection)
+	w.draw(t, ids.Fold(prefix), numberOf(t, m.ID, prefix+"/", "-"+w.tag), "the database's own client", nil)
+	w.madeDocument(t, m, body)
+}
+
+// needsFloor tells whether err says that this copy's identity has no floor,
+// and ends the test if it has one.
+func (w *world) needsFloor(t *rapid.T, counter string, err error) bool {
+	if !errors.Is(err, jay.ErrNeedsFloor) {
+		return false
+	}
+	if _, seeded := w.floor[counter]; seeded || !w.copied {
+		t.Fatalf("%s: %v, but it was seeded", w.tag, err)
+	}
+	return true
+}
+
+func (w *world) identity(t *rapid.T) func() {
+	name, spelled := drawName(t)
+	body := w.body()
+	m, err := w.db.Put(ctx, spelled+"|", body, jay.InCollection("Users"))
+	if w.needsFloor(t, name, err) {
+		return nothing
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		w.told(t, m)
+		w.usedIdentity(t, name, numberOf(t, m.ID, spelled+"/", ""))
+		w.madeDocument(t, m, body)
+	}
+}
+
+func (w *world) nextIdentity(t *rapid.T) func() {
+	name, spelled := drawName(t)
+	n, err := w.db.NextIdentity(ctx, spelled)
+	if w.needsFloor(t, name, err) {
+		return nothing
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		w.usedIdentity(t, name, n)
+		clear(w.loose)
+	}
+}
+
+// highestIdentity returns the highest number handed out.
+func (w *world) highestIdentity(name string) (highest int64) {
+	for n := range w.used[name] {
+		highest = max(highest, n)
+	}
+	return highest
+}
+
+func (w *world) seedIdentity(t *rapid.T) func() {
+	name, spelled := drawName(t)
+	value := max(0, w.highestIdentity(name)+rapid.Int64Range(-5, 50).Draw(t, "value"))
+	w.seeded[name] = true
+	last, err := w.db.SeedIdentity(ctx, spelled, value, false)
+	if err != nil || last < value {
+		t.Fatalf("%s: seed %s to %d: %d, %v", w.tag, name, value, last, err)
+	}
+	return func() { w.floor[name] = max(w.floor[name], last) }
+}
+
+func (w *world) serverSide(t *rapid.T) func() {
+	_, spelled := drawName(t)
+	body := w.body()
+	m, err := w.db.Put(ctx, spelled+"/", body, jay.InCollection("Users"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		w.told(t, m)
+		w.madeServerSide(t, spelled, m, body)
+	}
+}
+
+// madeServerSide notes a server-side document.
+func (w *world) madeServerSide(t *rapid.T, spelled string, m jay.Metadata, body []byte) {
+	if want := fmt.Sprintf("%s/%019d-%s", spelled, m.Etag, w.tag); m.ID != want {
+		t.Fatalf("server-side ID %s, want %s", m.ID, want)
+	}
+	if w.m.made[ids.Fold(m.ID)] {
+		t.Fatalf("%s was made twice", m.ID)
+	}
+	w.m.made[ids.Fold(m.ID)] = true
+	w.madeDocument(t, m, body)
+}
+
+// handID returns an ID of the kind that Jay makes, close to the next one.
+func (w *world) handID(t *rapid.T) string {
+	name, spelled := drawName(t)
+	switch rapid.SampledFrom([]string{"identity", "HiLo", "server-side"}).Draw(t, "like") {
+	case "identity":
+		return fmt.Sprintf("%s/%d", spelled, w.highestIdentity(name)+rapid.Int64Range(0, 5).Draw(t, "above"))
+	case "HiLo":
+		return fmt.Sprintf("%s/%d-%s", spelled, w.near(t, name), w.tag)
+	default:
+		return fmt.Sprintf("%s/%019d-%s", spelled, w.etag+rapid.Uint64Range(0, 4).Draw(t, "above"), w.tag)
+	}
+}
+
+func (w *world) writeByHand(t *rapid.T) func() {
+	id, body := w.handID(t), w.body()
+	w.loose[ids.Fold(id)] = true
+	m, err := w.db.Put(ctx, id, body, jay.InCollection("Users"))
+	var wrong *jay.CollectionError
+	if errors.As(err, &wrong) {
+		return nothing // Store put it into Orders
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		w.told(t, m)
+		w.wrote(m, body)
+	}
+}
+
+// drawDocument returns the ID of a document, or "" if there is none.
+func (w *world) drawDocument(t *rapid.T) string {
+	if len(w.docs) == 0 {
+		return ""
+	}
+	return rapid.SampledFrom(slices.Sorted(maps.Keys(w.docs))).Draw(t, "document")
+}
+
+func (w *world) remove(t *rapid.T) func() {
+	id := w.drawDocument(t)
+	w.loose[id] = true
+	if err := w.db.Delete(ctx, id); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		delete(w.docs, id)
+		w.loose[id] = true
+	}
+}
+
+// batch applies writes of all kinds at once. One of them may be impossible:
+// then none of them is there, and no identity is used up.
+func (w *world) batch(t *rapid.T) func() {
+	var b jay.Batch
+	var learn []func(jay.Metadata)
+	w.needed = ""
+	for range rapid.IntRange(1, 6).Draw(t, "writes") {
+		learn = append(learn, w.addTo(t, &b))
+	}
+	want := w.poison(t, &b)
+	before, err := w.db.Identities(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	metas, err := w.db.Apply(ctx, &b)
+	var wrong *jay.CollectionError
+	switch {
+	case err == nil && want == nil:
+	case err != nil && (errors.Is(err, want) || errors.As(err, &wrong) || errors.Is(err, jay.ErrExhausted) && w.full || w.needed != "" && w.needsFloor(t, w.needed, err)):
+		after, err := w.db.Identities(ctx)
+		if err != nil || !maps.Equal(before, after) {
+			t.Fatalf("%s: a refused batch moved the identities from %v to %v (%v)", w.tag, before, after, err)
+		}
+		return nothing
+	default:
+		t.Fatalf("%s: batch: %v, want %v", w.tag, err, want)
+	}
+	return func() {
+		for i, m := range metas {
+			learn[i](m)
+		}
+	}
+}
+
+// poison may add a write that cannot be, and returns its error.
+func (w *world) poison(t *rapid.T, b *jay.Batch) error {
+	switch rapid.SampledFrom([]string{"", "", "", "", "missing", "not JSON", "ID"}).Draw(t, "poison") {
+	case "missing":
+		b.Replace("no/such", []byte(`{}`))
+		return jay.ErrNotFound
+	case "not JSON":
+		b.Put("users|", []byte(`{`))
+		return jay.ErrInvalidDocument
+	case "ID":
+		b.Put(`a\b`, []byte(`{}`))
+		return jay.ErrInvalidID
+	}
+	return nil
+}
+
+// addTo adds a write to a batch and returns what it teaches.
+func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
+	name, spelled := drawName(t)
+	body := w.body()
+	told := func(learn func(m jay.Metadata)) func(jay.Metadata) {
+		return func(m jay.Metadata) { w.told(t, m); learn(m) }
+	}
+	switch rapid.SampledFrom([]string{"identity", "identity", "server-side", "store", "hand", "delete"}).Draw(t, "write") {
+	case "identity":
+		if _, seeded := w.floor[name]; !seeded {
+			w.needed = name
+		}
+		b.Put(spelled+"|", body, jay.InCollection("Users"))
+		return told(func(m jay.Metadata) {
+			w.usedIdentity(t, name, numberOf(t, m.ID, spelled+"/", ""))
+			w.madeDocument(t, m, body)
+		})
+	case "server-side":
+		b.Insert(spelled+"/", body, jay.InCollection("Users"))
+		return told(func(m jay.Metadata) { w.madeServerSide(t, spelled, m, body) })
+	case "store":
+		collection := names[name][1]
+		b.Store(collection, body)
+		return told(func(m jay.Metadata) { w.stored(t, collection, m, body) })
+	case "hand":
+		id := w.handID(t)
+		w.loose[ids.Fold(id)] = true
+		b.Put(id, body, jay.InCollection("Users"))
+		return told(func(m jay.Metadata) { w.wrote(m, body) })
+	default:
+		id := w.drawDocument(t)
+		w.loose[id] = true
+		b.Delete(id)
+		return func(jay.Metadata) { delete(w.docs, id); w.loose[id] = true }
+	}
+}
+
+// maxLeavingNone is a HiLo document after which no range fits.
+const maxLeavingNone = `{"Max":9223372036854775800}`
+
+// tamper changes or deletes the document of a HiLo tag.
+func (w *world) tamper(t *rapid.T) func() {
+	name, spelled := drawName(t)
+	id := "Raven/HiLo/" + spelled
+	text := rapid.SampledFrom([]string{
+		"delete", "delete", `{"Max":0}`, `{"Max":12}`, `{"Max":%d}`, `{"Max":%d,"Note":"mine"}`, `{"Max":%d.5}`,
+		`{"Max":-5}`, `{"Max":"2000"}`, `{"Max":{}}`, `{}`, `{"Max":4611686018427387904}`, maxLeavingNone,
+	}).Draw(t, "text")
+	if text == "delete" {
+		if err := w.db.Delete(ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		return nothing
+	}
+	if strings.Contains(text, "%d") {
+		text = fmt.Sprintf(text, w.near(t, name))
+	}
+	w.full = w.full || text == maxLeavingNone
+	m, err := w.db.Put(ctx, id, []byte(text), jay.InCollection("@hilo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { w.told(t, m) }
+}
+
+// reopen closes the database and opens it again.
+func (w *world) reopen(t *rapid.T) func() {
+	w.close(t)
+	w.open(t)
+	return func() {
+		clear(w.loose)
+		w.check(t, false)
+	}
+}
