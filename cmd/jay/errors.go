@@ -84,6 +84,11 @@ var kinds = []struct {
 	{jay.ErrExists, "exists"},
 	{jay.ErrConflict, "conflict"},
 	{jay.ErrNotFound, "not-found"},
+	{jay.ErrNeedsFloor, "needs-floor"},
+	{jay.ErrNeedsCapacity, "needs-capacity"},
+	{jay.ErrLeadTooLarge, "lead-too-large"},
+	{jay.ErrExhausted, "exhausted"},
+	{jay.ErrFixed, "fixed"},
 	{jay.ErrCorrupt, "corrupt"},
 }
 

@@ -1,5 +1,6 @@
 // Command jay keeps JSON documents in a directory: it stores, reads, lists,
-// imports and exports them, and shows what a database holds.
+// imports and exports them, shows what a database holds, and looks after its
+// IDs.
 //
 // Each subcommand is in the file of its name. This one parses the command
 // line and starts it. jay exits with 0 if all went well, 1 after an error, 2
@@ -37,6 +38,9 @@ type commandLine struct {
 	JSON             bool             `name:"json" help:"Print results and errors as JSON, for machines."`
 	MaxDocumentBytes int              `placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON, ${bytes} unless told."`
 	MaxDepth         int              `placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper, ${depth} unless told."`
+	CopyTag          string           `placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
+	NodeTag          string           `placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
+	IDSeparator      string           `name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
 	Version          kong.VersionFlag `help:"Print the version and exit."`
 
 	Put    putCommand    `cmd:"" help:"Store one document and print its ID."`
@@ -46,6 +50,8 @@ type commandLine struct {
 	Import importCommand `cmd:"" help:"Store a stream of documents."`
 	Export exportCommand `cmd:"" help:"Write documents as a stream that import takes back."`
 	Stats  statsCommand  `cmd:"" help:"Show what the database holds."`
+	IDs    idsCommand    `cmd:"" name:"ids" help:"Examine IDs and count identities."`
+	HiLo   hiloCommand   `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
 	Demo   demoCommand   `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
 
@@ -154,7 +160,13 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 	if line.DB != nil {
 		a.dir = *line.DB
 	}
-	a.options = jay.Options{MaxDocumentBytes: line.MaxDocumentBytes, MaxDepth: line.MaxDepth}
+	a.options = jay.Options{
+		MaxDocumentBytes: line.MaxDocumentBytes,
+		MaxDepth:         line.MaxDepth,
+		CopyTag:          line.CopyTag,
+		NodeTag:          line.NodeTag,
+		Separator:        line.IDSeparator,
+	}
 }
 
 // wantsJSON tells whether --json was given, for errors in the arguments that

@@ -47,9 +47,9 @@ type statsResult struct {
 	CaseSensitive bool                  `json:"caseSensitive"`
 	Documents     int64                 `json:"documents"`
 	Bytes         int64                 `json:"bytes"`
-	DiskBytes     uint64                `json:"diskBytes"`
 	Collections   []jay.CollectionStats `json:"collections"`
 	Counters      jay.Counters          `json:"counters"`
+	Engine        jay.EngineStats       `json:"engine"`
 }
 
 func newStatsResult(dir string, s jay.Stats) statsResult {
@@ -58,9 +58,9 @@ func newStatsResult(dir string, s jay.Stats) statsResult {
 		Separator:     s.Separator,
 		NodeTag:       s.NodeTag,
 		CaseSensitive: s.CaseSensitive,
-		DiskBytes:     s.Engine.DiskBytes,
 		Collections:   s.Collections,
 		Counters:      s.Counters,
+		Engine:        s.Engine,
 	}
 	if r.Collections == nil {
 		r.Collections = []jay.CollectionStats{} // [] in JSON, not null

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/jaydb/jay"
+)
+
+// idsCommand looks at IDs, and counts identities.
+type idsCommand struct {
+	Show showIDsCommand `cmd:"" default:"1" help:"Show how IDs were made, which numbers are used, and what is odd."`
+	Next nextIDCommand  `cmd:"" help:"Use up the next number of an identity and print it."`
+	Seed seedIDCommand  `cmd:"" help:"Set the last used number of an identity."`
+	List listIDsCommand `cmd:"" help:"List identities and their last used numbers."`
+}
+
+// showIDsCommand prints a report about all IDs.
+type showIDsCommand struct{}
+
+// Help is shown by jay ids show --help.
+func (*showIDsCommand) Help() string {
+	return `It reads every document's ID and changes nothing. Warnings are things to look at; jay exits with 0 all the same.
+
+What made an ID is told by its shape: users/33-A is HiLo, users/7 an identity.
+
+Examples:
+
+    jay ids
+    jay ids --json | jq '.warnings[].kind'`
+}
+
+// Run prints the report.
+func (c *showIDsCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		r, err := db.InspectIDs(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(r)
+		}
+		return a.printIDs(r)
+	})
+}
+
+// printIDs prints a report as tables and a list of warnings.
+func (a *app) printIDs(r jay.IDReport) error {
+	prefixes := newTable("Prefix", "Collection", "Documents", "HiLo", "Identity", "Server-side", "GUID", "Semantic", "Highest HiLo", "Highest identity")
+	for _, p := range r.Prefixes {
+		prefix := p.Prefix
+		switch {
+		case p.Rest:
+			prefix = "(all others)"
+		case prefix == "":
+			prefix = "(none)"
+		}
+		prefixes.AppendRow(table.Row{prefix, p.Collection, p.Documents, p.HiLo, p.Identity, p.ServerSide, p.GUID, p.Semantic, p.HighestHiLo, p.HighestIdentity})
+	}
+	parts := []string{prefixes.Render()}
+
+	if len(r.HiLo) > 0 {
+		hilo := newTable("HiLo tag", "Max", "Mark", "Highest", "Open ranges", "Unused", "in open ranges", "deleted or lost", "Years left")
+		for _, t := range r.HiLo {
+			hilo.AppendRow(table.Row{t.Tag, maxText(t), t.Mark, t.Highest, t.OpenLeases, t.Unused, t.InOpenLeases, t.DeletedOrLost + t.LostInThisProcess, yearsText(t.YearsLeft)})
+		}
+		parts = append(parts, hilo.Render())
+	}
+	if len(r.Identities) > 0 {
+		identities := newTable("Identity", "Last number", "Highest")
+		for _, i := range r.Identities {
+			identities.AppendRow(table.Row{i.Name, i.Last, i.Highest})
+		}
+		parts = append(parts, identities.Render())
+	}
+
+	var warnings strings.Builder
+	fmt.Fprintf(&warnings, "%d documents, node tag %s, ", r.Documents, r.NodeTag)
+	switch len(r.Warnings) {
+	case 0:
+		warnings.WriteString("no warnings")
+	case 1:
+		warnings.WriteString("1 warning:\n")
+	default:
+		fmt.Fprintf(&warnings, "%d warnings:\n", len(r.Warnings))
+	}
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&warnings, "\n    %s: %s", w.Kind, w.Text)
+	}
+	parts = append(parts, warnings.String())
+	return a.print(strings.Join(parts, "\n\n") + "\n")
+}
+
+// maxText returns the Max of a HiLo document for people.
+func maxText(t jay.HiLoReport) string {
+	switch {
+	case t.Max != nil:
+		return fmt.Sprint(*t.Max)
+	case t.Document:
+		return "no number"
+	}
+	return "no document"
+}
+
+// yearsText returns a forecast for people: nobody needs to know more exactly.
+func yearsText(years *float64) string {
+	switch {
+	case years == nil:
+		return "-"
+	case *years >= 1_000_000:
+		return fmt.Sprintf("over 10^%d", int(math.Log10(*years)))
+	}
+	return fmt.Sprintf("%.1f", *years)
+}
+
+// nextIDCommand uses up a number.
+type nextIDCommand struct {
+	Name string `arg:"" help:"The identity: users and users| are the same."`
+}
+
+// Help is shown by jay ids next --help.
+func (*nextIDCommand) Help() string {
+	return `The number is used up, whatever becomes of it. To store a document under it, use jay put --id 'users|' instead.
+
+Example:
+
+    jay ids next invoices`
+}
+
+// Run prints the number.
+func (c *nextIDCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		n, err := db.NextIdentity(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		return a.printNumber("next", n)
+	})
+}
+
+// seedIDCommand sets an identity.
+type seedIDCommand struct {
+	Force bool   `help:"Lower the number, too. Danger: numbers come again."`
+	Name  string `arg:"" help:"The identity: users and users| are the same."`
+	Value int64  `arg:"" help:"The last used number."`
+}
+
+// Help is shown by jay ids seed --help.
+func (*seedIDCommand) Help() string {
+	return `The next document gets the value plus 1. A smaller value than the last used number changes nothing without --force. It prints the number that stands afterwards.
+
+In a database opened with --copy-tag, an identity waits for its first seed.
+
+Example:
+
+    jay ids seed invoices 1000`
+}
+
+// Run prints the last used number.
+func (c *seedIDCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		last, err := db.SeedIdentity(ctx, c.Name, c.Value, c.Force)
+		if err != nil {
+			return err
+		}
+		return a.printNumber("last", last)
+	})
+}
+
+// printNumber prints n on a line, or as a JSON object with one field.
+func (a *app) printNumber(field string, n int64) error {
+	if a.json {
+		return a.printLine(map[string]int64{field: n})
+	}
+	return a.print(fmt.Sprintln(n))
+}
+
+// listIDsCommand lists identities.
+type listIDsCommand struct{}
+
+// Help is shown by jay ids list --help.
+func (*listIDsCommand) Help() string {
+	return `Each line is the name of an identity, a tab, and its last used number; with --json all of them are one object.
+
+Example:
+
+    jay ids list`
+}
+
+// Run prints the identities, sorted by name.
+func (c *listIDsCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		identities, err := db.Identities(ctx)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(identities)
+		}
+		for _, name := range slices.Sorted(maps.Keys(identities)) {
+			if err := a.print(fmt.Sprintf("%s\t%d\n", name, identities[name])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,185 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+)
+
+// IDReport is what InspectIDs found out about the IDs of a database, all at
+// one moment.
+type IDReport struct {
+	// NodeTag is the tag that this database's own HiLo and server-side IDs
+	// carry.
+	NodeTag string `json:"nodeTag"`
+	// Documents counts all documents.
+	Documents int64 `json:"documents"`
+	// Prefixes are sorted by prefix and collection. Past 10,000 of them, those
+	// that come later in the order of IDs share the last entry.
+	Prefixes []IDPrefix `json:"prefixes"`
+	// HiLo are the HiLo tags that have granted numbers here or that have a
+	// document, sorted, at most 10,000.
+	HiLo []HiLoReport `json:"hilo"`
+	// Identities are sorted by name, at most 10,000.
+	Identities []IdentityReport `json:"identities"`
+	// Warnings are what somebody should look at. None of them means that an ID
+	// can be made twice.
+	Warnings []IDWarning `json:"warnings"`
+}
+
+// IDPrefix counts the documents of one collection whose IDs begin alike.
+type IDPrefix struct {
+	// Prefix is the part of the ID up to and including its last separator,
+	// folded as the database folds IDs; "" for documents whose ID has none. A
+	// node tag at the end of an ID belongs to the number before it, even with
+	// the separator "-".
+	Prefix string `json:"prefix"`
+	// Collection is in the spelling that came first.
+	Collection string `json:"collection"`
+	// Rest marks the entry that stands for all that are not listed one by
+	// one. Its Prefix and Collection are "".
+	Rest bool `json:"rest,omitempty"`
+	// IDCounts are their numbers by strategy.
+	IDCounts
+	// HighestHiLo is the highest number of a HiLo ID with this database's node
+	// tag, 0 if there is none.
+	HighestHiLo int64 `json:"highestHiLo"`
+	// HighestIdentity is the highest number of an identity ID, 0 if there is
+	// none.
+	HighestIdentity int64 `json:"highestIdentity"`
+}
+
+// IDCounts counts documents by the strategy that their IDs look like. What
+// made an ID is not stored: somebody may have written users/7 by hand.
+type IDCounts struct {
+	// Documents is the sum of the others.
+	Documents int64 `json:"documents"`
+	// HiLo counts a prefix, a number without leading zeros, '-' and one to
+	// four letters: users/33-A.
+	HiLo int64 `json:"hilo"`
+	// Identity counts a prefix and a number without leading zeros: users/7.
+	// The HiLo IDs of the older generations, HiLo2 and HiLo2010, look the same.
+	Identity int64 `json:"identity"`
+	// ServerSide counts a prefix, 19 digits, '-' and one to four letters. A
+	// HiLo number above 1e18 looks the same.
+	ServerSide int64 `json:"serverSide"`
+	// GUID counts the 36 characters of a UUID.
+	GUID int64 `json:"guid"`
+	// Semantic counts all others.
+	Semantic int64 `json:"semantic"`
+}
+
+// HiLoReport tells how the numbers of one HiLo tag stand.
+//
+// Mark minus the documents that have one of these numbers is Unused, and
+// Unused is the sum of InOpenLeases, LostInThisProcess and DeletedOrLost. A
+// document belongs to the tag if its ID is the tag, the database's separator,
+// a number and any node tag; without a node tag, if no identity of the prefix
+// exists, as under HiLo2. Ranges that were granted with another separator, or
+// under a server prefix, are not seen: their numbers are in Unused.
+type HiLoReport struct {
+	// Tag is folded.
+	Tag string `json:"tag"`
+	// Document tells whether there is a document Raven/HiLo/<Tag>.
+	Document bool `json:"document"`
+	// Max is what that document says is used, nil if it has no number; that of
+	// a document with a ServerHi is counted with Options.HiLoCapacity.
+	Max *int64 `json:"max"`
+	// Mark is the highest number granted and not given back, 0 if there is
+	// none. It is what keeps numbers from coming twice, whatever Max says.
+	Mark int64 `json:"mark"`
+	// Top is the greatest end of all ranges ever granted.
+	Top int64 `json:"top"`
+	// Highest is the highest number in use with this database's node tag;
+	// under HiLo2 and HiLo2010, without a node tag, too.
+	Highest int64 `json:"highest"`
+	// OpenLeases counts the ranges that can still be given back. Used up ones
+	// and those of clients that crashed stay among them for a while.
+	OpenLeases int `json:"openLeases"`
+	// Unused counts the numbers up to Mark that no document has.
+	Unused int64 `json:"unused"`
+	// InOpenLeases are those of open leases: a client may still use them.
+	InOpenLeases int64 `json:"inOpenLeases"`
+	// LostInThisProcess are those that this process has drawn since Open and
+	// not used: for writes that were refused, or because somebody had the ID
+	// already.
+	LostInThisProcess int64 `json:"lostInThisProcess"`
+	// DeletedOrLost are the others: of deleted documents, of crashes, of
+	// refused writes of earlier processes. Nothing on disk tells them apart.
+	DeletedOrLost int64 `json:"deletedOrLost"`
+	// YearsLeft is how long the numbers up to 1<<63-1 last at the average rate
+	// since the database was created. It is nil if no number was granted, or
+	// the clock says that no time has passed. Numbers that an import brought
+	// count as if they had been used here.
+	YearsLeft *float64 `json:"yearsLeft"`
+}
+
+// IdentityReport tells how one identity stands.
+type IdentityReport struct {
+	// Name is the folded request: "users|".
+	Name string `json:"name"`
+	// Last is the last used number.
+	Last int64 `json:"last"`
+	// Highest is the highest number in use, 0 if there is none. See
+	// IDCounts.Identity for what it takes for an identity.
+	Highest int64 `json:"highest"`
+	// NeedsFloor is set in a copied database until SeedIdentity has said from
+	// where it is safe to count.
+	NeedsFloor bool `json:"needsFloor"`
+}
+
+// IDWarning is something about IDs that somebody should look at.
+type IDWarning struct {
+	// Kind is for programs.
+	Kind IDWarningKind `json:"kind"`
+	// Name is the prefix, tag or identity that it is about.
+	Name string `json:"name"`
+	// Text is for people: what is so, what follows, and what can be done.
+	Text string `json:"text"`
+}
+
+// IDWarningKind says what an IDWarning is about.
+type IDWarningKind string
+
+// The kinds of warnings.
+const (
+	// WarnAboveMark means that a HiLo number is in use that was not granted
+	// yet, as by a document written by hand.
+	WarnAboveMark IDWarningKind = "above-mark"
+	// WarnAboveIdentity means that a number above that of the identity is in
+	// use.
+	WarnAboveIdentity IDWarningKind = "above-identity"
+	// WarnHiLoEdited means that the Max of a HiLo document is not the mark.
+	WarnHiLoEdited IDWarningKind = "hilo-edited"
+	// WarnHiLoMissing means that numbers were granted, but the HiLo document
+	// is not there.
+	WarnHiLoMissing IDWarningKind = "hilo-missing"
+	// WarnHiLoWithoutMax means that the Max of a HiLo document is missing or
+	// no number.
+	WarnHiLoWithoutMax IDWarningKind = "hilo-without-max"
+	// WarnNeedsCapacity means that a document of HiLo2010 cannot be taken over
+	// until Options.HiLoCapacity is set: ErrNeedsCapacity.
+	WarnNeedsCapacity IDWarningKind = "needs-capacity"
+	// WarnNeedsFloor means that an identity of a copy waits for SeedIdentity:
+	// ErrNeedsFloor.
+	WarnNeedsFloor IDWarningKind = "needs-floor"
+	// WarnSharedPrefix means that documents of several collections have IDs
+	// with one prefix.
+	WarnSharedPrefix IDWarningKind = "shared-prefix"
+	// WarnTooMany means that there are more than 10,000 prefixes, tags or
+	// identities; what is not listed is not looked at for other warnings.
+	WarnTooMany IDWarningKind = "too-many"
+)
+
+// InspectIDs looks at the IDs of all documents and at the counters behind
+// them, and reports how they were made, which numbers are used, and what is
+// odd. It changes nothing. It reads every document's header, all as they were
+// when the call began, and keeps at most 10,000 prefixes, tags and identities
+// each. progress, if not nil, is called now and then with the number of
+// documents seen so far.
+func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
+	r, err := db.inspectIDs(ctx, progress)
+	if err != nil {
+		return IDReport{}, fmt.Errorf("inspect ids: %w", err)
+	}
+	return r, nil
+}
