@@ -180,7 +180,8 @@ type Conventions struct {
 	// Danger: data stays under the name it was written with.
 	CollectionName func(t reflect.Type) string
 
-	// Prefix returns the ID prefix of a collection, without the separator. The
+	// Prefix returns the ID prefix of a collection, without the separator. It is
+	// called by many goroutines at once. The
 	// default is the name in lower case, if it has at most one upper-case
 	// letter (Orders → orders), else the name itself (OrderLines).
 	Prefix func(collection string) string

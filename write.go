@@ -2,10 +2,13 @@ package jay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"sync"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
@@ -112,16 +115,41 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 // prepareAll checks every op before the first number is drawn.
 func (db *DB) prepareAll(ops []*op) error {
 	modified := metadata.Ticks(db.opts.Now())
+	half := 0
+	if len(ops) >= manyOps && runtime.GOMAXPROCS(0) > 1 {
+		half = len(ops) / 2
+	}
+	var firstErr error
+	var wg sync.WaitGroup
+	if half > 0 {
+		wg.Go(func() { firstErr = db.prepareSome(ops, ops[:half], modified) })
+	}
+	err := db.prepareSome(ops, ops[half:], modified)
+	wg.Wait()
+	if err := cmp.Or(firstErr, err); err != nil {
+		return err
+	}
+
 	size := 0
-	var last naming
 	for _, o := range ops {
-		if err := db.prepare(o, modified, &last); err != nil {
-			return opError(ops, o, err)
-		}
 		size += len(o.json) + len(o.tail) + 2*len(o.id)
 	}
 	if size > storage.MaxTxBytes {
 		return fmt.Errorf("%w: %d bytes, at most %d; use several batches", ErrTooLarge, size, storage.MaxTxBytes)
+	}
+	return nil
+}
+
+// manyOps is the size from which a batch is prepared by two goroutines:
+// validation is a third of the writer's work.
+const manyOps = 128
+
+func (db *DB) prepareSome(all, some []*op, modified uint64) error {
+	var last naming
+	for _, o := range some {
+		if err := db.prepare(o, modified, &last); err != nil {
+			return opError(all, o, err)
+		}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type staging struct {
 	entries []entry
 	newest  map[uint64]int32 // hash of key → index in entries; in use if indexed
 	indexed bool
+	asked   [256]bool // first bytes of keys that were looked for; the others need no index
 	seed    maphash.Seed
 	size    int
 }
@@ -38,6 +39,7 @@ func (s *staging) reset() {
 		clear(s.newest) // its room is kept for the next transaction
 		s.indexed = false
 	}
+	s.asked = [256]bool{}
 	s.size = 0
 }
 
@@ -77,6 +79,9 @@ func (s *staging) index(i int) {
 }
 
 func (s *staging) link(i int) {
+	if !s.asked[s.arena[s.entries[i].key]] {
+		return
+	}
 	h := maphash.Bytes(s.seed, s.key(i))
 	if older, found := s.newest[h]; found {
 		s.entries[i].older = older
@@ -84,8 +89,25 @@ func (s *staging) link(i int) {
 	s.newest[h] = int32(i)
 }
 
-// find returns the newest entry of key, or -1.
+// ask makes sure that keys with this first byte are in the map from now on.
+func (s *staging) ask(space byte) {
+	if s.asked[space] {
+		return
+	}
+	s.asked[space] = true
+	if !s.indexed {
+		return
+	}
+	for i := range s.entries {
+		if s.arena[s.entries[i].key] == space {
+			s.link(i)
+		}
+	}
+}
+
+// find returns the newest entry of key, or -1. Keys are not empty.
 func (s *staging) find(key []byte) int {
+	s.ask(key[0])
 	if !s.indexed {
 		for i := len(s.entries) - 1; i >= 0; i-- {
 			if bytes.Equal(s.key(i), key) {
