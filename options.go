@@ -152,7 +152,7 @@ type Options struct {
 
 	// MemTableBytes is how much new data gathers in memory before it is
 	// written to a table; up to four times as much can be waiting. The default
-	// is 16 MiB.
+	// is 32 MiB.
 	MemTableBytes int64
 
 	// Logger receives what Jay has to say about its health. The default is

@@ -24,7 +24,7 @@ type Options struct {
 
 	// MemTableBytes is the size at which committed data in memory is written
 	// to a table. Up to four such tables may be in memory at once. The default
-	// is 16 MiB.
+	// is 32 MiB.
 	MemTableBytes int64
 
 	// Logger receives what the engine has to say. The default is silence.
@@ -36,5 +36,5 @@ type Options struct {
 
 const (
 	defaultCacheBytes    = 64 << 20
-	defaultMemTableBytes = 16 << 20
+	defaultMemTableBytes = 32 << 20
 )
