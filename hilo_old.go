@@ -102,17 +102,10 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 	if base == 0 {
 		base = defaultHiLoCapacity
 	}
-	for {
+	return s.db.takeBlock(ctx, req, func() blockRequest {
 		// The size is decided again on every attempt, as 3.x did.
-		size := s.pace(req, base)
-		r, err := s.db.nextBlock(ctx, req, blockRequest{size: size, lastMax: req.LastMax, serverPrefix: true})
-		if !errors.Is(err, errOvertaken) {
-			return r, err
-		}
-		if err := ctx.Err(); err != nil {
-			return Range{}, err
-		}
-	}
+		return blockRequest{size: s.pace(req, base), lastMax: req.LastMax, serverPrefix: true}
+	})
 }
 
 func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
@@ -143,15 +136,9 @@ func (s hilo2010Source) NextRange(ctx context.Context, req RangeRequest) (Range,
 		return Range{}, err
 	}
 	defer s.exit()
-	for {
-		r, err := s.db.nextBlock(ctx, req, blockRequest{size: s.db.opts.HiLoCapacity, aligned: true})
-		if !errors.Is(err, errOvertaken) {
-			return r, err
-		}
-		if err := ctx.Err(); err != nil {
-			return Range{}, err
-		}
-	}
+	return s.db.takeBlock(ctx, req, func() blockRequest {
+		return blockRequest{size: s.db.opts.HiLoCapacity, aligned: true}
+	})
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
@@ -165,6 +152,20 @@ type blockRequest struct {
 	lastMax      int64
 	aligned      bool // HiLo2010: whole blocks, counted by ServerHi
 	serverPrefix bool // HiLo2: honour Raven/ServerPrefixForHilo
+}
+
+// takeBlock asks for what decide says until no other client is quicker, or ctx
+// is done.
+func (db *DB) takeBlock(ctx context.Context, req RangeRequest, decide func() blockRequest) (Range, error) {
+	for {
+		r, err := db.nextBlock(ctx, req, decide())
+		if !errors.Is(err, errOvertaken) {
+			return r, err
+		}
+		if err := ctx.Err(); err != nil {
+			return Range{}, err
+		}
+	}
 }
 
 // nextBlock makes one attempt at a range, as the client of an older
