@@ -78,11 +78,7 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if err := db.write(ctx, b.ops); err != nil {
 		return nil, err
 	}
-	out := make([]Metadata, len(b.ops))
-	for i, o := range b.ops {
-		out[i] = o.result
-	}
-	return out, nil
+	return results(b.ops), nil
 }
 
 // Put stores body as the document with this ID, over the one that may be
@@ -101,13 +97,13 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 // *IDError, *DocumentError, *ConflictError (IfMatch), *CollectionError,
 // ErrUsage, and those of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
 func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return db.writeOne(ctx, newOp(verbPut, id, body, opts))
+	return writeOne(ctx, db, newOp(verbPut, id, body, opts))
 }
 
 // Insert is Put for a document that must not be there yet: if it is, Insert
 // returns ErrExists and changes nothing.
 func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return db.writeOne(ctx, newOp(verbInsert, id, body, opts))
+	return writeOne(ctx, db, newOp(verbInsert, id, body, opts))
 }
 
 // Store inserts body under a new HiLo ID of the collection, such as
@@ -115,19 +111,19 @@ func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts 
 // range reserved in advance, so that Store costs no more than a Put. A number
 // whose ID somebody took by hand is passed over.
 func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return db.writeOne(ctx, newStore(collection, body, opts))
+	return writeOne(ctx, db, newStore(collection, body, opts))
 }
 
 // Replace is Put for a document that must be there: if it is not, Replace
 // returns ErrNotFound and changes nothing. The ID must be a semantic one.
 func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return db.writeOne(ctx, newOp(verbReplace, id, body, opts))
+	return writeOne(ctx, db, newOp(verbReplace, id, body, opts))
 }
 
 // Delete removes the document with this ID. A missing one is no error, unless
 // IfMatch asks for a version.
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
-	_, err := db.writeOne(ctx, newOp(verbDelete, id, nil, opts))
+	_, err := writeOne(ctx, db, newOp(verbDelete, id, nil, opts))
 	return err
 }
 

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -33,8 +35,7 @@ type DB struct {
 
 	gate    sync.RWMutex // held for reading by every call in flight
 	closed  bool         // Guarded by gate.
-	scans   map[*scan]struct{}
-	scansMu sync.Mutex // guards scans
+	holders holders
 }
 
 // origin is the database behind a node number: what a change vector names.
@@ -92,7 +93,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		return nil, fmt.Errorf("jay: %w", err)
 	}
 
-	db := &DB{dir: dir, opts: opts, engine: engine, scans: make(map[*scan]struct{})}
+	db := &DB{dir: dir, opts: opts, engine: engine}
 	if err := db.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
 	}
@@ -235,6 +236,44 @@ func (db *DB) checkFixed(stored settings, own origin) error {
 	return nil
 }
 
+// holder is something open on the engine that must not outlive the database: a
+// walk, or a transaction. release closes it, and makes its later calls return
+// cause; it is idempotent.
+type holder interface{ release(cause error) error }
+
+// holders are those that are open.
+type holders struct {
+	mu  sync.Mutex
+	set map[holder]struct{} // Guarded by mu.
+}
+
+func (db *DB) hold(h holder) {
+	db.holders.mu.Lock()
+	defer db.holders.mu.Unlock()
+	if db.holders.set == nil {
+		db.holders.set = make(map[holder]struct{})
+	}
+	db.holders.set[h] = struct{}{}
+}
+
+func (db *DB) letGo(h holder) {
+	db.holders.mu.Lock()
+	defer db.holders.mu.Unlock()
+	delete(db.holders.set, h)
+}
+
+// release releases all of them. Nothing new can be held meanwhile.
+func (h *holders) release(cause error) error {
+	h.mu.Lock()
+	open := slices.Collect(maps.Keys(h.set)) // a release lets go by itself
+	h.mu.Unlock()
+	var err error
+	for _, holder := range open {
+		err = errors.Join(err, holder.release(cause))
+	}
+	return err
+}
+
 // Dir returns the directory that Open was given.
 func (db *DB) Dir() string { return db.dir }
 
@@ -264,7 +303,7 @@ func (db *DB) Close() error {
 	db.closed = true
 
 	ctx := context.Background()
-	err := errors.Join(db.client.Close(ctx), db.closeScans(), db.settle(ctx))
+	err := errors.Join(db.client.Close(ctx), db.holders.release(ErrClosed), db.settle(ctx))
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.opts.Durability == Synced {
 		// The writer that met the failure was told, and nothing that was
 		// acknowledged is lost; what matters now is to let go.

@@ -48,8 +48,13 @@ func (d *Document) Collection() string {
 	return string(d.header.Collection)
 }
 
-// ChangeVector names this version of the document, for IfMatch.
+// ChangeVector names this version of the document, for IfMatch. What a
+// transaction has written has no version of its own before the commit: it goes
+// by the one that it replaces, or by "" if there was none.
 func (d *Document) ChangeVector() string {
+	if d.header.Etag == 0 {
+		return ""
+	}
 	return d.db.changeVector(d.header.Node, d.header.Etag)
 }
 

@@ -42,6 +42,9 @@ var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("jay: database is closed")
 
+	// ErrTxDone is returned by a transaction whose function has returned.
+	ErrTxDone = errors.New("jay: transaction is over")
+
 	// ErrCorrupt is returned when stored bytes are not what Jay wrote.
 	ErrCorrupt = metadata.ErrCorrupt
 )
@@ -114,18 +117,21 @@ type IDError = ids.Error
 // errors.Is(err, ErrInvalidDocument).
 type DocumentError = metadata.Error
 
-// ConflictError says that a document is not in the version expected of it.
-// errors.Is(err, ErrConflict) is always true; ErrExists and ErrNotFound are
-// true as they apply.
+// ConflictError says that a document is not in the version expected of it: by
+// IfMatch, or by a transaction that has read it. errors.Is(err, ErrConflict)
+// is always true; ErrExists and ErrNotFound are true as they apply.
 type ConflictError struct {
 	ID       string
 	Expected string // the change vector asked for; "" means it must not exist
 	Actual   string // the document's change vector; "" if it does not exist
+	Walk     string // what a transaction walked over before the document changed; else ""
 }
 
 // Error says what was expected and what is there.
 func (e *ConflictError) Error() string {
 	switch {
+	case e.Walk != "":
+		return fmt.Sprintf("jay: conflict on %q: it was written, as %s, after the transaction had walked over the %s", e.ID, e.Actual, e.Walk)
 	case e.Actual == "" && e.Expected == "":
 		return fmt.Sprintf("jay: conflict on %q: a document that is not there cannot be deleted on the condition that it is not there", e.ID)
 	case e.Actual == "":
@@ -142,7 +148,7 @@ func (e *ConflictError) Is(target error) bool {
 	case ErrConflict:
 		return true
 	case ErrExists:
-		return e.Expected == "" && e.Actual != ""
+		return e.Expected == "" && e.Actual != "" && e.Walk == ""
 	case ErrNotFound:
 		return e.Actual == "" && e.Expected != ""
 	}

@@ -31,6 +31,20 @@ func (g *gaps) count(ops []*op) {
 	}
 }
 
+// countDrawn adds the numbers of a transaction that came to nothing.
+func (g *gaps) countDrawn(d *drawn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, ids := range []map[string][]string{d.free, d.used} {
+		for prefix, list := range ids {
+			if g.byTag == nil {
+				g.byTag = make(map[string]int64)
+			}
+			g.byTag[prefix] += int64(len(list))
+		}
+	}
+}
+
 func (g *gaps) clone() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

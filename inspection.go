@@ -103,8 +103,8 @@ func (in *inspection) atSnapshot(w *scan, fn func() error) error {
 	defer in.db.exit()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return ErrClosed
+	if w.closed != nil {
+		return w.closed
 	}
 	return fn()
 }

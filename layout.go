@@ -77,6 +77,26 @@ func appendChange(dst []byte, kind byte, collection, foldedID string) []byte {
 	return append(dst, foldedID...)
 }
 
+// change is what a change entry tells.
+type change struct {
+	kind       byte
+	collection string // as written
+	folded     string // the document's ID
+}
+
+func decodeChange(value []byte) (change, error) {
+	if len(value) < 2 {
+		return change{}, fmt.Errorf("change entry %x: %w", value, ErrCorrupt)
+	}
+	n, size := binary.Uvarint(value[1:])
+	if size <= 0 || n > uint64(len(value)-1-size) {
+		return change{}, fmt.Errorf("change entry %x: %w", value, ErrCorrupt)
+	}
+	name := 1 + size
+	id := name + int(n)
+	return change{value[0], string(value[name:id]), string(value[id:])}, nil
+}
+
 // etagOf returns the etag of a change key.
 func etagOf(key []byte) (uint64, error) {
 	if len(key) != 13 || key[0] != spaceChanges {

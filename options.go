@@ -271,6 +271,13 @@ func IfMatch(changeVector string) WriteOption {
 	return func(o *op) { o.expected = &changeVector }
 }
 
+// Returning stores the metadata of the write in *m when it is committed: in a
+// transaction, that is when Update returns, and tells what was not known
+// before, such as the number of an identity.
+func Returning(m *Metadata) WriteOption {
+	return func(o *op) { o.returning = m }
+}
+
 // WithMetadata adds the members of custom, a JSON object, to the document's
 // own @metadata, which it may not already hold.
 func WithMetadata(custom []byte) WriteOption {

@@ -63,31 +63,42 @@ type scan struct {
 	collection string // folded; "" for all
 
 	mu       sync.Mutex // guards what follows, against DB.Close
-	snapshot storage.Snapshot
+	snapshot storage.Reader
+	owned    storage.Snapshot // to be closed with the walk, or nil
 	home     storage.Iterator
 	away     storage.Iterator // nil when all are at home
 	homeOK   bool
 	awayOK   bool
-	skip     int // length of an away key before its ID
-	closed   bool
+	skip     int              // length of an away key before its ID
+	closed   error            // why it is closed; nil while it is open
 	docs     storage.Iterator // over all documents, for those away; nil until needed
 	awayKey  []byte           // scratch
 	apart    int              // members in a row that did not stand next to each other
 	spelling string           // of the collection in the last member
 }
 
-// startScan opens the iterators of s at one moment.
+// startScan opens a walk over the documents of this moment.
 func (db *DB) startScan(s Scan) (*scan, error) {
 	if err := db.enter(); err != nil {
 		return nil, err
 	}
 	defer db.exit()
+	snapshot := db.engine.Snapshot()
+	w, err := db.newScan(s, snapshot)
+	if err != nil {
+		return nil, errors.Join(err, snapshot.Close())
+	}
+	w.owned = snapshot
+	return w, nil
+}
 
+// newScan opens the iterators of s on a snapshot, which must outlive the walk.
+func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 	if err := metadata.CheckCollection(s.Collection); err != nil {
 		return nil, err
 	}
 	prefix, after := db.rules.Fold(s.Prefix), db.rules.Fold(s.After)
-	w := &scan{db: db, snapshot: db.engine.Snapshot()}
+	w := &scan{db: db, snapshot: snapshot}
 	base := ""
 	if s.Collection != "" {
 		w.collection = db.collectionKey(s.Collection)
@@ -97,7 +108,7 @@ func (db *DB) startScan(s Scan) (*scan, error) {
 	var err error
 	if lo, hi, any := bounds([]byte{spaceDocument}, base, prefix, after); any {
 		if w.home, err = w.snapshot.Iterate(lo, hi); err != nil {
-			return nil, errors.Join(err, w.release())
+			return nil, errors.Join(err, w.release(err))
 		}
 		w.homeOK = w.home.First()
 	}
@@ -106,15 +117,13 @@ func (db *DB) startScan(s Scan) (*scan, error) {
 		w.skip = len(space)
 		if lo, hi, any := bounds(space, "", prefix, after); any {
 			if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
-				return nil, errors.Join(err, w.release())
+				return nil, errors.Join(err, w.release(err))
 			}
 			w.awayOK = w.away.First()
 		}
 	}
 
-	db.scansMu.Lock()
-	defer db.scansMu.Unlock()
-	db.scans[w] = struct{}{}
+	db.hold(w)
 	return w, nil
 }
 
@@ -149,8 +158,8 @@ func (w *scan) next(ctx context.Context) (*Document, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return nil, ErrClosed
+	if w.closed != nil {
+		return nil, w.closed
 	}
 	for w.homeOK || w.awayOK {
 		var doc *Document
@@ -183,8 +192,8 @@ func (w *scan) headers(ctx context.Context, n int, fn func(id []byte, h *metadat
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
-		return false, ErrClosed
+	if w.closed != nil {
+		return false, w.closed
 	}
 	for ; n > 0 && w.homeOK; n-- {
 		key, value := w.home.Key(), w.home.Value()
@@ -275,22 +284,20 @@ func sameCollection(name []byte, folded string) bool {
 
 // close ends the walk.
 func (w *scan) close() {
-	w.db.scansMu.Lock()
-	delete(w.db.scans, w)
-	w.db.scansMu.Unlock()
+	w.db.letGo(w)
 	// Nothing can be done about an iterator that cannot be closed; its read
 	// errors have been returned.
-	_ = w.release()
+	_ = w.release(ErrClosed)
 }
 
-// release closes what the walk holds. It is idempotent.
-func (w *scan) release() error {
+// release implements holder.
+func (w *scan) release(cause error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	if w.closed != nil {
 		return nil
 	}
-	w.closed = true
+	w.closed = cause
 	var err error
 	if w.home != nil {
 		err = w.home.Close()
@@ -301,16 +308,8 @@ func (w *scan) release() error {
 	if w.docs != nil {
 		err = errors.Join(err, w.docs.Close())
 	}
-	return errors.Join(err, w.snapshot.Close())
-}
-
-// closeScans ends every walk under way, for DB.Close.
-func (db *DB) closeScans() error {
-	db.scansMu.Lock()
-	defer db.scansMu.Unlock()
-	var err error
-	for w := range db.scans {
-		err = errors.Join(err, w.release())
+	if w.owned != nil {
+		err = errors.Join(err, w.owned.Close())
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"sync"
 
@@ -41,9 +42,11 @@ type op struct {
 	expected   *string
 	custom     []byte
 	body       []byte
-	only       string // folded collection that a delete is limited to
-	dropMember string // top-level member that holds the ID in a typed document
+	only       string   // folded collection that a delete is limited to
+	drop       []string // top-level members that hold the ID and the version of a typed document
 	misuse     error
+	returning  *Metadata             // gets the result
+	committed  func(result Metadata) // is told of the commit
 
 	// What prepare made of it, outside the transaction.
 	strategy ids.Strategy
@@ -53,6 +56,7 @@ type op struct {
 	json     []byte // the body as it is stored
 	header   metadata.Header
 	tail     []byte // header.AppendTail
+	shown    bool   // the made ID is known outside and cannot be changed
 	folded   string // collection, folded
 
 	// What the transaction decided. Each run writes it anew.
@@ -64,11 +68,34 @@ type op struct {
 // errTaken says that some op's made ID is in use: draw another, run again.
 var errTaken = errors.New("a made id is in use")
 
-func (db *DB) writeOne(ctx context.Context, o *op) (Metadata, error) {
-	if err := db.write(ctx, []*op{o}); err != nil {
+// access is what documents are read and written through: the database, or a
+// transaction on it.
+type access interface {
+	Get(ctx context.Context, id string) (*Document, error)
+	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
+	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
+	write(ctx context.Context, ops []*op) error
+}
+
+var (
+	_ access = (*DB)(nil)
+	_ access = (*Tx)(nil)
+)
+
+func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
+	if err := a.write(ctx, []*op{o}); err != nil {
 		return Metadata{}, err
 	}
 	return o.result, nil
+}
+
+// results returns what became of ops.
+func results(ops []*op) []Metadata {
+	out := make([]Metadata, len(ops))
+	for i, o := range ops {
+		out[i] = o.result
+	}
+	return out
 }
 
 // write is the write path: all changes to documents go through it. The steps
@@ -98,8 +125,10 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		if !errors.Is(err, errTaken) {
 			if err != nil {
 				db.gaps.count(ops)
+				return err
 			}
-			return err
+			publish(ops)
+			return nil
 		}
 		for _, o := range ops {
 			if !o.taken {
@@ -275,7 +304,7 @@ type naming struct {
 // prepareBody validates the JSON, takes its @metadata out and decides the
 // collection.
 func (db *DB) prepareBody(o *op) error {
-	scanned, err := metadata.Scan(o.body, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}, o.dropMember)
+	scanned, err := metadata.Scan(o.body, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}, o.drop...)
 	if err != nil {
 		return err
 	}
@@ -323,7 +352,7 @@ func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
 
 // parseCustom reads the object that WithMetadata gave.
 func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
-	scanned, err := metadata.Scan(raw, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth - 1}, "")
+	scanned, err := metadata.Scan(raw, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth - 1})
 	if err != nil {
 		return metadata.Given{}, fmt.Errorf("custom metadata: %w", err)
 	}
@@ -346,7 +375,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 		return a, nil
 	}
 	joined := bytes.Join([][]byte{a.Custom[:len(a.Custom)-1], b.Custom[1:]}, []byte{','})
-	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: limitMaxDepth}, ""); err != nil {
+	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: limitMaxDepth}); err != nil {
 		return a, fmt.Errorf("@metadata and WithMetadata together: %w", err)
 	}
 	a.Custom = joined
@@ -504,7 +533,7 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	if found && (o.strategy == ids.HiLo || o.strategy == ids.GUID) {
+	if found && !o.shown && (o.strategy == ids.HiLo || o.strategy == ids.GUID) {
 		o.taken = true
 		return errTaken
 	}

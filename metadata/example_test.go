@@ -8,11 +8,11 @@ import (
 
 func ExampleScan() {
 	limits := metadata.Limits{MaxBytes: 1 << 20, MaxDepth: 100}
-	scanned, err := metadata.Scan([]byte(`{ "Name": "Ann", "@metadata": {"@collection": "Users", "k": 1} }`), limits, "")
+	scanned, err := metadata.Scan([]byte(`{ "Name": "Ann", "@metadata": {"@collection": "Users", "k": 1} }`), limits)
 	fmt.Printf("%s %v\n", scanned.Body, err)
 	given, err := metadata.Parse(scanned.Metadata)
 	fmt.Printf("%s %s %v\n", given.Collection, given.Custom, err)
-	_, err = metadata.Scan([]byte(`{"a":1,"a":2}`), limits, "")
+	_, err = metadata.Scan([]byte(`{"a":1,"a":2}`), limits)
 	fmt.Println(err)
 	// Output:
 	// {"Name":"Ann"} <nil>

@@ -114,7 +114,7 @@ func TestScan_Refused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := metadata.Scan([]byte(test.src), limits, "")
+			_, err := metadata.Scan([]byte(test.src), limits)
 			var e *metadata.Error
 			if !errors.As(err, &e) || !errors.Is(err, metadata.ErrInvalid) {
 				t.Fatalf("got %v, want *Error", err)
@@ -132,11 +132,11 @@ func TestScan_Refused(t *testing.T) {
 // Ensure that the limits themselves are still within.
 func TestScan_AtTheLimits(t *testing.T) {
 	deepest := `{"a":` + strings.Repeat("[", 15) + strings.Repeat("]", 15) + `}`
-	if _, err := metadata.Scan([]byte(deepest), limits, ""); err != nil {
+	if _, err := metadata.Scan([]byte(deepest), limits); err != nil {
 		t.Error(err)
 	}
 	largest := `{"a":"` + strings.Repeat("x", 1<<20-8) + `"}`
-	if _, err := metadata.Scan([]byte(largest), limits, ""); err != nil {
+	if _, err := metadata.Scan([]byte(largest), limits); err != nil {
 		t.Error(err)
 	}
 }
@@ -149,7 +149,7 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		got, err := metadata.Scan(src, limits, "")
+		got, err := metadata.Scan(src, limits)
 		if err != nil {
 			var e *metadata.Error
 			if !errors.As(err, &e) {
@@ -298,7 +298,7 @@ func BenchmarkScan(b *testing.B) {
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := metadata.Scan(doc, limits, ""); err != nil {
+		if _, err := metadata.Scan(doc, limits); err != nil {
 			b.Fatal(err)
 		}
 	}

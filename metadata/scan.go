@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
 	"unicode/utf8"
 )
@@ -47,7 +48,7 @@ type Limits struct {
 // Scanned is a document that Scan accepted.
 type Scanned struct {
 	// Body is the JSON object without insignificant white space, without its
-	// @metadata and without the member that Scan was told to drop. It shares
+	// @metadata and without the members that Scan was told to drop. It shares
 	// memory with the input where nothing had to be taken out.
 	Body []byte
 	// Metadata is the @metadata object, as it was given; nil if there is none.
@@ -60,11 +61,11 @@ const metadataKey = "@metadata"
 
 // Scan checks that src is one JSON object within limits, in valid UTF-8 and
 // without repeated keys, in one pass, and takes it apart. The top-level
-// member drop, if not empty, is left out of the body.
+// members drop are left out of the body.
 //
 // Repeated keys are refused at any depth, as no choice between them is right:
 // encoding/json takes the last, gjson the first.
-func Scan(src []byte, limits Limits, drop string) (Scanned, error) {
+func Scan(src []byte, limits Limits, drop ...string) (Scanned, error) {
 	if len(src) > limits.MaxBytes {
 		return Scanned{}, &Error{Rule: fmt.Sprintf("at most %d bytes", limits.MaxBytes), Limit: limits.MaxBytes, Actual: len(src), Offset: limits.MaxBytes}
 	}
@@ -80,7 +81,7 @@ var scanners = sync.Pool{New: func() any { return new(scanner) }}
 type scanner struct {
 	src    []byte
 	limits Limits
-	drop   string
+	drop   []string
 
 	i       int
 	spaced  bool     // white space between tokens was seen
@@ -348,7 +349,7 @@ func (s *scanner) member(name []byte, start, valueStart int) error {
 		}
 		s.meta = s.src[valueStart:s.i]
 		m.cut = true
-	case s.drop != "" && string(name) == s.drop:
+	case len(s.drop) > 0 && slices.Contains(s.drop, string(name)):
 		m.cut = true
 	}
 	s.cut = s.cut || m.cut

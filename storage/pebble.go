@@ -463,6 +463,9 @@ func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
 	return t.lookups.get(t.engine.db, key)
 }
 
+// Iterate implements Tx.
+func (t *pebbleTx) Iterate(lo, hi []byte) (Iterator, error) { return iterate(t.engine.db, lo, hi) }
+
 // Set implements Tx.
 func (t *pebbleTx) Set(key, head, tail []byte) { t.add(key, head, tail, false) }
 

@@ -87,6 +87,12 @@ type Tx interface {
 	// a key that was read makes the transaction run again or fail.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
 
+	// Iterate is Reader.Iterate over what was committed before: it does not see
+	// what this transaction staged. A conflict on a key in [lo, hi), there or
+	// not, makes the transaction run again or fail. The iterator must be closed
+	// before the function returns.
+	Iterate(lo, hi []byte) (Iterator, error)
+
 	// Set stages the value head followed by tail at key. All three are copied.
 	// Two parts spare the caller from joining a header to a large body.
 	Set(key, head, tail []byte)

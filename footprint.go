@@ -1,0 +1,163 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// footprint is what a transaction has seen, for the commit to check that it
+// still holds.
+type footprint struct {
+	versions map[string]version // by folded ID
+	walks    []*walked
+
+	order []string // the IDs of versions, sorted: look-ups in rising order are cheaper
+	after uint64   // changes up to this etag were found to touch no walk
+}
+
+// version is what a document was seen in. The zero value says that it was not
+// there.
+type version struct{ node, etag uint64 }
+
+// walked is a range of documents that was walked over. Texts are folded.
+type walked struct {
+	collection string // "" for all
+	prefix     string
+	after      string
+	last       string // where the walk stopped; "" if it came to the end
+}
+
+// document notes that a document was read. The first sight counts: the
+// snapshot never changes.
+func (f *footprint) document(folded string, v version) {
+	if f.versions == nil {
+		f.versions = make(map[string]version)
+	}
+	f.versions[folded] = v
+}
+
+// covers tells whether a change to a document may have changed the walk.
+func (w *walked) covers(collection, folded string) bool {
+	return (w.collection == "" || w.collection == collection) &&
+		strings.HasPrefix(folded, w.prefix) &&
+		folded > w.after && (w.last == "" || folded <= w.last)
+}
+
+// prepare does the part of the check that needs no lock: it sorts, and looks
+// through what was changed since the snapshot, so that the commit is left
+// with the changes of the last moment.
+func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapshot) error {
+	f.order = f.order[:0]
+	for id := range f.versions {
+		f.order = append(f.order, id)
+	}
+	slices.Sort(f.order)
+	if len(f.walks) == 0 {
+		return nil
+	}
+	last, err := lastEtag(snapshot, db.node)
+	if err != nil {
+		return err
+	}
+	f.after = last
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.checkWalks(db, db.engine)
+}
+
+// check compares the state that a transaction commits on with what was seen.
+func (f *footprint) check(t *transaction) error {
+	for _, id := range f.order {
+		now, err := t.version(id)
+		if err != nil {
+			return err
+		}
+		if seen := f.versions[id]; now != seen {
+			return lostError{&ConflictError{ID: id, Expected: t.db.versionText(seen), Actual: t.db.versionText(now)}}
+		}
+	}
+	if len(f.walks) == 0 {
+		return nil
+	}
+	return f.checkWalks(t.db, t.tx)
+}
+
+// versionText is the change vector of a version, "" for a document that is
+// not there.
+func (db *DB) versionText(v version) string {
+	if v == (version{}) {
+		return ""
+	}
+	return db.changeVector(v.node, v.etag)
+}
+
+// checkWalks looks for changes behind f.after that touch a walk. Every change
+// of a document has an entry, and the newest is never taken away.
+func (f *footprint) checkWalks(db *DB, r interface {
+	Iterate(lo, hi []byte) (storage.Iterator, error)
+}) (err error) {
+	it, err := r.Iterate(changeKey(nil, db.node, f.after+1), changeKey(nil, db.node, math.MaxUint64))
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, it.Close()) }()
+	after := f.after
+	for ok := it.First(); ok; ok = it.Next() {
+		c, err := decodeChange(it.Value())
+		if err != nil {
+			return err
+		}
+		if after, err = etagOf(it.Key()); err != nil {
+			return err
+		}
+		for _, w := range f.walks {
+			if w.covers(db.collectionKey(c.collection), c.folded) {
+				return lostError{&ConflictError{ID: c.folded, Walk: w.String(), Actual: db.changeVector(db.node, after)}}
+			}
+		}
+	}
+	f.after = after
+	return it.Error()
+}
+
+// String says what was walked over.
+func (w *walked) String() string {
+	text := "documents"
+	if w.collection != "" {
+		text = "collection " + w.collection
+	}
+	if w.prefix != "" {
+		text += fmt.Sprintf(" with prefix %q", w.prefix)
+	}
+	return text
+}
+
+// version returns the version of a document that a transaction commits on.
+func (t *transaction) version(folded string) (version, error) {
+	t.key = documentKey(t.key[:0], folded)
+	value, closer, err := t.tx.Get(t.key)
+	if err == storage.ErrNotFound {
+		return version{}, nil
+	}
+	if err != nil {
+		return version{}, err
+	}
+	h, _, err := metadata.Decode(value)
+	return version{h.Node, h.Etag}, firstError(err, closer.Close())
+}
+
+// lastEtag returns the etag of the last change that r sees of a node.
+func lastEtag(r storage.Reader, node uint64) (uint64, error) {
+	last, err := lastKey(r, changeKey(nil, node, 0)[:5])
+	if err != nil || last == nil {
+		return 0, err
+	}
+	return etagOf(last)
+}

@@ -1,0 +1,539 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/storage"
+)
+
+// Tx is a transaction under way: the database as it was when the transaction
+// began, with the transaction's own writes over it. It is what DB.Update and
+// DB.View give to their function, and lives until that function returns:
+// later calls get ErrTxDone. Its verbs are those of DB. Collection.In gives
+// them for Go values.
+//
+// A Tx is safe for concurrent use by goroutines that end before the function
+// does.
+type Tx struct {
+	db       *DB
+	writable bool
+
+	mu       sync.Mutex
+	ended    error // set when no call is possible any more. Guarded by mu.
+	snapshot storage.Snapshot
+	ops      []*op          // Guarded by mu.
+	staged   map[string]int // by folded ID, its newest op. Guarded by mu.
+	bytes    int            // that ops will stage, about. Guarded by mu.
+	naming   naming         // Guarded by mu.
+	reads    footprint      // Guarded by mu.
+	walks    map[*scan]struct{}
+	numbers  *drawn
+}
+
+// drawn are the HiLo IDs that the runs of one Update drew. A run that follows
+// another gets the same ones again before new ones are drawn.
+type drawn struct {
+	free map[string][]string // by prefix: drawn by an earlier run, not yet by this one
+	used map[string][]string
+}
+
+// again makes the numbers of the run before free for the next.
+func (d *drawn) again() {
+	for prefix, ids := range d.used {
+		d.free[prefix] = append(ids, d.free[prefix]...)
+	}
+	clear(d.used)
+}
+
+// TxOption changes one DB.Update.
+type TxOption func(*txOptions)
+
+type txOptions struct{ retries int }
+
+// Retry runs the function again, up to n times more, when its transaction
+// lost against another one. The function must then be fit to run more than
+// once. Without Retry the caller gets the *ConflictError.
+func Retry(n int) TxOption { return func(o *txOptions) { o.retries = n } }
+
+// View calls fn with a Tx that only reads: everything as it was at one
+// moment. It returns fn's error. The moment costs disk space as long as fn
+// runs.
+func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t, err := db.begin(false, nil)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	return fn(t)
+}
+
+// Update calls fn with a Tx and commits what fn wrote when it returns nil:
+// all of it or nothing, in one write, durable as Options.Durability says. If
+// fn returns an error, or panics, nothing is changed, and Update returns that
+// error as it is.
+//
+// Transactions are serializable. Update takes no lock while fn runs; at its
+// end the commit checks that nothing fn has read was changed meanwhile: the
+// documents it got, those it found missing, and the ranges that it walked
+// over. Else Update returns a *ConflictError (or, with Retry, runs fn again)
+// and nothing is changed. A Put or Delete of a document that fn has not read
+// depends on nothing and conflicts with nobody. A transaction that wrote
+// nothing needs no check.
+//
+// HiLo IDs and GUIDs are final at once. Server-side IDs and identities are
+// assigned by the commit: until then Metadata.ID is the request. Returning
+// and the ID fields of structs tell the final ones when Update returns nil.
+//
+// A transaction holds its writes in memory: a write past 1 GiB, where each
+// counts 512 bytes beside its document, is refused with ErrTooLarge. ctx is
+// looked at again before the commit: once cancelled, nothing is committed.
+func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
+	var o txOptions
+	for _, option := range opts {
+		option(&o)
+	}
+	numbers := &drawn{free: make(map[string][]string), used: make(map[string][]string)}
+	for run := 0; ; run++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := db.updateOnce(ctx, numbers, fn)
+		if !errors.Is(err, errLost) {
+			if err != nil {
+				db.gaps.countDrawn(numbers)
+			}
+			return err
+		}
+		if run >= o.retries {
+			db.gaps.countDrawn(numbers)
+			return fmt.Errorf("update: %w", errors.Unwrap(err))
+		}
+		numbers.again()
+	}
+}
+
+// lostError marks a conflict found by the commit: the function may run again.
+type lostError struct{ cause error }
+
+var errLost = errors.New("the transaction lost")
+
+func (e lostError) Error() string        { return e.cause.Error() }
+func (e lostError) Unwrap() error        { return e.cause }
+func (e lostError) Is(target error) bool { return target == errLost }
+
+func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error) error {
+	t, err := db.begin(true, numbers)
+	if err != nil {
+		return err
+	}
+	defer t.end()
+	if err := fn(t); err != nil {
+		return err
+	}
+	return t.commit(ctx)
+}
+
+// begin opens a transaction. end must follow.
+func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+	t := &Tx{db: db, writable: writable, snapshot: db.engine.Snapshot(), numbers: numbers}
+	db.hold(t)
+	return t, nil
+}
+
+// end makes every later call fail and lets the snapshot go. It is idempotent.
+func (t *Tx) end() {
+	t.db.letGo(t)
+	// A snapshot that cannot be closed is only garbage.
+	_ = t.release(ErrTxDone)
+}
+
+// release implements holder.
+func (t *Tx) release(cause error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended != nil {
+		return nil
+	}
+	t.ended = cause
+	var err error
+	for w := range t.walks {
+		t.db.letGo(w)
+		err = errors.Join(err, w.release(cause))
+	}
+	t.walks = nil
+	return errors.Join(err, t.snapshot.Close())
+}
+
+// enter begins a call. exit must follow if it returns nil.
+func (t *Tx) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := t.db.enter(); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	if t.ended != nil {
+		defer t.exit()
+		return t.ended
+	}
+	return nil
+}
+
+func (t *Tx) exit() {
+	t.mu.Unlock()
+	t.db.exit()
+}
+
+// Get is DB.Get.
+func (t *Tx) Get(ctx context.Context, id string) (*Document, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	doc, err := t.lookup(t.db.rules.Fold(id))
+	if err != nil {
+		return nil, fmt.Errorf("get %q: %w", id, err)
+	}
+	return doc, nil
+}
+
+// GetMany is DB.GetMany.
+func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	docs := make([]*Document, len(ids))
+	for i, id := range ids {
+		doc, err := t.lookup(t.db.rules.Fold(id))
+		if err != nil && err != ErrNotFound {
+			return nil, fmt.Errorf("get %q: %w", id, err)
+		}
+		docs[i] = doc
+	}
+	return docs, nil
+}
+
+// Exists is DB.Exists.
+func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
+	if err := t.enter(ctx); err != nil {
+		return false, err
+	}
+	defer t.exit()
+	switch _, err := t.lookup(t.db.rules.Fold(id)); err {
+	case nil:
+		return true, nil
+	case ErrNotFound:
+		return false, nil
+	default:
+		return false, fmt.Errorf("exists %q: %w", id, err)
+	}
+}
+
+// lookup returns a document as the transaction sees it, or ErrNotFound
+// itself.
+func (t *Tx) lookup(folded string) (*Document, error) {
+	if i, found := t.staged[folded]; found {
+		return t.pending(t.ops[i])
+	}
+	return t.base(folded)
+}
+
+// base returns a document as it was before the transaction, or ErrNotFound
+// itself, and remembers that it was read.
+func (t *Tx) base(folded string) (*Document, error) {
+	doc, err := t.db.readFolded(t.snapshot, folded)
+	if err == nil {
+		t.reads.document(folded, version{doc.header.Node, doc.header.Etag})
+	}
+	if err == ErrNotFound {
+		t.reads.document(folded, version{})
+	}
+	return doc, err
+}
+
+// pending returns the document that o will write. Its version is the one that
+// it replaces, as far as the transaction has looked.
+func (t *Tx) pending(o *op) (*Document, error) {
+	if o.verb == verbDelete {
+		return nil, ErrNotFound
+	}
+	doc := &Document{db: t.db, folded: o.foldedID, header: o.header, body: o.json}
+	replaced := t.reads.versions[o.foldedID]
+	doc.header.Node, doc.header.Etag = replaced.node, replaced.etag
+	return doc, nil
+}
+
+// Put is DB.Put.
+func (t *Tx) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, t, newOp(verbPut, id, body, opts))
+}
+
+// Insert is DB.Insert.
+func (t *Tx) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, t, newOp(verbInsert, id, body, opts))
+}
+
+// Store is DB.Store.
+func (t *Tx) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, t, newStore(collection, body, opts))
+}
+
+// Replace is DB.Replace.
+func (t *Tx) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, t, newOp(verbReplace, id, body, opts))
+}
+
+// Delete is DB.Delete.
+func (t *Tx) Delete(ctx context.Context, id string, opts ...WriteOption) error {
+	_, err := writeOne(ctx, t, newOp(verbDelete, id, nil, opts))
+	return err
+}
+
+// Apply is DB.Apply. b can be used again at once.
+func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
+	if b == nil {
+		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
+	}
+	slab := make([]op, len(b.ops))
+	ops := make([]*op, len(b.ops))
+	for i, o := range b.ops {
+		slab[i] = *o
+		slab[i].tail = nil
+		ops[i] = &slab[i]
+	}
+	if err := t.write(ctx, ops); err != nil {
+		return nil, err
+	}
+	return results(ops), nil
+}
+
+// write implements access: it stages ops, all of them or none. The results
+// are what is known before the commit.
+func (t *Tx) write(ctx context.Context, ops []*op) error {
+	if err := t.enter(ctx); err != nil {
+		return err
+	}
+	defer t.exit()
+	if !t.writable {
+		return fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
+	}
+	count, bytes := len(t.ops), t.bytes
+	replaced := make([]int, 0, len(ops))
+	for _, o := range ops {
+		before, err := t.add(ctx, o)
+		if err != nil {
+			t.undo(count, bytes, replaced)
+			return opError(ops, o, err)
+		}
+		replaced = append(replaced, before)
+	}
+	return nil
+}
+
+// undo takes back the ops from count on; replaced are the ops that they stood
+// over, or -1.
+func (t *Tx) undo(count, bytes int, replaced []int) {
+	for i := len(replaced) - 1; i >= 0; i-- {
+		o := t.ops[count+i]
+		switch {
+		case o.foldedID == "":
+		case replaced[i] < 0:
+			delete(t.staged, o.foldedID)
+		default:
+			t.staged[o.foldedID] = replaced[i]
+		}
+	}
+	t.ops, t.bytes = t.ops[:count], bytes
+}
+
+// opBytes is what an op counts beside its document.
+const opBytes = 512
+
+// add prepares and stages one op, and returns the op that was the newest of
+// its document, or -1.
+func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
+	if err := t.db.prepareAll([]*op{o}); err != nil {
+		return 0, err
+	}
+	size := len(o.json) + len(o.header.Custom) + 2*len(o.id) + opBytes
+	if t.bytes+size > storage.MaxTxBytes {
+		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, t.bytes+size, storage.MaxTxBytes)
+	}
+	if err := t.drawID(ctx, o); err != nil {
+		return 0, err
+	}
+	if o.verb == verbDelete {
+		o.foldedID = t.db.rules.Fold(o.id)
+	}
+	if err := t.expect(o); err != nil {
+		return 0, err
+	}
+
+	o.own()
+	o.provisional()
+	t.ops, t.bytes = append(t.ops, o), t.bytes+size
+	if o.foldedID == "" {
+		return -1, nil // the commit makes its ID
+	}
+	before, found := t.staged[o.foldedID]
+	if !found {
+		before = -1
+	}
+	if t.staged == nil {
+		t.staged = make(map[string]int)
+	}
+	t.staged[o.foldedID] = len(t.ops) - 1
+	return before, nil
+}
+
+// own copies what an op shares with its caller.
+func (o *op) own() {
+	o.json = bytes.Clone(o.json)
+	o.header.Custom = bytes.Clone(o.header.Custom)
+	o.body, o.custom = nil, nil
+}
+
+// provisional fills in the result as far as it is known before the commit.
+func (o *op) provisional() {
+	o.result = Metadata{ID: o.id, Collection: orEmpty(o.collection), Custom: o.header.Custom}
+	if o.id == "" {
+		o.result.ID = o.resolved
+	}
+}
+
+// drawID makes HiLo IDs and GUIDs. Those that an earlier run of the same
+// Update drew come first.
+func (t *Tx) drawID(ctx context.Context, o *op) error {
+	if o.strategy != ids.HiLo && o.strategy != ids.GUID {
+		return nil
+	}
+	if o.id = t.drawnBefore(o); o.id != "" {
+		t.db.encodeTail(o)
+	} else if err := t.db.drawID(ctx, o); err != nil {
+		return err
+	}
+	taken, err := exists(t.db.engine, documentKey(nil, o.foldedID))
+	if err == nil && taken {
+		err = t.db.redrawID(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	o.shown = true
+	if o.strategy == ids.HiLo {
+		t.numbers.used[o.prefix] = append(t.numbers.used[o.prefix], o.id)
+	}
+	return nil
+}
+
+// drawnBefore returns a HiLo ID that an earlier run drew and this one does not
+// hold yet, or "". A run may hold one by itself, in a struct that kept it.
+func (t *Tx) drawnBefore(o *op) string {
+	if o.strategy != ids.HiLo {
+		return ""
+	}
+	for free := t.numbers.free[o.prefix]; len(free) > 0; {
+		id := free[0]
+		free = free[1:]
+		t.numbers.free[o.prefix] = free
+		if _, held := t.staged[t.db.rules.Fold(id)]; !held {
+			return id
+		}
+	}
+	return ""
+}
+
+// expect checks what o says about the document that is there, as far as the
+// transaction sees it, and remembers that the answer was seen.
+func (t *Tx) expect(o *op) error {
+	if o.strategy != ids.Semantic || (o.verb != verbInsert && o.verb != verbReplace && o.expected == nil && o.only == "") {
+		return nil
+	}
+	doc, err := t.lookup(o.foldedID)
+	if err != nil && err != ErrNotFound {
+		return err
+	}
+	if o.only != "" && doc != nil && !sameCollection(doc.header.Collection, o.only) {
+		return &CollectionError{ID: o.id, Current: doc.Collection(), Given: o.collection}
+	}
+	switch {
+	case o.verb == verbInsert && doc != nil:
+		return ErrExists
+	case o.verb == verbReplace && doc == nil:
+		return ErrNotFound
+	case o.expected == nil:
+		return nil
+	}
+	return t.expectVersion(o)
+}
+
+// expectVersion compares the version that o expects with the one that was
+// there before the transaction: its own writes have none yet. The commit need
+// not compare again: it checks what was read.
+func (t *Tx) expectVersion(o *op) error {
+	actual := ""
+	doc, err := t.base(o.foldedID)
+	switch {
+	case err == nil:
+		actual = doc.ChangeVector()
+	case err != ErrNotFound:
+		return err
+	}
+	if actual != *o.expected || (o.verb == verbDelete && actual == "") {
+		return &ConflictError{ID: o.id, Expected: *o.expected, Actual: actual}
+	}
+	o.expected = nil
+	return nil
+}
+
+// commit checks what was read and writes what was staged.
+func (t *Tx) commit(ctx context.Context) error {
+	if err := t.enter(ctx); err != nil {
+		return err
+	}
+	defer t.exit()
+	if len(t.ops) == 0 {
+		return nil
+	}
+	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
+		return err
+	}
+	err := t.db.transact(ctx, t.db.opts.Durability == Synced, func(in *transaction) error {
+		if err := t.reads.check(in); err != nil {
+			return err
+		}
+		return in.run(t.ops)
+	})
+	if err != nil {
+		return err
+	}
+	publish(t.ops)
+	return nil
+}
+
+// publish tells the callers of ops what became of them.
+func publish(ops []*op) {
+	for _, o := range ops {
+		if o.returning != nil {
+			*o.returning = o.result
+		}
+		if o.committed != nil {
+			o.committed(o.result)
+		}
+	}
+}

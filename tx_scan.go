@@ -1,0 +1,120 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+)
+
+// Documents is DB.Documents. The walk sees what the transaction had written
+// when the walk began; documents whose ID the commit will make are not among
+// them. The range counts as read, as far as the loop went.
+func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		w, err := t.startWalk(ctx, s)
+		if err != nil {
+			yield(nil, fmt.Errorf("documents: %w", err))
+			return
+		}
+		defer w.close()
+		for n := 0; s.Limit <= 0 || n < s.Limit; n++ {
+			doc, err := w.next(ctx)
+			if err != nil {
+				yield(nil, fmt.Errorf("documents: %w", err))
+				return
+			}
+			if doc == nil {
+				w.last = "" // the end was seen, too
+				return
+			}
+			w.last = doc.folded
+			if !yield(doc, nil) {
+				return
+			}
+		}
+	}
+}
+
+// txWalk merges a walk over what was there before a transaction with what the
+// transaction has written.
+type txWalk struct {
+	t     *Tx
+	base  *scan
+	note  *walked
+	last  string // the last ID that was given out
+	ahead *Document
+	done  bool // base is at its end
+
+	own    []*op // in the order of their IDs
+	hidden map[string]bool
+}
+
+func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	base, err := t.db.newScan(s, t.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	w := &txWalk{t: t, base: base, hidden: make(map[string]bool)}
+	w.note = &walked{prefix: t.db.rules.Fold(s.Prefix), after: t.db.rules.Fold(s.After)}
+	if s.Collection != "" {
+		w.note.collection = t.db.collectionKey(s.Collection)
+	}
+	for folded, i := range t.staged {
+		w.hidden[folded] = true
+		o := t.ops[i]
+		if o.verb != verbDelete && w.note.covers(o.folded, folded) {
+			w.own = append(w.own, o)
+		}
+	}
+	slices.SortFunc(w.own, func(a, b *op) int { return strings.Compare(a.foldedID, b.foldedID) })
+
+	if t.writable {
+		t.reads.walks = append(t.reads.walks, w.note)
+	}
+	if t.walks == nil {
+		t.walks = make(map[*scan]struct{})
+	}
+	t.walks[base] = struct{}{}
+	return w, nil
+}
+
+// next returns the next document, or nil at the end.
+func (w *txWalk) next(ctx context.Context) (*Document, error) {
+	for w.ahead == nil && !w.done {
+		doc, err := w.base.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if doc == nil {
+			w.done = true
+		} else if !w.hidden[doc.folded] {
+			w.ahead = doc
+		}
+	}
+	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.folded) {
+		o := w.own[0]
+		w.own = w.own[1:]
+		return w.t.pending(o)
+	}
+	doc := w.ahead
+	w.ahead = nil
+	return doc, nil
+}
+
+// close ends the walk and notes how far it went. A walk that was broken off
+// has not seen what comes behind.
+func (w *txWalk) close() {
+	w.t.mu.Lock()
+	w.note.last = w.last
+	if w.t.walks != nil {
+		delete(w.t.walks, w.base)
+	}
+	w.t.mu.Unlock()
+	w.base.close()
+}
