@@ -37,12 +37,14 @@ type Pebble struct {
 
 	mu       sync.Mutex
 	sequence uint64   // last number committed. Guarded by mu.
+	applied  uint64   // commits handed to Pebble. Guarded by mu.
 	staged   *staging // reused by each transaction. Guarded by mu.
 
-	commits  atomic.Uint64
-	unsynced atomic.Int64          // synced commits that still wait for the disk
-	failure  atomic.Pointer[error] // set once, by fail
-	failed   chan struct{}         // closed once failure is set
+	commits atomic.Uint64
+	pending atomic.Uint64         // the last commit that may not be on disk, counted as applied is
+	durable atomic.Uint64         // every commit up to this one is on disk
+	failure atomic.Pointer[error] // set once, by fail
+	failed  chan struct{}         // closed once failure is set
 }
 
 var _ Engine = (*Pebble)(nil)
@@ -299,7 +301,7 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 	if failure := e.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", ErrFailed, *failure) // before mu: a writer may be stuck behind a full disk
 	}
-	batch, sync, err := e.commit(sync, fn)
+	batch, number, sync, err := e.commit(sync, fn)
 	if err != nil {
 		return err
 	}
@@ -307,10 +309,10 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 		return e.settled(sync)
 	}
 	if sync {
-		err := batch.SyncWait()
-		e.unsynced.Add(-1)
-		if err != nil {
+		if err := batch.SyncWait(); err != nil {
 			e.fail(err)
+		} else {
+			raise(&e.durable, number)
 		}
 	}
 	if failure := e.failure.Load(); failure != nil {
@@ -325,7 +327,8 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 // settled returns when all that a transaction without writes may have seen is
 // on disk: its answer, too, must not be undone by a crash.
 func (e *Pebble) settled(sync bool) error {
-	if !sync || e.unsynced.Load() == 0 {
+	pending := e.pending.Load()
+	if !sync || pending <= e.durable.Load() {
 		return nil
 	}
 	if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
@@ -334,16 +337,27 @@ func (e *Pebble) settled(sync bool) error {
 	if failure := e.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
 	}
+	raise(&e.durable, pending)
 	return nil
 }
 
+// raise makes a at least n.
+func raise(a *atomic.Uint64, n uint64) {
+	for {
+		old := a.Load()
+		if old >= n || a.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
 // commit runs fn and hands its batch to Pebble, in order, without waiting for
-// the disk. The batch is nil if fn staged nothing.
-func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced bool, err error) {
+// the disk. The batch is nil if fn staged nothing; else number counts it.
+func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number uint64, synced bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if failure := e.failure.Load(); failure != nil {
-		return nil, false, fmt.Errorf("%w: %w", ErrFailed, *failure)
+		return nil, 0, false, fmt.Errorf("%w: %w", ErrFailed, *failure)
 	}
 
 	e.staged.reset()
@@ -353,31 +367,30 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, synced b
 		err = closeErr
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	if len(tx.entries) == 0 {
-		return nil, tx.sync, nil
+		return nil, 0, tx.sync, nil
 	}
 	if tx.size > MaxTxBytes {
-		return nil, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
+		return nil, 0, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
 	}
 
 	batch, err := e.fill(tx.staging)
 	if err != nil {
-		return nil, false, err
+		return nil, 0, false, err
 	}
 	if err := e.apply(batch, tx.sync); err != nil {
 		e.fail(err)
-		return nil, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		return nil, 0, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	if tx.sync {
-		e.unsynced.Add(1)
-	}
+	e.applied++
+	e.pending.Store(e.applied)
 	e.sequence = tx.sequence
 	if cap(e.staged.arena) > 4<<20 {
 		e.staged = newStaging() // one huge transaction must not hold memory for ever
 	}
-	return batch, tx.sync, nil
+	return batch, e.applied, tx.sync, nil
 }
 
 // fill makes a batch of what was staged, keys that begin with the same byte

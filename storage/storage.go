@@ -35,7 +35,8 @@ type Engine interface {
 	// number below n.
 	//
 	// With sync set, or when fn called Tx.RequireSync, Update returns only
-	// after the commit is on disk; concurrent Updates share the sync. Without
+	// after the commit, and all before it, are on disk, even if fn staged
+	// nothing; concurrent Updates share the sync. Without
 	// it a crash of the machine or the process may lose the commit, but never
 	// a commit without those before it.
 	//

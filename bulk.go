@@ -1,0 +1,429 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
+)
+
+// BulkOptions configure BulkInsert. The zero value, and nil, are good
+// defaults.
+type BulkOptions struct {
+	// BatchDocuments and BatchBytes are when a batch is full: whichever comes
+	// first. The defaults are 1,000 documents and 4 MiB.
+	BatchDocuments int
+	BatchBytes     int
+
+	// MaxDelay is when a batch is committed that is not full. The default is
+	// one second.
+	MaxDelay time.Duration
+
+	// Progress is called after each batch that was committed, by one goroutine
+	// at a time. It holds the writer up as long as it runs.
+	Progress func(BulkProgress)
+}
+
+// BulkProgress tells how far a BulkWriter is.
+type BulkProgress struct {
+	Documents int64         `json:"documents"` // committed
+	Bytes     int64         `json:"bytes"`     // of them, as they are stored
+	Batches   int64         `json:"batches"`
+	Elapsed   time.Duration `json:"elapsedNs"`
+}
+
+const (
+	defaultBulkDocuments = 1000
+	defaultBulkBytes     = 4 << 20
+	defaultBulkDelay     = time.Second
+	maxBulkDocuments     = 100_000
+	maxBulkBytes         = 256 << 20
+)
+
+// BulkWriter is the fastest way in: a stream of documents from one goroutine
+// or many, committed in batches in the background while the next is gathered.
+// It is made by DB.BulkInsert and ended by Close. All methods are safe for
+// concurrent use.
+//
+// Each batch is atomic. Batches do not wait for the disk: what a call was
+// given is durable when a later Flush or Close has returned nil. A document
+// that is refused by itself, such as malformed JSON, is an error of the call
+// that gave it, and the writer goes on. A batch that cannot be committed ends
+// the writer: that call and all later ones return its error, and Progress
+// tells how many documents were committed before it.
+//
+// IDs are told before their batch is committed. If somebody has written a
+// document by hand under an ID that HiLo comes to, the commit is refused with
+// ErrExists, and a new writer goes on behind it.
+//
+// A writer holds at most three batches in memory; a caller that is quicker
+// than the disk waits.
+type BulkWriter struct {
+	db   *DB
+	opts BulkOptions
+
+	mu      sync.Mutex
+	filling *bulkBatch // Guarded by mu.
+	closed  bool       // Guarded by mu.
+	timer   *time.Timer
+
+	full chan *bulkBatch // to the committer
+	free chan *bulkBatch // back from it
+	done chan struct{}   // closed when the committer has ended
+
+	state    sync.Mutex
+	err      error        // why the writer ended. Guarded by state.
+	progress BulkProgress // Guarded by state.
+	started  time.Time
+}
+
+// bulkBatch is a batch with its own memory, which is used again.
+type bulkBatch struct {
+	ops   []*op
+	slab  []op
+	arena []byte // bodies
+	bytes int
+	flush chan error // set if a Flush waits for this batch
+}
+
+// bulkBatches is how many batches a writer has: one that is filled, one on its
+// way, one that is committed.
+const bulkBatches = 3
+
+// BulkInsert starts a bulk insert. Close must be called. It returns ErrOption
+// for options that make no sense.
+func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
+	w := &BulkWriter{
+		db:      db,
+		full:    make(chan *bulkBatch, bulkBatches),
+		free:    make(chan *bulkBatch, bulkBatches),
+		done:    make(chan struct{}),
+		started: time.Now(),
+	}
+	if opts != nil {
+		w.opts = *opts
+	}
+	if err := w.opts.fill(); err != nil {
+		return nil, err
+	}
+	for range bulkBatches {
+		w.free <- &bulkBatch{slab: make([]op, 0, min(w.opts.BatchDocuments, defaultBulkDocuments))}
+	}
+	w.filling = <-w.free
+	go w.commitAll()
+	return w, nil
+}
+
+func (o *BulkOptions) fill() error {
+	if o.BatchDocuments == 0 {
+		o.BatchDocuments = defaultBulkDocuments
+	}
+	if o.BatchBytes == 0 {
+		o.BatchBytes = defaultBulkBytes
+	}
+	if o.MaxDelay == 0 {
+		o.MaxDelay = defaultBulkDelay
+	}
+	switch {
+	case o.BatchDocuments < 1 || o.BatchDocuments > maxBulkDocuments:
+		return fmt.Errorf("%w: BatchDocuments must be between 1 and %d, got %d", ErrOption, maxBulkDocuments, o.BatchDocuments)
+	case o.BatchBytes < 1 || o.BatchBytes > maxBulkBytes:
+		return fmt.Errorf("%w: BatchBytes must be between 1 and %d, got %d", ErrOption, maxBulkBytes, o.BatchBytes)
+	case o.MaxDelay < 0:
+		return fmt.Errorf("%w: MaxDelay must not be negative, got %v", ErrOption, o.MaxDelay)
+	}
+	return nil
+}
+
+// Store adds a document under a new HiLo ID of the collection, and returns the
+// ID. body is copied.
+func (w *BulkWriter) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (id string, err error) {
+	p := preparations.Get().(*preparation)
+	defer p.release()
+	p.op.initStore(collection, body, opts)
+	return w.add(ctx, p)
+}
+
+// Put adds a document with this ID, over the one that may be there, and
+// returns the ID: "" makes a GUID. The ID of a server-side request or an
+// identity is made by the commit; Returning tells it, after a Flush or Close.
+// body is copied.
+func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (string, error) {
+	p := preparations.Get().(*preparation)
+	defer p.release()
+	p.op.init(verbPut, id, body, opts)
+	return w.add(ctx, p)
+}
+
+// BulkStore adds v to the writer as Insert would store it: an empty ID field
+// gets a HiLo ID, or what the conventions make, at once. A document that has
+// the ID already is written over, unless the ID was made.
+func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) error {
+	if v == nil {
+		return fmt.Errorf("%w: nil %T", ErrUsage, v)
+	}
+	o, err := c.m.newOp(ctx, verbPut, v, nil)
+	if err != nil {
+		return err
+	}
+	if o.strategyUnknown(w.db) {
+		o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+	}
+	id, err := w.add(ctx, &preparation{op: *o})
+	if err == nil {
+		c.m.setIdentity(v, id, c.m.getVersion(v))
+	}
+	return err
+}
+
+// strategyUnknown tells whether the commit will make the op's ID.
+func (o *op) strategyUnknown(db *DB) bool {
+	if o.hilo {
+		return false
+	}
+	_, strategy := db.resolver.Request(o.request)
+	return strategy == ids.ServerSide || strategy == ids.Identity
+}
+
+// preparation is the room in which a document is prepared.
+type preparation struct {
+	op     op
+	db     *DB // whose conventions made naming
+	naming naming
+}
+
+var preparations = sync.Pool{New: func() any { return new(preparation) }}
+
+func (p *preparation) release() {
+	p.op = op{tail: p.op.tail[:0]}
+	preparations.Put(p)
+}
+
+// add prepares a document outside the lock and puts it into the batch.
+func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
+	o := &p.op
+	if err := w.prepare(ctx, p); err != nil {
+		return "", opError([]*op{o}, o, err)
+	}
+	id := o.id
+	if id == "" {
+		id = o.resolved
+	}
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return "", fmt.Errorf("bulk insert: %w", ErrClosed)
+	}
+	if err := w.failure(); err != nil {
+		return "", err
+	}
+	w.filling.add(o)
+	if len(w.filling.ops) == 1 {
+		w.startTimer()
+	}
+	if len(w.filling.ops) < w.opts.BatchDocuments && w.filling.bytes < w.opts.BatchBytes {
+		return id, nil
+	}
+	return id, w.send(nil)
+}
+
+func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := w.db.enter(); err != nil {
+		return err
+	}
+	defer w.db.exit()
+	if p.db != w.db {
+		p.db, p.naming = w.db, naming{}
+	}
+	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.opts.Now()), &p.naming); err != nil {
+		return err
+	}
+	p.op.shown = true
+	return w.db.drawID(ctx, &p.op)
+}
+
+// add copies o and its body.
+func (b *bulkBatch) add(o *op) {
+	if len(b.slab) == cap(b.slab) {
+		// The ops before stay where they are.
+		b.slab = make([]op, 0, max(64, 2*cap(b.slab)))
+	}
+	b.slab = append(b.slab, *o)
+	mine := &b.slab[len(b.slab)-1]
+	mine.json = b.keep(o.json)
+	mine.tail = b.keep(o.tail)
+	mine.header.Custom = bytes.Clone(o.header.Custom)
+	mine.body, mine.custom = nil, nil
+	b.ops = append(b.ops, mine)
+	b.bytes += len(mine.json) + len(mine.tail) + len(mine.id)
+}
+
+// keep copies p into the batch's memory.
+func (b *bulkBatch) keep(p []byte) []byte {
+	start := len(b.arena)
+	b.arena = append(b.arena, p...)
+	return b.arena[start:len(b.arena):len(b.arena)]
+}
+
+// send hands the batch that is filled to the committer and takes a free one,
+// waiting for it. w.mu is held.
+func (w *BulkWriter) send(flush chan error) error {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.filling.flush = flush
+	w.full <- w.filling
+	w.filling = <-w.free
+	return w.failure()
+}
+
+// startTimer makes sure that the batch is committed even if nothing more
+// comes. w.mu is held.
+func (w *BulkWriter) startTimer() {
+	batch, first := w.filling, w.filling.ops[0]
+	w.timer = time.AfterFunc(w.opts.MaxDelay, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.closed && w.filling == batch && len(batch.ops) > 0 && batch.ops[0] == first {
+			_ = w.send(nil) // a failure is what the next call returns
+		}
+	})
+}
+
+// Flush commits what was added before and waits until it is on disk.
+func (w *BulkWriter) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	flushed := make(chan error, 1)
+	w.mu.Lock()
+	if w.closed {
+		w.mu.Unlock()
+		return fmt.Errorf("bulk insert: %w", ErrClosed)
+	}
+	err := w.send(flushed)
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-flushed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close commits what was added, waits until all of it is on disk and ends the
+// writer. It is idempotent, and returns the error that ended the writer, if
+// one did.
+func (w *BulkWriter) Close() error {
+	w.mu.Lock()
+	if !w.closed {
+		w.closed = true
+		if w.timer != nil {
+			w.timer.Stop()
+		}
+		w.filling.flush = make(chan error, 1)
+		w.full <- w.filling
+		close(w.full)
+	}
+	w.mu.Unlock()
+	<-w.done
+	return w.failure()
+}
+
+// Progress tells how far the writer is.
+func (w *BulkWriter) Progress() BulkProgress {
+	w.state.Lock()
+	defer w.state.Unlock()
+	p := w.progress
+	p.Elapsed = time.Since(w.started)
+	return p
+}
+
+func (w *BulkWriter) failure() error {
+	w.state.Lock()
+	defer w.state.Unlock()
+	return w.err
+}
+
+// commitAll is the committer: it commits full batches in their order.
+func (w *BulkWriter) commitAll() {
+	defer close(w.done)
+	for b := range w.full {
+		err := w.failure()
+		if err == nil {
+			err = w.commit(b)
+		}
+		if b.flush != nil {
+			b.flush <- err
+		}
+		b.reset()
+		w.free <- b
+	}
+}
+
+// commit commits one batch, and waits for the disk if somebody waits for the
+// batch.
+func (w *BulkWriter) commit(b *bulkBatch) error {
+	err := w.db.writeBulk(b.ops, b.flush != nil)
+	w.state.Lock()
+	if err != nil {
+		w.err = fmt.Errorf("bulk insert, after %d documents: %w", w.progress.Documents, err)
+		err = w.err
+	} else if len(b.ops) > 0 {
+		w.progress.Documents += int64(len(b.ops))
+		w.progress.Bytes += int64(b.bytes)
+		w.progress.Batches++
+	}
+	w.state.Unlock()
+	if err == nil && len(b.ops) > 0 && w.opts.Progress != nil {
+		w.opts.Progress(w.Progress())
+	}
+	return err
+}
+
+// reset empties the batch. Memory that one large document took is let go.
+func (b *bulkBatch) reset() {
+	clear(b.slab)
+	clear(b.ops)
+	b.slab, b.ops, b.bytes, b.flush = b.slab[:0], b.ops[:0], 0, nil
+	b.arena = b.arena[:0]
+	if cap(b.arena) > 2*defaultBulkBytes {
+		b.arena = nil
+	}
+}
+
+// writeBulk commits prepared ops. With sync, they and everything committed
+// before are on disk when it returns.
+func (db *DB) writeBulk(ops []*op, sync bool) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	err := db.transact(context.Background(), sync, func(t *transaction) error {
+		for _, o := range ops {
+			if o.strategy == ids.Identity {
+				t.tx.RequireSync() // readers may see its number at once
+				break
+			}
+		}
+		return t.run(ops)
+	})
+	if err != nil {
+		db.gaps.count(ops)
+		return err
+	}
+	publish(ops)
+	return nil
+}

@@ -1,0 +1,223 @@
+package jsonpath
+
+// Extractor finds the values of many paths in one walk over a body. It is
+// immutable once made and safe for concurrent use.
+type Extractor struct {
+	root node
+}
+
+// node is a place that paths go through. The paths form a tree of nodes, in
+// which those that begin alike share their beginning.
+type node struct {
+	names   []string // of the members that a path goes into
+	members []*node  // parallel to names
+	byName  map[string]*node
+	indexes []indexed
+	every   *node
+	paths   []int // that end here
+}
+
+// indexed is an element that a path goes into.
+type indexed struct {
+	index int
+	node  *node
+}
+
+// manyNames is the number of members from which a map is quicker than a look
+// through their names.
+const manyNames = 8
+
+// state is a node that the walk is at. A loose state was reached by going into
+// an array for a member step, so only member steps may follow.
+type state struct {
+	node  *node
+	loose bool
+}
+
+// NewExtractor returns an Extractor of the paths, whose indexes Extract
+// reports. The same path may be there twice.
+func NewExtractor(paths []Path) *Extractor {
+	x := new(Extractor)
+	for i, p := range paths {
+		n := &x.root
+		for _, s := range p.steps {
+			n = n.child(s)
+		}
+		n.paths = append(n.paths, i)
+	}
+	return x
+}
+
+// child returns the node one step on, which it makes if need be.
+func (n *node) child(s Step) *node {
+	switch s.Kind {
+	case Member:
+		if child := n.member([]byte(s.Name)); child != nil {
+			return child
+		}
+		child := new(node)
+		n.names, n.members = append(n.names, s.Name), append(n.members, child)
+		if len(n.names) >= manyNames {
+			n.byName = make(map[string]*node, len(n.names))
+			for i, name := range n.names {
+				n.byName[name] = n.members[i]
+			}
+		}
+		return child
+	case Index:
+		for _, e := range n.indexes {
+			if e.index == s.Index {
+				return e.node
+			}
+		}
+		n.indexes = append(n.indexes, indexed{s.Index, new(node)})
+		return n.indexes[len(n.indexes)-1].node
+	}
+	if n.every == nil {
+		n.every = new(node)
+	}
+	return n.every
+}
+
+// member returns the node of a member, or nil.
+func (n *node) member(name []byte) *node {
+	if n.byName != nil {
+		return n.byName[string(name)]
+	}
+	for i, s := range n.names {
+		if s == string(name) {
+			return n.members[i]
+		}
+	}
+	return nil
+}
+
+// Extract calls fn with every value of every path, and with the path's index.
+// It is loose, as EachLoose. The values of one path come in the order of the
+// body; those of different paths mix. An array at the end of a path is one
+// value, which the caller may take apart with Elements. The values are raw and
+// share memory with the body. Extract allocates nothing unless more than eight
+// paths with and without [] meet at one place.
+func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte)) {
+	if len(body) == 0 {
+		return
+	}
+	states := [1]state{{node: &x.root}}
+	if len(x.root.paths) == 0 && body[0] == '{' {
+		visitObject(body, 0, states[:], true, fn)
+		return
+	}
+	visit(body, 0, states[:], fn)
+}
+
+// visit visits the value at i for the states, which all have reached it, and
+// returns the offset behind it. It hands fn on as a parameter: in a struct
+// beside body it would be moved to the heap.
+func visit(body []byte, i int, states []state, fn func(path int, raw []byte)) (end int) {
+	switch {
+	case i >= len(body):
+		return len(body)
+	case body[i] == '{' && wantsMembers(states):
+		end = visitObject(body, i, states, false, fn)
+	case body[i] == '[' && wantsElements(states):
+		end = visitArray(body, i, states, fn)
+	default:
+		end = Skip(body, i)
+	}
+	for _, s := range states {
+		if s.loose {
+			continue // reported as what it is an element of
+		}
+		for _, path := range s.node.paths {
+			fn(path, body[i:end])
+		}
+	}
+	return end
+}
+
+func wantsMembers(states []state) bool {
+	for _, s := range states {
+		if len(s.node.names) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func wantsElements(states []state) bool {
+	for _, s := range states {
+		if len(s.node.names) > 0 || !s.loose && (s.node.every != nil || len(s.node.indexes) > 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// visitObject visits the object at i. Once all its members that paths want were
+// seen the rest is skipped, or left alone if nothing follows that is wanted.
+func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte)) (end int) {
+	wanted := 0
+	for _, s := range states {
+		wanted += len(s.node.names)
+	}
+	var buf [8]state
+	for i++; i < len(body) && body[i] != '}'; i++ {
+		colon, escapes := keyEnd(body, i)
+		name := body[min(i+1, colon-1):max(i, colon-1)]
+		if escapes {
+			var text [64]byte
+			name = AppendUnquoted(text[:0], body[i:colon])
+		}
+		next := buf[:0]
+		for _, s := range states {
+			if child := s.node.member(name); child != nil {
+				next = append(next, state{node: child})
+			}
+		}
+		if len(next) == 0 {
+			i = Skip(body, colon+1)
+		} else {
+			i = visit(body, colon+1, next, fn)
+			if wanted -= len(next); wanted == 0 {
+				if last {
+					return i
+				}
+				return closing(body, i)
+			}
+		}
+		if i < len(body) && body[i] == '}' {
+			break
+		}
+	}
+	return min(i+1, len(body))
+}
+
+// visitArray visits the array at i.
+func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte)) (end int) {
+	var buf [8]state
+	i++
+	for index := 0; i < len(body) && body[i] != ']'; index++ {
+		next := buf[:0]
+		for _, s := range states {
+			if len(s.node.names) > 0 {
+				next = append(next, state{s.node, true})
+			}
+			if s.loose {
+				continue
+			}
+			if s.node.every != nil {
+				next = append(next, state{node: s.node.every})
+			}
+			for _, e := range s.node.indexes {
+				if e.index == index {
+					next = append(next, state{node: e.node})
+				}
+			}
+		}
+		if i = visit(body, i, next, fn); i >= len(body) || body[i] != ',' {
+			break // at the closing bracket
+		}
+		i++
+	}
+	return min(i+1, len(body))
+}

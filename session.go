@@ -1,0 +1,394 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/jaydb/jay/ids"
+)
+
+// Session is a unit of work, as RavenDB has it: it keeps the entities that
+// were loaded through it or given to it, notices which of them were changed,
+// and writes those, and nothing else, in one atomic SaveChanges. An entity is
+// a pointer to a struct of a type that CollectionOf takes.
+//
+// Within a session one document is one entity: loading an ID again gives the
+// same pointer, without looking at the database. So what a session holds gets
+// old: open one for a piece of work, such as a request, and drop it
+// afterwards. It holds no resources and needs no closing.
+//
+// A Session is not safe for concurrent use. Any number of them work on one
+// database; the last to save wins, unless OptimisticConcurrency is asked for.
+type Session struct {
+	db         *DB
+	optimistic bool
+	mappings   map[reflect.Type]*mapping
+
+	byID     map[string]*entity   // by folded ID
+	byValue  map[any]*entity      // by pointer
+	order    []*entity            // as they came; those that were evicted stay, marked
+	deletes  []*deletion          // as they were asked for
+	included map[string]*Document // by folded ID: came along with a Load, not asked for yet
+	attempt  *attempt             // a save whose outcome is not known
+}
+
+// entity is a struct that a session keeps.
+type entity struct {
+	m       *mapping
+	value   any
+	id      string    // final, or the request if the database will make it
+	folded  string    // "" until the ID is final
+	made    bool      // the ID was made by the session and must be new
+	doc     *Document // as it was loaded or saved; nil if it is new
+	custom  []byte    // metadata to be written; nil for no change
+	loaded  []byte    // doc as the struct would store it, once it was needed
+	evicted bool
+}
+
+// deletion is a document that a session will delete.
+type deletion struct {
+	id      string
+	folded  string
+	version *string  // the change vector that it must have
+	m       *mapping // of the entity, or nil
+	entity  *entity  // or nil
+}
+
+// SessionOption changes a session.
+type SessionOption func(*Session)
+
+// OptimisticConcurrency makes SaveChanges conditional: every document must
+// still be in the version in which the session loaded it, and new ones must
+// not be there. Else SaveChanges returns a *ConflictError and writes nothing.
+func OptimisticConcurrency() SessionOption { return func(s *Session) { s.optimistic = true } }
+
+// mapped is a Collection of any type.
+type mapped interface{ mapping() *mapping }
+
+func (c *Collection[T]) mapping() *mapping { return c.m }
+
+// WithCollections makes the session map these types as the collections do,
+// with the options that they were made with, instead of by the conventions of
+// the database. Each of collections is a *Collection.
+func WithCollections(collections ...mapped) SessionOption {
+	return func(s *Session) {
+		for _, c := range collections {
+			m := c.mapping()
+			s.mappings[m.typ] = m
+		}
+	}
+}
+
+// OpenSession returns a new session.
+func (db *DB) OpenSession(opts ...SessionOption) *Session {
+	s := &Session{db: db, mappings: make(map[reflect.Type]*mapping)}
+	s.Clear()
+	for _, option := range opts {
+		option(s)
+	}
+	return s
+}
+
+// Clear forgets everything: entities, what was to be deleted, and changes that
+// were not saved.
+func (s *Session) Clear() {
+	s.byID = make(map[string]*entity)
+	s.byValue = make(map[any]*entity)
+	s.included = make(map[string]*Document)
+	s.order, s.deletes, s.attempt = nil, nil, nil
+}
+
+// mappingOf returns the mapping of a struct type.
+func (s *Session) mappingOf(t reflect.Type) (*mapping, error) {
+	if m := s.mappings[t]; m != nil {
+		return m, nil
+	}
+	m, err := s.db.mappingOf(t, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.mappings[t] = m
+	return m, nil
+}
+
+// Store gives v to the session, to be written by SaveChanges. v points to a
+// struct.
+//
+// Store fills an empty ID field at once, with a HiLo ID or what the
+// conventions make; that ID never changes, and nothing is written over a
+// document that has it. The request for an identity or a server-side ID
+// ("invoices|", "logs/") stays in the field until SaveChanges has made the ID.
+// Any other ID is taken as it is, and the document is written over the one
+// that may have it, except under OptimisticConcurrency.
+//
+// Storing an entity that the session has already changes nothing. Another
+// value under an ID that the session holds is ErrUsage.
+func (s *Session) Store(ctx context.Context, v any) error {
+	m, err := s.checkEntity(v)
+	if err != nil {
+		return err
+	}
+	if s.byValue[v] != nil {
+		return nil
+	}
+	e := &entity{m: m, value: v, id: m.getID(v)}
+	if err := s.nameEntity(ctx, e); err != nil {
+		return fmt.Errorf("store %T: %w", v, err)
+	}
+	if e.folded != "" {
+		if other := s.byID[e.folded]; other != nil {
+			return fmt.Errorf("%w: store %T: the session holds another entity with the id %q", ErrUsage, v, e.id)
+		}
+	}
+	m.setIdentity(v, e.id, m.getVersion(v))
+	s.keep(e)
+	return nil
+}
+
+// checkEntity returns the mapping of v, or ErrType.
+func (s *Session) checkEntity(v any) (*mapping, error) {
+	value := reflect.ValueOf(v)
+	if value.Kind() != reflect.Pointer || value.IsNil() || value.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%w: an entity is a pointer to a struct, not %T", ErrType, v)
+	}
+	return s.mappingOf(value.Type().Elem())
+}
+
+// nameEntity decides the ID of a new entity, as far as it can be known now.
+func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
+	request := e.id
+	switch {
+	case request == "" && e.m.makeID != nil:
+		if request, err = e.m.makeID(ctx, e.value); err != nil {
+			return fmt.Errorf("make an id for %s: %w", e.m.name, err)
+		}
+	case request == "":
+		e.made = true
+		if e.id, err = s.nextHiLo(ctx, e.m.prefix); err != nil {
+			return err
+		}
+		e.folded = s.db.rules.Fold(e.id)
+		return nil
+	}
+
+	resolved, strategy := s.db.resolver.Request(request)
+	if err := s.db.resolver.Check(resolved, strategy); err != nil {
+		return err
+	}
+	switch strategy {
+	case ids.GUID:
+		e.made = true
+		if e.id, err = s.db.resolver.NewGUID(); err != nil {
+			return err
+		}
+	case ids.Semantic:
+		e.id = resolved
+	default:
+		e.id = request
+		return nil // the commit makes the ID
+	}
+	e.folded = s.db.rules.Fold(e.id)
+	return nil
+}
+
+func (s *Session) nextHiLo(ctx context.Context, prefix string) (string, error) {
+	if err := s.db.enter(); err != nil {
+		return "", err
+	}
+	defer s.db.exit()
+	id, err := s.db.client.Next(ctx, prefix)
+	if err != nil {
+		return "", err
+	}
+	return id, s.db.rules.Check(id)
+}
+
+// keep enters e.
+func (s *Session) keep(e *entity) {
+	s.byValue[e.value] = e
+	if e.folded != "" {
+		s.byID[e.folded] = e
+		delete(s.included, e.folded)
+	}
+	s.order = append(s.order, e)
+}
+
+// find returns the entity of v, or ErrUsage.
+func (s *Session) find(v any) (*entity, error) {
+	if v != nil && reflect.TypeOf(v).Comparable() {
+		if e := s.byValue[v]; e != nil {
+			return e, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the session does not hold this %T: Store or Load it first", ErrUsage, v)
+}
+
+// Delete makes SaveChanges delete the entity's document, and forgets the
+// entity. One that was never saved is only forgotten.
+func (s *Session) Delete(v any) error {
+	e, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	s.forget(e)
+	if e.doc == nil && !s.inAttempt(e) {
+		return nil
+	}
+	d := &deletion{id: e.id, folded: e.folded, m: e.m, entity: e}
+	if e.doc != nil && (s.optimistic || e.m.version != nil) {
+		version := e.doc.ChangeVector()
+		d.version = &version
+	}
+	s.deletes = append(s.deletes, d)
+	return nil
+}
+
+// DeleteID makes SaveChanges delete the document with this ID, whether or not
+// the session holds it. A missing one is no error.
+func (s *Session) DeleteID(id string) error {
+	folded := s.db.rules.Fold(id)
+	if e := s.byID[folded]; e != nil {
+		return s.Delete(e.value)
+	}
+	if id == "" {
+		return fmt.Errorf("%w: DeleteID without an id", ErrUsage)
+	}
+	delete(s.included, folded)
+	s.deletes = append(s.deletes, &deletion{id: id, folded: folded})
+	return nil
+}
+
+// deleted tells whether SaveChanges will delete an ID.
+func (s *Session) deleted(folded string) bool {
+	for _, d := range s.deletes {
+		if d.folded == folded {
+			return true
+		}
+	}
+	return false
+}
+
+// Evict forgets an entity: its changes will not be saved, and the next Load
+// reads its document anew.
+func (s *Session) Evict(v any) error {
+	e, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	s.forget(e)
+	return nil
+}
+
+func (s *Session) forget(e *entity) {
+	e.evicted = true
+	delete(s.byValue, e.value)
+	if e.folded != "" {
+		delete(s.byID, e.folded)
+	}
+}
+
+// Refresh reads the entity's document anew and stores it in the struct, over
+// changes that were not saved. It returns ErrNotFound, and changes nothing, if
+// the document is not there any more.
+func (s *Session) Refresh(ctx context.Context, v any) error {
+	e, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	if e.folded == "" {
+		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)
+	}
+	doc, err := s.db.Get(ctx, e.id)
+	if err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	fresh := reflect.New(e.m.typ)
+	if err := s.decode(e.m, doc, fresh.Interface()); err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	reflect.ValueOf(v).Elem().Set(fresh.Elem())
+	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
+	return nil
+}
+
+// decode stores a document of the mapping's collection in v.
+func (s *Session) decode(m *mapping, doc *Document, v any) error {
+	if !m.owns(doc) {
+		return &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.name}
+	}
+	return m.decode(doc, v)
+}
+
+// Reattach moves the session to another handle of the same database, one that
+// was opened anew after ErrUnknownOutcome or ErrFailed. All that the session
+// holds stays. It returns ErrUsage for another database.
+func (s *Session) Reattach(db *DB) error {
+	if s.db.nodes[s.db.node].ID != db.nodes[db.node].ID {
+		return fmt.Errorf("%w: %q is another database than %q", ErrUsage, db.dir, s.db.dir)
+	}
+	s.db = db
+	for _, e := range s.order {
+		if e.doc != nil {
+			e.doc.db = db
+		}
+	}
+	s.included = make(map[string]*Document)
+	return nil
+}
+
+// IDOf returns the ID of an entity that the session holds: the final one, or
+// the request for what SaveChanges will make.
+func (s *Session) IDOf(v any) (string, error) {
+	e, err := s.find(v)
+	if err != nil {
+		return "", err
+	}
+	return e.id, nil
+}
+
+// Holds tells whether a Load of this ID would be answered by the session: by
+// an entity or by a document that came along as an include.
+func (s *Session) Holds(id string) bool {
+	folded := s.db.rules.Fold(id)
+	return s.byID[folded] != nil || s.included[folded] != nil
+}
+
+// Metadata returns the metadata of an entity's document as it was loaded or
+// saved last, with the custom keys that SetMetadata has set. That of a new
+// entity has an ID and a collection.
+func (s *Session) Metadata(v any) (Metadata, error) {
+	e, err := s.find(v)
+	if err != nil {
+		return Metadata{}, err
+	}
+	m := Metadata{ID: e.id, Collection: e.m.name}
+	if e.doc != nil {
+		m = e.doc.Metadata()
+	}
+	if e.custom != nil {
+		m.Custom = e.custom
+	}
+	return m, nil
+}
+
+// SetMetadata replaces the custom metadata of an entity's document by the JSON
+// object custom, at the next SaveChanges; "{}" takes all of it away.
+func (s *Session) SetMetadata(v any, custom []byte) error {
+	e, err := s.find(v)
+	if err != nil {
+		return err
+	}
+	given, err := s.db.parseCustom(custom)
+	if err != nil {
+		return err
+	}
+	if given.Collection != "" && foldName(given.Collection) != foldName(e.m.name) {
+		return &CollectionError{ID: e.id, Current: e.m.name, Given: given.Collection}
+	}
+	e.custom = given.Custom
+	if e.custom == nil {
+		e.custom = []byte("{}")
+	}
+	return nil
+}

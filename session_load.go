@@ -1,0 +1,222 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// LoadOption changes one Load.
+type LoadOption func(*loading)
+
+type loading struct{ includes []string }
+
+// Include reads along, at the same moment, the documents whose IDs the loaded
+// ones hold at these paths, such as "customer", "lines[].product" or
+// "billing.address". A later Load of such an ID is then answered by the
+// session. A value that is no text, or no ID of a document, is passed over.
+func Include(paths ...string) LoadOption {
+	return func(l *loading) { l.includes = append(l.includes, paths...) }
+}
+
+// Load returns the entity with this ID: the one that the session holds, or
+// else the document, decoded, which the session then holds. It returns
+// ErrNotFound if there is none or if the session will delete it, a
+// *CollectionError if the document is in another collection than T's, and
+// ErrType if the session holds it as another type.
+func Load[T any](ctx context.Context, s *Session, id string, opts ...LoadOption) (*T, error) {
+	vs, err := LoadMany[T](ctx, s, []string{id}, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if vs[0] == nil {
+		return nil, fmt.Errorf("load %q: %w", id, ErrNotFound)
+	}
+	return vs[0], nil
+}
+
+// LoadMany returns the entities with these IDs, in their order, as Load does.
+// Those that must be read are read at one moment. A missing one is nil.
+func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...LoadOption) ([]*T, error) {
+	m, err := s.mappingOf(reflect.TypeFor[T]())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.load(ctx, m, ids, opts); err != nil {
+		return nil, err
+	}
+	vs := make([]*T, len(ids))
+	for i, id := range ids {
+		e := s.byID[s.db.rules.Fold(id)]
+		if e == nil {
+			continue
+		}
+		v, ok := e.value.(*T)
+		if !ok {
+			return nil, fmt.Errorf("%w: load %q: the session holds it as a %T", ErrType, id, e.value)
+		}
+		vs[i] = v
+	}
+	return vs, nil
+}
+
+// load makes the session hold the entities with these IDs, as far as there
+// are documents, and their includes.
+func (s *Session) load(ctx context.Context, m *mapping, ids []string, opts []LoadOption) error {
+	var l loading
+	for _, option := range opts {
+		option(&l)
+	}
+	paths := make([]jsonpath.Path, len(l.includes))
+	for i, text := range l.includes {
+		var err error
+		if paths[i], err = jsonpath.Parse(text); err != nil {
+			return fmt.Errorf("%w: include: %w", ErrUsage, err)
+		}
+	}
+	missing := s.notHeld(ids)
+	if len(missing) == 0 && len(paths) == 0 {
+		return firstError(ctx.Err(), s.adopt(m, ids))
+	}
+	return s.db.View(ctx, func(tx *Tx) error {
+		docs, err := tx.GetMany(ctx, missing...)
+		if err != nil {
+			return err
+		}
+		entities, err := s.decodeAll(m, docs)
+		if err != nil {
+			return err
+		}
+		included, err := s.readIncludes(ctx, tx, s.includeIDs(ids, entities, paths))
+		if err != nil {
+			return err
+		}
+		for _, e := range entities {
+			s.keep(e)
+		}
+		for _, doc := range included {
+			s.included[doc.folded] = doc
+		}
+		return s.adopt(m, ids)
+	})
+}
+
+// notHeld returns those of ids for which the database must be asked.
+func (s *Session) notHeld(ids []string) []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, id := range ids {
+		folded := s.db.rules.Fold(id)
+		if s.byID[folded] != nil || s.included[folded] != nil || s.deleted(folded) || seen[folded] {
+			continue
+		}
+		seen[folded] = true
+		out = append(out, id)
+	}
+	return out
+}
+
+// decodeAll makes entities of documents. It changes nothing.
+func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
+	var out []*entity
+	for _, doc := range docs {
+		if doc == nil {
+			continue
+		}
+		value := reflect.New(m.typ).Interface()
+		if err := s.decode(m, doc, value); err != nil {
+			return nil, err
+		}
+		out = append(out, &entity{m: m, value: value, id: doc.ID(), folded: doc.folded, doc: doc})
+	}
+	return out, nil
+}
+
+// adopt makes entities of included documents that are asked for now.
+func (s *Session) adopt(m *mapping, ids []string) error {
+	for _, id := range ids {
+		doc := s.included[s.db.rules.Fold(id)]
+		if doc == nil {
+			continue
+		}
+		entities, err := s.decodeAll(m, []*Document{doc})
+		if err != nil {
+			return err
+		}
+		s.keep(entities[0])
+	}
+	return nil
+}
+
+// includeIDs returns the IDs at paths in the documents of ids.
+func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Path) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	bodies := make(map[string][]byte, len(ids))
+	for _, e := range loaded {
+		bodies[e.folded] = e.doc.body
+	}
+	var out []string
+	for _, id := range ids {
+		folded := s.db.rules.Fold(id)
+		body := bodies[folded]
+		if e := s.byID[folded]; e != nil && e.doc != nil {
+			body = e.doc.body
+		}
+		if doc := s.included[folded]; doc != nil {
+			body = doc.body
+		}
+		if body != nil {
+			out = appendIDs(out, body, paths)
+		}
+	}
+	return out
+}
+
+// appendIDs appends the texts that paths reach in a body, those in arrays at
+// their ends included.
+func appendIDs(out []string, body []byte, paths []jsonpath.Path) []string {
+	add := func(raw []byte) {
+		if len(raw) > 2 && raw[0] == '"' {
+			out = append(out, string(jsonpath.AppendUnquoted(nil, raw)))
+		}
+	}
+	for _, p := range paths {
+		jsonpath.EachLoose(body, p, func(raw []byte) bool {
+			if raw[0] == '[' {
+				for _, element := range jsonpath.Elements(raw) {
+					add(element)
+				}
+			} else {
+				add(raw)
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// maxIncludes bounds the documents that one Load reads along.
+const maxIncludes = 10_000
+
+// readIncludes reads the documents that the session does not hold.
+func (s *Session) readIncludes(ctx context.Context, tx *Tx, ids []string) ([]*Document, error) {
+	ids = s.notHeld(ids)
+	if len(ids) > maxIncludes {
+		return nil, fmt.Errorf("%w: the includes name %d documents, at most %d", ErrTooLarge, len(ids), maxIncludes)
+	}
+	docs, err := tx.GetMany(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Document
+	for _, doc := range docs {
+		if doc != nil {
+			out = append(out, doc)
+		}
+	}
+	return out, nil
+}
