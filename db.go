@@ -33,9 +33,10 @@ type DB struct {
 	gaps     gaps
 	client   *ids.Client
 
-	gate    sync.RWMutex // held for reading by every call in flight
-	closed  bool         // Guarded by gate.
-	holders holders
+	gate     sync.RWMutex // held for reading by every call in flight
+	closed   bool         // Guarded by gate.
+	holders  holders
+	indexing indexing
 }
 
 // origin is the database behind a node number: what a change vector names.
@@ -98,6 +99,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
 	}
 	db.client = db.newClient()
+	db.resumeIndexes()
 	return db, nil
 }
 
@@ -136,7 +138,7 @@ func (db *DB) load() error {
 	}
 	db.foldSep = db.rules.Fold(stored.Separator)
 	db.resolver = ids.NewResolver(db.rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
-	return db.loadEtag()
+	return firstError(db.loadEtag(), db.loadIndexes())
 }
 
 const settingsName = "database"
@@ -295,6 +297,7 @@ func (db *DB) exit() { db.gate.RUnlock() }
 // are still running end with ErrClosed. Close is idempotent: later calls
 // return nil.
 func (db *DB) Close() error {
+	db.stopIndexes()
 	db.gate.Lock()
 	defer db.gate.Unlock()
 	if db.closed {

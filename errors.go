@@ -71,6 +71,25 @@ var (
 	// document to another collection. Delete it first.
 	ErrCollection = errors.New("jay: document is in another collection")
 
+	// ErrUnique is what every *UniqueError is: a unique index refuses the
+	// document.
+	ErrUnique = errors.New("jay: unique index")
+
+	// ErrIndex is returned for a declaration of an index that cannot be, and
+	// for an index that is not there.
+	ErrIndex = errors.New("jay: invalid index")
+
+	// ErrIndexExists is returned when another index has the name.
+	ErrIndexExists = errors.New("jay: index exists with another declaration")
+
+	// ErrQuery is returned for a query that cannot be answered: a field or value
+	// that does not parse, or work beyond a stated bound.
+	ErrQuery = errors.New("jay: invalid query")
+
+	// ErrNoIndex is returned, with Query.NoScan, for a query that would look at
+	// every document of a collection.
+	ErrNoIndex = errors.New("jay: no index serves the query")
+
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = errors.New("jay: wrong usage")

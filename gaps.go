@@ -14,6 +14,7 @@ import (
 type gaps struct {
 	mu    sync.Mutex
 	byTag map[string]int64 // Guarded by mu.
+	taken map[string]int64 // those of byTag whose ID somebody has. Guarded by mu.
 }
 
 // count adds the numbers of ops that were drawn.
@@ -29,6 +30,31 @@ func (g *gaps) count(ops []*op) {
 		g.byTag[o.prefix]++
 		g.mu.Unlock()
 	}
+}
+
+// countTaken adds the number of an op whose ID somebody has.
+func (g *gaps) countTaken(o *op) {
+	if o.strategy != ids.HiLo {
+		return
+	}
+	g.count([]*op{o})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.taken == nil {
+		g.taken = make(map[string]int64)
+	}
+	g.taken[o.prefix]++
+}
+
+// unused returns those that no document has.
+func (g *gaps) unused() map[string]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	unused := maps.Clone(g.byTag)
+	for tag, n := range g.taken {
+		unused[tag] -= n
+	}
+	return unused
 }
 
 // countDrawn adds the numbers of a transaction that came to nothing.

@@ -23,8 +23,12 @@ func TestImports(t *testing.T) {
 		dir     string
 		allowed []string // beside the standard library
 	}{
-		{".", []string{leaf("ids"), leaf("metadata"), leaf("storage"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-		{"ids", []string{"github.com/google/uuid", "github.com/go-openapi/inflect"}},
+		{".", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"ids", []string{leaf("internal/fold"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
+		{"internal/jsonpath", nil},
+		{"internal/fold", nil},
+		{"patch", []string{leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
+		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{"github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}

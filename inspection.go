@@ -57,7 +57,7 @@ type tagState struct {
 // documents, all from the snapshot of one scan.
 func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
 	// Before the snapshot: what is lost later may be of later ranges.
-	lost := db.gaps.clone()
+	lost := db.gaps.unused()
 	w, err := db.startScan(Scan{})
 	if err != nil {
 		return IDReport{}, err

@@ -18,6 +18,10 @@ import (
 //	'i' request 00            → last, ceiling identity counter
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
+//	'x' number(4) values id 00 → ""           entry of an index; see index_entries.go
+//	'x' number(4) values      → id            entry of a unique index
+//	'y' number(4) 'f'         → flags(1)      what the entries of an index are like
+//	'y' number(4) 'b'         → id            how far the build of an index is
 //
 // Example: document users/1 is at 64 75 73 65 72 73 2f 31 00.
 //
@@ -36,6 +40,9 @@ const (
 	spaceIdentity = 'i'
 	spaceMeta     = 'm'
 	spaceNode     = 'n'
+
+	spaceIndex      = 'x'
+	spaceIndexState = 'y'
 )
 
 // Kinds of a change. Part of the on-disk format. Must not change.

@@ -22,14 +22,18 @@ var steps = map[string]step{
 	"remote returns a range":   (*world).giveBack,
 	"remote returns wrongly":   (*world).giveBackWrongly,
 	"store":                    (*world).store,
+	"local client":             (*world).drawLocally,
 	"identity":                 (*world).identity,
 	"next identity":            (*world).nextIdentity,
 	"seed identity":            (*world).seedIdentity,
+	"force an identity":        (*world).forceIdentity,
+	"raise counters":           (*world).raiseCounters,
 	"server-side":              (*world).serverSide,
 	"batch":                    (*world).batch,
 	"write an ID by hand":      (*world).writeByHand,
 	"delete":                   (*world).remove,
 	"tamper with a HiLo count": (*world).tamper,
+	"server prefix":            (*world).setServerPrefix,
 	"reopen":                   (*world).reopen,
 }
 
@@ -111,7 +115,7 @@ func (w *world) fetch(t *rapid.T) func() {
 	switch {
 	case errors.Is(err, jay.ErrLeadTooLarge) && req.LastMax != c.last.LastMax:
 		return nothing
-	case errors.Is(err, jay.ErrExhausted) && w.full:
+	case w.cannotGrant(err):
 		return nothing
 	case err != nil:
 		t.Fatalf("%s: %v", c.name, err)
@@ -174,7 +178,7 @@ func (w *world) giveBack(t *rapid.T) func() {
 		g = c.open[len(c.open)-1]
 		c.open = c.open[:len(c.open)-1]
 		w.returned = append(w.returned, g)
-		g.claim = rapid.SampledFrom([]int64{g.next - 1, g.next - 1, (g.next + g.r.High) / 2, g.r.High}).Draw(t, "last")
+		g.claim = rapid.SampledFrom([]int64{g.next - 1, g.next - 1, g.r.High - (g.r.High-g.next+1)/2, g.r.High}).Draw(t, "last")
 	default:
 		return nothing
 	}
@@ -245,7 +249,7 @@ func (w *world) store(t *rapid.T) func() {
 	for range rapid.SampledFrom([]int{1, 1, 3, 50}).Draw(t, "documents") {
 		body := w.body()
 		m, err := w.db.Store(ctx, names[name][1], body)
-		if errors.Is(err, jay.ErrExhausted) && w.full {
+		if w.cannotGrant(err) {
 			break
 		}
 		if err != nil {
@@ -264,8 +268,54 @@ func (w *world) store(t *rapid.T) func() {
 // stored notes a document of the database's own client.
 func (w *world) stored(t *rapid.T, collection string, m jay.Metadata, body []byte) {
 	prefix := ids.Prefix(collection)
-	w.draw(t, ids.Fold(prefix), numberOf(t, m.ID, prefix+"/", "-"+w.tag), "the database's own client", nil)
+	w.drawLocal(t, ids.Fold(prefix), w.hiloNumber(t, m.ID, prefix+"/"), w.own)
 	w.madeDocument(t, m, body)
+}
+
+// drawLocally draws numbers by a client of this process, perhaps a new one,
+// and may insert a document under the last of them, or close the client.
+func (w *world) drawLocally(t *rapid.T) func() {
+	i := rapid.IntRange(0, 2).Draw(t, "local")
+	if i >= len(w.locals) {
+		i = len(w.locals)
+		w.m.serial++
+		w.locals = append(w.locals, &local{name: fmt.Sprintf("local %s%d", w.tag, w.m.serial), client: w.db.NewHiLoClient(), raised: maps.Clone(w.raised)})
+	}
+	l := w.locals[i]
+	name, spelled := drawName(t)
+	drawn, err := l.client.NextN(ctx, spelled, rapid.SampledFrom([]int{1, 1, 3, 40}).Draw(t, "numbers"))
+	if err != nil && !w.cannotGrant(err) {
+		t.Fatalf("%s: %v", l.name, err)
+	}
+
+	var m jay.Metadata
+	body, inserted := w.body(), error(nil)
+	insert := len(drawn) > 0 && rapid.Bool().Draw(t, "insert")
+	if insert {
+		m, inserted = w.db.Insert(ctx, drawn[len(drawn)-1], body, jay.InCollection("Users"))
+		if inserted != nil && !errors.Is(inserted, jay.ErrExists) {
+			t.Fatalf("%s: %v", l.name, inserted)
+		}
+	}
+	if rapid.IntRange(0, 3).Draw(t, "close") == 3 {
+		w.locals = slices.Delete(w.locals, i, i+1)
+		if err := l.client.Close(ctx); err != nil {
+			t.Fatalf("%s: close: %v", l.name, err)
+		}
+	}
+	return func() {
+		for _, id := range drawn {
+			w.drawLocal(t, name, w.hiloNumber(t, id, spelled+"/"), l)
+		}
+		if insert && inserted == nil {
+			w.told(t, m)
+			w.madeDocument(t, m, body)
+		} else if insert {
+			if _, found := w.docs[ids.Fold(drawn[len(drawn)-1])]; !found {
+				t.Fatalf("%s: %v, but it does not", l.name, inserted)
+			}
+		}
+	}
 }
 
 // needsFloor tells whether err says that this copy's identity has no floor,
@@ -280,10 +330,19 @@ func (w *world) needsFloor(t *rapid.T, counter string, err error) bool {
 	return true
 }
 
+// identityRequest returns the request for an identity, as the generation that
+// is open has it.
+func (w *world) identityRequest(spelled string) string {
+	if w.mode == jay.HiLo2 {
+		return spelled + "/"
+	}
+	return spelled + "|"
+}
+
 func (w *world) identity(t *rapid.T) func() {
 	name, spelled := drawName(t)
 	body := w.body()
-	m, err := w.db.Put(ctx, spelled+"|", body, jay.InCollection("Users"))
+	m, err := w.db.Put(ctx, w.identityRequest(spelled), body, jay.InCollection("Users"))
 	if w.needsFloor(t, name, err) {
 		return nothing
 	}
@@ -331,7 +390,69 @@ func (w *world) seedIdentity(t *rapid.T) func() {
 	return func() { w.floor[name] = max(w.floor[name], last) }
 }
 
+// forceIdentity sets an identity to any number. Those above it may come again,
+// once, and no document is overwritten by it.
+func (w *world) forceIdentity(t *rapid.T) func() {
+	name, spelled := drawName(t)
+	highest := w.highestIdentity(name)
+	value := rapid.Int64Range(max(0, highest-20), highest+5).Draw(t, "value")
+	w.seeded[name] = true
+	w.setBack(name, value) // whether or not the power fails now
+	last, err := w.db.SeedIdentity(ctx, spelled, value, true)
+	if err != nil || last != value {
+		t.Fatalf("%s: force %s to %d: %d, %v", w.tag, name, value, last, err)
+	}
+	return func() {
+		w.floor[name] = value
+		clear(w.loose)
+	}
+}
+
+// setBack gives the numbers of an identity above value free.
+func (w *world) setBack(name string, value int64) {
+	maps.DeleteFunc(w.used[name], func(n int64, _ bool) bool { return n > value })
+	if floor, found := w.floor[name]; found {
+		w.floor[name] = min(floor, value)
+	}
+}
+
+// raiseCounters says that numbers up to some were used elsewhere: none of
+// them may come here any more.
+func (w *world) raiseCounters(t *rapid.T) func() {
+	var c jay.Counters
+	if rapid.Bool().Draw(t, "etag") {
+		c.Etag = w.etag + rapid.SampledFrom([]uint64{0, 1, 100, 1 << 17}).Draw(t, "above")
+	}
+	if rapid.Bool().Draw(t, "identity") {
+		name, spelled := drawName(t)
+		c.Identities = map[string]int64{spelled + "|": max(0, w.highestIdentity(name)+rapid.Int64Range(-5, 50).Draw(t, "value"))}
+		w.seeded[name] = true
+	}
+	if rapid.Bool().Draw(t, "HiLo") {
+		name, spelled := drawName(t)
+		c.HiLo = map[string]int64{spelled: min(w.near(t, name), 1<<62)}
+		w.huge = w.huge || c.HiLo[spelled] > 1<<50
+	}
+	if err := w.db.RaiseCounters(ctx, c); err != nil {
+		t.Fatalf("%s: raise counters to %v: %v", w.tag, c, err)
+	}
+	return func() {
+		w.etag = max(w.etag, c.Etag)
+		for request, n := range c.Identities {
+			name := strings.TrimSuffix(ids.Fold(request), "|")
+			w.floor[name] = max(w.floor[name], n)
+		}
+		for tag, n := range c.HiLo {
+			w.raised[ids.Fold(tag)] = max(w.raised[ids.Fold(tag)], n)
+			clear(w.loose) // it is written, and so is all before it
+		}
+	}
+}
+
 func (w *world) serverSide(t *rapid.T) func() {
+	if w.mode == jay.HiLo2 {
+		return w.identity(t) // this generation has none
+	}
 	_, spelled := drawName(t)
 	body := w.body()
 	m, err := w.db.Put(ctx, spelled+"/", body, jay.InCollection("Users"))
@@ -359,11 +480,14 @@ func (w *world) madeServerSide(t *rapid.T, spelled string, m jay.Metadata, body 
 // handID returns an ID of the kind that Jay makes, close to the next one.
 func (w *world) handID(t *rapid.T) string {
 	name, spelled := drawName(t)
-	switch rapid.SampledFrom([]string{"identity", "HiLo", "server-side"}).Draw(t, "like") {
+	switch rapid.SampledFrom([]string{"identity", "HiLo", "HiLo2", "server-side"}).Draw(t, "like") {
 	case "identity":
 		return fmt.Sprintf("%s/%d", spelled, w.highestIdentity(name)+rapid.Int64Range(0, 5).Draw(t, "above"))
 	case "HiLo":
 		return fmt.Sprintf("%s/%d-%s", spelled, w.near(t, name), w.tag)
+	case "HiLo2":
+		server := rapid.SampledFrom(serverPrefixes).Draw(t, "server prefix")
+		return fmt.Sprintf("%s/%s%d", spelled, server, w.near(t, name))
 	default:
 		return fmt.Sprintf("%s/%019d-%s", spelled, w.etag+rapid.Uint64Range(0, 4).Draw(t, "above"), w.tag)
 	}
@@ -425,7 +549,7 @@ func (w *world) batch(t *rapid.T) func() {
 	var wrong *jay.CollectionError
 	switch {
 	case err == nil && want == nil:
-	case err != nil && (errors.Is(err, want) || errors.As(err, &wrong) || errors.Is(err, jay.ErrExhausted) && w.full || w.needed != "" && w.needsFloor(t, w.needed, err)):
+	case err != nil && (errors.Is(err, want) || errors.As(err, &wrong) || w.cannotGrant(err) || w.needed != "" && w.needsFloor(t, w.needed, err)):
 		after, err := w.db.Identities(ctx)
 		if err != nil || !maps.Equal(before, after) {
 			t.Fatalf("%s: a refused batch moved the identities from %v to %v (%v)", w.tag, before, after, err)
@@ -464,12 +588,16 @@ func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
 	told := func(learn func(m jay.Metadata)) func(jay.Metadata) {
 		return func(m jay.Metadata) { w.told(t, m); learn(m) }
 	}
-	switch rapid.SampledFrom([]string{"identity", "identity", "server-side", "store", "hand", "delete"}).Draw(t, "write") {
+	kind := rapid.SampledFrom([]string{"identity", "identity", "server-side", "store", "hand", "delete"}).Draw(t, "write")
+	if kind == "server-side" && w.mode == jay.HiLo2 {
+		kind = "identity"
+	}
+	switch kind {
 	case "identity":
 		if _, seeded := w.floor[name]; !seeded {
 			w.needed = name
 		}
-		b.Put(spelled+"|", body, jay.InCollection("Users"))
+		b.Put(w.identityRequest(spelled), body, jay.InCollection("Users"))
 		return told(func(m jay.Metadata) {
 			w.usedIdentity(t, name, numberOf(t, m.ID, spelled+"/", ""))
 			w.madeDocument(t, m, body)
@@ -494,16 +622,22 @@ func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
 	}
 }
 
-// maxLeavingNone is a HiLo document after which no range fits.
-const maxLeavingNone = `{"Max":9223372036854775800}`
+// maxLeavingNone is a HiLo document after which no range fits. After maxHuge
+// one does, but once a block of HiLo2010 has made a ServerHi of it, that means
+// too much to a larger capacity.
+const (
+	maxLeavingNone = `{"Max":9223372036854775800}`
+	maxHuge        = `{"Max":4611686018427387904}`
+)
 
 // tamper changes or deletes the document of a HiLo tag.
 func (w *world) tamper(t *rapid.T) func() {
 	name, spelled := drawName(t)
-	id := "Raven/HiLo/" + spelled
+	id := rapid.SampledFrom([]string{"Raven/HiLo/", "Raven/HiLo/", "Raven/HiLo/", "Replication/HiLo/"}).Draw(t, "of") + spelled
 	text := rapid.SampledFrom([]string{
 		"delete", "delete", `{"Max":0}`, `{"Max":12}`, `{"Max":%d}`, `{"Max":%d,"Note":"mine"}`, `{"Max":%d.5}`,
-		`{"Max":-5}`, `{"Max":"2000"}`, `{"Max":{}}`, `{}`, `{"Max":4611686018427387904}`, maxLeavingNone,
+		`{"Max":-5}`, `{"Max":"2000"}`, `{"Max":{}}`, `{}`, maxHuge, maxLeavingNone,
+		`{"ServerHi":1}`, `{"ServerHi":5}`, `{"Max":12,"ServerHi":2}`, `{"ServerHi":%d}`,
 	}).Draw(t, "text")
 	if text == "delete" {
 		if err := w.db.Delete(ctx, id); err != nil {
@@ -511,11 +645,26 @@ func (w *world) tamper(t *rapid.T) func() {
 		}
 		return nothing
 	}
+	w.hi = w.hi || strings.Contains(text, "ServerHi")
+	if strings.Contains(text, "ServerHi") {
+		text = strings.ReplaceAll(text, "%d", fmt.Sprint(min(w.near(t, name)/32, 1<<50)))
+	}
 	if strings.Contains(text, "%d") {
 		text = fmt.Sprintf(text, w.near(t, name))
 	}
-	w.full = w.full || text == maxLeavingNone
+	w.full, w.huge = w.full || text == maxLeavingNone, w.huge || text == maxHuge
 	m, err := w.db.Put(ctx, id, []byte(text), jay.InCollection("@hilo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { w.told(t, m) }
+}
+
+// setServerPrefix is an administrator of RavenDB 2.x or 3.x, where the numbers
+// of a server stand behind its name.
+func (w *world) setServerPrefix(t *rapid.T) func() {
+	server := rapid.SampledFrom(serverPrefixes).Draw(t, "server prefix")
+	m, err := w.db.Put(ctx, "Raven/ServerPrefixForHilo", fmt.Appendf(nil, `{"ServerPrefix":%q}`, server), jay.InCollection("@hilo"))
 	if err != nil {
 		t.Fatal(err)
 	}

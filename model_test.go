@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ import (
 
 // Ensure that no number is handed out twice, no document is overwritten by an
 // ID that Jay made, and nothing acknowledged is lost, whatever clients, users,
-// crashes, clocks and copies do, in any order. The steps are those of
+// crashes, clocks, copies and changes of mode do, in any order. The steps are those of
 // model_steps_test.go; the model knows none of Jay's rules but the promises.
 //
 // The default is 100 histories of some 360 steps. For a quiet evening:
@@ -28,7 +29,7 @@ import (
 //	go test -run TestModel -count=1 -timeout=0 -rapid.checks=20000 -rapid.steps=100 .
 //
 // A failure prints its seed, and -rapid.seed repeats it. Only the moment at
-// which the database's own client fetches ahead differs from run to run.
+// which the clients of this process fetch ahead differs from run to run.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{clock: newClock(), drawn: make(map[number]string), made: make(map[string]bool)}
@@ -72,7 +73,9 @@ type model struct {
 }
 
 // number is a HiLo number of a tag, which stands for all its casings and
-// separators.
+// separators, and for all generations: one database never gives the same
+// number with a node tag and without. node names the database. Between a
+// database and its copy nothing keeps numbers without a tag apart.
 type number struct {
 	tag, node string
 	n         int64
@@ -87,19 +90,27 @@ type world struct {
 	db      *jay.DB
 	relaxed bool
 
+	mode     jay.HiLoMode // chosen anew by each open
+	capacity int64        // Options.HiLoCapacity, likewise
+	own      *local       // the database's own client
+	locals   []*local     // other clients of this process
+
 	docs  map[string]string // by folded ID, the body that must be there
 	loose map[string]bool   // folded IDs written since the last sync: a crash may undo it
 	maybe map[string]bool   // bodies of the step under way: a crash may keep them
 
 	etag     uint64                    // the highest that was told
-	used     map[string]map[int64]bool // identity numbers handed out, by counter
+	used     map[string]map[int64]bool // identity numbers handed out, but those that a forced seed gave free, by counter
 	floor    map[string]int64          // seeds acknowledged, by counter
 	seeded   map[string]bool           // in a copy: seeds tried, by counter
+	raised   map[string]int64          // HiLo numbers used elsewhere, as was said and acknowledged, by tag
 	granted  map[string][]*grant       // by tag
 	clients  []*remote
 	returned []*grant // sealed and sent back, accepted or not, by all clients
 	void     []*grant // of the original's clients, when this copy was made
 	full     bool     // somebody wrote a Max that leaves no numbers
+	huge     bool     // somebody wrote a Max that leaves none if a ServerHi is read with another capacity
+	hi       bool     // there was a ServerHi, which needs its capacity
 	needed   string   // a counter of the batch under way that has no floor
 }
 
@@ -124,6 +135,14 @@ type remote struct {
 	open []*grant         // oldest first
 }
 
+// local is a HiLo client in this process, of the generation of the open
+// database.
+type local struct {
+	name   string
+	client *jay.HiLoClient  // nil for the database's own
+	raised map[string]int64 // the world's, when this client began
+}
+
 // GoString names a world in rapid's reports.
 func (w *world) GoString() string { return w.tag }
 
@@ -137,7 +156,7 @@ func (m *model) newWorld(tag string, disk *storagetest.Disk) *world {
 		m: m, tag: tag, disk: disk,
 		docs: make(map[string]string), loose: make(map[string]bool), maybe: make(map[string]bool),
 		used: make(map[string]map[int64]bool), floor: make(map[string]int64), seeded: make(map[string]bool),
-		granted: make(map[string][]*grant),
+		raised: make(map[string]int64), granted: make(map[string][]*grant),
 	}
 	m.worlds = append(m.worlds, w)
 	return w
@@ -152,7 +171,8 @@ func (m *model) abandon() {
 	}
 }
 
-// open opens the database, under Synced and Relaxed durability by turns.
+// open opens the database, under Synced and Relaxed durability by turns, and
+// in any mode.
 func (w *world) open(t *rapid.T) {
 	opts := jay.Options{Now: w.m.clock.Now, MemTableBytes: 256 << 10, CacheBytes: 1 << 20}
 	if w.relaxed = !w.relaxed; w.relaxed {
@@ -161,6 +181,17 @@ func (w *world) open(t *rapid.T) {
 	if w.copied {
 		opts.CopyTag = w.tag
 	}
+	opts.HiLoMode = rapid.SampledFrom([]jay.HiLoMode{jay.HiLo4, jay.HiLo4, jay.HiLo2, jay.HiLo2010}).Draw(t, "mode")
+	opts.HiLoCapacity = rapid.SampledFrom([]int64{0, 1, 3, 7, 32}).Draw(t, "capacity")
+	switch opts.HiLoMode {
+	case jay.HiLo2:
+		opts.HiLo2Growth = rapid.SampledFrom([]jay.Growth{jay.Growth3, jay.Growth2, jay.GrowthNone}).Draw(t, "growth")
+	case jay.HiLo2010:
+		opts.HiLoCapacity = max(opts.HiLoCapacity, 1)
+		w.hi = true
+	}
+	w.mode, w.capacity = opts.HiLoMode, opts.HiLoCapacity
+	w.own, w.locals = &local{name: "the database's own client", raised: maps.Clone(w.raised)}, nil
 	jay.SetFS(&opts, w.disk)
 	var err error
 	if w.db, err = jay.Open("db", &opts); err != nil {
@@ -226,6 +257,14 @@ func (w *world) madeDocument(t *rapid.T, m jay.Metadata, body []byte) {
 	w.wrote(m, body)
 }
 
+// cannotGrant tells whether err is one of those that a range may be refused
+// with: somebody wrote a Max that leaves no numbers, or there is a ServerHi
+// and nobody said the capacity.
+func (w *world) cannotGrant(err error) bool {
+	return errors.Is(err, jay.ErrExhausted) && (w.full || w.huge && w.hi) ||
+		errors.Is(err, jay.ErrNeedsCapacity) && w.hi && w.capacity == 0
+}
+
 // usedIdentity notes an identity's number.
 func (w *world) usedIdentity(t *rapid.T, counter string, n int64) {
 	if w.copied && !w.seeded[counter] {
@@ -258,8 +297,20 @@ func (w *world) draw(t *rapid.T, tag string, n int64, who string, own *grant) {
 	}
 }
 
+// drawLocal notes a number that a client of this process was told. A range
+// that it held when a counter was raised stays its own.
+func (w *world) drawLocal(t *rapid.T, tag string, n int64, l *local) {
+	if n <= l.raised[tag] {
+		t.Fatalf("%s: %s got %d of %s, but %d are used elsewhere", w.tag, l.name, n, tag, l.raised[tag])
+	}
+	w.draw(t, tag, n, l.name, nil)
+}
+
 // grants notes a range. It must hold no number of anybody else.
 func (w *world) grants(t *rapid.T, g *grant) {
+	if g.r.Low <= w.raised[g.tag] {
+		t.Fatalf("%s: %s got %d..%d of %s, but %d are used elsewhere", w.tag, g.byWhom, g.r.Low, g.r.High, g.tag, w.raised[g.tag])
+	}
 	if g.r.Low < 1 || g.r.High < g.r.Low || g.r.NodeTag != w.tag {
 		t.Fatalf("%s: impossible range %+v", w.tag, g.r)
 	}
@@ -287,7 +338,7 @@ func (w *world) check(t *rapid.T, crashed bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if folded := ids.Fold(doc.ID()); !strings.HasPrefix(folded, "raven/hilo/") {
+		if folded := ids.Fold(doc.ID()); doc.Collection() != "@hilo" {
 			there[folded] = string(doc.Body())
 		}
 	}
@@ -345,8 +396,8 @@ func (m *model) copy(t *rapid.T) {
 	w := m.pick(t)
 	disk := w.disk.Crash(100, random(t))
 	c := m.newWorld(string(rune('A'+len(m.worlds))), disk)
-	c.copied, c.relaxed, c.etag, c.full = true, w.relaxed, w.etag, w.full
-	c.docs, c.loose = maps.Clone(w.docs), maps.Clone(w.loose)
+	c.copied, c.relaxed, c.etag, c.full, c.huge, c.hi = true, w.relaxed, w.etag, w.full, w.huge, w.hi
+	c.docs, c.loose, c.raised = maps.Clone(w.docs), maps.Clone(w.loose), maps.Clone(w.raised)
 	for counter, numbers := range w.used {
 		c.used[counter] = maps.Clone(numbers)
 	}
@@ -390,6 +441,22 @@ func crashAtSync(disk *storagetest.Disk, after, percent int, random *rand.Rand) 
 		}
 		return crashed
 	}
+}
+
+// serverPrefixes are those that users of the older generations write.
+var serverPrefixes = []string{"", "North/", "4,"}
+
+// hiloNumber returns the number of a HiLo ID of the generation that is open.
+func (w *world) hiloNumber(t *rapid.T, id, prefix string) int64 {
+	if w.mode == jay.HiLo4 {
+		return numberOf(t, id, prefix, "-"+w.tag)
+	}
+	for _, server := range serverPrefixes[1:] {
+		if w.mode == jay.HiLo2 && strings.HasPrefix(id, prefix+server) {
+			prefix += server
+		}
+	}
+	return numberOf(t, id, prefix, "")
 }
 
 // numberOf returns the HiLo number of an ID that must be prefix, number and

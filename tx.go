@@ -108,9 +108,10 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		}
 		err := db.updateOnce(ctx, numbers, fn)
 		if !errors.Is(err, errLost) {
-			if err != nil {
-				db.gaps.countDrawn(numbers)
+			if err == nil {
+				clear(numbers.used) // they are documents now
 			}
+			db.gaps.countDrawn(numbers)
 			return err
 		}
 		if run >= o.retries {
@@ -350,6 +351,11 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 func (t *Tx) undo(count, bytes int, replaced []int) {
 	for i := len(replaced) - 1; i >= 0; i-- {
 		o := t.ops[count+i]
+		if o.strategy == ids.HiLo { // nobody was told: the next op can have it
+			used := t.numbers.used[o.prefix]
+			t.numbers.used[o.prefix] = used[:len(used)-1]
+			t.numbers.free[o.prefix] = append([]string{o.id}, t.numbers.free[o.prefix]...)
+		}
 		switch {
 		case o.foldedID == "":
 		case replaced[i] < 0:

@@ -58,6 +58,8 @@ type op struct {
 	tail     []byte // header.AppendTail
 	shown    bool   // the made ID is known outside and cannot be changed
 	folded   string // collection, folded
+	indexed  *collectionIndexes
+	entries  *entries // in those indexes
 
 	// What the transaction decided. Each run writes it anew.
 	result  Metadata
@@ -231,6 +233,12 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection)}
 	}
 	o.folded = last.folded
+	if o.indexed = db.indexes().of(o.folded); o.indexed != nil {
+		var err error
+		if o.entries, err = o.indexed.extractEntries(o.json); err != nil {
+			return err
+		}
+	}
 	o.header.Modified = modified
 	o.header.Node = db.node
 	o.header.Collection = last.bytes
@@ -428,7 +436,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 		if o.redraws++; o.strategy == ids.GUID && o.redraws > maxGUIDs {
 			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
 		}
-		db.gaps.count([]*op{o})
+		db.gaps.countTaken(o)
 		if err := db.drawID(ctx, o); err != nil {
 			return err
 		}
@@ -469,14 +477,16 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 
 // transaction stages ops. It lives for one run of one transaction.
 type transaction struct {
-	db     *DB
-	tx     storage.Tx
-	raised map[string]uint64 // ceilings of identities staged, by name
-	etags  uint64            // reserved on disk up to here; 0 until it is looked up
-	needed uint64            // the etag that could not be drawn, with errReserve
-	hint   uint64            // etags that will be needed beside it
-	key    []byte            // scratch
-	value  []byte            // scratch
+	db      *DB
+	tx      storage.Tx
+	raised  map[string]uint64 // ceilings of identities staged, by name
+	catalog *catalog          // see indexes
+	etags   uint64            // reserved on disk up to here; 0 until it is looked up
+	needed  uint64            // the etag that could not be drawn, with errReserve
+	hint    uint64            // etags that will be needed beside it
+	flags   map[uint32]byte   // of indexes, as they are known
+	key     []byte            // scratch
+	value   []byte            // scratch
 }
 
 func (t *transaction) run(ops []*op) error {
@@ -558,6 +568,9 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 		t.key = memberKey(t.key[:0], o.folded, folded)
 		t.tx.Set(t.key, nil, nil)
 	}
+	if err := t.stageEntries(o, old); err != nil {
+		return err
+	}
 
 	o.result = Metadata{
 		ID:           o.id,
@@ -571,6 +584,32 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 		o.result.Collection = metadata.Empty
 	}
 	return nil
+}
+
+// stageEntries stages the index entries of o. Those that were extracted before
+// the transaction count only if the indexes are still the same.
+func (t *transaction) stageEntries(o *op, old oldDocument) error {
+	ci := t.indexes().of(o.folded)
+	if ci == nil {
+		return nil
+	}
+	if ci != o.indexed {
+		o.indexed = ci
+		var err error
+		if o.entries, err = ci.extractEntries(o.json); err != nil {
+			return err
+		}
+	}
+	return t.stageIndexes(ci, o.id, o.foldedID, old.Body, o.entries)
+}
+
+// indexes returns the indexes that this run of the transaction maintains. An
+// engine that several processes share must read them from the store here.
+func (t *transaction) indexes() *catalog {
+	if t.catalog == nil {
+		t.catalog = t.db.indexes()
+	}
+	return t.catalog
 }
 
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
@@ -605,6 +644,9 @@ func (t *transaction) stageDelete(o *op) error {
 	}
 	t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(changeDelete, etag, collection, folded)
+	if ci := t.indexes().of(key); ci != nil {
+		return t.stageIndexes(ci, o.id, folded, old.Body, nil)
+	}
 	return nil
 }
 
@@ -612,6 +654,7 @@ func (t *transaction) stageDelete(o *op) error {
 type oldDocument struct {
 	Node, Etag uint64
 	Collection []byte
+	Body       []byte // if its collection has indexes
 }
 
 func (t *transaction) old(folded string) (oldDocument, bool, error) {
@@ -623,8 +666,11 @@ func (t *transaction) old(folded string) (oldDocument, bool, error) {
 	if err != nil {
 		return oldDocument{}, false, err
 	}
-	h, _, err := metadata.Decode(value)
+	h, body, err := metadata.Decode(value)
 	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: bytes.Clone(h.Collection)}
+	if c := t.indexes(); err == nil && len(c.byCollection) > 0 && c.of(t.db.collectionKey(string(h.Collection))) != nil {
+		old.Body = bytes.Clone(body)
+	}
 	return old, true, firstError(err, closer.Close())
 }
 

@@ -90,6 +90,15 @@ func (p Path) Root() string {
 	return p.steps[0].Name
 }
 
+// Prefix returns the path of the first n steps, which must be at most Len.
+func (p Path) Prefix(n int) Path {
+	var text []byte
+	for _, s := range p.steps[:n] {
+		text = appendStep(text, s)
+	}
+	return Path{string(text), p.steps[:n:n]}
+}
+
 // FansOut tells whether the path has a [] step, and so may have many values
 // even if looked up strictly.
 func (p Path) FansOut() bool {

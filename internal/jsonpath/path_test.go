@@ -127,3 +127,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Ensure that a prefix is the path of the first steps, and shares nothing that
+// could be changed through it.
+func TestPath_Prefix(t *testing.T) {
+	p := jsonpath.MustParse("a[].'b c'[3]")
+	for n, want := range []string{"", "a", "a[]", "a[].'b c'", "a[].'b c'[3]"} {
+		got := p.Prefix(n)
+		if got.String() != want || got.Len() != n || got.IsZero() != (n == 0) || got.FansOut() != (n > 1) {
+			t.Errorf("%d steps: got %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package jay
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
+)
+
+// Condition is what a query asks of a document. The zero value is true of all.
+//
+// A field is a path such as "Address.City" or "Lines.Product", which reaches
+// the products of all lines; "id()" is the document's ID. A comparison is true
+// if any value that the field reaches satisfies it. Values are compared
+// exactly, and text with regard to case unless IgnoreCase says otherwise;
+// docs/queries.md tells the order of all values.
+//
+// A mistake, such as a path that does not parse or a value that JSON does not
+// have, is kept in the Condition and returned by the query.
+type Condition struct {
+	expr query.Expr
+	err  error
+}
+
+func compare(field string, value any, make func(f query.Field, v query.Value) query.Expr) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	v, err := query.NewValue(value)
+	if err != nil {
+		return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+	}
+	return Condition{expr: make(f, v)}
+}
+
+func relation(o query.Op) func(query.Field, query.Value) query.Expr {
+	return func(f query.Field, v query.Value) query.Expr { return query.Compare{Field: f, Op: o, Value: v} }
+}
+
+// parseField reads a field as the builder takes it.
+func parseField(text string) (query.Field, error) {
+	switch text {
+	case "id()":
+		return query.Field{Meta: query.MetaID}, nil
+	case "@metadata.@collection":
+		return query.Field{Meta: query.MetaCollection}, nil
+	case "@metadata.@last-modified":
+		return query.Field{Meta: query.MetaLastModified}, nil
+	case "@metadata.@change-vector":
+		return query.Field{Meta: query.MetaChangeVector}, nil
+	}
+	p, err := jsonpath.Parse(text)
+	if err != nil {
+		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return query.Field{Path: p}, nil
+}
+
+// Eq is true if the field reaches this value.
+func Eq(field string, value any) Condition { return compare(field, value, relation(query.Equal)) }
+
+// Ne is true if the field does not reach this value, or nothing.
+func Ne(field string, value any) Condition { return Not(Eq(field, value)) }
+
+// Lt is true if the field reaches a value of the same kind below this one.
+func Lt(field string, value any) Condition { return compare(field, value, relation(query.Less)) }
+
+// Le is true if the field reaches a value of the same kind up to this one.
+func Le(field string, value any) Condition { return compare(field, value, relation(query.LessOrEqual)) }
+
+// Gt is true if the field reaches a value of the same kind above this one.
+func Gt(field string, value any) Condition { return compare(field, value, relation(query.Greater)) }
+
+// Ge is true if the field reaches a value of the same kind from this one on.
+func Ge(field string, value any) Condition { return compare(field, value, relation(query.GreaterOrEqual)) }
+
+// Between is true if the field reaches one value from lo to hi, both included.
+func Between(field string, lo, hi any) Condition {
+	h, err := query.NewValue(hi)
+	if err != nil {
+		return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+	}
+	return compare(field, lo, func(f query.Field, l query.Value) query.Expr {
+		return query.Between{Field: f, Lo: l, Hi: h}
+	})
+}
+
+// In is true if the field reaches one of values.
+func In[V any](field string, values ...V) Condition { return in(field, values, false) }
+
+// AllIn is true if the field reaches each of values.
+func AllIn[V any](field string, values ...V) Condition { return in(field, values, true) }
+
+func in[V any](field string, values []V, all bool) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	e := query.In{Field: f, All: all}
+	for _, value := range values {
+		v, err := query.NewValue(value)
+		if err != nil {
+			return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+		}
+		e.Values = append(e.Values, v)
+	}
+	return Condition{expr: e}
+}
+
+// StartsWith is true if the field reaches text that begins with prefix.
+func StartsWith(field, prefix string) Condition {
+	return onText(field, func(f query.Field) query.Expr { return query.StartsWith{Field: f, Text: prefix} })
+}
+
+// EndsWith is true if the field reaches text that ends with suffix.
+func EndsWith(field, suffix string) Condition {
+	return onText(field, func(f query.Field) query.Expr { return query.EndsWith{Field: f, Text: suffix} })
+}
+
+// Contains is true if the field reaches text that has part in it.
+func Contains(field, part string) Condition {
+	return onText(field, func(f query.Field) query.Expr { return query.Contains{Field: f, Text: part} })
+}
+
+// Matches is true if the field reaches text in which the regular expression
+// matches. Its syntax is that of package regexp, whose time is linear in the
+// text.
+func Matches(field, pattern string) Condition {
+	return onText(field, func(f query.Field) query.Expr { return query.Regexp{Field: f, Pattern: pattern} })
+}
+
+// Exists is true if the field is there, be it null or an empty array.
+func Exists(field string) Condition {
+	return onText(field, func(f query.Field) query.Expr { return query.Exists{Field: f} })
+}
+
+func onText(field string, make func(query.Field) query.Expr) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	return Condition{expr: make(f)}
+}
+
+// And is true if all conditions are.
+func And(conditions ...Condition) Condition {
+	exprs, err := exprsOf(conditions)
+	return Condition{query.And(exprs), err}
+}
+
+// Or is true if one of the conditions is.
+func Or(conditions ...Condition) Condition {
+	exprs, err := exprsOf(conditions)
+	return Condition{query.Or(exprs), err}
+}
+
+// Not is true if the condition is not.
+func Not(c Condition) Condition {
+	if c.err != nil {
+		return c
+	}
+	return Condition{expr: query.Not{Expr: c.orTrue()}}
+}
+
+// IgnoreCase makes every comparison of text in c disregard case.
+func IgnoreCase(c Condition) Condition {
+	c.expr = foldCase(c.expr)
+	return c
+}
+
+func (c Condition) orTrue() query.Expr {
+	if c.expr == nil {
+		return query.And{}
+	}
+	return c.expr
+}
+
+func exprsOf(conditions []Condition) ([]query.Expr, error) {
+	exprs := make([]query.Expr, len(conditions))
+	for i, c := range conditions {
+		if c.err != nil {
+			return nil, c.err
+		}
+		exprs[i] = c.orTrue()
+	}
+	return exprs, nil
+}
+
+func foldCase(e query.Expr) query.Expr {
+	switch e := e.(type) {
+	case query.And:
+		return query.And(foldAll(e))
+	case query.Or:
+		return query.Or(foldAll(e))
+	case query.Not:
+		return query.Not{Expr: foldCase(e.Expr)}
+	case query.Compare:
+		e.Fold = true
+		return e
+	case query.Between:
+		e.Fold = true
+		return e
+	case query.In:
+		e.Fold = true
+		return e
+	case query.StartsWith:
+		e.Fold = true
+		return e
+	case query.EndsWith:
+		e.Fold = true
+		return e
+	case query.Contains:
+		e.Fold = true
+		return e
+	case query.Regexp:
+		e.Fold = true
+		return e
+	}
+	return e
+}
+
+func foldAll(exprs []query.Expr) []query.Expr {
+	out := make([]query.Expr, len(exprs))
+	for i, e := range exprs {
+		out[i] = foldCase(e)
+	}
+	return out
+}

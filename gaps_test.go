@@ -1,0 +1,47 @@
+package jay_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jaydb/jay"
+)
+
+func TestGaps_Update_Gaps(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "watched", `{}`)
+	runs := 0
+	must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		runs++
+		_, err := tx.Get(ctx, "watched")
+		must(t, err)
+		for range 4 - runs {
+			_, err := tx.Store(ctx, "Users", []byte(`{}`))
+			must(t, err)
+		}
+		if runs == 1 {
+			put(t, db, "watched", `{"n":1}`)
+		}
+		return nil
+	}, jay.Retry(1)))
+	must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		var b jay.Batch
+		b.Store("Users", []byte(`{}`))
+		b.Insert("watched", []byte(`{}`))
+		if _, err := tx.Apply(ctx, &b); err == nil {
+			t.Error("the insert is accepted")
+		}
+		return nil
+	}))
+	s, err := db.Stats(ctx, nil)
+	equal(t, fmt.Sprint(s.Gaps, err), "map[users:2] <nil>")
+}
+
+func TestGaps_Inspect_Taken(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "users/1-A", `{}`, jay.InCollection("Users"))
+	equal(t, store(t, db, "Users"), "users/2-A")
+	r, err := db.InspectIDs(ctx, nil)
+	must(t, err)
+	equal(t, fmt.Sprint(r.HiLo[0].Unused, r.HiLo[0].InOpenLeases, r.HiLo[0].LostInThisProcess), "30 30 0")
+}

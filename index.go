@@ -1,0 +1,386 @@
+package jay
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// Index declares a secondary index on one collection. Queries use it by
+// themselves.
+//
+// A document has one entry in an index, or one for each value that a field
+// reaches in it: Lines.Product has one for every line. A document that lacks a
+// field has an entry, too, that says so. Entries are written with their
+// document, in one commit.
+type Index struct {
+	// Name tells the index from others of the collection, without regard to
+	// case. The default is the fields, joined by commas.
+	Name string `json:"name"`
+
+	// Fields are the paths of the index's keys, such as "Address.City" or
+	// "Lines.Product", most significant first; "-Price" is descending. One to
+	// eight. An order by several fields is served by an index in which all of
+	// them have the directions asked for, or all the opposite ones.
+	Fields []string `json:"fields"`
+
+	// Unique refuses a document whose fields have the values of another one's,
+	// with a *UniqueError. Text is compared exactly. A document in which one of
+	// the fields is missing or null is not compared.
+	Unique bool `json:"unique,omitempty"`
+
+	// Where keeps documents out for which this condition, as in a query's text
+	// behind "where", is not true. A query uses the index only if it asks for
+	// the same condition. The default is none.
+	Where string `json:"where,omitempty"`
+}
+
+// IndexState tells what an index can be used for.
+type IndexState string
+
+const (
+	// IndexBuilding is an index that existing documents are being entered
+	// into. New ones are entered already; queries do not use it yet.
+	IndexBuilding IndexState = "building"
+
+	// IndexReady is an index that queries use.
+	IndexReady IndexState = "ready"
+
+	// IndexDropping is an index whose entries are being removed.
+	IndexDropping IndexState = "dropping"
+)
+
+// IndexInfo is an index as it stands.
+type IndexInfo struct {
+	Index
+	Collection string     `json:"collection"`
+	State      IndexState `json:"state"`
+	Automatic  bool       `json:"automatic,omitempty"` // made by Options.AutoIndexes
+}
+
+// Bounds of indexes.
+const (
+	maxIndexFields  = 8
+	maxIndexes      = 64     // of one collection
+	maxIndexEntries = 10_000 // of one document in one index
+	maxIndexName    = 200
+)
+
+// UniqueError says that a document has values that a unique index keeps for
+// another. errors.Is(err, ErrUnique).
+type UniqueError struct {
+	Index      string
+	Collection string
+	Value      string // the values, as a JSON array
+	ID         string // of the document that was refused
+	Other      string // of the document that has the values, folded
+}
+
+// Error names the index, the values and both documents.
+func (e *UniqueError) Error() string {
+	return fmt.Sprintf("jay: unique index %q of %s: %s of document %q is taken by document %q", e.Index, e.Collection, shorten(e.Value), e.ID, e.Other)
+}
+
+// Is makes errors.Is(err, ErrUnique) true.
+func (e *UniqueError) Is(target error) bool { return target == ErrUnique }
+
+// indexesName is the record under 'm' that lists the indexes.
+// Part of the on-disk format. Must not change.
+const indexesName = "indexes"
+
+// indexRecord is the record of all indexes. Part of the on-disk format.
+type indexRecord struct {
+	Next    uint32       `json:"next"` // the number of the next index; never used twice
+	Indexes []indexEntry `json:"indexes"`
+}
+
+// indexEntry is the record of one index. Part of the on-disk format.
+type indexEntry struct {
+	Number uint32 `json:"number"`
+	IndexInfo
+}
+
+// index is an index that is open. It is immutable.
+type index struct {
+	number     uint32
+	info       IndexInfo
+	collection string // folded
+	fields     []indexField
+	filter     query.Expr // nil for none
+	matchers   *sync.Pool // of *query.Matcher, for filter
+}
+
+type indexField struct {
+	path       jsonpath.Path
+	text       string // canonical
+	descending bool
+}
+
+// catalog is all indexes at one time. It is immutable.
+type catalog struct {
+	record       indexRecord
+	all          []*index
+	byCollection map[string]*collectionIndexes // those that writes maintain
+}
+
+// collectionIndexes is what writes need to know of a collection's indexes.
+type collectionIndexes struct {
+	indexes []*index
+	readers *sync.Pool // of *query.Reader, for all fields
+	slots   [][]int    // by index: where the values of its fields are
+}
+
+// newCatalog opens the indexes of a record.
+func newCatalog(record indexRecord) (*catalog, error) {
+	c := &catalog{record: record, byCollection: make(map[string]*collectionIndexes)}
+	for _, e := range record.Indexes {
+		ix, err := newIndex(e)
+		if err != nil {
+			return nil, err
+		}
+		c.all = append(c.all, ix)
+	}
+	for _, ix := range c.all {
+		if ix.info.State == IndexDropping {
+			continue
+		}
+		ci := c.byCollection[ix.collection]
+		if ci == nil {
+			ci = new(collectionIndexes)
+			c.byCollection[ix.collection] = ci
+		}
+		ci.indexes = append(ci.indexes, ix)
+	}
+	for _, ci := range c.byCollection {
+		ci.prepare()
+	}
+	return c, nil
+}
+
+// prepare makes the one reader of all fields.
+func (ci *collectionIndexes) prepare() {
+	var fields []query.Field
+	known := make(map[string]int)
+	for _, ix := range ci.indexes {
+		var slots []int
+		for _, f := range ix.fields {
+			slot, found := known[f.text]
+			if !found {
+				slot = len(fields)
+				known[f.text] = slot
+				fields = append(fields, query.Field{Path: f.path})
+			}
+			slots = append(slots, slot)
+		}
+		ci.slots = append(ci.slots, slots)
+	}
+	reader := query.NewReader(fields)
+	ci.readers = &sync.Pool{New: func() any { return reader.Clone() }}
+}
+
+func newIndex(e indexEntry) (*index, error) {
+	ix := &index{number: e.Number, info: e.IndexInfo, collection: foldName(e.Collection)}
+	for _, text := range e.Fields {
+		f, err := parseIndexField(text)
+		if err != nil {
+			return nil, fmt.Errorf("index %q: %w", e.Name, err)
+		}
+		ix.fields = append(ix.fields, f)
+	}
+	if e.Where == "" {
+		return ix, nil
+	}
+	var err error
+	if ix.filter, err = query.ParseCondition(e.Where, nil); err != nil {
+		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
+	}
+	if usesMetadata(ix.filter) {
+		return nil, fmt.Errorf("%w: index %q: where looks at metadata, which indexes do not hold", ErrIndex, e.Name)
+	}
+	m, err := query.Compile(ix.filter)
+	if err != nil {
+		return nil, fmt.Errorf("index %q: where: %w", e.Name, err)
+	}
+	ix.matchers = &sync.Pool{New: func() any { return m.Clone() }}
+	return ix, nil
+}
+
+func usesMetadata(e query.Expr) bool {
+	return slices.ContainsFunc(query.Fields(e), func(f query.Field) bool { return f.Meta != query.MetaNone })
+}
+
+func parseIndexField(text string) (indexField, error) {
+	path, descending := strings.CutPrefix(text, "-")
+	p, err := jsonpath.Parse(path)
+	if err != nil {
+		return indexField{}, err
+	}
+	return indexField{path: p, text: p.String(), descending: descending}, nil
+}
+
+// canonical checks a declaration and writes it in its one form.
+func (ix Index) canonical(collection string) (Index, error) {
+	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
+		return ix, firstError(err, fmt.Errorf("%w: an index needs a collection", ErrIndex))
+	}
+	if len(ix.Fields) == 0 || len(ix.Fields) > maxIndexFields {
+		return ix, fmt.Errorf("%w: an index has 1 to %d fields, not %d", ErrIndex, maxIndexFields, len(ix.Fields))
+	}
+	fields := make([]string, len(ix.Fields))
+	seen := make(map[string]bool)
+	for i, text := range ix.Fields {
+		f, err := parseIndexField(strings.TrimSpace(text))
+		if err != nil {
+			return ix, fmt.Errorf("%w: %w", ErrIndex, err)
+		}
+		if seen[f.text] {
+			return ix, fmt.Errorf("%w: field %s is there twice", ErrIndex, f.text)
+		}
+		seen[f.text] = true
+		fields[i] = f.text
+		if f.descending {
+			fields[i] = "-" + f.text
+		}
+	}
+	ix.Fields = fields
+	ix.Where = strings.TrimSpace(ix.Where)
+	if ix.Name = strings.TrimSpace(ix.Name); ix.Name == "" {
+		ix.Name = strings.Join(fields, ",")
+		if ix.Where != "" {
+			ix.Name += " where " + ix.Where
+		}
+		ix.Name = cut(ix.Name, maxIndexName)
+	}
+	if len(ix.Name) > maxIndexName || strings.ContainsFunc(ix.Name, func(r rune) bool { return r < ' ' }) {
+		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", ErrIndex, shorten(ix.Name), maxIndexName)
+	}
+	_, err := newIndex(indexEntry{IndexInfo: IndexInfo{Index: ix, Collection: collection}})
+	return ix, err
+}
+
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+func (ix Index) equal(other Index) bool {
+	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where
+}
+
+// find returns the index of a collection with this name, or nil.
+func (c *catalog) find(collection, name string) *index {
+	for _, ix := range c.all {
+		if ix.collection == foldName(collection) && foldName(ix.info.Name) == foldName(name) {
+			return ix
+		}
+	}
+	return nil
+}
+
+// of returns the indexes that writes of a collection maintain, or nil.
+func (c *catalog) of(foldedCollection string) *collectionIndexes {
+	if len(c.byCollection) == 0 {
+		return nil
+	}
+	return c.byCollection[foldedCollection]
+}
+
+// indexing is what DB needs to change its indexes.
+type indexing struct {
+	changing sync.Mutex // held while the catalog changes
+
+	// view is held for reading while a query takes its catalog and its
+	// snapshot, so that they agree, and for writing while the catalog is
+	// replaced.
+	view    sync.RWMutex
+	current atomic.Pointer[catalog]
+
+	builds  map[uint32]*build // those under way. Guarded by changing.
+	workers sync.WaitGroup    // that build and drop
+	ctx     context.Context   // cancelled by Close
+	stop    context.CancelFunc
+	stopped bool // nothing new may run in the background. Guarded by changing.
+}
+
+// indexes returns the catalog as it is now.
+func (db *DB) indexes() *catalog { return db.indexing.current.Load() }
+
+// loadIndexes opens the catalog, for Open.
+func (db *DB) loadIndexes() error {
+	db.indexing.ctx, db.indexing.stop = context.WithCancel(context.Background())
+	db.indexing.builds = make(map[uint32]*build)
+	record := indexRecord{Next: 1}
+	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, indexesName))
+	switch {
+	case err == nil:
+		err = json.Unmarshal(value, &record)
+		if err := firstError(err, closer.Close()); err != nil {
+			return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
+		}
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	c, err := newCatalog(record)
+	if err != nil {
+		return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
+	}
+	db.indexing.current.Store(c)
+	return nil
+}
+
+// change commits a new list of indexes and makes it the current one.
+// db.indexing.changing is held.
+func (db *DB) changeIndexes(ctx context.Context, edit func(*indexRecord)) (*catalog, error) {
+	old := db.indexes()
+	record := indexRecord{Next: old.record.Next, Indexes: slices.Clone(old.record.Indexes)}
+	edit(&record)
+	c, err := newCatalog(record)
+	if err != nil {
+		return nil, err
+	}
+	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
+		return setJSON(tx, appendKey(nil, spaceMeta, indexesName), record)
+	})
+	if err != nil {
+		return nil, err
+	}
+	db.indexing.view.Lock()
+	defer db.indexing.view.Unlock()
+	db.indexing.current.Store(c)
+	return c, nil
+}
+
+// Indexes returns the indexes of a collection, or all of them if collection
+// is "", by collection and name.
+func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+	out := []IndexInfo{}
+	for _, ix := range db.indexes().all {
+		if collection == "" || foldName(collection) == ix.collection {
+			out = append(out, ix.info)
+		}
+	}
+	slices.SortFunc(out, func(a, b IndexInfo) int {
+		return cmp.Or(strings.Compare(foldName(a.Collection), foldName(b.Collection)), strings.Compare(foldName(a.Name), foldName(b.Name)))
+	})
+	return out, nil
+}

@@ -1,0 +1,609 @@
+package jay
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// plan is how a query is answered.
+type plan struct {
+	access   []*path    // where candidates come from: several are a union; none means a scan
+	ids      []string   // instead: the folded IDs that can match, where idsOnly
+	idsOnly  bool       // ids are all
+	prefix   string     // of the IDs that a scan must look at, folded
+	also     *path      // candidates must be in it, too: an intersection
+	residual query.Expr // what is left to check on documents; nil for nothing
+	ordered  bool       // candidates come in the order that is asked for
+	reverse  bool       // by walking backwards
+	counted  bool       // entries can be counted instead of documents
+}
+
+// path is a way into one index.
+type path struct {
+	ix       *index
+	flags    byte
+	ranges   []keyRange // of whole keys, in rising order
+	equal    int        // leading fields that are bound to single values
+	bounded  bool       // a further field is bound to a range
+	used     []int      // the conjuncts that the ranges stand for
+	exact    []int      // those of them that need no second look
+	estimate int        // entries in the ranges, up to a bound
+	more     bool       // there are more than estimate
+}
+
+// keyRange is a range of keys: from lo on and before hi.
+type keyRange struct{ lo, hi []byte }
+
+// Bounds of planning.
+const (
+	maxRanges   = 500    // that one path has
+	probeKeys   = 500    // looked at for a first estimate of a path
+	probeMany   = 20_000 // looked at to decide on an intersection
+	scanPerLook = 8      // documents that a scan reads in the time of one look-up
+)
+
+// planner makes a plan for one query on one snapshot.
+type planner struct {
+	db       *DB
+	q        *query.Query
+	snapshot storage.Reader
+	indexes  []*index // that are ready, of the collection
+
+	conjuncts []query.Expr
+	paths     []*path
+	keys      int // looked at while planning
+}
+
+// newPlan decides how a query is answered.
+func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader) (*plan, *planner, error) {
+	p := &planner{db: db, q: q, snapshot: snapshot, conjuncts: conjunctsOf(q.Where)}
+	if q.From != "" {
+		for _, ix := range c.all {
+			if ix.collection == foldName(q.From) && ix.info.State == IndexReady && p.implies(ix) {
+				p.indexes = append(p.indexes, ix)
+			}
+		}
+	}
+	if pl := p.byID(); pl != nil {
+		return pl, p, nil
+	}
+	for _, ix := range p.indexes {
+		if err := p.addPath(ix); err != nil {
+			return nil, nil, err
+		}
+	}
+	pl, err := p.choose()
+	return pl, p, err
+}
+
+// conjunctsOf takes And apart.
+func conjunctsOf(e query.Expr) []query.Expr {
+	switch e := e.(type) {
+	case nil:
+		return nil
+	case query.And:
+		var out []query.Expr
+		for _, part := range e {
+			out = append(out, conjunctsOf(part)...)
+		}
+		return out
+	}
+	return []query.Expr{e}
+}
+
+// implies tells whether every document that the query asks for is in a partial
+// index: whether it asks for each of the index's conditions.
+func (p *planner) implies(ix *index) bool {
+	for _, needed := range conjunctsOf(ix.filter) {
+		if !slices.ContainsFunc(p.conjuncts, func(e query.Expr) bool { return stricter(e, needed) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// stricter tells whether e is the condition needed, or the same with regard to
+// case.
+func stricter(e, needed query.Expr) bool {
+	if reflect.DeepEqual(e, needed) {
+		return true
+	}
+	a, ok := e.(query.Compare)
+	b, ok2 := needed.(query.Compare)
+	if !ok || !ok2 || a.Op != query.Equal || b.Op != query.Equal || a.Field.Path.String() != b.Field.Path.String() || a.Field.Meta != b.Field.Meta {
+		return false
+	}
+	return a.Value.Equal(b.Value) && (!a.Fold || b.Fold)
+}
+
+// byID plans a query that says which IDs it wants, or nil.
+func (p *planner) byID() *plan {
+	for i, e := range p.conjuncts {
+		var values []query.Value
+		switch e := e.(type) {
+		case query.Compare:
+			if e.Field.Meta == query.MetaID && e.Op == query.Equal {
+				values = []query.Value{e.Value}
+			}
+		case query.In:
+			if e.Field.Meta == query.MetaID && !e.All {
+				values = e.Values
+			}
+		}
+		if values == nil {
+			continue
+		}
+		pl := &plan{idsOnly: true, residual: query.And(slices.Delete(slices.Clone(p.conjuncts), i, i+1))}
+		for _, v := range values {
+			if v.Kind() == query.KindText {
+				pl.ids = append(pl.ids, p.db.rules.Fold(v.Text()))
+			}
+		}
+		slices.Sort(pl.ids)
+		pl.ids = slices.Compact(pl.ids)
+		pl.residual = p.q.Where // IDs are few: the whole condition is looked at again
+		return pl
+	}
+	return nil
+}
+
+// addPath finds how the conjuncts bound an index, if they do.
+func (p *planner) addPath(ix *index) error {
+	flags, err := indexFlags(p.snapshot, ix.number)
+	if err != nil {
+		return err
+	}
+	a := &path{ix: ix, flags: flags}
+	prefixes := []keyRange{{lo: appendIndexPrefix(nil, ix.number)}}
+	for _, f := range ix.fields {
+		bound := p.bind(f, flags)
+		if bound == nil || len(prefixes)*len(bound.ranges) > maxRanges {
+			break
+		}
+		prefixes = extend(prefixes, bound.ranges)
+		a.used = append(a.used, bound.used...)
+		if !bound.recheck {
+			a.exact = append(a.exact, bound.used...)
+		}
+		if !bound.point {
+			a.bounded = true
+			break
+		}
+		a.equal++
+	}
+	for _, r := range prefixes {
+		if r.hi == nil {
+			r.hi = prefixEnd(r.lo)
+		}
+		a.ranges = append(a.ranges, r)
+	}
+	slices.SortFunc(a.ranges, func(x, y keyRange) int { return bytes.Compare(x.lo, y.lo) })
+	a.ranges = slices.CompactFunc(a.ranges, func(x, y keyRange) bool { return bytes.Equal(x.lo, y.lo) && bytes.Equal(x.hi, y.hi) })
+	if len(a.used) > 0 || p.orderBy(a) != orderNone {
+		p.paths = append(p.paths, a)
+	}
+	return nil
+}
+
+// extend puts ranges of one field behind those of the fields before it.
+func extend(prefixes []keyRange, ranges []query.KeyRange) []keyRange {
+	out := make([]keyRange, 0, len(prefixes)*len(ranges))
+	for _, prefix := range prefixes {
+		for _, r := range ranges {
+			lo := append(bytes.Clone(prefix.lo), r.Lo...)
+			hi := append(bytes.Clone(prefix.lo), r.Hi...)
+			if isPoint(r) {
+				hi = nil // what follows Lo: kept open for the next field
+			}
+			out = append(out, keyRange{lo, hi})
+		}
+	}
+	return out
+}
+
+// binding is what conjuncts say about one field.
+type binding struct {
+	ranges  []query.KeyRange
+	used    []int
+	point   bool // each range is one value
+	recheck bool
+}
+
+// bind collects what the conjuncts say about a field, or nil.
+func (p *planner) bind(f indexField, flags byte) *binding {
+	var best *binding
+	for i, e := range p.conjuncts {
+		b := p.bindOne(e, f)
+		if b == nil {
+			continue
+		}
+		b.used = []int{i}
+		switch {
+		case best == nil:
+			best = b
+		case b.point && (!best.point || len(b.ranges) < len(best.ranges)):
+			best = b
+		case !b.point && !best.point && flags&flagMulti == 0:
+			best = best.and(b)
+		}
+	}
+	return best
+}
+
+// and is the overlap of two bindings of one range each.
+func (b *binding) and(other *binding) *binding {
+	if len(b.ranges) != 1 || len(other.ranges) != 1 {
+		return b
+	}
+	r, s := b.ranges[0], other.ranges[0]
+	if bytes.Compare(s.Lo, r.Lo) > 0 {
+		r.Lo = s.Lo
+	}
+	if bytes.Compare(s.Hi, r.Hi) < 0 {
+		r.Hi = s.Hi
+	}
+	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck}
+}
+
+// bindOne returns what one condition says about a field, or nil.
+func (p *planner) bindOne(e query.Expr, f indexField) *binding {
+	var ranges []query.KeyRange
+	point := false
+	switch e := e.(type) {
+	case query.Compare:
+		if !f.is(e.Field) {
+			return nil
+		}
+		if e.Op == query.Equal {
+			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.descending)}, true
+		} else {
+			ranges = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.descending)}
+		}
+	case query.Between:
+		if !f.is(e.Field) {
+			return nil
+		}
+		ranges = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.descending)}
+	case query.StartsWith:
+		if !f.is(e.Field) {
+			return nil
+		}
+		ranges = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.descending)}
+	case query.In:
+		if !f.is(e.Field) || len(e.Values) == 0 || len(e.Values) > maxRanges {
+			return nil
+		}
+		values := e.Values
+		if e.All {
+			values = values[:1]
+		}
+		for _, v := range values {
+			ranges = append(ranges, query.EqualRange(v, e.Fold, f.descending))
+		}
+		point = true
+	default:
+		return nil
+	}
+	b := &binding{point: point}
+	for _, r := range ranges {
+		b.recheck = b.recheck || r.Recheck
+		b.point = b.point && isPoint(r)
+		if !r.Empty() {
+			b.ranges = append(b.ranges, r)
+		}
+	}
+	if in, ok := e.(query.In); ok && in.All && len(in.Values) > 1 {
+		b.recheck = true
+	}
+	return b
+}
+
+func (f indexField) is(field query.Field) bool {
+	return field.Meta == query.MetaNone && field.Path.String() == f.text
+}
+
+// isPoint tells whether a range holds one part and what follows it.
+func isPoint(r query.KeyRange) bool {
+	rest, ok := query.SkipKey(r.Lo)
+	return ok && len(rest) == 0 && bytes.Equal(r.Hi, prefixEnd(r.Lo))
+}
+
+// How an index's order serves the one that is asked for.
+type orderMatch int
+
+const (
+	orderNone orderMatch = iota
+	orderForward
+	orderReverse
+)
+
+// orderBy tells how the order of a path serves the query.
+func (p *planner) orderBy(a *path) orderMatch {
+	if len(p.q.OrderBy) == 0 || a.flags&(flagMulti|flagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.ranges) > 1 {
+		return orderNone
+	}
+	i, match := 0, orderNone
+	for _, o := range p.q.OrderBy {
+		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
+			return orderNone
+		}
+		if p.isBound(a, o.Field) {
+			continue
+		}
+		for i < len(a.ix.fields) && i < a.equal && !a.ix.fields[i].is(o.Field) {
+			i++
+		}
+		if i >= len(a.ix.fields) || !a.ix.fields[i].is(o.Field) {
+			return orderNone
+		}
+		m := orderForward
+		if a.ix.fields[i].descending != o.Descending {
+			m = orderReverse
+		}
+		if match != orderNone && m != match {
+			return orderNone
+		}
+		match = m
+		i++
+	}
+	if i < len(a.ix.fields) && i >= a.equal {
+		return orderNone // fields that follow would decide between ties
+	}
+	// IDs stand in the direction of the index's last field. Ties are to come in
+	// the direction of the order's last field.
+	idsDescending := a.ix.lastDescending() != (match == orderReverse)
+	if idsDescending != p.q.OrderBy[len(p.q.OrderBy)-1].Descending {
+		return orderNone
+	}
+	return match
+}
+
+// isBound tells whether a path binds a field to one value.
+func (p *planner) isBound(a *path, field query.Field) bool {
+	for i, f := range a.ix.fields {
+		if i < a.equal && f.is(field) {
+			return true
+		}
+	}
+	return false
+}
+
+// choose picks the cheapest plan.
+func (p *planner) choose() (*plan, error) {
+	if pl, err := p.union(); pl != nil || err != nil {
+		return pl, err
+	}
+	var bounded, ordered []*path
+	for _, a := range p.paths {
+		if err := p.probe(a, probeKeys); err != nil {
+			return nil, err
+		}
+		if len(a.used) > 0 {
+			bounded = append(bounded, a)
+		}
+		if p.orderBy(a) != orderNone {
+			ordered = append(ordered, a)
+		}
+	}
+	byEstimate := func(a, b *path) int {
+		return cmp.Or(a.estimate-b.estimate, b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
+	}
+	slices.SortStableFunc(bounded, byEstimate)
+	slices.SortStableFunc(ordered, byEstimate)
+
+	switch {
+	case len(bounded) > 0 && !bounded[0].more:
+		return p.over(bounded[0], nil), nil // few: sorting them costs nothing
+	case len(ordered) > 0 && (p.q.HasLimit || len(bounded) == 0 || ordered[0] == bounded[0]):
+		return p.over(ordered[0], nil), nil
+	case len(bounded) > 1:
+		return p.intersect(bounded[0], bounded[1:])
+	case len(bounded) > 0:
+		return p.over(bounded[0], nil), nil
+	}
+	return p.scan(), nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// over is the plan that takes candidates from one path.
+func (p *planner) over(a, also *path) *plan {
+	pl := &plan{access: []*path{a}, also: also, residual: p.residual(a, also)}
+	switch p.orderBy(a) {
+	case orderForward:
+		pl.ordered = true
+	case orderReverse:
+		pl.ordered, pl.reverse = true, true
+	}
+	pl.counted = pl.residual == nil && also == nil
+	return pl
+}
+
+// residual returns the conjuncts that the paths do not answer by themselves.
+func (p *planner) residual(paths ...*path) query.Expr {
+	answered := make(map[int]bool)
+	var filters []query.Expr
+	for _, a := range paths {
+		if a == nil {
+			continue
+		}
+		for _, i := range a.exact {
+			answered[i] = true
+		}
+		filters = append(filters, conjunctsOf(a.ix.filter)...)
+	}
+	var left query.And
+	for i, e := range p.conjuncts {
+		if !answered[i] && !slices.ContainsFunc(filters, func(f query.Expr) bool { return reflect.DeepEqual(e, f) }) {
+			left = append(left, e)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return left
+}
+
+// intersect decides whether looking candidates of one path up in another
+// spares more documents than it costs.
+func (p *planner) intersect(first *path, others []*path) (*plan, error) {
+	if err := p.probe(first, probeMany); err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		if slices.Equal(other.used, first.used) {
+			continue
+		}
+		if err := p.probe(other, probeMany); err != nil {
+			return nil, err
+		}
+		small, large := first, other
+		if large.estimate < small.estimate {
+			small, large = large, small
+		}
+		if !small.more && large.estimate <= scanPerLook*small.estimate {
+			return p.over(large, small), nil
+		}
+	}
+	return p.over(first, nil), nil
+}
+
+// union plans a query whose condition is, or has among others, an Or of which
+// every branch finds its way into an index.
+func (p *planner) union() (*plan, error) {
+	for _, e := range p.conjuncts {
+		or, ok := e.(query.Or)
+		if !ok || len(or) == 0 || len(or) > 50 {
+			continue
+		}
+		var paths []*path
+		for _, branch := range or {
+			a, err := p.bestOf(branch)
+			if err != nil {
+				return nil, err
+			}
+			if a == nil || a.more {
+				paths = nil
+				break
+			}
+			paths = append(paths, a)
+		}
+		if len(paths) > 0 && !p.hasSmaller(paths) {
+			return &plan{access: paths, residual: p.q.Where}, nil
+		}
+	}
+	return nil, nil
+}
+
+// hasSmaller tells whether one path of the whole query has fewer candidates
+// than these together.
+func (p *planner) hasSmaller(union []*path) bool {
+	total := 0
+	for _, a := range union {
+		total += a.estimate
+	}
+	for _, a := range p.paths {
+		if err := p.probe(a, probeKeys); err == nil && len(a.used) > 0 && !a.more && a.estimate < total {
+			return true
+		}
+	}
+	return false
+}
+
+// bestOf returns the path with the fewest candidates for one branch of an Or,
+// or nil.
+func (p *planner) bestOf(branch query.Expr) (*path, error) {
+	sub := &planner{db: p.db, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
+	var best *path
+	for _, ix := range p.indexes {
+		if err := sub.addPath(ix); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range sub.paths {
+		if err := sub.probe(a, probeKeys); err != nil {
+			return nil, err
+		}
+		if best == nil || a.estimate < best.estimate {
+			best = a
+		}
+	}
+	p.keys += sub.keys
+	return best, nil
+}
+
+// probe counts the entries of a path, up to limit.
+func (p *planner) probe(a *path, limit int) error {
+	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
+		return nil
+	}
+	a.estimate, a.more = 0, false
+	for _, r := range a.ranges {
+		it, err := p.snapshot.Iterate(r.lo, r.hi)
+		if err != nil {
+			return err
+		}
+		for ok := it.First(); ok; ok = it.Next() {
+			if a.estimate >= limit {
+				a.more = true
+				break
+			}
+			a.estimate++
+			p.keys++
+		}
+		if err := firstError(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if a.more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// scan is the plan that looks at every document, or at those whose IDs begin
+// as the query says.
+func (p *planner) scan() *plan {
+	pl := &plan{residual: p.q.Where}
+	for _, e := range p.conjuncts {
+		if s, ok := e.(query.StartsWith); ok && s.Field.Meta == query.MetaID {
+			if folded := p.db.rules.Fold(s.Text); len(folded) > len(pl.prefix) {
+				pl.prefix = folded
+			}
+		}
+	}
+	pl.ordered = p.orderedByID()
+	return pl
+}
+
+// orderedByID tells whether the order of a scan is what is asked for.
+func (p *planner) orderedByID() bool {
+	return len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
+}
+
+// String names a path, for Explain.
+func (a *path) String() string {
+	text := fmt.Sprintf("index %q", a.ix.info.Name)
+	if len(a.used) == 0 {
+		return text + ", all of it"
+	}
+	if len(a.ranges) == 1 {
+		return text + ", one range"
+	}
+	return fmt.Sprintf("%s, %d ranges", text, len(a.ranges))
+}

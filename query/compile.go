@@ -1,0 +1,272 @@
+package query
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/jaydb/jay/internal/fold"
+)
+
+// Bounds of what can be compiled.
+const (
+	MaxConditionDepth = 1000    // conditions inside each other
+	MaxConditions     = 10_000  // conditions of all kinds, And, Or and Not included
+	MaxValues         = 100_000 // values of all In together
+	MaxRegexpBytes    = 1000    // of a regular expression's text
+	MaxRegexpStates   = 2000    // of its program, by which time in each text is multiplied
+)
+
+// Option changes what conditions mean.
+type Option func(*compiler)
+
+// SensitiveIDs makes conditions on MetaID regard case as other conditions do:
+// for a database whose IDs are case-sensitive. Without it they never do.
+func SensitiveIDs() Option { return func(c *compiler) { c.sensitiveIDs = true } }
+
+// Compile prepares e for Match; nil is true of all documents. Nothing of e is
+// kept, so that the caller may change it.
+//
+// The errors are ErrCondition for a condition without meaning, and a
+// *LimitError, which is ErrLimit, for one beyond the bounds above.
+func Compile(e Expr, options ...Option) (*Matcher, error) {
+	c := compiler{slots: make(map[fieldKey]int)}
+	for _, option := range options {
+		option(&c)
+	}
+	m := &Matcher{root: condition{op: opAnd}}
+	if e != nil {
+		var err error
+		if m.root, err = c.compile(e, 1); err != nil {
+			return nil, err
+		}
+	}
+	m.reader = NewReader(c.fields)
+	m.marks = make([]uint64, c.marks)
+	return m, nil
+}
+
+// Fields returns the fields that e looks at, each once, in the order in which
+// they come first.
+func Fields(e Expr) []Field {
+	c := compiler{slots: make(map[fieldKey]int)}
+	c.visit(e)
+	return c.fields
+}
+
+// fieldKey is what makes two fields the same.
+type fieldKey struct {
+	meta Meta
+	path string
+}
+
+func keyOf(f Field) fieldKey {
+	if f.Meta != MetaNone {
+		return fieldKey{meta: f.Meta}
+	}
+	return fieldKey{path: f.Path.String()}
+}
+
+// compiler turns conditions as they are said into those that are evaluated.
+type compiler struct {
+	sensitiveIDs bool
+	fields       []Field
+	slots        map[fieldKey]int
+	conditions   int
+	values       int
+	marks        int
+}
+
+// visit gives the fields of e their slots.
+func (c *compiler) visit(e Expr) {
+	switch e := e.(type) {
+	case And:
+		for _, kid := range e {
+			c.visit(kid)
+		}
+	case Or:
+		for _, kid := range e {
+			c.visit(kid)
+		}
+	case Not:
+		c.visit(e.Expr)
+	default:
+		if f, ok := fieldOf(e); ok {
+			c.slot(f)
+		}
+	}
+}
+
+// fieldOf returns the field of a condition that has one.
+func fieldOf(e Expr) (Field, bool) {
+	switch e := e.(type) {
+	case Compare:
+		return e.Field, true
+	case Between:
+		return e.Field, true
+	case In:
+		return e.Field, true
+	case StartsWith:
+		return e.Field, true
+	case EndsWith:
+		return e.Field, true
+	case Contains:
+		return e.Field, true
+	case Regexp:
+		return e.Field, true
+	case Exists:
+		return e.Field, true
+	}
+	return Field{}, false
+}
+
+func (c *compiler) slot(f Field) int {
+	key := keyOf(f)
+	slot, found := c.slots[key]
+	if !found {
+		slot = len(c.fields)
+		c.slots[key] = slot
+		c.fields = append(c.fields, f)
+	}
+	return slot
+}
+
+func (c *compiler) compile(e Expr, depth int) (condition, error) {
+	if c.conditions++; c.conditions > MaxConditions {
+		return condition{}, &LimitError{"conditions", MaxConditions, c.conditions}
+	}
+	if depth > MaxConditionDepth {
+		return condition{}, &LimitError{"levels of conditions", MaxConditionDepth, depth}
+	}
+	switch e := e.(type) {
+	case And:
+		return c.join(opAnd, e, depth)
+	case Or:
+		return c.join(opOr, e, depth)
+	case Not:
+		return c.join(opNot, []Expr{e.Expr}, depth)
+	}
+
+	field, ok := fieldOf(e)
+	if !ok {
+		return condition{}, fmt.Errorf("%w: %T", ErrCondition, e)
+	}
+	if field.Meta == MetaNone && field.Path.IsZero() || field.Meta > MetaChangeVector {
+		return condition{}, fmt.Errorf("%w: %T without a field", ErrCondition, e)
+	}
+	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
+}
+
+// folds tells whether a field never regards case.
+func (c *compiler) folds(f Field) bool {
+	return f.Meta == MetaID && !c.sensitiveIDs || f.Meta == MetaCollection
+}
+
+func (c *compiler) join(op op, kids []Expr, depth int) (condition, error) {
+	joined := condition{op: op, kids: make([]condition, len(kids))}
+	for i, kid := range kids {
+		var err error
+		if joined.kids[i], err = c.compile(kid, depth+1); err != nil {
+			return condition{}, err
+		}
+	}
+	return joined, nil
+}
+
+// leaf compiles a condition on a field into to.
+func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
+	switch e := e.(type) {
+	case Compare:
+		if e.Op > GreaterOrEqual {
+			return to, fmt.Errorf("%w: no comparison %d", ErrCondition, e.Op)
+		}
+		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold
+		return c.with(to, e.Value)
+	case Between:
+		to.op, to.fold = opBetween, folds || e.Fold
+		return c.with(to, e.Lo, e.Hi)
+	case In:
+		to.op, to.fold = opIn, folds || e.Fold
+		if e.All {
+			to.op = opAll
+		}
+		return c.in(to, e.Values)
+	case StartsWith:
+		return textCondition(to, opStartsWith, e.Text, folds || e.Fold), nil
+	case EndsWith:
+		return textCondition(to, opEndsWith, e.Text, folds || e.Fold), nil
+	case Contains:
+		return textCondition(to, opContains, e.Text, folds || e.Fold), nil
+	case Regexp:
+		to.op = opRegexp
+		var err error
+		to.regexp, err = compileRegexp(e.Pattern, folds || e.Fold)
+		return to, err
+	}
+	to.op = opExists
+	return to, nil
+}
+
+func (c *compiler) with(to condition, values ...Value) (condition, error) {
+	for _, v := range values {
+		if !v.IsScalar() {
+			return to, fmt.Errorf("%w: comparison with an operand that is %v", ErrCondition, v.kind)
+		}
+		to.operands = append(to.operands, newOperand(v))
+	}
+	return to, nil
+}
+
+// in gives a condition its operands, sorted and each once.
+func (c *compiler) in(to condition, values []Value) (condition, error) {
+	if c.values += len(values); c.values > MaxValues {
+		return to, &LimitError{"values in lists", MaxValues, c.values}
+	}
+	to, err := c.with(to, values...)
+	if err != nil {
+		return to, err
+	}
+	compare := func(a, b operand) int { return compare(a.value, b.value, to.fold) }
+	slices.SortFunc(to.operands, compare)
+	to.operands = slices.CompactFunc(to.operands, func(a, b operand) bool { return compare(a, b) == 0 })
+	if to.op == opAll {
+		to.mark = c.marks
+		c.marks += len(to.operands)
+	}
+	return to, nil
+}
+
+func textCondition(to condition, op op, text string, folds bool) condition {
+	to.op, to.fold, to.text = op, folds, []byte(text)
+	if folds {
+		to.text = fold.Append(nil, text)
+	}
+	return to
+}
+
+// compileRegexp compiles a pattern if its program is small enough.
+func compileRegexp(pattern string, folds bool) (*regexp.Regexp, error) {
+	if len(pattern) > MaxRegexpBytes {
+		return nil, &LimitError{"bytes of a regular expression", MaxRegexpBytes, len(pattern)}
+	}
+	if folds {
+		pattern = "(?i)" + pattern
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	if len(program.Inst) > MaxRegexpStates {
+		return nil, &LimitError{"states of a regular expression", MaxRegexpStates, len(program.Inst)}
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	return compiled, nil
+}

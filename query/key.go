@@ -1,0 +1,400 @@
+package query
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"unicode/utf8"
+
+	"github.com/jaydb/jay/internal/fold"
+)
+
+// The parts that index keys are made of. A part is one value in bytes that
+// sort as the values do; parts stand one behind the other, as each tells its
+// own end and none is the beginning of another. A descending part is the
+// ascending one with all bits inverted, which its first byte shows.
+//
+//	04                            missing
+//	08                            null
+//	0c                            false
+//	10                            true
+//	20 … 3a, number               numbers
+//	40, text                      text
+//	48, bytes                     an array, its JSON text
+//	50, bytes                     an object, its JSON text
+//
+// Numbers are 0.X₁X₂X₃… × 100^E, each X from 0 to 99, the first and the last
+// not 0. X is the byte 2X+1, and 2X if it is the last, after "Key Encoding" of
+// SQLite 4. The first byte tells sign and E:
+//
+//	20                            below zero, E > 10: inverted size and bytes of E, inverted Xs
+//	21 … 2b                       below zero, E from 10 to 0: inverted Xs
+//	2c                            below zero, E < 0: size and bytes of -E, inverted Xs
+//	2d                            zero
+//	2e                            above zero, E < 0: inverted size and bytes of -E, Xs
+//	2f … 39                       above zero, E from 0 to 10: Xs
+//	3a                            above zero, E > 10: size and bytes of E, Xs
+//
+// An exponent is its size in bytes, one byte, and its bytes, big-endian. Of
+// more than 128 Xs the first 128 are kept, all as 2X+1, and followed by the
+// first 8 bytes of the SHA-256 of all decimal digits.
+//
+// Bytes have 00 behind them; in them 00 is 01 01, and 01 is 01 02. Of more
+// than 512 bytes, counted before that, the first 512 are kept, and followed
+// not by 00 but by 01 03 and the first 8 bytes of the SHA-256 of all.
+//
+// Text is its folded form as bytes, and what turns that into the text itself:
+// for each character that folding changed, from left to right, its distance
+// in bytes of the folded form from the end of the last such character, and
+// the character itself in UTF-8, unless it can be told: if its folded form is
+// ASCII and it is less than that, it is a capital letter. Text is cut by the
+// length of its folded form; it has the first 8 bytes of the SHA-256 of the
+// text itself then instead of what folding changed.
+//
+//	01 … 7d                       distance 0 … 124, the character is less than its folded form
+//	7e, 2 bytes                   a longer distance, big-endian
+//	80                            the end: no more characters that folding changed
+//	82, 2 bytes                   distance above 60, inverted, the character is greater than its folded form
+//	83 … bf                       distance 60 … 0
+//
+// So texts of one folded form sort as they do by themselves.
+//
+// Examples, ascending:
+//
+//	null          08
+//	-1            2a fd                          E = 1, inverted 02
+//	0             2d
+//	0.5           2f 64                          E = 0: 50
+//	0.001         2e fe fe 14                    E = -1: 10
+//	1, 1.0, 1e0   30 02                          E = 1
+//	12.5          30 19 64                       12, 50
+//	1000          31 14                          E = 2: 10, 00
+//	1e999         3a 02 01 f4 14                 E = 500: 10
+//	"a"           40 61 00 80
+//	"A"           40 61 00 01 80
+//	"Ada L"       40 61 64 61 20 6c 00 01 04 80  A at 0, L 3 bytes on
+//	"Äx"          40 c3 a4 78 00 01 c3 84 80
+//	"K" (Kelvin)  40 6b 00 bf e2 84 aa 80
+//	[1]           48 5b 31 5d 00
+//
+// And descending:
+//
+//	null          f7
+//	1             cf fd
+//	"a"           bf 9e ff 7f
+//
+// Part of the on-disk format. Must not change.
+const (
+	tagMissing        = 0x04
+	tagNull           = 0x08
+	tagFalse          = 0x0c
+	tagTrue           = 0x10
+	tagNegativeLarge  = 0x20
+	tagNegativeMedium = 0x2b // E = 0, and down from there
+	tagNegativeSmall  = 0x2c
+	tagZero           = 0x2d
+	tagPositiveSmall  = 0x2e
+	tagPositiveMedium = 0x2f // E = 0, and up from there
+	tagPositiveLarge  = 0x3a
+	tagText           = 0x40
+	tagArray          = 0x48
+	tagObject         = 0x50
+
+	tagDescending = 0x80 // the first byte of a descending part has this bit
+
+	mediumExponent = 10 // the greatest E that is in the tag
+)
+
+// Bounds of a part. Part of the on-disk format. Must not change.
+const (
+	maxKeyBytes = 512 // of text or JSON text
+	maxKeyPairs = 128 // of a number, two digits each
+	keyHashSize = 8
+)
+
+// What stands in and behind bytes. Part of the on-disk format. Must not
+// change.
+const (
+	keyEnd        = 0x00
+	keyEscape     = 0x01
+	escapedEnd    = 0x01
+	escapedEscape = 0x02
+	keyCut        = 0x03
+)
+
+// What tells how a text differs from its folded form. Part of the on-disk
+// format. Must not change.
+const (
+	caseLess        = 0x01 // plus the distance
+	caseLessLong    = 0x7e
+	caseEnd         = 0x80
+	caseGreaterLong = 0x82
+	caseGreater     = 0xbf // minus the distance
+
+	maxLess    = caseLessLong - 1 - caseLess
+	maxGreater = caseGreater - caseGreaterLong - 1
+)
+
+// MaxKey is the greatest number of bytes that AppendKey appends: a character
+// of one byte when folded, its distance and itself for each byte of a text.
+const MaxKey = 1 + 5*maxKeyBytes + 2
+
+// AppendKey appends v to dst as a part of an index key. The parts of two
+// values compare, as bytes, as the values do, or the other way round if
+// descending; the bytes are described in key.go. Equal values have the same
+// parts.
+//
+// Truncated tells that v is too long to be in the part as a whole: text above
+// 512 bytes, a number above 256 digits, an array or object above 512 bytes of
+// JSON. The part ends with a hash then. Different values that are cut and
+// begin alike are in no order, and could have the same part, though none are
+// known that do.
+func AppendKey(dst []byte, v Value, descending bool) (key []byte, truncated bool) {
+	start := len(dst)
+	switch v.kind {
+	case KindMissing:
+		dst = append(dst, tagMissing)
+	case KindNull:
+		dst = append(dst, tagNull)
+	case KindFalse:
+		dst = append(dst, tagFalse)
+	case KindTrue:
+		dst = append(dst, tagTrue)
+	case KindNumber:
+		dst, truncated = appendNumberKey(dst, v.raw)
+	case KindText:
+		var buf [128]byte
+		dst, truncated = appendTextKey(append(dst, tagText), v.text(buf[:]))
+	case KindArray:
+		dst, truncated = appendBytes(append(dst, tagArray), v.raw)
+	case KindObject:
+		dst, truncated = appendBytes(append(dst, tagObject), v.raw)
+	}
+	if descending {
+		invert(dst[start:])
+	}
+	return dst, truncated
+}
+
+func invert(key []byte) {
+	for i := range key {
+		key[i] = ^key[i]
+	}
+}
+
+// appendBytes appends text, cut if need be, with its end.
+func appendBytes(dst, text []byte) (key []byte, truncated bool) {
+	if len(text) > maxKeyBytes {
+		dst = appendEscaped(dst, text[:maxKeyBytes])
+		dst = append(dst, keyEscape, keyCut)
+		return appendHash(dst, text), true
+	}
+	return append(appendEscaped(dst, text), keyEnd), false
+}
+
+func appendEscaped(dst, text []byte) []byte {
+	for len(text) > 0 {
+		n := 0
+		for n < len(text) && text[n] > keyEscape {
+			n++
+		}
+		dst = append(dst, text[:n]...)
+		if n == len(text) {
+			break
+		}
+		dst = append(dst, keyEscape, escapedEnd+text[n]-keyEnd)
+		text = text[n+1:]
+	}
+	return dst
+}
+
+func appendHash(dst []byte, parts ...[]byte) []byte {
+	h := sha256.New()
+	for _, part := range parts {
+		h.Write(part)
+	}
+	var sum [sha256.Size]byte
+	return append(dst, h.Sum(sum[:0])[:keyHashSize]...)
+}
+
+// appendTextKey appends the folded form of text and how it differs from that.
+func appendTextKey(dst, text []byte) (key []byte, truncated bool) {
+	start := len(dst)
+	same := true
+	for i, c := range text {
+		if c >= utf8.RuneSelf || c <= keyEscape || i == maxKeyBytes {
+			return appendOtherTextKey(dst[:start], text)
+		}
+		same = same && fold.Byte(c) == c
+		dst = append(dst, fold.Byte(c))
+	}
+	dst = append(dst, keyEnd)
+	if same {
+		return append(dst, caseEnd), false
+	}
+	return appendCase(dst, text), false
+}
+
+// appendOtherTextKey is appendTextKey for text that is not ASCII, is long, or
+// has bytes to escape.
+func appendOtherTextKey(dst, text []byte) (key []byte, truncated bool) {
+	var buf [2 * maxKeyBytes]byte
+	folded := fold.Append(buf[:0], text)
+	if dst, truncated = appendBytes(dst, folded); truncated {
+		return appendHash(dst, text), true
+	}
+	if bytes.Equal(text, folded) {
+		return append(dst, caseEnd), false
+	}
+	return appendCase(dst, text), false
+}
+
+// appendCase appends how text differs from its folded form.
+func appendCase(dst, text []byte) []byte {
+	distance := 0
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			i++
+			if fold.Byte(c) == c {
+				distance++
+				continue
+			}
+			dst = appendLess(dst, distance)
+			distance = 0
+			continue
+		}
+
+		r, size := utf8.DecodeRune(text[i:])
+		folded := r
+		if r != utf8.RuneError {
+			folded = fold.Rune(r)
+		}
+		switch {
+		case r == folded:
+			distance += size
+		case r < folded:
+			dst = utf8.AppendRune(appendLess(dst, distance), r)
+			distance = 0
+		default:
+			dst = utf8.AppendRune(appendGreater(dst, distance), r)
+			distance = 0
+		}
+		i += size
+	}
+	return append(dst, caseEnd)
+}
+
+func appendLess(dst []byte, distance int) []byte {
+	if distance <= maxLess {
+		return append(dst, caseLess+byte(distance))
+	}
+	return binary.BigEndian.AppendUint16(append(dst, caseLessLong), uint16(distance))
+}
+
+func appendGreater(dst []byte, distance int) []byte {
+	if distance <= maxGreater {
+		return append(dst, caseGreater-byte(distance))
+	}
+	return binary.BigEndian.AppendUint16(append(dst, caseGreaterLong), ^uint16(distance))
+}
+
+// appendNumberKey appends a JSON number with its tag.
+func appendNumberKey(dst, raw []byte) (key []byte, truncated bool) {
+	if n, small := smallInt(raw); small {
+		return appendIntKey(dst, n), false
+	}
+
+	n := parseNumber(raw)
+	if n.sign() == 0 {
+		return append(dst, tagZero), false
+	}
+	// An odd exponent leaves a digit alone in the first pair.
+	exponent, first := n.exp/2, 0
+	if n.exp%2 != 0 {
+		first = -1
+		if n.exp > 0 {
+			exponent++
+		}
+	}
+	start := len(dst) + 1
+	dst = appendExponent(dst, exponent)
+	dst, truncated = n.appendPairs(dst, first)
+	if n.neg {
+		dst[start-1] = tagNegativeMedium + tagPositiveMedium - dst[start-1]
+		invert(dst[start:])
+	}
+	return dst, truncated
+}
+
+// appendExponent appends the tag of a number above zero, and the exponent if
+// it is not in the tag.
+func appendExponent(dst []byte, exponent int64) []byte {
+	switch {
+	case exponent > mediumExponent:
+		return appendSized(append(dst, tagPositiveLarge), uint64(exponent))
+	case exponent >= 0:
+		return append(dst, tagPositiveMedium+byte(exponent))
+	}
+	dst = append(dst, tagPositiveSmall)
+	start := len(dst)
+	dst = appendSized(dst, uint64(-exponent))
+	invert(dst[start:])
+	return dst
+}
+
+func appendSized(dst []byte, n uint64) []byte {
+	var buf [8]byte
+	binary.BigEndian.PutUint64(buf[:], n)
+	digits := bytes.TrimLeft(buf[:], "\x00")
+	return append(append(dst, byte(len(digits))), digits...)
+}
+
+// appendPairs appends the digits from the one at first on, which may be -1 for
+// a zero in front, two at a time.
+func (n number) appendPairs(dst []byte, first int) (key []byte, truncated bool) {
+	pairs := (n.len() - first + 1) / 2
+	for i := range min(pairs, maxKeyPairs) {
+		at := first + 2*i
+		var pair byte
+		if at >= 0 {
+			pair = 10 * n.at(at)
+		}
+		dst = append(dst, 2*(pair+n.at(at+1))+1)
+	}
+	if pairs > maxKeyPairs {
+		return appendHash(dst, n.head, n.tail), true
+	}
+	dst[len(dst)-1]--
+	return dst, false
+}
+
+// appendIntKey is appendNumberKey for whole numbers of at most 18 digits.
+func appendIntKey(dst []byte, n int64) []byte {
+	if n == 0 {
+		return append(dst, tagZero)
+	}
+	negative := n < 0
+	if negative {
+		n = -n
+	}
+	var pairs [10]byte
+	i := len(pairs)
+	for ; n > 0; n /= 100 {
+		i--
+		pairs[i] = 2*byte(n%100) + 1
+	}
+
+	exponent := byte(len(pairs) - i)
+	last := len(pairs) - 1
+	for pairs[last] == 1 { // pairs of zeros at the end
+		last--
+	}
+	pairs[last]--
+	if negative {
+		dst = append(dst, tagNegativeMedium-exponent)
+		invert(pairs[i : last+1])
+	} else {
+		dst = append(dst, tagPositiveMedium+exponent)
+	}
+	return append(dst, pairs[i:last+1]...)
+}

@@ -1,0 +1,203 @@
+package query
+
+import (
+	"bytes"
+	"regexp"
+
+	"github.com/jaydb/jay/internal/fold"
+)
+
+// Matcher decides what a condition means: it tells of one document whether it
+// is true. Make one with Compile.
+//
+// A Matcher is not safe for concurrent use, as it works in memory that it
+// keeps from one document to the next; Clone gives another one cheaply.
+type Matcher struct {
+	root   condition
+	reader *Reader
+
+	unquoted []byte   // a text without its escapes
+	folded   []byte   // a text folded
+	marks    []uint64 // the run of an All in which each of its values was reached last
+	run      uint64
+}
+
+// condition is an Expr that is ready to be evaluated. It is not changed any
+// more, so that clones share it.
+type condition struct {
+	op       op
+	fold     bool
+	slot     int // its field's in the reader
+	kids     []condition
+	operands []operand
+	mark     int            // of opAll: where its marks begin
+	text     []byte         // folded if fold
+	regexp   *regexp.Regexp // of opRegexp
+}
+
+// op is what a condition does.
+type op uint8
+
+const (
+	opAnd op = iota
+	opOr
+	opNot
+	opEqual // this and the next four stand in the order of Op
+	opLess
+	opLessOrEqual
+	opGreater
+	opGreaterOrEqual
+	opBetween
+	opIn
+	opAll
+	opStartsWith
+	opEndsWith
+	opContains
+	opRegexp
+	opExists
+)
+
+// Clone returns a Matcher of the same condition, for another goroutine.
+func (m *Matcher) Clone() *Matcher {
+	return &Matcher{root: m.root, reader: m.reader.Clone(), marks: make([]uint64, len(m.marks))}
+}
+
+// Match tells whether the condition is true of doc. It looks at no more of
+// the document than it needs, and allocates nothing once its memory has grown
+// to what documents need. The body must be valid compact JSON, as a document's
+// is; of anything else the answer has no meaning.
+func (m *Matcher) Match(doc Doc) bool {
+	m.reader.Reset(doc)
+	return m.holds(&m.root)
+}
+
+func (m *Matcher) holds(c *condition) bool {
+	switch c.op {
+	case opAnd:
+		for i := range c.kids {
+			if !m.holds(&c.kids[i]) {
+				return false
+			}
+		}
+		return true
+	case opOr:
+		for i := range c.kids {
+			if m.holds(&c.kids[i]) {
+				return true
+			}
+		}
+		return false
+	case opNot:
+		return !m.holds(&c.kids[0])
+	case opExists:
+		return m.reader.Found(c.slot)
+	case opAll:
+		return m.reachesAll(c)
+	}
+	for _, v := range m.reader.Values(c.slot) {
+		if m.accepts(c, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// accepts tells whether one value satisfies a condition on a field.
+func (m *Matcher) accepts(c *condition, v Value) bool {
+	switch c.op {
+	case opIn:
+		_, found := m.find(c, v)
+		return found
+	case opStartsWith, opEndsWith, opContains, opRegexp:
+		return v.kind == KindText && m.acceptsText(c, m.text(v))
+	}
+
+	for i := range c.operands {
+		if c.operands[i].class != class(v.kind) {
+			return false
+		}
+	}
+	var text []byte
+	if v.kind == KindText {
+		text = m.text(v)
+	}
+	first := &c.operands[0]
+	switch c.op {
+	case opEqual:
+		return first.equals(v, text, c.fold)
+	case opLess:
+		return first.compare(v, text, c.fold) < 0
+	case opLessOrEqual:
+		return first.compare(v, text, c.fold) <= 0
+	case opGreater:
+		return first.compare(v, text, c.fold) > 0
+	case opGreaterOrEqual:
+		return first.compare(v, text, c.fold) >= 0
+	}
+	return first.compare(v, text, c.fold) >= 0 && c.operands[1].compare(v, text, c.fold) <= 0
+}
+
+func (m *Matcher) acceptsText(c *condition, text []byte) bool {
+	switch {
+	case c.op == opRegexp:
+		return c.regexp.Match(text)
+	case c.op == opStartsWith && c.fold:
+		return hasFoldedPrefix(text, c.text)
+	case c.fold:
+		m.folded = fold.Append(m.folded[:0], text)
+		text = m.folded
+	}
+	switch c.op {
+	case opStartsWith:
+		return bytes.HasPrefix(text, c.text)
+	case opEndsWith:
+		return bytes.HasSuffix(text, c.text)
+	}
+	return bytes.Contains(text, c.text)
+}
+
+// find looks v up among the operands, which are sorted.
+func (m *Matcher) find(c *condition, v Value) (i int, found bool) {
+	var text []byte
+	if v.kind == KindText {
+		text = m.text(v)
+	}
+	lo, hi := 0, len(c.operands)
+	for lo < hi {
+		middle := int(uint(lo+hi) / 2)
+		switch order := c.operands[middle].compare(v, text, c.fold); {
+		case order == 0:
+			return middle, true
+		case order < 0:
+			hi = middle
+		default:
+			lo = middle + 1
+		}
+	}
+	return 0, false
+}
+
+// reachesAll tells whether each operand equals a value that is reached.
+func (m *Matcher) reachesAll(c *condition) bool {
+	m.run++
+	left := len(c.operands)
+	for _, v := range m.reader.Values(c.slot) {
+		if left == 0 {
+			return true
+		}
+		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.run {
+			m.marks[c.mark+i] = m.run
+			left--
+		}
+	}
+	return left == 0
+}
+
+// text returns the text of a text, which is valid until the next call.
+func (m *Matcher) text(v Value) []byte {
+	if v.plain || bytes.IndexByte(v.raw, '\\') < 0 {
+		return v.text(nil)
+	}
+	m.unquoted = v.text(m.unquoted)
+	return m.unquoted
+}

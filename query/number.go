@@ -1,0 +1,264 @@
+package query
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// maxExponent bounds the exponents of numbers: beyond it numbers compare by
+// their digits alone, as if their exponent were the bound.
+//
+// Part of the on-disk format. Must not change.
+const maxExponent = 1_000_000_000_000_000
+
+// number is a JSON number taken apart: 0.d₁d₂d₃… × 10^exp, negative if neg.
+// The digits are those of head and then of tail, in ASCII, the first and the
+// last of all being no zero. Zero has no digits, no sign and no exponent, so
+// that equal numbers have the same parts however they are written.
+type number struct {
+	head, tail []byte // share memory with the JSON text
+	exp        int64  // from -maxExponent to maxExponent
+	neg        bool
+}
+
+// parseNumber takes a valid JSON number apart.
+func parseNumber(raw []byte) number {
+	var n number
+	i := 0
+	if len(raw) > 0 && raw[0] == '-' {
+		n.neg = true
+		i++
+	}
+	n.head, i = digits(raw, i)
+	if i < len(raw) && raw[i] == '.' {
+		n.tail, i = digits(raw, i+1)
+	}
+	if i < len(raw) && raw[i]|0x20 == 'e' {
+		n.exp = parseExponent(raw[i+1:])
+	}
+	return n.normal()
+}
+
+// digits returns the digits at i and the offset behind them.
+func digits(raw []byte, i int) ([]byte, int) {
+	start := i
+	for i < len(raw) && '0' <= raw[i] && raw[i] <= '9' {
+		i++
+	}
+	return raw[start:i], i
+}
+
+// parseExponent returns an exponent, which stops growing at 100 times the
+// bound: no text is long enough to bring it back below.
+func parseExponent(raw []byte) int64 {
+	neg := false
+	if len(raw) > 0 && (raw[0] == '+' || raw[0] == '-') {
+		neg = raw[0] == '-'
+		raw = raw[1:]
+	}
+	var exp int64
+	for _, c := range raw {
+		if exp = exp*10 + int64(c-'0'); exp > 100*maxExponent {
+			exp = 100 * maxExponent
+			break
+		}
+	}
+	if neg {
+		return -exp
+	}
+	return exp
+}
+
+// normal returns n without zeros at either end, where head and tail were what
+// is before and behind the point.
+func (n number) normal() number {
+	n.head = bytes.TrimLeft(n.head, "0")
+	n.exp += int64(len(n.head))
+	if len(n.head) == 0 {
+		rest := bytes.TrimLeft(n.tail, "0")
+		n.exp -= int64(len(n.tail) - len(rest))
+		n.head, n.tail = rest, nil
+	}
+
+	if n.tail = bytes.TrimRight(n.tail, "0"); len(n.tail) == 0 {
+		n.head = bytes.TrimRight(n.head, "0")
+	}
+	if len(n.head) == 0 {
+		return number{}
+	}
+	n.exp = max(-maxExponent, min(n.exp, maxExponent))
+	return n
+}
+
+// len returns the number of digits.
+func (n number) len() int { return len(n.head) + len(n.tail) }
+
+// at returns digit i as a number, 0 behind the last.
+func (n number) at(i int) byte {
+	switch {
+	case i < len(n.head):
+		return n.head[i] - '0'
+	case i < len(n.head)+len(n.tail):
+		return n.tail[i-len(n.head)] - '0'
+	}
+	return 0
+}
+
+// sign returns -1, 0 or +1.
+func (n number) sign() int {
+	switch {
+	case len(n.head) == 0:
+		return 0
+	case n.neg:
+		return -1
+	}
+	return 1
+}
+
+// cut returns n without what is behind the decimal point.
+func (n number) cut() number {
+	if n.exp <= 0 {
+		return number{}
+	}
+	keep := min(n.exp, int64(n.len()))
+	if keep <= int64(len(n.head)) {
+		n.head, n.tail = n.head[:keep], nil
+	} else {
+		n.tail = n.tail[:keep-int64(len(n.head))]
+	}
+	if n.tail = bytes.TrimRight(n.tail, "0"); len(n.tail) == 0 {
+		n.head = bytes.TrimRight(n.head, "0")
+	}
+	return n
+}
+
+// append appends n as JSON: in plain digits from 0.000001 up to 21 digits,
+// with an exponent else, as encoding/json and JavaScript write numbers.
+func (n number) append(dst []byte) []byte {
+	count := int64(n.len())
+	if count == 0 {
+		return append(dst, '0')
+	}
+	if n.neg {
+		dst = append(dst, '-')
+	}
+	switch {
+	case n.exp < -5 || n.exp > 21:
+		dst = append(dst, n.head[0])
+		if count > 1 {
+			dst = append(dst, '.')
+			dst = append(append(dst, n.head[1:]...), n.tail...)
+		}
+		dst = append(dst, 'e')
+		if n.exp > 0 {
+			dst = append(dst, '+')
+		}
+		return strconv.AppendInt(dst, n.exp-1, 10)
+	case n.exp <= 0:
+		dst = append(dst, '0', '.')
+		dst = appendZeros(dst, -n.exp)
+		return append(append(dst, n.head...), n.tail...)
+	}
+	for i := range max(count, n.exp) {
+		if i == n.exp {
+			dst = append(dst, '.')
+		}
+		dst = append(dst, '0'+n.at(int(i)))
+	}
+	return dst
+}
+
+func appendZeros(dst []byte, n int64) []byte {
+	for range n {
+		dst = append(dst, '0')
+	}
+	return dst
+}
+
+// smallInt returns the number if it is written as a whole number of at most
+// 18 digits, as nearly all are.
+func smallInt(raw []byte) (n int64, small bool) {
+	i := 0
+	if len(raw) > 0 && raw[0] == '-' {
+		i = 1
+	}
+	if len(raw)-i > 18 || len(raw) == i {
+		return 0, false
+	}
+	for _, c := range raw[i:] {
+		if c -= '0'; c > 9 {
+			return 0, false
+		} else {
+			n = n*10 + int64(c)
+		}
+	}
+	if i == 1 {
+		n = -n
+	}
+	return n, true
+}
+
+// compareNumbers compares two JSON numbers exactly.
+func compareNumbers(x, y []byte) int {
+	if a, small := smallInt(x); small {
+		if b, small := smallInt(y); small {
+			return compareInts(a, b)
+		}
+	}
+	return parseNumber(x).compare(parseNumber(y))
+}
+
+func compareInts(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func (n number) compare(m number) int {
+	sign := n.sign()
+	if other := m.sign(); sign != other {
+		return compareInts(int64(sign), int64(other))
+	}
+	if n.exp != m.exp {
+		return sign * compareInts(n.exp, m.exp)
+	}
+	for i := range min(n.len(), m.len()) {
+		if a, b := n.at(i), m.at(i); a != b {
+			return sign * compareInts(int64(a), int64(b))
+		}
+	}
+	return sign * compareInts(int64(n.len()), int64(m.len()))
+}
+
+// isNumber tells whether text is written as JSON writes numbers.
+func isNumber(text []byte) bool {
+	i := 0
+	if len(text) > 0 && text[0] == '-' {
+		i++
+	}
+	whole, i := digits(text, i)
+	if len(whole) == 0 || len(whole) > 1 && whole[0] == '0' {
+		return false
+	}
+	if i < len(text) && text[i] == '.' {
+		var fraction []byte
+		if fraction, i = digits(text, i+1); len(fraction) == 0 {
+			return false
+		}
+	}
+	if i < len(text) && text[i]|0x20 == 'e' {
+		i++
+		if i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		var exponent []byte
+		if exponent, i = digits(text, i); len(exponent) == 0 {
+			return false
+		}
+	}
+	return i == len(text)
+}

@@ -1,0 +1,78 @@
+package query
+
+import (
+	"bytes"
+
+	"github.com/jaydb/jay/internal/fold"
+)
+
+// operand is a value that a condition compares with, prepared for that.
+type operand struct {
+	value  Value // in memory of its own
+	class  Kind
+	text   []byte // of a text
+	folded []byte
+	small  bool // a number that is whole and small: it is here
+	whole  int64
+	number number // else here
+}
+
+func newOperand(v Value) operand {
+	v = v.Clone()
+	o := operand{value: v, class: class(v.kind)}
+	switch v.kind {
+	case KindText:
+		o.text = v.text(nil)
+		o.folded = fold.Append(nil, o.text)
+	case KindNumber:
+		if o.whole, o.small = smallInt(v.raw); !o.small {
+			o.number = parseNumber(v.raw)
+		}
+	}
+	return o
+}
+
+// equals tells whether v, whose text is text if it has one, is the operand's
+// value.
+func (o *operand) equals(v Value, text []byte, fold bool) bool {
+	if v.kind != o.value.kind {
+		return false
+	}
+	switch v.kind {
+	case KindNumber:
+		return o.compareNumber(v) == 0
+	case KindText:
+		if fold {
+			return equalFolded(text, o.folded)
+		}
+		return bytes.Equal(text, o.text)
+	}
+	return true
+}
+
+// compare compares v, whose text is text if it has one, with the operand.
+func (o *operand) compare(v Value, text []byte, fold bool) int {
+	if v.kind != o.value.kind {
+		return compareInts(int64(v.kind), int64(o.value.kind))
+	}
+	switch v.kind {
+	case KindNumber:
+		return o.compareNumber(v)
+	case KindText:
+		if c := compareFolded(text, o.folded); c != 0 || fold {
+			return c
+		}
+		return bytes.Compare(text, o.text)
+	}
+	return 0
+}
+
+func (o *operand) compareNumber(v Value) int {
+	if !o.small {
+		return parseNumber(v.raw).compare(o.number)
+	}
+	if n, small := smallInt(v.raw); small {
+		return compareInts(n, o.whole)
+	}
+	return parseNumber(v.raw).compare(parseNumber(o.value.raw))
+}

@@ -1,0 +1,393 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a query's text may hold at most. What is beyond is refused with a
+// *SyntaxError, before it can cost time or memory.
+const (
+	// MaxText is the length of a query, in bytes.
+	MaxText = 64 << 10
+	// MaxTextDepth is how deep conditions may be nested in parentheses, not
+	// and exact(). A builder may nest deeper: see MaxConditionDepth.
+	MaxTextDepth = 250
+	// MaxName is the length of a name (of a collection, a member, a column, an
+	// alias or a parameter), in bytes.
+	MaxName = 1024
+	// MaxInValues is the number of values behind one in, those of lists that
+	// came as parameters included.
+	MaxInValues = 10_000
+	// MaxColumns is the number of columns of one select, and as well of fields
+	// of one group by, order by or include.
+	MaxColumns = 256
+)
+
+// Parse returns the query that a text in RavenDB's query language, RQL, asks:
+//
+//	from Orders as o
+//	where o.Lines[].Product = $product and o.Total between 10 and 20.5
+//	order by o.OrderedAt desc
+//	select o.Company, o.Total as Sum
+//	limit 10 offset 20
+//
+// A parameter stands for a value, and params has it under its name without
+// the $: a string, a bool, a number, nil or what else [NewValue] takes, and in
+// the parentheses of in also a slice of such. A parameter without a value is
+// an error, and so is a value without a parameter, which is mostly a
+// misspelling.
+//
+// Text compares without regard to case, except in exact(). docs/queries.md has
+// the grammar, and what of RavenDB's is not there.
+//
+// Parse is safe for concurrent use; it keeps nothing of params. Every error is
+// a [*SyntaxError], and is [ErrSyntax].
+func Parse(text string, params map[string]any) (*Query, error) {
+	p, err := newParser(text, params)
+	if err != nil {
+		return nil, err
+	}
+	q, err := p.query()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+// ParseCondition returns the condition in text, which is what stands behind
+// where in a query. It is for filters that stand alone, as those of partial
+// indexes do; all that is said of [Parse] is true of it.
+func ParseCondition(text string, params map[string]any) (Expr, error) {
+	p, err := newParser(text, params)
+	if err != nil {
+		return nil, err
+	}
+	e, err := p.condition()
+	if err != nil {
+		return nil, err
+	}
+	if p.tok.kind != tokenEnd {
+		return nil, p.unexpected(`"and", "or" or the end`, "and", "or")
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// parser reads a query by recursive descent. Every method named for a part of
+// the grammar reads that part: tok is its first token before, and the first
+// behind it after.
+type parser struct {
+	lex lexer
+	tok token // read, and not yet used
+
+	params map[string]any
+	used   map[string]bool // parameters that were met
+	alias  string          // of the documents; "" if there is none
+	exact  bool            // in exact()
+	depth  int             // of parentheses, not and exact()
+
+	columns []term // where the columns of select stand
+	orders  []term // what order by says, in its order
+}
+
+// term is a field or a function, with its place for errors.
+type term struct {
+	field  Field
+	fn     Func
+	name   string // of the field, if it is a single member
+	offset int
+}
+
+// newParser returns a parser that is at the first token.
+func newParser(text string, params map[string]any) (*parser, error) {
+	if len(text) > MaxText {
+		return nil, newSyntaxError(text, MaxText, "the query has %d bytes: %d are the most", len(text), MaxText).
+			hinting("long lists of values can come as a parameter")
+	}
+	if i := invalidUTF8(text); i >= 0 {
+		return nil, newSyntaxError(text, i, "the query is not UTF-8 from here")
+	}
+
+	p := &parser{lex: lexer{text: text}, params: params, used: map[string]bool{}}
+	p.advance()
+	return p, nil
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(text string) int {
+	if utf8.ValidString(text) {
+		return -1
+	}
+	for i, r := range text {
+		if r != utf8.RuneError {
+			continue
+		}
+		if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+// finish tells whether every parameter was met.
+func (p *parser) finish() error {
+	var unused []string
+	for name := range p.params {
+		if !p.used[name] {
+			unused = append(unused, "$"+name)
+		}
+	}
+	if unused == nil {
+		return nil
+	}
+	slices.Sort(unused)
+	return p.fail(p.tok.offset, "the query has no parameter %s, for which there is a value", strings.Join(unused, ", "))
+}
+
+// advance moves to the next token.
+func (p *parser) advance() { p.tok = p.lex.next() }
+
+// peek returns the token behind tok.
+func (p *parser) peek() token {
+	ahead := p.lex
+	return ahead.next()
+}
+
+// accept moves over a keyword, if it is next.
+func (p *parser) accept(keyword string) bool {
+	if !p.tok.is(keyword) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+// acceptSymbol moves over a symbol, if it is next.
+func (p *parser) acceptSymbol(symbol string) bool {
+	if !p.tok.isSymbol(symbol) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+// expectSymbol moves over a symbol, or refuses what is there. where says
+// behind what it is expected.
+func (p *parser) expectSymbol(symbol, where string) error {
+	if p.acceptSymbol(symbol) {
+		return nil
+	}
+	return p.unexpected(strconv.Quote(symbol) + " " + where)
+}
+
+// atCall tells whether a function's name and its parenthesis are next.
+func (p *parser) atCall() bool {
+	return p.tok.kind == tokenWord && p.peek().isSymbol("(")
+}
+
+// fail returns an error at an offset.
+func (p *parser) fail(offset int, format string, args ...any) *SyntaxError {
+	return newSyntaxError(p.lex.text, offset, format, args...)
+}
+
+// unexpected refuses the next token: the lexer's error if it is a bad one,
+// else what was expected, with a guess at which of these words was meant.
+func (p *parser) unexpected(expected string, words ...string) error {
+	if p.tok.kind == tokenBad {
+		return p.lex.err
+	}
+	err := p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
+	if p.tok.kind == tokenEnd {
+		err.Message = "the query ends here"
+	}
+	return err.hinting(hintFor(p.tok, words))
+}
+
+// String describes t for an error.
+func (t token) String() string {
+	const shownBytes = 40
+	text := t.text
+	if len(text) > shownBytes {
+		text = strings.ToValidUTF8(text[:shownBytes], "") + "..."
+	}
+	switch t.kind {
+	case tokenEnd, tokenBad:
+		return "end"
+	case tokenText:
+		return "text " + quote(text)
+	case tokenNumber:
+		return "number " + text
+	case tokenParameter:
+		return "parameter $" + text
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// enter counts a level of nesting.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > MaxTextDepth {
+		return p.fail(p.tok.offset, "conditions are nested too deep: %d levels are the most", MaxTextDepth)
+	}
+	return nil
+}
+
+// leave ends a level of nesting.
+func (p *parser) leave() { p.depth-- }
+
+// list reads one item and, as long as a comma follows, another.
+func (p *parser) list(what string, item func() error) error {
+	for n := 1; ; n++ {
+		if n > MaxColumns {
+			return p.fail(p.tok.offset, "too many %s: %d are the most", what, MaxColumns)
+		}
+		if err := item(); err != nil {
+			return err
+		}
+		if !p.acceptSymbol(",") {
+			return nil
+		}
+	}
+}
+
+// query = from { clause } .
+func (p *parser) query() (*Query, error) {
+	q := &Query{}
+	if err := p.from(q); err != nil {
+		return nil, err
+	}
+
+	last := clauseFrom
+	for p.tok.kind != tokenEnd {
+		next, err := p.clause(last)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.rest(q, next); err != nil {
+			return nil, err
+		}
+		last = next
+	}
+	return q, p.resolve(q)
+}
+
+// clauseKind is a clause, in the order in which clauses come.
+type clauseKind uint8
+
+const (
+	clauseFrom clauseKind = iota
+	clauseGroup
+	clauseWhere
+	clauseOrder
+	clauseSelect
+	clauseInclude
+	clauseLimit
+	clauseOffset
+	clauseNone
+)
+
+// clauseNames are the words that clauses begin with.
+var clauseNames = [...]string{"from", "group by", "where", "order by", "select", "include", "limit", "offset"}
+
+// keyword returns the word by which a clause is known.
+func (c clauseKind) keyword() string {
+	word, _, _ := strings.Cut(clauseNames[c], " ")
+	return word
+}
+
+// clause reads the keyword of a clause, and refuses one that comes too late.
+func (p *parser) clause(last clauseKind) (clauseKind, error) {
+	for next := clauseFrom; next < clauseNone; next++ {
+		if !p.tok.is(next.keyword()) {
+			continue
+		}
+		switch {
+		case next == last && next != clauseFrom:
+			return 0, p.fail(p.tok.offset, "a second %s", clauseNames[next]).expecting(after(last))
+		case next <= last:
+			return 0, p.fail(p.tok.offset, "%s comes too late", clauseNames[next]).
+				expecting(after(last)).hinting(place(next, last))
+		}
+		p.advance()
+		if strings.HasSuffix(clauseNames[next], " by") && !p.accept("by") {
+			return 0, p.unexpected(`"by" behind `+next.keyword(), "by")
+		}
+		return next, nil
+	}
+
+	if p.tok.kind == tokenWord {
+		if message, ok := refusedClauses[strings.ToLower(p.tok.text)]; ok {
+			return 0, p.fail(p.tok.offset, "%s", message)
+		}
+	}
+	expected, words := more(last)
+	for c := last + 1; c < clauseNone; c++ {
+		words = append(words, c.keyword())
+	}
+	err := p.unexpected(expected+after(last), words...)
+	if syntax, ok := err.(*SyntaxError); ok && last == clauseFrom && p.tok.kind == tokenWord && syntax.Hint == "" {
+		syntax.Hint = "an alias stands behind as"
+	}
+	return 0, err
+}
+
+// place says where a clause belongs that came behind last.
+func place(c, last clauseKind) string {
+	if c == clauseFrom {
+		return "a query has one from, at its beginning"
+	}
+	return clauseNames[c] + " stands before " + clauseNames[last]
+}
+
+// after lists what may follow a clause.
+func after(last clauseKind) string {
+	names := clauseNames[last+1:]
+	if len(names) == 0 {
+		return "the end"
+	}
+	return `"` + strings.Join(names, `", "`) + `" or the end`
+}
+
+// more lists what may go on with a clause, and the keywords among it.
+func more(last clauseKind) (expected string, words []string) {
+	switch last {
+	case clauseFrom:
+		return `"as", `, nil
+	case clauseWhere:
+		return `"and", "or", `, []string{"and", "or"}
+	case clauseOrder:
+		return `",", "asc", "desc", `, []string{"desc", "asc", "descending", "ascending"}
+	case clauseLimit, clauseOffset:
+		return "", nil
+	}
+	return `",", `, nil
+}
+
+// rest reads what stands behind the keyword of a clause.
+func (p *parser) rest(q *Query, c clauseKind) (err error) {
+	switch c {
+	case clauseGroup:
+		return p.groupBy(q)
+	case clauseWhere:
+		q.Where, err = p.condition()
+		return err
+	case clauseOrder:
+		return p.orderBy(q)
+	case clauseSelect:
+		return p.selects(q)
+	case clauseInclude:
+		return p.include(q)
+	case clauseLimit:
+		return p.limit(q)
+	}
+	q.Offset, err = p.count("offset")
+	return err
+}

@@ -1,0 +1,135 @@
+package query
+
+import "github.com/jaydb/jay/internal/jsonpath"
+
+// Doc is a document as queries see it. It shares the memory that it is made
+// of.
+type Doc struct {
+	Body []byte   // valid compact JSON, an object
+	Meta Metadata // may be nil: the document has no metadata then
+}
+
+// Metadata gives a document's metadata to those queries that look at it. A
+// pointer to something that is used for one document after the other costs no
+// allocation.
+type Metadata interface {
+	// AppendMeta appends a part of the metadata to dst, as text without
+	// quotes; nothing if the document lacks it.
+	AppendMeta(dst []byte, part Meta) []byte
+}
+
+// Reader finds what fields reach in one document after the other, in one pass
+// over each body. It is what conditions, orders, groups and the entries of
+// indexes have in common, so that all mean the same.
+//
+// A Reader is not safe for concurrent use; Clone gives another one cheaply.
+type Reader struct {
+	extractor *jsonpath.Extractor // nil if no field is in the body
+	ofPath    []int               // the field that a path of the extractor is
+	fields    []reached
+	collect   func(path int, raw []byte)
+
+	doc  Doc
+	read bool // the body was
+}
+
+// reached is what one field reaches.
+type reached struct {
+	field  Field
+	values []Value
+	found  bool   // the path leads to something
+	read   bool   // if the field is metadata: it was
+	text   []byte // the metadata
+}
+
+// maxIdleValues is the number of values for which a Reader keeps memory from
+// one document to the next.
+const maxIdleValues = 4096
+
+// NewReader returns a Reader of the fields, which are known by their index.
+// The same field may be there twice.
+func NewReader(fields []Field) *Reader {
+	r := &Reader{fields: make([]reached, len(fields))}
+	var paths []jsonpath.Path
+	for i, f := range fields {
+		r.fields[i].field = f
+		if f.Meta == MetaNone {
+			paths, r.ofPath = append(paths, f.Path), append(r.ofPath, i)
+		}
+	}
+	if len(paths) > 0 {
+		r.extractor = jsonpath.NewExtractor(paths)
+	}
+	r.collect = r.add
+	return r
+}
+
+// Clone returns another Reader of the same fields.
+func (r *Reader) Clone() *Reader {
+	c := &Reader{extractor: r.extractor, ofPath: r.ofPath, fields: make([]reached, len(r.fields))}
+	for i := range c.fields {
+		c.fields[i].field = r.fields[i].field
+	}
+	c.collect = c.add
+	return c
+}
+
+// Reset makes doc the document that is looked at. It costs little: the body is
+// read when the first field in it is asked for.
+func (r *Reader) Reset(doc Doc) {
+	r.doc, r.read = doc, false
+	for i := range r.fields {
+		f := &r.fields[i]
+		f.values, f.found, f.read = f.values[:0], false, false
+		if cap(f.values) > maxIdleValues {
+			f.values = nil
+		}
+	}
+}
+
+// Values returns the values that a field reaches, in the order of the
+// document; none if the field is missing. They are valid until the next Reset
+// and as long as the document is.
+func (r *Reader) Values(field int) []Value { return r.reach(field).values }
+
+// Found tells whether a field's path leads to something, be it null or an
+// empty array.
+func (r *Reader) Found(field int) bool { return r.reach(field).found }
+
+func (r *Reader) reach(field int) *reached {
+	f := &r.fields[field]
+	switch {
+	case f.field.Meta != MetaNone:
+		if !f.read {
+			r.readMeta(f)
+		}
+	case !r.read:
+		r.read = true
+		r.extractor.Extract(r.doc.Body, r.collect)
+	}
+	return f
+}
+
+func (r *Reader) readMeta(f *reached) {
+	f.read = true
+	if r.doc.Meta == nil {
+		return
+	}
+	f.text = r.doc.Meta.AppendMeta(f.text[:0], f.field.Meta)
+	if f.found = len(f.text) > 0; f.found {
+		f.values = append(f.values, plainText(f.text))
+	}
+}
+
+// add takes a value from the extractor. An array stands for its elements.
+func (r *Reader) add(path int, raw []byte) {
+	f := &r.fields[r.ofPath[path]]
+	f.found = true
+	if len(raw) == 0 || raw[0] != '[' {
+		f.values = append(f.values, ValueOf(raw))
+		return
+	}
+	for _, element := range jsonpath.Elements(raw) {
+		f.values = append(f.values, ValueOf(element))
+	}
+}

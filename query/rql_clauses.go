@@ -1,0 +1,301 @@
+package query
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// allDocuments is RavenDB's name for the documents of all collections.
+const allDocuments = "@all_docs"
+
+// from = "from" ( name | "@all_docs" ) [ "as" name ] .
+func (p *parser) from(q *Query) error {
+	if !p.accept("from") {
+		return p.notFrom()
+	}
+	if p.tok.is("index") && p.indexNamed() {
+		return p.fail(p.tok.offset, "from index is not there: indexes are used by themselves").
+			hinting("name the collection; explain shows which index a query used")
+	}
+
+	start := p.tok
+	name, err := p.name("a collection or @all_docs")
+	switch {
+	case err != nil:
+		return err
+	case name == "":
+		return p.fail(start.offset, "a collection has a name").hinting("from @all_docs asks every document")
+	case !strings.EqualFold(name, allDocuments):
+		q.From = name
+	}
+
+	if !p.accept("as") {
+		return nil
+	}
+	start = p.tok
+	p.alias, err = p.name("an alias for the documents")
+	if err == nil && p.alias == "" {
+		err = p.fail(start.offset, "an alias has a name")
+	}
+	return err
+}
+
+// indexNamed tells whether the index that is next names an index, rather than
+// being a collection's name itself.
+func (p *parser) indexNamed() bool {
+	next := p.peek()
+	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text)
+}
+
+// notFrom refuses a query that begins with something else.
+func (p *parser) notFrom() error {
+	if p.tok.kind == tokenEnd {
+		return p.fail(p.tok.offset, "the query is empty").expecting("from")
+	}
+	if p.tok.kind == tokenWord {
+		if message, ok := refusedStarts[strings.ToLower(p.tok.text)]; ok {
+			return p.fail(p.tok.offset, "%s", message)
+		}
+	}
+	return p.unexpected("from", "from")
+}
+
+// name reads a word that is not a keyword, or a text.
+func (p *parser) name(expected string) (string, error) {
+	name := p.tok
+	switch {
+	case name.kind == tokenText && len(name.text) > MaxName:
+		return "", p.fail(name.offset, "a name of %d bytes is too long: %d are the most", len(name.text), MaxName)
+	case name.kind == tokenWord && !reserved(name.text), name.kind == tokenText:
+		p.advance()
+		return name.text, nil
+	}
+	return "", p.unexpected(expected)
+}
+
+// groupBy = field { "," field } .
+func (p *parser) groupBy(q *Query) error {
+	return p.list("fields in group by", func() error {
+		field, err := p.field("a field to group by")
+		q.GroupBy = append(q.GroupBy, field)
+		return err
+	})
+}
+
+// orderBy = order { "," order } .
+func (p *parser) orderBy(q *Query) error {
+	return p.list("fields in order by", func() error {
+		key, err := p.termOrKey(q, "a field to order by", refusedOrders)
+		if err != nil {
+			return err
+		}
+		if key.field.isZero() && key.fn == FuncNone {
+			return p.wholeDocument(key.offset)
+		}
+		order := Order{Field: key.field}
+		if order.As, err = p.cast(); err != nil {
+			return err
+		}
+		order.Descending = p.descending()
+		q.OrderBy = append(q.OrderBy, order)
+		p.orders = append(p.orders, key)
+		return nil
+	})
+}
+
+// cast = [ "as" ( "long" | "double" | "string" ) ] .
+func (p *parser) cast() (Cast, error) {
+	if !p.accept("as") {
+		return CastNone, nil
+	}
+	for cast := CastLong; int(cast) < len(castNames); cast++ {
+		if p.accept(castNames[cast]) {
+			return cast, nil
+		}
+	}
+	if p.tok.is("alphaNumeric") {
+		return 0, p.fail(p.tok.offset, "order by ... as alphaNumeric is not there yet").
+			hinting("as long orders text that is a number by its number")
+	}
+	return 0, p.unexpected("long, double or string", castNames[1:]...)
+}
+
+// castNames are the names of casts.
+var castNames = [...]string{CastNone: "", CastLong: "long", CastDouble: "double", CastString: "string"}
+
+// descending = [ "asc" | "ascending" | "desc" | "descending" ] .
+func (p *parser) descending() bool {
+	if p.accept("desc") || p.accept("descending") {
+		return true
+	}
+	_ = p.accept("asc") || p.accept("ascending")
+	return false
+}
+
+// selects = [ "distinct" ] ( "*" | column { "," column } ) .
+func (p *parser) selects(q *Query) error {
+	q.Distinct = p.accept("distinct")
+	if p.acceptSymbol("*") {
+		return nil
+	}
+
+	whole := -1 // where a column is the document itself
+	err := p.list("columns in select", func() error {
+		column, at, err := p.column(q)
+		if at.field.isZero() && at.fn == FuncNone {
+			whole = at.offset
+		}
+		q.Select = append(q.Select, column)
+		p.columns = append(p.columns, at)
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case whole < 0:
+		return p.distinctNames(q)
+	case len(q.Select) > 1:
+		return p.wholeDocument(whole)
+	}
+	q.Select, p.columns = nil, nil
+	return nil
+}
+
+// column = ( term | "key" "(" ")" ) [ "as" name ] .
+func (p *parser) column(q *Query) (Column, term, error) {
+	if p.tok.isSymbol("{") {
+		return Column{}, term{}, p.fail(p.tok.offset, "select { ... } with JavaScript is not there").
+			hinting("name the fields: select Name, Address.City as City")
+	}
+	what, err := p.termOrKey(q, "a field, count(), sum(), avg(), min(), max(), key() or id()", refusedSelects)
+	if err != nil {
+		return Column{}, what, err
+	}
+
+	column := Column{Field: what.field, Func: what.fn, Name: columnName(what.field, what.fn)}
+	if !p.accept("as") {
+		return column, what, nil
+	}
+	start := p.tok
+	column.Name, err = p.name("a name for the column")
+	if err == nil && column.Name == "" {
+		err = p.fail(start.offset, "a column has a name")
+	}
+	return column, what, err
+}
+
+// columnName returns the name of a column that is given none: the path as it is
+// written, or the function. RavenDB's name for count() is Count.
+func columnName(f Field, fn Func) string {
+	switch fn {
+	case FuncNone:
+		if name, ok := f.member(); ok {
+			return name
+		}
+		return f.String()
+	case FuncCount:
+		return "Count"
+	}
+	return funcNames[fn] + "(" + f.String() + ")"
+}
+
+// distinctNames refuses two columns of one name.
+func (p *parser) distinctNames(q *Query) error {
+	seen := map[string]bool{}
+	for i, column := range q.Select {
+		if seen[column.Name] {
+			return p.fail(p.columns[i].offset, "a second column named %s", quote(column.Name)).hinting("name one of them with as")
+		}
+		seen[column.Name] = true
+	}
+	return nil
+}
+
+// wholeDocument refuses an alias without a member behind it.
+func (p *parser) wholeDocument(offset int) error {
+	return p.fail(offset, "%s is the alias of the whole document", p.alias).hinting("name a member of it: " + p.alias + ".Name")
+}
+
+// include = path { "," path } .
+func (p *parser) include(q *Query) error {
+	start := p.tok
+	err := p.list("paths in include", func() error {
+		if p.atCall() {
+			return p.refuseCall(refusedIncludes, "include")
+		}
+		start := p.tok
+		field, err := p.field("the path of the IDs of documents to include")
+		if err == nil && field.Meta != MetaNone {
+			err = p.fail(start.offset, "metadata holds no IDs of documents to include")
+		}
+		q.Include = append(q.Include, field.Path)
+		return err
+	})
+	if err == nil && p.grouped(q) {
+		err = p.fail(start.offset, "include is of documents, and a query with groups answers with groups")
+	}
+	return err
+}
+
+// limit = count ( [ "," count ] | "offset" count ) . Of two with a comma the
+// first is the offset.
+func (p *parser) limit(q *Query) (err error) {
+	q.HasLimit = true
+	if q.Limit, err = p.count("limit"); err != nil || !p.acceptSymbol(",") {
+		return err
+	}
+	q.Offset = q.Limit
+	if q.Limit, err = p.count("limit"); err == nil && p.tok.is("offset") {
+		err = p.fail(p.tok.offset, "a second offset: the number before the comma is one").
+			hinting(fmt.Sprintf("write limit %d offset %d", q.Limit, q.Offset))
+	}
+	return err
+}
+
+// count reads a whole number that is not negative, or a parameter for one.
+func (p *parser) count(clause string) (int, error) {
+	at := p.tok
+	digits := at.text
+	switch at.kind {
+	case tokenParameter:
+		value, err := p.parameter()
+		if err != nil {
+			return 0, err
+		}
+		digits = wholeNumber(value)
+	case tokenNumber:
+		p.advance()
+	default:
+		return 0, p.unexpected("a number or a parameter for the " + clause)
+	}
+
+	n, err := strconv.ParseUint(digits, 10, strconv.IntSize-1)
+	if err != nil {
+		return 0, p.fail(at.offset, "%s is no %s", at, clause).expecting("a whole number from 0 to " + strconv.Itoa(math.MaxInt))
+	}
+	return int(n), nil
+}
+
+// wholeNumber returns the digits of a parameter for a count, or something else
+// if it is none.
+func wholeNumber(value any) string {
+	v := reflect.ValueOf(value)
+	switch {
+	case !v.IsValid():
+		return ""
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10)
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10)
+	case v.CanFloat():
+		return strconv.FormatFloat(v.Float(), 'f', -1, 64)
+	}
+	if n, ok := value.(json.Number); ok {
+		return n.String()
+	}
+	return ""
+}

@@ -1,0 +1,269 @@
+package query
+
+// condition = and { "or" and } .
+func (p *parser) condition() (Expr, error) {
+	first, err := p.and()
+	if err != nil || !p.tok.is("or") {
+		return first, err
+	}
+	or := Or{first}
+	for p.accept("or") {
+		next, err := p.and()
+		if err != nil {
+			return nil, err
+		}
+		or = append(or, next)
+	}
+	return or, nil
+}
+
+// and = not { "and" not } .
+func (p *parser) and() (Expr, error) {
+	first, err := p.not()
+	if err != nil || !p.tok.is("and") {
+		return first, err
+	}
+	and := And{first}
+	for p.accept("and") {
+		next, err := p.not()
+		if err != nil {
+			return nil, err
+		}
+		and = append(and, next)
+	}
+	return and, nil
+}
+
+// not = { "not" } primary .
+func (p *parser) not() (Expr, error) {
+	if !p.tok.is("not") {
+		return p.primary()
+	}
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+
+	p.advance()
+	e, err := p.not()
+	if err != nil {
+		return nil, err
+	}
+	return Not{e}, nil
+}
+
+// primary = "(" condition ")" | "exact" "(" condition ")" | "true" | "false" |
+// call | comparison .
+func (p *parser) primary() (Expr, error) {
+	switch {
+	case p.tok.isSymbol("("):
+		return p.parentheses()
+	case p.accept("true"):
+		return And{}, nil
+	case p.accept("false"):
+		return Or{}, nil
+	case !p.atCall() || p.tok.is("id"):
+		return p.comparison()
+	case p.tok.is("exact"):
+		return p.exactly()
+	}
+	return p.call()
+}
+
+// parentheses reads ( condition ).
+func (p *parser) parentheses() (Expr, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+
+	p.advance()
+	e, err := p.condition()
+	if err != nil {
+		return nil, err
+	}
+	if !p.acceptSymbol(")") {
+		return nil, p.unexpected(`"and", "or" or ")"`, "and", "or")
+	}
+	return e, nil
+}
+
+// exactly reads exact( condition ), in which text compares with regard to
+// case.
+func (p *parser) exactly() (Expr, error) {
+	outside := p.exact
+	p.exact = true
+	p.advance()
+	e, err := p.parentheses()
+	p.exact = outside
+	return e, err
+}
+
+// conditionCalls are the functions that are conditions.
+var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex"}
+
+// call = "exists" "(" field ")" | ( "startsWith" | "endsWith" | "contains" |
+// "regex" ) "(" field "," value ")" .
+func (p *parser) call() (Expr, error) {
+	name := ""
+	for _, known := range conditionCalls {
+		if p.tok.is(known) {
+			name = known
+		}
+	}
+	if name == "" {
+		return nil, p.refuseCall(refusedConditions, expectedCondition)
+	}
+	p.advance()
+	p.advance()
+
+	field, err := p.field("the field of " + name + "()")
+	if err != nil {
+		return nil, err
+	}
+	if name == "exists" {
+		return Exists{field}, p.expectSymbol(")", "behind the field")
+	}
+	if err := p.expectSymbol(",", "and a text behind the field"); err != nil {
+		return nil, err
+	}
+	at := p.tok
+	text, err := p.textValue("the text of " + name + "()")
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expectSymbol(")", "behind the text"); err != nil {
+		return nil, err
+	}
+	return p.textCondition(name, field, text, at)
+}
+
+// textCondition returns the condition of a function.
+func (p *parser) textCondition(name string, field Field, text string, at token) (Expr, error) {
+	switch name {
+	case "startsWith":
+		return StartsWith{field, text, !p.exact}, nil
+	case "endsWith":
+		return EndsWith{field, text, !p.exact}, nil
+	case "contains":
+		return Contains{field, text, !p.exact}, nil
+	}
+
+	// First as it is written, so that an error shows nothing else.
+	_, err := compileRegexp(text, false)
+	if err == nil && !p.exact {
+		_, err = compileRegexp(text, true)
+	}
+	if err != nil {
+		return nil, p.fail(at.offset, "%v", err).because(err)
+	}
+	return Regexp{field, text, !p.exact}, nil
+}
+
+// expectedCondition is what may begin a condition.
+const expectedCondition = `a field, a function, "not" or "("`
+
+// operators are the symbols between a field and a value. A not equal is made
+// of Equal.
+var operators = map[string]Op{"=": Equal, "==": Equal, "!=": Equal, "<>": Equal,
+	"<": Less, "<=": LessOrEqual, ">": Greater, ">=": GreaterOrEqual}
+
+// comparison = field ( operator value | "between" value "and" value |
+// [ "all" ] "in" list ) .
+func (p *parser) comparison() (Expr, error) {
+	start := p.tok
+	switch start.kind {
+	case tokenNumber, tokenParameter:
+		return nil, p.fail(start.offset, "unexpected %s", start).expecting(expectedCondition).
+			hinting("the field stands on the left of a comparison")
+	}
+	field, err := p.field(expectedCondition)
+	if err != nil {
+		return nil, err
+	}
+
+	operator := p.tok
+	op, isOperator := operators[operator.text]
+	switch {
+	case operator.kind == tokenSymbol && isOperator:
+		p.advance()
+		return p.compare(field, operator, op)
+	case p.accept("between"):
+		return p.between(field)
+	case p.accept("in"):
+		return p.in(field, false)
+	case operator.is("all") && p.peek().is("in"):
+		p.advance()
+		p.advance()
+		return p.in(field, true)
+	}
+	return nil, p.unexpected("=, !=, <, <=, >, >=, between, in or all in", "between", "in", "all")
+}
+
+// compare reads the value of a comparison.
+func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
+	value, err := p.value("a value to compare with")
+	if err != nil {
+		return nil, err
+	}
+	e := Compare{Field: field, Op: op, Value: value, Fold: p.folds(value)}
+	if operator.text == "!=" || operator.text == "<>" {
+		return Not{e}, nil
+	}
+	return e, nil
+}
+
+// between = value "and" value .
+func (p *parser) between(field Field) (Expr, error) {
+	lo, err := p.value("the least value behind between")
+	if err != nil {
+		return nil, err
+	}
+	if !p.accept("and") {
+		return nil, p.unexpected(`"and" and the greatest value behind between`, "and")
+	}
+	at := p.tok
+	hi, err := p.value("the greatest value behind between")
+	if err != nil {
+		return nil, err
+	}
+	if lo.Kind() != hi.Kind() {
+		return nil, p.fail(at.offset, "nothing is between %s and %s", literal(lo), literal(hi)).expecting("two values of the same kind")
+	}
+	return Between{Field: field, Lo: lo, Hi: hi, Fold: p.folds(lo)}, nil
+}
+
+// in = "(" [ value { "," value } ] ")" . A parameter that is a list stands for
+// all its values.
+func (p *parser) in(field Field, all bool) (Expr, error) {
+	if err := p.expectSymbol("(", "and values behind in"); err != nil {
+		return nil, err
+	}
+	e := In{Field: field, All: all}
+	for more := !p.tok.isSymbol(")"); more; more = p.acceptSymbol(",") {
+		at := p.tok
+		values, err := p.values("a value behind in")
+		if err != nil {
+			return nil, err
+		}
+		if e.Values = append(e.Values, values...); len(e.Values) > MaxInValues {
+			return nil, p.fail(at.offset, "too many values behind in: %d are the most", MaxInValues)
+		}
+	}
+	e.Fold = p.folds(e.Values...)
+	return e, p.expectSymbol(")", `or "," behind a value`)
+}
+
+// folds tells whether a comparison with values disregards case: only text has
+// one.
+func (p *parser) folds(values ...Value) bool {
+	if p.exact {
+		return false
+	}
+	for _, v := range values {
+		if isText(v) {
+			return true
+		}
+	}
+	return false
+}

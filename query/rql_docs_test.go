@@ -1,0 +1,40 @@
+package query_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay/query"
+)
+
+// Ensure every query in the documentation is one: what stands between ```rql
+// and ```, each after an empty line, with 5 for every parameter.
+func TestParse_Documentation(t *testing.T) {
+	files, err := filepath.Glob("../docs/queries*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fence := regexp.MustCompile("(?s)```rql\n(.*?)```")
+	parameter := regexp.MustCompile(`\$(\w+)`)
+
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range fence.FindAllStringSubmatch(string(text), -1) {
+			for q := range strings.SplitSeq(strings.TrimSpace(block[1]), "\n\n") {
+				params := map[string]any{}
+				for _, name := range parameter.FindAllStringSubmatch(q, -1) {
+					params[name[1]] = 5
+				}
+				if _, err := query.Parse(q, params); err != nil {
+					t.Errorf("%s: %s\n%v", file, q, err)
+				}
+			}
+		}
+	}
+}

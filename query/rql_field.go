@@ -1,0 +1,222 @@
+package query
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// metadataMember is the member of a document in which RavenDB shows what it
+// keeps beside the body.
+const metadataMember = "@metadata"
+
+// metaNames are the members of @metadata. RavenDB's @id is also what id()
+// returns.
+var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
+	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector"}
+
+// field = path | "id" "(" [ alias ] ")" .
+func (p *parser) field(expected string) (Field, error) {
+	if p.atCall() {
+		if !p.tok.is("id") {
+			return Field{}, p.refuseCall(nil, expected)
+		}
+		return Field{Meta: MetaID}, p.id()
+	}
+	if p.atWholeDocument() {
+		return Field{}, p.wholeDocument(p.tok.offset)
+	}
+
+	start := p.tok
+	steps, err := p.path(expected)
+	if err != nil {
+		return Field{}, err
+	}
+	if p.tok.isSymbol("(") {
+		return Field{}, p.noFunction(start)
+	}
+	if start.kind == tokenWord && start.text == p.alias {
+		if len(steps) > 1 && steps[1].Kind != jsonpath.Member {
+			return Field{}, p.wholeDocument(start.offset)
+		}
+		steps = steps[1:]
+	}
+	if steps[0].Name == metadataMember {
+		return p.metadata(start, steps)
+	}
+	return p.body(start, steps)
+}
+
+// body returns the field at a path in the body.
+func (p *parser) body(start token, steps []jsonpath.Step) (Field, error) {
+	var text []byte
+	for _, s := range steps {
+		switch s.Kind {
+		case jsonpath.Member:
+			text = jsonpath.AppendMember(text, s.Name)
+		case jsonpath.Index:
+			text = jsonpath.AppendIndex(text, s.Index)
+		case jsonpath.Every:
+			text = append(text, "[]"...)
+		}
+	}
+	if len(text) > jsonpath.MaxBytes {
+		return Field{}, p.fail(start.offset, "a path of %d bytes is too long: %d are the most", len(text), jsonpath.MaxBytes)
+	}
+	path, err := jsonpath.Parse(string(text))
+	if err != nil {
+		return Field{}, p.fail(start.offset, "this is not a path: %v", err).because(err)
+	}
+	return Field{Path: path}, nil
+}
+
+// atWholeDocument tells whether the alias is next, and no member of it.
+func (p *parser) atWholeDocument() bool {
+	if p.alias == "" || p.tok.kind != tokenWord || p.tok.text != p.alias {
+		return false
+	}
+	next := p.peek()
+	return !next.isSymbol(".") && !next.isSymbol("[") && !next.isSymbol("(")
+}
+
+// noFunction refuses a path that stands before a parenthesis.
+func (p *parser) noFunction(start token) error {
+	if message := refusedNamespaces[strings.ToLower(start.text)]; message != "" {
+		return p.fail(start.offset, "%s", message)
+	}
+	return p.fail(start.offset, "there is no function %s() here", p.lex.text[start.offset:p.tok.offset])
+}
+
+// id reads id() or id(alias).
+func (p *parser) id() error {
+	p.advance()
+	p.advance()
+	if p.acceptSymbol(")") {
+		return nil
+	}
+	if p.alias == "" || p.tok.kind == tokenWord && p.tok.text != p.alias {
+		return p.unexpected(`")" behind id(`)
+	}
+	if p.tok.kind != tokenWord && p.tok.kind != tokenText {
+		return p.unexpected(`")" or the alias ` + p.alias + " behind id(")
+	}
+	p.advance()
+	return p.expectSymbol(")", "behind id("+p.alias)
+}
+
+// path = member { "." member | "[" [ digits ] "]" } .
+func (p *parser) path(expected string) ([]jsonpath.Step, error) {
+	var steps []jsonpath.Step
+	for {
+		switch {
+		case p.tok.kind == tokenWord && (len(steps) > 0 || !reserved(p.tok.text)), p.tok.kind == tokenText:
+			steps = append(steps, jsonpath.Step{Kind: jsonpath.Member, Name: p.tok.text})
+			p.advance()
+		default:
+			return nil, p.notMember(expected, len(steps) > 0)
+		}
+		for p.tok.isSymbol("[") {
+			element, err := p.element()
+			if err != nil {
+				return nil, err
+			}
+			steps = append(steps, element)
+		}
+
+		if len(steps) > jsonpath.MaxSteps {
+			return nil, p.fail(p.tok.offset, "the path is too long: %d steps are the most", jsonpath.MaxSteps)
+		}
+		if !p.acceptSymbol(".") {
+			return steps, nil
+		}
+		expected = "the name of a member behind the point"
+	}
+}
+
+// notMember refuses what stands in place of a member.
+func (p *parser) notMember(expected string, inside bool) error {
+	err := p.unexpected(expected)
+	syntax, ok := err.(*SyntaxError)
+	switch {
+	case !ok || syntax.Hint != "" || p.tok.kind == tokenBad:
+	case p.tok.kind == tokenWord:
+		syntax.Hint = "a member that is named like a keyword stands in quotes"
+	case p.tok.kind == tokenNumber && inside:
+		syntax.Hint = "a member that begins with a digit stands in quotes; an element stands in brackets"
+	}
+	return err
+}
+
+// element reads [] or [digits].
+func (p *parser) element() (jsonpath.Step, error) {
+	p.advance()
+	if p.tok.kind != tokenNumber {
+		return jsonpath.Step{Kind: jsonpath.Every}, p.expectSymbol("]", "or the number of an element behind [")
+	}
+	index, err := strconv.ParseUint(p.tok.text, 10, 64)
+	if err != nil || index > jsonpath.MaxIndex {
+		return jsonpath.Step{}, p.fail(p.tok.offset, "unexpected %s", p.tok).
+			expecting("an element's number from 0 to " + strconv.Itoa(jsonpath.MaxIndex))
+	}
+	p.advance()
+	return jsonpath.Step{Kind: jsonpath.Index, Index: int(index)}, p.expectSymbol("]", "behind the number of an element")
+}
+
+// metadata returns the field that a path into @metadata means.
+func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
+	if len(steps) == 2 {
+		for meta := MetaID; int(meta) < len(metaNames); meta++ {
+			if strings.EqualFold(steps[1].Name, metaNames[meta]) {
+				return Field{Meta: meta}, nil
+			}
+		}
+	}
+	err := p.fail(start.offset, "this part of @metadata cannot be asked for").
+		expecting("@metadata.@collection, @metadata.@last-modified, @metadata.@change-vector or id()")
+	return Field{}, err.hinting(guess(steps[len(steps)-1].Name, metaNames[1:]))
+}
+
+// String returns f as a query writes it.
+func (f Field) String() string {
+	switch f.Meta {
+	case MetaNone:
+		return pathString(f.Path)
+	case MetaID:
+		return "id()"
+	}
+	return metadataMember + "." + metaNames[f.Meta]
+}
+
+// sameField tells whether a and b look at the same.
+func sameField(a, b Field) bool { return a.String() == b.String() }
+
+// isZero tells whether f looks at nothing: the document itself.
+func (f Field) isZero() bool { return f.Meta == MetaNone && f.Path.IsZero() }
+
+// member returns the name of the member that f looks at, if it is one of the
+// document itself.
+func (f Field) member() (string, bool) {
+	return f.Path.Root(), f.Meta == MetaNone && f.Path.Len() == 1
+}
+
+// pathString returns a path as a query writes it. It differs from the path's
+// own text in what stands in quotes: keywords, and all that is no word.
+func pathString(path jsonpath.Path) string {
+	var b strings.Builder
+	for i := range path.Len() {
+		switch s := path.At(i); {
+		case s.Kind == jsonpath.Every:
+			b.WriteString("[]")
+		case s.Kind == jsonpath.Index:
+			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
+		case i == 0:
+			b.WriteString(printName(s.Name))
+		case isWord(s.Name):
+			b.WriteString("." + s.Name)
+		default:
+			b.WriteString("." + quote(s.Name))
+		}
+	}
+	return b.String()
+}

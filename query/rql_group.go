@@ -1,0 +1,145 @@
+package query
+
+// funcNames are the names of the functions of groups.
+var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max"}
+
+// function returns the function of groups that is next, or FuncNone.
+func (p *parser) function() Func {
+	for fn := FuncCount; int(fn) < len(funcNames); fn++ {
+		if p.tok.is(funcNames[fn]) {
+			return fn
+		}
+	}
+	return FuncNone
+}
+
+// termOrKey = term | "key" "(" ")" . The key is the field that groups, and
+// needs to be the only one.
+func (p *parser) termOrKey(q *Query, expected string, refused map[string]string) (term, error) {
+	if !p.tok.is("key") || !p.atCall() {
+		return p.term(expected, refused)
+	}
+	at := term{offset: p.tok.offset}
+	p.advance()
+	p.advance()
+	if err := p.expectSymbol(")", "behind key("); err != nil {
+		return at, err
+	}
+
+	switch len(q.GroupBy) {
+	case 0:
+		return at, p.fail(at.offset, "key() is the key of a group, and there is no group by")
+	case 1:
+		at.field = q.GroupBy[0]
+		at.name, _ = at.field.member()
+		return at, nil
+	}
+	return at, p.fail(at.offset, "key() of several fields is not there").hinting("name the fields of group by one by one")
+}
+
+// term = field | "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" field ")" .
+// An alias without a member is the zero field.
+func (p *parser) term(expected string, refused map[string]string) (term, error) {
+	at := term{offset: p.tok.offset}
+	if p.atWholeDocument() {
+		p.advance()
+		return at, nil
+	}
+
+	var err error
+	if !p.atCall() || p.tok.is("id") {
+		at.field, err = p.field(expected)
+		at.name, _ = at.field.member()
+		return at, err
+	}
+	if at.fn = p.function(); at.fn == FuncNone {
+		return at, p.refuseCall(refused, expected)
+	}
+
+	name := funcNames[at.fn]
+	p.advance()
+	p.advance()
+	if at.fn != FuncCount {
+		if at.field, err = p.field("the field of " + name + "()"); err != nil {
+			return at, err
+		}
+	} else if !p.tok.isSymbol(")") {
+		return at, p.unexpected(`")" behind count(, which counts documents`)
+	}
+	return at, p.expectSymbol(")", "behind the field")
+}
+
+// grouped tells whether q answers with groups: those of group by, or all
+// documents as one, for functions.
+func (p *parser) grouped(q *Query) bool {
+	if len(q.GroupBy) > 0 {
+		return true
+	}
+	for _, column := range q.Select {
+		if column.Func != FuncNone {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve brings together what group by, order by and select say, and refuses
+// what does not go together.
+func (p *parser) resolve(q *Query) error {
+	if !p.grouped(q) {
+		for _, key := range p.orders {
+			if key.fn != FuncNone {
+				return p.fail(key.offset, "%s() is of groups, and there are none", funcNames[key.fn]).
+					expecting("group by, or a function in select")
+			}
+		}
+		return nil
+	}
+
+	if len(q.Select) == 0 {
+		return p.fail(p.tok.offset, "a query with group by has to say what it selects").
+			expecting("select").hinting("for instance select key(), count()")
+	}
+	for i, column := range q.Select {
+		if column.Func == FuncNone && !isKey(q, column.Field) {
+			return p.fail(p.columns[i].offset, "%s is not the same for all documents of a group", column.Field).
+				expecting("a field of group by, or a function")
+		}
+	}
+	for i := range q.OrderBy {
+		if err := p.resolveOrder(q, &q.OrderBy[i], p.orders[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isKey tells whether q groups by f.
+func isKey(q *Query, f Field) bool {
+	for _, key := range q.GroupBy {
+		if sameField(key, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolveOrder turns a key of the order of groups into the column that it
+// means: the one of this name, or else the one that shows the same.
+func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
+	if key.fn == FuncNone && key.name != "" {
+		for _, column := range q.Select {
+			if column.Name == key.name {
+				order.Field, order.Column = Field{}, column.Name
+				return nil
+			}
+		}
+	}
+	for _, column := range q.Select {
+		if column.Func == key.fn && sameField(column.Field, key.field) {
+			order.Field, order.Column = Field{}, column.Name
+			return nil
+		}
+	}
+	return p.fail(key.offset, "select has no such column to order groups by").expecting("a column of select, by its name or as it is written there")
+}

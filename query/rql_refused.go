@@ -1,0 +1,197 @@
+package query
+
+import "strings"
+
+// keywords cannot be names unless they stand in quotes, or behind a point.
+var keywords = []string{"from", "group", "where", "order", "load", "update", "filter", "select", "include", "limit", "offset",
+	"declare", "and", "or", "not", "in", "between", "all", "as", "distinct", "true", "false", "null"}
+
+// reserved tells whether a word is a keyword, in any case.
+func reserved(word string) bool {
+	for _, keyword := range keywords {
+		if strings.EqualFold(word, keyword) {
+			return true
+		}
+	}
+	return false
+}
+
+// What RavenDB's query language has and Jay does not, by the word in lower case
+// and where it stands, with what to do instead.
+var (
+	refusedStarts = map[string]string{
+		"declare": "declare is not there: a query has no JavaScript functions; name the fields in select",
+		"with":    "graph queries are not there; ask for one collection, and include what its documents refer to",
+		"match":   "graph queries are not there; ask for one collection, and include what its documents refer to",
+		"select":  "a query begins with from: from Orders select Company",
+		"update":  "a query changes nothing: update is not there yet; change the documents in Go, or with jay put",
+		"delete":  "a query changes nothing: delete the documents in Go, or with jay delete",
+		"insert":  "a query changes nothing: insert documents in Go, or with jay put",
+	}
+	refusedClauses = map[string]string{
+		"load":         "load is not there yet; include brings the documents along that a path refers to",
+		"update":       "update { } is not there yet; change the answers of the query in Go, in a transaction",
+		"filter":       "filter is not there: where can do all of it, as it also scans where there is no index",
+		"filter_limit": "filter_limit is not there: limit bounds the answers",
+		"having":       "conditions on groups are not there yet; choose among the answers, or among documents with where",
+		"join":         "joins are not there; include brings the documents along that a path refers to",
+		"union":        "a query asks once; say or in where, or ask twice",
+	}
+	refusedConditions = map[string]string{
+		"search":       "search() is not there until full text is; startsWith(), endsWith(), contains() or regex() look at text",
+		"lucene":       "lucene() is not there; startsWith(), endsWith(), contains() or regex() look at text",
+		"boost":        "boost() is not there: answers have no score; order by a field",
+		"fuzzy":        "fuzzy() is not there until full text is; regex() looks at text",
+		"proximity":    "proximity() is not there until full text is; regex() looks at text",
+		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
+		"morelikethis": "moreLikeThis() is not there until full text is",
+		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
+		"count":        "conditions on groups are not there yet; choose among the answers, or among documents with where",
+	}
+	refusedOrders = map[string]string{
+		"score":  "score() is not there: answers have no score; order by a field",
+		"random": "random() is not there; take the answers in any order and shuffle them",
+		"custom": "custom() is not there: Jay has no sorters; sort the answers in Go",
+	}
+	refusedSelects = map[string]string{
+		"facet":        "facet() is not there yet; group by a field with count(), sum(), avg(), min() or max()",
+		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
+		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
+		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
+		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
+		"morelikethis": "moreLikeThis() is not there until full text is",
+	}
+	refusedIncludes = map[string]string{
+		"counters":        "include counters() is not there: Jay keeps no counters beside documents",
+		"timeseries":      "include timeseries() is not there: Jay keeps no time series",
+		"revisions":       "include revisions() is not there yet",
+		"cmpxchg":         "include cmpxchg() is not there: Jay keeps no compare-exchange values",
+		"highlight":       "include highlight() is not there until full text is",
+		"timings":         "include timings() is not there: explain tells the time",
+		"explanations":    "include explanations() is not there: explain tells how a query is answered",
+		"suggestions":     "include suggestions() is not there until full text is",
+		"id":              "include id() is not there: the document itself is the answer",
+		"morelikethis":    "include moreLikeThis() is not there until full text is",
+		"facets":          "include facets() is not there yet",
+		"highlighting":    "include highlighting() is not there until full text is",
+		"compareexchange": "include compareexchange() is not there: Jay keeps no compare-exchange values",
+	}
+	refusedAnywhere = map[string]string{
+		"array": "array() is not there: a path through an array already groups and looks by each element",
+	}
+	refusedNamespaces = map[string]string{
+		"spatial": "spatial functions are not there yet; compare latitude and longitude with between",
+		"vector":  "vector.search() is not there yet",
+		"ai":      "ai functions are not there",
+	}
+)
+
+// hints say what to write instead of words and symbols of other languages.
+var hints = map[string]string{
+	"is":    "write = null or != null",
+	"like":  "write startsWith(), endsWith(), contains() or regex()",
+	"ilike": "write startsWith(), endsWith(), contains() or regex()",
+	"not":   "not stands before a condition: where not Name in ('a', 'b')",
+	"{":     "JavaScript is not there",
+	"&&":    "write and",
+	"||":    "write or",
+	"&":     "write and",
+	"|":     "write or",
+	"!":     "write !=, or not before a condition",
+	";":     "a query is one, and ends without a sign",
+	"--":    "a comment begins with //",
+	"#":     "a comment begins with //",
+	"?":     "a parameter is $name",
+	":":     "a parameter is $name",
+	"+":     "a query does not calculate",
+	"-":     "a query does not calculate; a name with a hyphen stands in quotes",
+	"/":     "a query does not calculate; a name with a slash stands in quotes",
+	"%":     "a query does not calculate",
+}
+
+// hintFor says what to write instead of t: one of words, if it looks like it.
+func hintFor(t token, words []string) string {
+	switch t.kind {
+	case tokenWord, tokenSymbol:
+		if hint := hints[strings.ToLower(t.text)]; hint != "" {
+			return hint
+		}
+	}
+	if t.kind != tokenWord {
+		return ""
+	}
+	return guess(t.text, words)
+}
+
+// refuseCall refuses a function that is not there, or not here. tok is its
+// name.
+func (p *parser) refuseCall(refused map[string]string, expected string) error {
+	name := strings.ToLower(p.tok.text)
+	for _, table := range []map[string]string{refused, refusedAnywhere, refusedConditions, refusedOrders, refusedSelects} {
+		if message := table[name]; message != "" {
+			return p.fail(p.tok.offset, "%s", message)
+		}
+	}
+
+	err := p.fail(p.tok.offset, "there is no function %s() here", p.tok.text).expecting(expected)
+	if reserved(name) {
+		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
+	}
+	return err.hinting(guess(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
+}
+
+// guess asks whether one of words was meant.
+func guess(word string, words []string) string {
+	near := nearest(word, words)
+	if near == "" {
+		return ""
+	}
+	return "did you mean " + near + "?"
+}
+
+// nearest returns the one of words that is nearest to word, or "" if none is
+// near: at most one slip in three letters, and two in all.
+func nearest(word string, words []string) string {
+	const longest = 32
+	if len(word) > longest {
+		return ""
+	}
+	best, slips := "", min(2, len(word)/3)
+	for _, candidate := range words {
+		if len(candidate) > longest {
+			continue
+		}
+		if n := distance(strings.ToLower(word), strings.ToLower(candidate)); n <= slips && n > 0 {
+			best, slips = candidate, n-1
+		}
+	}
+	return best
+}
+
+// distance returns how many letters have to be put in, left out, exchanged or
+// swapped with the next one to make b of a: the optimal string alignment
+// distance.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			exchange := rows[i-1][j-1]
+			if a[i-1] != b[j-1] {
+				exchange++
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, exchange)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

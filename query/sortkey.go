@@ -1,0 +1,184 @@
+package query
+
+import "fmt"
+
+// Sorter orders documents as the keys of an order say. Of the values that a
+// field reaches the least counts in ascending order, the greatest in
+// descending order, and none counts as missing, which comes first ascending
+// and last descending. What has the same values is equal: the caller breaks
+// ties.
+//
+// A Sorter is not safe for concurrent use; Clone gives another one cheaply.
+type Sorter struct {
+	orders []Order
+	sides  [2]side // of the documents that are compared
+}
+
+// side is what is known of a document.
+type side struct {
+	reader *Reader
+	caster caster
+}
+
+// NewSorter returns a Sorter for documents. It returns ErrColumn for an order
+// by a column, which only groups have.
+func NewSorter(orders []Order) (*Sorter, error) {
+	fields := make([]Field, len(orders))
+	for i, o := range orders {
+		if fields[i] = o.Field; o.Column != "" {
+			return nil, fmt.Errorf("%w: order by column %q of documents", ErrColumn, o.Column)
+		}
+	}
+	s := &Sorter{orders: orders}
+	s.sides[0].reader = NewReader(fields)
+	s.sides[1].reader = s.sides[0].reader.Clone()
+	return s, nil
+}
+
+// Clone returns a Sorter of the same order, for another goroutine.
+func (s *Sorter) Clone() *Sorter {
+	c := &Sorter{orders: s.orders}
+	for i := range c.sides {
+		c.sides[i].reader = s.sides[0].reader.Clone()
+	}
+	return c
+}
+
+// AppendKey appends bytes to dst that sort as doc does. Exact tells that they
+// do for certain: if not, a value is too long, and documents of which one has
+// such a key are to be compared with Compare.
+func (s *Sorter) AppendKey(dst []byte, doc Doc) (key []byte, exact bool) {
+	exact = true
+	s.sides[0].reader.Reset(doc)
+	for i, o := range s.orders {
+		var truncated bool
+		dst, truncated = AppendKey(dst, s.sides[0].pick(o, i), o.Descending)
+		exact = exact && !truncated
+	}
+	return dst, exact
+}
+
+// Compare returns -1, 0 or +1 as a comes before b, with it, or after it.
+func (s *Sorter) Compare(a, b Doc) int {
+	s.sides[0].reader.Reset(a)
+	s.sides[1].reader.Reset(b)
+	for i, o := range s.orders {
+		if c := o.compare(s.sides[0].pick(o, i), s.sides[1].pick(o, i)); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func (s *side) pick(o Order, i int) Value { return s.caster.pick(o, s.reader.Values(i)) }
+
+// compare compares two values as the order wants them.
+func (o Order) compare(v, w Value) int {
+	if o.Descending {
+		return w.Compare(v)
+	}
+	return v.Compare(w)
+}
+
+// RowSorter orders rows of columns, such as groups.
+//
+// It is not safe for concurrent use.
+type RowSorter struct {
+	orders  []Order
+	columns []int // of the rows, parallel to orders
+	casters [2]caster
+}
+
+// NewRowSorter returns a RowSorter for rows of the columns. Orders go by the
+// name of a column. It returns ErrColumn if there is no such column.
+func NewRowSorter(orders []Order, columns []Column) (*RowSorter, error) {
+	s := &RowSorter{orders: orders}
+	for _, o := range orders {
+		at := -1
+		for i, c := range columns {
+			if c.Name == o.Column {
+				at = i
+			}
+		}
+		if at < 0 || o.Column == "" {
+			return nil, fmt.Errorf("%w: order by column %q, which is not there", ErrColumn, o.Column)
+		}
+		s.columns = append(s.columns, at)
+	}
+	return s, nil
+}
+
+// AppendKey appends bytes to dst that sort as row does, as Sorter's AppendKey.
+func (s *RowSorter) AppendKey(dst []byte, row []Value) (key []byte, exact bool) {
+	exact = true
+	for i, o := range s.orders {
+		var truncated bool
+		dst, truncated = AppendKey(dst, s.casters[0].pick(o, row[s.columns[i]:][:1]), o.Descending)
+		exact = exact && !truncated
+	}
+	return dst, exact
+}
+
+// Compare returns -1, 0 or +1 as row a comes before b, with it, or after it.
+func (s *RowSorter) Compare(a, b []Value) int {
+	for i, o := range s.orders {
+		at := s.columns[i]
+		if c := o.compare(s.casters[0].pick(o, a[at:][:1]), s.casters[1].pick(o, b[at:][:1])); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+// caster applies casts, and holds the memory of values that they make: of the
+// one that is picked so far, and of the one that is looked at.
+type caster struct {
+	picked, next []byte
+}
+
+// pick returns the value that an order goes by among those reached. It is
+// valid until the next call.
+func (c *caster) pick(o Order, values []Value) Value {
+	var best Value
+	for _, v := range values {
+		if v = c.cast(o.As, v); v.IsMissing() {
+			continue
+		}
+		if best.IsMissing() || o.compare(v, best) < 0 {
+			best = v
+			c.picked, c.next = c.next, c.picked
+		}
+	}
+	return best
+}
+
+// cast returns v as an order compares it. It may be in c.next.
+func (c *caster) cast(as Cast, v Value) Value {
+	switch as {
+	case CastNone:
+		return v
+	case CastString:
+		switch v.kind {
+		case KindFalse, KindTrue, KindNumber:
+			return plainText(v.raw)
+		case KindText:
+			return v
+		}
+		return Value{}
+	}
+
+	if v.kind == KindText {
+		if text := v.text(c.next); isNumber(text) {
+			v = Value{raw: text, kind: KindNumber}
+		}
+	}
+	if v.kind != KindNumber {
+		return Value{}
+	}
+	if _, small := smallInt(v.raw); as == CastLong && !small {
+		whole := parseNumber(v.raw).cut()
+		c.next = append(c.next[:0], whole.append(nil)...)
+		v.raw = c.next
+	}
+	return v
+}
