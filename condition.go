@@ -73,7 +73,9 @@ func Le(field string, value any) Condition { return compare(field, value, relati
 func Gt(field string, value any) Condition { return compare(field, value, relation(query.Greater)) }
 
 // Ge is true if the field reaches a value of the same kind from this one on.
-func Ge(field string, value any) Condition { return compare(field, value, relation(query.GreaterOrEqual)) }
+func Ge(field string, value any) Condition {
+	return compare(field, value, relation(query.GreaterOrEqual))
+}
 
 // Between is true if the field reaches one value from lo to hi, both included.
 func Between(field string, lo, hi any) Condition {

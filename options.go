@@ -147,6 +147,18 @@ type Options struct {
 	// Conventions say how Go types become collections and IDs.
 	Conventions Conventions
 
+	// MaxQueryBytes bounds the memory that one query takes for what it cannot
+	// pass on at once: documents to be sorted, groups, distinct rows, IDs met
+	// already. A query that needs more fails with ErrQuery. The default is
+	// 64 MiB.
+	MaxQueryBytes int
+
+	// AutoIndexes is how many indexes queries may make by themselves: one that
+	// had to look at many documents, and for which an index would have helped,
+	// has it built in the background. Such indexes are listed as any others, as
+	// Automatic, and can be dropped. The default is 0: none.
+	AutoIndexes int
+
 	// CacheBytes bounds the cache of table blocks. The default is 64 MiB.
 	CacheBytes int64
 
@@ -203,6 +215,7 @@ const (
 	limitMaxDocumentBytes   = 512 << 20
 	defaultMaxDepth         = 256
 	limitMaxDepth           = 10_000
+	defaultMaxQueryBytes    = 64 << 20
 )
 
 // withDefaults returns a copy of o, which may be nil, with every default
@@ -220,6 +233,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.MaxDepth == 0 {
 		out.MaxDepth = defaultMaxDepth
+	}
+	if out.MaxQueryBytes == 0 {
+		out.MaxQueryBytes = defaultMaxQueryBytes
 	}
 	if out.Conventions.Prefix == nil {
 		out.Conventions.Prefix = ids.Prefix
@@ -244,6 +260,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: HiLoCapacity must be between 1 and %d, got %d", ErrOption, ids.MaxRangeSize, o.HiLoCapacity)
 	case o.HiLoMode == HiLo2010 && o.HiLoCapacity == 0:
 		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
+	case o.MaxQueryBytes < 1:
+		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
+	case o.AutoIndexes < 0 || o.AutoIndexes > maxIndexes:
+		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, maxIndexes, o.AutoIndexes)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

@@ -61,6 +61,7 @@ func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
 type scan struct {
 	db         *DB
 	collection string // folded; "" for all
+	want       wanted // documents that are to be copied; nil for all
 
 	mu       sync.Mutex // guards what follows, against DB.Close
 	snapshot storage.Reader
@@ -161,7 +162,12 @@ func (w *scan) next(ctx context.Context) (*Document, error) {
 	if w.closed != nil {
 		return nil, w.closed
 	}
-	for w.homeOK || w.awayOK {
+	for n := 1; w.homeOK || w.awayOK; n++ {
+		if n%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
 		var doc *Document
 		var err error
 		if w.homeFirst() {
@@ -213,22 +219,36 @@ func (w *scan) homeFirst() bool {
 }
 
 // takeHome returns the document under the home iterator, or nil if it belongs
-// to another collection, and moves on.
+// to another collection or is not wanted, and moves on.
 func (w *scan) takeHome() (*Document, error) {
 	key := w.home.Key()
-	doc, err := w.db.newDocument(string(key[1:len(key)-1]), bytes.Clone(w.home.Value()))
+	doc, err := w.take(key[1:len(key)-1], w.home.Value(), w.collection != "")
 	w.homeOK = w.home.Next()
-	if err == nil && w.collection != "" && !w.isMember(doc.header.Collection) {
-		return nil, nil
-	}
 	return doc, err
+}
+
+// take copies a document if it is wanted and, with check, in the collection.
+func (w *scan) take(id, value []byte, check bool) (*Document, error) {
+	if check || w.want != nil {
+		h, body, err := metadata.Decode(value)
+		if err != nil {
+			return nil, fmt.Errorf("document %q: %w", id, err)
+		}
+		if check && !w.isMember(h.Collection) {
+			return nil, nil
+		}
+		if w.want != nil && !w.want(id, &h, body) {
+			return nil, nil
+		}
+	}
+	return w.db.newDocument(string(id), bytes.Clone(value))
 }
 
 // takeAway returns the document that the away iterator points at.
 func (w *scan) takeAway() (*Document, error) {
 	key := w.away.Key()
 	folded := string(key[w.skip : len(key)-1])
-	doc, err := w.readAway(key[w.skip:], folded)
+	doc, err := w.readAway(key[w.skip:])
 	if err == ErrNotFound {
 		err = fmt.Errorf("member %q of %q has no document: %w", folded, w.collection, ErrCorrupt)
 	}
@@ -242,7 +262,7 @@ const maxApart = 3
 
 // readAway returns a member away from home. Members come in the order of
 // their documents, so that an iterator often stands right before the next.
-func (w *scan) readAway(id []byte, folded string) (*Document, error) {
+func (w *scan) readAway(id []byte) (*Document, error) {
 	if w.docs == nil {
 		var err error
 		if w.docs, err = w.snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1}); err != nil {
@@ -258,7 +278,7 @@ func (w *scan) readAway(id []byte, folded string) (*Document, error) {
 			return nil, firstError(w.docs.Error(), ErrNotFound)
 		}
 	}
-	return w.db.newDocument(folded, bytes.Clone(w.docs.Value()))
+	return w.take(id[:len(id)-1], w.docs.Value(), false)
 }
 
 // isMember tells whether a document's collection, as written, is the one that

@@ -27,13 +27,14 @@ type Tx struct {
 	mu       sync.Mutex
 	ended    error // set when no call is possible any more. Guarded by mu.
 	snapshot storage.Snapshot
-	ops      []*op          // Guarded by mu.
-	staged   map[string]int // by folded ID, its newest op. Guarded by mu.
-	bytes    int            // that ops will stage, about. Guarded by mu.
-	naming   naming         // Guarded by mu.
-	reads    footprint      // Guarded by mu.
-	walks    map[*scan]struct{}
+	ops      []*op               // Guarded by mu.
+	staged   map[string]int      // by folded ID, its newest op. Guarded by mu.
+	bytes    int                 // that ops will stage, about. Guarded by mu.
+	naming   naming              // Guarded by mu.
+	reads    footprint           // Guarded by mu.
+	open     map[holder]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn
+	catalog  *catalog
 }
 
 // drawn are the HiLo IDs that the runs of one Update drew. A run that follows
@@ -149,7 +150,8 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 		return nil, err
 	}
 	defer db.exit()
-	t := &Tx{db: db, writable: writable, snapshot: db.engine.Snapshot(), numbers: numbers}
+	c, snapshot := db.viewIndexes()
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
 	db.hold(t)
 	return t, nil
 }
@@ -170,12 +172,25 @@ func (t *Tx) release(cause error) error {
 	}
 	t.ended = cause
 	var err error
-	for w := range t.walks {
-		t.db.letGo(w)
-		err = errors.Join(err, w.release(cause))
+	for h := range t.open {
+		err = errors.Join(err, h.release(cause))
 	}
-	t.walks = nil
+	t.open = nil
 	return errors.Join(err, t.snapshot.Close())
+}
+
+// hold notes what must not outlive the transaction. t.mu is held.
+func (t *Tx) hold(h holder) {
+	if t.open == nil {
+		t.open = make(map[holder]struct{})
+	}
+	t.open[h] = struct{}{}
+}
+
+func (t *Tx) letGo(h holder) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, h)
 }
 
 // enter begins a call. exit must follow if it returns nil.

@@ -77,10 +77,8 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	if t.writable {
 		t.reads.walks = append(t.reads.walks, w.note)
 	}
-	if t.walks == nil {
-		t.walks = make(map[*scan]struct{})
-	}
-	t.walks[base] = struct{}{}
+	t.db.letGo(base) // the transaction is what is held
+	t.hold(base)
 	return w, nil
 }
 
@@ -112,9 +110,7 @@ func (w *txWalk) next(ctx context.Context) (*Document, error) {
 func (w *txWalk) close() {
 	w.t.mu.Lock()
 	w.note.last = w.last
-	if w.t.walks != nil {
-		delete(w.t.walks, w.base)
-	}
+	delete(w.t.open, w.base)
 	w.t.mu.Unlock()
 	w.base.close()
 }

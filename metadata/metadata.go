@@ -184,6 +184,9 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	return append(dst, `"}}`...)
 }
 
+// AppendTime appends t in RavenDB's form.
+func AppendTime(dst []byte, t time.Time) []byte { return t.UTC().AppendFormat(dst, timeFormat) }
+
 // AppendQuoted appends s, valid UTF-8 without control characters, as a JSON
 // string.
 func AppendQuoted(dst []byte, s string) []byte {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -47,6 +48,7 @@ func TestAppendKey_Golden(t *testing.T) {
 		{`101`, "310302"},
 		{`1000`, "3114"},
 		{`10001`, "32030102"},
+		{`1000000`, "3302"},
 		{`1234567`, "33032f5b86"},
 		{`9007199254740992`, "37b50f27b96d9513b8"},
 		{`9007199254740993`, "37b50f27b96d9513ba"},
@@ -116,6 +118,39 @@ func TestAppendKey_GoldenCut(t *testing.T) {
 	}
 }
 
+// Ensure that texts that differ in the case of one character sort as they do
+// by themselves, however far into the text that character is.
+func TestAppendKey_Distances(t *testing.T) {
+	const n = 200
+	var texts []string
+	for i := range n {
+		texts = append(texts, strings.Repeat("k", i)+"K"+strings.Repeat("k", n-1-i))
+	}
+	texts = append(texts, strings.Repeat("k", n))
+	for i := n - 1; i >= 0; i-- {
+		texts = append(texts, strings.Repeat("k", i)+"\u212a"+strings.Repeat("k", n-1-i))
+	}
+	for i, text := range texts {
+		v := query.TextValue(text)
+		checkPart(t, v)
+		if i > 0 {
+			checkPair(t, query.TextValue(texts[i-1]), v, 0)
+			if query.TextValue(texts[i-1]).Compare(v) != -1 {
+				t.Fatalf("%d: the texts are out of order", i)
+			}
+		}
+	}
+
+	key, _ := query.AppendKey(nil, query.TextValue(texts[150]), false)
+	if got, want := hex.EncodeToString(key[n+2:]), "7e0096"+"80"; got != want {
+		t.Errorf("K at 150: got %s, want %s", got, want)
+	}
+	key, _ = query.AppendKey(nil, query.TextValue(texts[2*n-150]), false)
+	if got, want := hex.EncodeToString(key[n+2:]), "82ff69"+"e284aa"+"80"; got != want {
+		t.Errorf("Kelvin sign at 150: got %s, want %s", got, want)
+	}
+}
+
 // checkPair fails unless the keys of two values are in the order of the
 // values, and the other way round when descending, whatever follows them.
 func checkPair(t rapid.TB, a, b query.Value, follow byte) {
@@ -167,6 +202,9 @@ func checkPart(t rapid.TB, v query.Value) {
 		if exact == cut || exact && !back.Equal(v) || back.Kind() != v.Kind() {
 			t.Fatalf("%v: DecodeKey(%x) gives %v, %v", v, key, back, exact)
 		}
+		if cut && v.Kind() == query.KindText && (!utf8.ValidString(back.Text()) || !strings.HasPrefix(naiveFold(v.Text()), back.Text())) {
+			t.Fatalf("%v: DecodeKey gives %v, which it does not begin with", v, back)
+		}
 		if query.Recoverable(v) != (exact && bytes.Equal(back.Raw(), v.Raw())) && !(len(v.Raw()) > 250 && !query.Recoverable(v)) {
 			t.Fatalf("%v: Recoverable says %v, DecodeKey gives %v", v, query.Recoverable(v), back)
 		}
@@ -213,6 +251,14 @@ func FuzzDecodeKey(f *testing.F) {
 		query.DecodeKey(key)
 		query.SkipKey(key)
 	})
+}
+
+// Ensure that text is cut between characters when it is read back.
+func TestDecodeKey_Cut(t *testing.T) {
+	for i := range 4 {
+		checkPart(t, query.TextValue(strings.Repeat("x", i)+strings.Repeat("😀", 200)))
+		checkPart(t, query.TextValue(strings.Repeat("x", i)+strings.Repeat("Ä", 300)))
+	}
 }
 
 // Ensure that SkipKey and DecodeKey walk over keys of several parts.

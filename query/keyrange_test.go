@@ -81,6 +81,33 @@ func TestKeyRange(t *testing.T) {
 	})
 }
 
+// Ensure that ranges hold values that are cut, which are in no order.
+func TestKeyRange_Cut(t *testing.T) {
+	var values []query.Value
+	for _, end := range []string{"", "a", "A", "b", "c", "ä"} {
+		values = append(values, query.TextValue(strings.Repeat("x", 512)+end))
+	}
+	for _, end := range []string{"", "1", "2", "30"} {
+		digits := strings.Repeat("7", 256)
+		values = append(values, value(digits+"."+end+"1"), value("-"+digits+"."+end+"1"))
+	}
+	f := query.Field{Path: jsonpath.MustParse("v")}
+	for _, v := range values {
+		for op := query.Equal; op <= query.GreaterOrEqual; op++ {
+			checkRange(t, query.Compare{Field: f, Op: op, Value: v}, values)
+			checkRange(t, query.Compare{Field: f, Op: op, Value: v, Fold: true}, values)
+		}
+		for _, w := range values {
+			checkRange(t, query.Between{Field: f, Lo: v, Hi: w}, values)
+			checkRange(t, query.Between{Field: f, Lo: v, Hi: w, Fold: true}, values)
+		}
+		checkRange(t, query.In{Field: f, Values: []query.Value{v}}, values)
+		checkRange(t, query.In{Field: f, Values: []query.Value{v}, Fold: true}, values)
+		checkRange(t, query.StartsWith{Field: f, Text: v.Text()}, values)
+		checkRange(t, query.StartsWith{Field: f, Text: v.Text(), Fold: true}, values)
+	}
+}
+
 // on returns a condition on another field.
 func on(e query.Expr, f query.Field) query.Expr {
 	switch e := e.(type) {

@@ -44,7 +44,7 @@ func TestMatcher_Naive(t *testing.T) {
 // Ensure what each condition means where it is easy to get wrong.
 func TestMatcher_Match(t *testing.T) {
 	const body = `{"n":5,"big":9007199254740993,"s":"Ada","no":null,"t":true,"tags":["x","Y",1],"none":[],"nested":[[1,2],[3]],` +
-		`"lines":[{"p":"A","q":1},{"p":"B","q":20},{"q":null}],"esc":"\u0041\n"}`
+		`"lines":[{"p":"A","q":1},{"p":"B","q":20},{"q":null}],"esc":"\u0041\n","twice":[1,1.0]}`
 	compare := func(path string, op query.Op, raw string) query.Expr {
 		return query.Compare{Field: field(path), Op: op, Value: value(raw)}
 	}
@@ -88,6 +88,7 @@ func TestMatcher_Match(t *testing.T) {
 		{"in nothing", query.In{Field: field("n")}, false},
 		{"all in", query.In{Field: field("tags"), Values: []query.Value{value(`"Y"`), value("1.0"), value("1")}, All: true}, true},
 		{"all in, one missing", query.In{Field: field("tags"), Values: []query.Value{value(`"Y"`), value("2")}, All: true}, false},
+		{"all in, one twice", query.In{Field: field("twice"), Values: []query.Value{value("1"), value("2")}, All: true}, false},
 		{"all of nothing", query.In{Field: field("gone"), All: true}, true},
 		{"escapes are read", query.StartsWith{Field: field("esc"), Text: "A"}, true},
 		{"ends with", query.EndsWith{Field: field("esc"), Text: "a\n", Fold: true}, true},
@@ -97,6 +98,7 @@ func TestMatcher_Match(t *testing.T) {
 		{"regexp regards case", query.Regexp{Field: field("s"), Pattern: "^a"}, false},
 		{"regexp disregards case", query.Regexp{Field: field("s"), Pattern: "^a|z", Fold: true}, true},
 		{"id disregards case", query.Compare{Field: query.Field{Meta: query.MetaID}, Value: value(`"ORDERS/1"`)}, true},
+		{"id between disregards case", query.Between{Field: query.Field{Meta: query.MetaID}, Lo: value(`"ORDERS/0"`), Hi: value(`"ORDERS/1"`)}, true},
 		{"collection disregards case", query.Compare{Field: query.Field{Meta: query.MetaCollection}, Value: value(`"orders"`)}, true},
 		{"no change vector", query.Exists{Field: query.Field{Meta: query.MetaChangeVector}}, false},
 	}

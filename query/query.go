@@ -12,18 +12,30 @@
 // A field's path reaches any number of values of a document. A member of an
 // array's elements is reached through the array (lines.product reaches the
 // product of every line), and an array at the end of a path stands for its
-// elements. Nothing is reached if the path leads nowhere or to an empty
-// array: the field is then missing, which is not null. A comparison is true
-// if any value that is reached satisfies it.
+// elements, though an array among these does not again. Nothing is reached if
+// the path leads nowhere or to an empty array: the field is then missing,
+// which is not null. A comparison is true if any value that is reached
+// satisfies it. [Reader] finds what is reached, for conditions, orders, groups
+// and the entries of indexes alike.
 //
 // # How values compare
 //
 // The order of all values is missing, null, false, true, numbers, text,
 // arrays, objects. Numbers compare exactly, whatever their size and however
-// they are written. Text compares by its folded form and then by itself, and
-// is equal with or without regard to case as the condition says. Arrays, and
+// they are written, up to an exponent of 10^15; beyond, they compare by their
+// digits alone. Text compares by its folded form and then by itself,
+// character by character, and is equal with or without regard to case as the
+// condition says; folding is that of IDs, and never changes. Arrays, and
 // objects, compare among themselves by their JSON text. A range matches only
-// values of the kind that bounds it: nothing but numbers is above 5.
+// values of the kind that bounds it, where both booleans are one kind:
+// nothing but numbers is above 5.
+//
+// # Concurrency
+//
+// A [Query] and all that it is made of, a [Value] included, may be shared as
+// long as nobody changes it. What works on documents ([Matcher], [Reader],
+// [Sorter], [Projector], [Groups]) keeps memory from one to the next and is
+// for one goroutine; Clone makes more of them.
 package query
 
 import "github.com/jaydb/jay/internal/jsonpath"
@@ -56,7 +68,7 @@ type Meta uint8
 const (
 	MetaNone         Meta = iota // none: the field is in the body
 	MetaID                       // id(): the document's ID, text that never regards case unless the database does
-	MetaCollection               // @metadata.@collection
+	MetaCollection               // @metadata.@collection, text that never regards case
 	MetaLastModified             // @metadata.@last-modified: text in RavenDB's form
 	MetaChangeVector             // @metadata.@change-vector
 )
@@ -173,7 +185,7 @@ type Contains struct {
 }
 
 // Regexp is true if a text that is reached matches Pattern (RE2, unanchored;
-// its time is linear in the text). Fold disregards case.
+// its time is linear in the text). Fold disregards case as package regexp does.
 type Regexp struct {
 	Field   Field
 	Pattern string

@@ -154,6 +154,22 @@ func TestSorter_AppendKey(t *testing.T) {
 	}
 }
 
+// Ensure that a value that a cast made outlives those that follow it.
+func TestSorter_AppendKey_Cast(t *testing.T) {
+	for _, descending := range []bool{false, true} {
+		s, err := query.NewSorter([]query.Order{{Field: field("v"), As: query.CastLong, Descending: descending}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := query.AppendKey(nil, value(map[bool]string{false: "2", true: "30"}[descending]), descending)
+		for _, body := range []string{`{"v":[10.5,2.5,30.5]}`, `{"v":[2.5,10.5,30.5,7.5]}`, `{"v":["30.5","\u0032.5",7.5]}`} {
+			if got, _ := s.AppendKey(nil, query.Doc{Body: []byte(body)}); !bytes.Equal(got, want) {
+				t.Errorf("%s, descending %v: got %x, want %x", body, descending, got, want)
+			}
+		}
+	}
+}
+
 // Ensure that rows sort by the columns that orders name.
 func TestRowSorter(t *testing.T) {
 	columns := []query.Column{{Name: "city"}, {Name: "n"}}

@@ -91,10 +91,16 @@ func (v Value) Raw() []byte {
 
 // AppendJSON appends the value's JSON text to dst, nothing if it is missing.
 func (v Value) AppendJSON(dst []byte) []byte {
-	if v.plain {
-		return jsonpath.AppendQuoted(dst, string(v.raw))
+	if !v.plain {
+		return append(dst, v.raw...)
 	}
-	return append(dst, v.raw...)
+	for _, c := range v.raw {
+		if c < ' ' || c == '"' || c == '\\' {
+			return jsonpath.AppendQuoted(dst, string(v.raw))
+		}
+	}
+	dst = append(dst, '"')
+	return append(append(dst, v.raw...), '"')
 }
 
 // Text returns the text of a value of KindText without quotes and escapes,

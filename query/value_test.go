@@ -28,6 +28,8 @@ func TestValue_Equal_Numbers(t *testing.T) {
 		{"1", "1.0", "1e0", "10e-1", "0.1E+1", "0.0001e4"},
 		{"9007199254740993", "9007199254740993.0", "9007199254.740993e6"},
 		{"9007199254740992"},
+		{"1000000", "1e6", "100e4", "1000000.000"},
+		{"0.0001", "1e-4", "0.01e-2"},
 		{"1e400", "10e399", "1E400"},
 		{"1e401"},
 		{"-1.5", "-15e-1"},
@@ -37,6 +39,7 @@ func TestValue_Equal_Numbers(t *testing.T) {
 		for j, other := range equal {
 			for _, a := range group {
 				for _, b := range other {
+					checkPair(t, query.ValueOf([]byte(a)), query.ValueOf([]byte(b)), 0)
 					if got := query.ValueOf([]byte(a)).Equal(query.ValueOf([]byte(b))); got != (i == j) {
 						t.Errorf("%s equals %s: got %v, want %v", a, b, got, i == j)
 					}

@@ -37,6 +37,7 @@ func TestEach(t *testing.T) {
 		{"key with an escape first", `{"\"":1,"a":2}`, "a", "2", "2"},
 		{"key and value alike", `{"b":"a","a":"b"}`, "a", `"b"`, `"b"`},
 		{"brackets in strings", `{"x":"}]{[\\","y":{"z":"\"}"},"a":2}`, "a", "2", "2"},
+		{"backslash before a quote", `{"x":"\\","a":1}`, "a", "1", "1"},
 		{"empty things", `{"x":{},"y":[],"z":"","a":{}}`, "a", "{}", "{}"},
 		{"empty name", `{"a":{"":7}}`, "a.''", "7", "7"},
 		{"same name deeper", `{"x":{"a":1},"a":2}`, "a", "2", "2"},
@@ -78,9 +79,9 @@ func TestEach_Stops(t *testing.T) {
 
 // Ensure that paths that begin alike, or are alike, are all reported.
 func TestExtractor_SharedBeginnings(t *testing.T) {
-	body := []byte(`{"a":[{"b":1},{"b":2,"c":[{"b":3}]}],"d":{"e":4,"f":5}}`)
-	texts := []string{"a", "a.b", "a[].b", "a[1].b", "a.c.b", "d.e", "d.e", "d", "x", "a[]"}
-	want := []string{`[{"b":1},{"b":2,"c":[{"b":3}]}]`, "1 2", "1 2", "2", "3", "4", "4", `{"e":4,"f":5}`, "", `{"b":1} {"b":2,"c":[{"b":3}]}`}
+	body := []byte(`{"a":[{"b":1},{"b":2,"c":[{"b":3}]}],"d":{"e":4,"f":5},"g":[[{"h":1}],2],"k":[{"b":1,"c":2,"x":3}]}`)
+	texts := []string{"a", "a.b", "a[].b", "a[1].b", "a.c.b", "d.e", "d.e", "d", "x", "a[]", "g.h", "g[]", "g[0]", "k.b", "k.c", "k[].x"}
+	want := []string{`[{"b":1},{"b":2,"c":[{"b":3}]}]`, "1 2", "1 2", "2", "3", "4", "4", `{"e":4,"f":5}`, "", `{"b":1} {"b":2,"c":[{"b":3}]}`, "1", `[{"h":1}] 2`, `[{"h":1}]`, "1", "2", "3"}
 	var paths []jsonpath.Path
 	for _, text := range texts {
 		paths = append(paths, jsonpath.MustParse(text))

@@ -1,0 +1,212 @@
+package jay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay/query"
+)
+
+// Explanation tells how a query was answered.
+type Explanation struct {
+	Query      string        `json:"query"`                // as RQL
+	Plan       []string      `json:"plan"`                 // the steps, first to last
+	Keys       int64         `json:"keysExamined"`         // of indexes, those looked at to plan included
+	Documents  int64         `json:"documentsRead"`        //
+	Returned   int64         `json:"returned"`             //
+	Elapsed    time.Duration `json:"elapsedNs"`            //
+	Suggestion *Index        `json:"suggestion,omitempty"` // an index that would help
+	Collection string        `json:"collection,omitempty"`
+}
+
+// String returns the explanation for people.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, e.Query)
+	for i, step := range e.Plan {
+		fmt.Fprintf(&b, "%3d. %s\n", i+1, step)
+	}
+	fmt.Fprintf(&b, "%d index keys examined, %d documents read, %d returned, %v", e.Keys, e.Documents, e.Returned, e.Elapsed.Round(time.Microsecond))
+	if e.Suggestion != nil {
+		fmt.Fprintf(&b, "\nhint: %s", e.command())
+	}
+	return b.String()
+}
+
+// command is how the suggested index is made on the command line.
+func (e Explanation) command() string {
+	return suggestion(e.Collection, e.Suggestion)
+}
+
+func suggestion(collection string, ix *Index) string {
+	fields := strings.Join(ix.Fields, ",")
+	if strings.HasPrefix(fields, "-") {
+		fields = "-- " + fields
+	}
+	return fmt.Sprintf("jay index create %s %s", collection, fields)
+}
+
+// explain tells how the run went.
+func (r *run) explain() Explanation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := Explanation{
+		Query:      r.q.String(),
+		Plan:       r.plan.steps(r),
+		Keys:       r.stats.keys,
+		Documents:  r.stats.documents,
+		Returned:   r.stats.returned,
+		Elapsed:    time.Since(r.started),
+		Collection: r.q.From,
+	}
+	e.Suggestion = r.suggestion()
+	return e
+}
+
+// steps describes the plan.
+func (pl *plan) steps(r *run) []string {
+	var steps []string
+	what := "all documents"
+	if r.q.From != "" {
+		what = r.q.From
+	}
+	switch {
+	case pl.idsOnly:
+		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.ids)))
+	case len(pl.access) > 1:
+		steps = append(steps, "union of")
+		for _, a := range pl.access {
+			steps = append(steps, "   "+a.String())
+		}
+	case len(pl.access) == 1:
+		step := pl.access[0].String()
+		if pl.reverse {
+			step += ", backwards"
+		}
+		steps = append(steps, step)
+	case pl.prefix != "":
+		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.prefix))
+	default:
+		steps = append(steps, "scan "+what)
+	}
+	if pl.also != nil {
+		steps = append(steps, "keep what is in "+pl.also.String())
+	}
+	counted := pl.counted && r.stats.documents == 0 && r.stats.keys > 0 && r.stats.returned > 0
+	switch {
+	case counted:
+		steps = append(steps, "count entries, read no documents")
+	case len(pl.access) > 0:
+		steps = append(steps, "read documents")
+	}
+	if r.matcher != nil {
+		residual := pl.residual
+		if len(r.own) > 0 {
+			residual = r.q.Where
+		}
+		steps = append(steps, "filter: "+query.FormatCondition(residual))
+	}
+	if r.stats.sorted {
+		steps = append(steps, "sort in memory"+topN(r))
+	} else if len(r.q.OrderBy) > 0 && pl.ordered {
+		steps = append(steps, "already in order")
+	}
+	if isGrouped(r.q) {
+		steps = append(steps, "group in memory")
+	}
+	return steps
+}
+
+func topN(r *run) string {
+	if !r.q.HasLimit || isGrouped(r.q) || r.q.Distinct {
+		return ""
+	}
+	return fmt.Sprintf(", keeping the first %d", r.q.Offset+r.q.Limit)
+}
+
+// suggestion returns an index that would spare the query a look at every
+// document, or nil.
+func (r *run) suggestion() *Index {
+	if !r.plan.isScan() || r.q.From == "" {
+		return nil
+	}
+	ix := &Index{}
+	add := func(f query.Field, descending bool) {
+		text := f.Path.String()
+		if f.Meta != query.MetaNone || len(ix.Fields) >= maxIndexFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
+			return
+		}
+		if descending {
+			text = "-" + text
+		}
+		ix.Fields = append(ix.Fields, text)
+	}
+	var ranges []query.Field
+	for _, e := range r.from.conjuncts {
+		switch e := e.(type) {
+		case query.Compare:
+			if e.Op == query.Equal {
+				add(e.Field, false)
+			} else {
+				ranges = append(ranges, e.Field)
+			}
+		case query.In:
+			add(e.Field, false)
+		case query.Between:
+			ranges = append(ranges, e.Field)
+		case query.StartsWith:
+			ranges = append(ranges, e.Field)
+		}
+	}
+	if !isGrouped(r.q) && !slices.ContainsFunc(r.q.OrderBy, func(o query.Order) bool { return o.As != query.CastNone }) {
+		for _, o := range r.q.OrderBy {
+			add(o.Field, o.Descending)
+		}
+	}
+	if len(ranges) > 0 {
+		add(ranges[0], false)
+	}
+	if len(ix.Fields) == 0 {
+		return nil
+	}
+	return ix
+}
+
+func (r *run) suggestionText() string {
+	if ix := r.suggestion(); ix != nil {
+		return "; " + suggestion(r.q.From, ix) + " would help"
+	}
+	return ""
+}
+
+// autoIndexAfter is how many documents a query must have read in vain before
+// it is worth an index of its own.
+const autoIndexAfter = 1000
+
+// suggestIndex makes the index that would have helped, if the database was
+// opened to do so.
+func (r *run) suggestIndex() {
+	db := r.db
+	if db.opts.AutoIndexes == 0 || r.stats.documents < autoIndexAfter || r.stats.returned*10 > r.stats.documents {
+		return
+	}
+	ix := r.suggestion()
+	if ix == nil {
+		return
+	}
+	made := 0
+	for _, other := range db.indexes().all {
+		if other.info.Automatic {
+			made++
+		}
+	}
+	if made >= db.opts.AutoIndexes {
+		return
+	}
+	ix.Name = cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), maxIndexName)
+	if _, err := db.declare(db.indexing.ctx, r.q.From, *ix, true); err != nil && db.opts.Logger != nil {
+		db.opts.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
+	}
+}

@@ -1,0 +1,115 @@
+package patch
+
+import (
+	"encoding/json"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// ChangeKind tells how a value changed.
+type ChangeKind uint8
+
+const (
+	Added   ChangeKind = iota + 1 // it is new
+	Removed                       // it is gone
+	Changed                       // it is another
+)
+
+// String returns the kind as a word, such as "added".
+func (k ChangeKind) String() string {
+	switch k {
+	case Added:
+		return "added"
+	case Removed:
+		return "removed"
+	case Changed:
+		return "changed"
+	}
+	return "unknown"
+}
+
+// Change is one difference between two documents. Path is written as those of
+// edits are, though it may be longer than they may be. Old is nil if the value
+// was added, New if it was removed. Both share memory with the documents.
+type Change struct {
+	Path     string
+	Kind     ChangeKind
+	Old, New json.RawMessage
+}
+
+// Diff returns what is different in the second of two documents, which must be
+// objects as Apply wants them; an empty slice of bytes is an object without
+// members. Objects are compared by their members and arrays element by
+// element, so that an element inserted in front changes all behind it. A value
+// whose kind is another is one change. Members that were there come in the
+// order of the first document, followed by new ones in the order of the
+// second. There are no changes if the two are the same JSON: see Equality.
+func Diff(before, after []byte) []Change {
+	d := diff{}
+	d.object(before, after)
+	return d.changes
+}
+
+// diff is one run of Diff.
+type diff struct {
+	path    []byte // of the values that are looked at
+	changes []Change
+}
+
+func (d *diff) note(kind ChangeKind, before, after []byte) {
+	d.changes = append(d.changes, Change{string(d.path), kind, before, after})
+}
+
+func (d *diff) value(before, after []byte) {
+	if string(before) == string(after) {
+		return
+	}
+	kind := jsonpath.KindOf(before)
+	switch {
+	case kind == jsonpath.KindOf(after) && kind == jsonpath.Object:
+		d.object(before, after)
+	case kind == jsonpath.KindOf(after) && kind == jsonpath.Array:
+		d.array(before, after)
+	case !sameValue(before, after):
+		d.note(Changed, before, after)
+	}
+}
+
+func (d *diff) object(before, after []byte) {
+	olds, news := byName(before), byName(after)
+	length := len(d.path)
+	for key, old := range jsonpath.Members(before) {
+		name := jsonpath.Unquoted(key)
+		d.path = jsonpath.AppendMember(d.path[:length], name)
+		if value, found := news[name]; found {
+			d.value(old, value)
+		} else {
+			d.note(Removed, old, nil)
+		}
+	}
+	for key, value := range jsonpath.Members(after) {
+		name := jsonpath.Unquoted(key)
+		if _, found := olds[name]; !found {
+			d.path = jsonpath.AppendMember(d.path[:length], name)
+			d.note(Added, nil, value)
+		}
+	}
+	d.path = d.path[:length]
+}
+
+func (d *diff) array(before, after []byte) {
+	olds, news := values(before), values(after)
+	length := len(d.path)
+	for i := range max(len(olds), len(news)) {
+		d.path = jsonpath.AppendIndex(d.path[:length], i)
+		switch {
+		case i >= len(news):
+			d.note(Removed, olds[i], nil)
+		case i >= len(olds):
+			d.note(Added, nil, news[i])
+		default:
+			d.value(olds[i], news[i])
+		}
+	}
+	d.path = d.path[:length]
+}

@@ -1,0 +1,181 @@
+package patch
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// maxDigits is the most digits that a decimal may have when written without an
+// exponent. Any float64 has fewer.
+const maxDigits = 1000
+
+// sum returns the sum of two JSON numbers. Detail is not empty if there is
+// none.
+func sum(a, b []byte) (text []byte, detail string) {
+	if !isInteger(a) || !isInteger(b) {
+		return sumOfDecimals(a, b)
+	}
+	x, ok := parseInt(a)
+	if !ok {
+		return nil, fmt.Sprintf("%.60s does not fit in 64 bits", a)
+	}
+	y, ok := parseInt(b)
+	if !ok {
+		return nil, fmt.Sprintf("%.60s does not fit in 64 bits", b)
+	}
+	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
+		return nil, fmt.Sprintf("%d + %d does not fit in 64 bits", x, y)
+	}
+	return strconv.AppendInt(nil, x+y, 10), ""
+}
+
+// isInteger tells whether a JSON number has neither point nor exponent.
+func isInteger(number []byte) bool { return !bytes.ContainsAny(number, ".eE") }
+
+// parseInt returns the value of an integer, if it is an int64.
+func parseInt(integer []byte) (value int64, ok bool) {
+	if len(integer) > len("-9223372036854775808") {
+		return 0, false
+	}
+	value, err := strconv.ParseInt(string(integer), 10, 64)
+	return value, err == nil
+}
+
+// isZero tells whether a JSON number is zero.
+func isZero(number []byte) bool {
+	mantissa, _, _ := cutExponent(number)
+	return !bytes.ContainsAny(mantissa, "123456789")
+}
+
+func sumOfDecimals(a, b []byte) (text []byte, detail string) {
+	x, ok := parseDecimal(a)
+	if !ok {
+		return nil, fmt.Sprintf("%.60s has more than %d digits", a, maxDigits)
+	}
+	y, ok := parseDecimal(b)
+	if !ok {
+		return nil, fmt.Sprintf("%.60s has more than %d digits", b, maxDigits)
+	}
+	decimals := max(x.decimals, y.decimals)
+	x.scaleTo(decimals)
+	y.scaleTo(decimals)
+	x.digits.Add(&x.digits, &y.digits)
+
+	text = x.append(nil)
+	if _, err := strconv.ParseFloat(string(text), 64); err != nil {
+		return nil, fmt.Sprintf("%.60s + %.60s is beyond the range of a float64", a, b)
+	}
+	return text, ""
+}
+
+// decimal is digits / 10^decimals.
+type decimal struct {
+	digits   big.Int
+	decimals int // not negative
+}
+
+// parseDecimal returns the value of a JSON number, if it can be written with
+// few enough digits.
+func parseDecimal(number []byte) (d decimal, ok bool) {
+	mantissa, exponent, ok := cutExponent(number)
+	if !ok || len(mantissa) > maxDigits {
+		return d, false
+	}
+	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	if _, ok := d.digits.SetString(string(whole)+string(fraction), 10); !ok {
+		return d, false
+	}
+	if d.digits.Sign() == 0 {
+		exponent = 0
+	}
+	if exponent < -maxDigits || exponent > maxDigits {
+		return d, false
+	}
+	if d.decimals = len(fraction) - int(exponent); d.decimals < 0 {
+		d.scaleTo(0)
+	}
+	return d, d.decimals <= maxDigits
+}
+
+// cutExponent takes a JSON number apart. It is not ok if the exponent has more
+// than 18 digits.
+func cutExponent(number []byte) (mantissa []byte, exponent int64, ok bool) {
+	i := bytes.IndexAny(number, "eE")
+	if i < 0 {
+		return number, 0, true
+	}
+	digits := bytes.TrimPrefix(number[i+1:], []byte("+"))
+	negative := digits[0] == '-'
+	if negative {
+		digits = digits[1:]
+	}
+	digits = bytes.TrimLeft(digits, "0")
+	if len(digits) > 18 {
+		return number[:i], 0, false
+	}
+	for _, c := range digits {
+		exponent = exponent*10 + int64(c-'0')
+	}
+	if negative {
+		exponent = -exponent
+	}
+	return number[:i], exponent, true
+}
+
+// scaleTo gives d more decimals without changing its value.
+func (d *decimal) scaleTo(decimals int) {
+	if n := decimals - d.decimals; n > 0 {
+		d.digits.Mul(&d.digits, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
+	}
+	d.decimals = decimals
+}
+
+// append appends d without an exponent.
+func (d *decimal) append(dst []byte) []byte {
+	text := d.digits.Append(nil, 10)
+	if text[0] == '-' {
+		dst, text = append(dst, '-'), text[1:]
+	}
+	if d.decimals == 0 {
+		return append(dst, text...)
+	}
+	if missing := d.decimals + 1 - len(text); missing > 0 {
+		text = append(bytes.Repeat([]byte("0"), missing), text...)
+	}
+	point := len(text) - d.decimals
+	dst = append(dst, text[:point]...)
+	dst = append(dst, '.')
+	return append(dst, text[point:]...)
+}
+
+// sameNumber tells whether two JSON numbers have the same exact value.
+// Exponents of more than 18 digits are compared as text.
+func sameNumber(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if isZero(a) || isZero(b) {
+		return isZero(a) && isZero(b)
+	}
+	digitsA, exponentA, okA := normalized(a)
+	digitsB, exponentB, okB := normalized(b)
+	return okA && okB && exponentA == exponentB && (a[0] == '-') == (b[0] == '-') && bytes.Equal(digitsA, digitsB)
+}
+
+// normalized returns a number that is not zero as 0.digits * 10^exponent, the
+// digits without zeros at either end and without the sign.
+func normalized(number []byte) (digits []byte, exponent int64, ok bool) {
+	mantissa, exponent, ok := cutExponent(bytes.TrimPrefix(number, []byte("-")))
+	whole, fraction, found := bytes.Cut(mantissa, []byte("."))
+	digits = whole
+	if found {
+		digits = append(append(make([]byte, 0, len(mantissa)), whole...), fraction...)
+	}
+	exponent += int64(len(whole))
+	significant := bytes.TrimLeft(digits, "0")
+	exponent -= int64(len(digits) - len(significant))
+	return bytes.TrimRight(significant, "0"), exponent, ok
+}

@@ -1,0 +1,159 @@
+package patch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// maxOperations is the most operations in one JSON Patch.
+const maxOperations = 10_000
+
+// operation is one operation of a JSON Patch.
+type operation struct {
+	kind       string
+	path, from pointer // from is that of move and copy
+	value      []byte  // of add, replace and test
+	depth      int     // of value
+}
+
+// pointer is a JSON Pointer: RFC 6901.
+type pointer struct {
+	text   string
+	tokens []string
+}
+
+// parseOperations reads a JSON Patch.
+func parseOperations(doc []byte) ([]operation, *Error) {
+	raw, _, detail := compacted(doc)
+	if detail != "" {
+		return nil, &Error{Rule: ruleJSON, Detail: detail}
+	}
+	if kind := jsonpath.KindOf(raw); kind != jsonpath.Array {
+		return nil, &Error{Rule: "a JSON Patch must be an array", Detail: "it is " + kindText(kind)}
+	}
+	decoded, err := jsonpatch.DecodePatch(raw)
+	if err != nil {
+		return nil, &Error{Rule: "a JSON Patch must have operations of RFC 6902", Detail: fmt.Sprintf("%.200s", err)}
+	}
+	if len(decoded) > maxOperations {
+		return nil, &Error{Rule: fmt.Sprintf("at most %d operations", maxOperations), Detail: fmt.Sprintf("there are %d", len(decoded))}
+	}
+	ops := make([]operation, len(decoded))
+	for i, d := range decoded {
+		if err := ops[i].decode(d); err != nil {
+			return nil, err
+		}
+	}
+	return ops, nil
+}
+
+// decode takes over what the library has read and validated.
+func (o *operation) decode(d jsonpatch.Operation) *Error {
+	o.kind = d.Kind()
+	var err *Error
+	path, _ := d.Path()
+	if o.path, err = parsePointer(path); err != nil {
+		return err
+	}
+	switch o.kind {
+	case "move", "copy":
+		from, _ := d.From()
+		if o.from, err = parsePointer(from); err != nil {
+			return err
+		}
+		if o.kind == "move" && o.from.above(o.path) {
+			return &Error{Rule: "a value cannot be moved into itself", Path: from, Detail: fmt.Sprintf("to %.80q", path)}
+		}
+	case "add", "replace", "test":
+		value, found := d["value"]
+		switch {
+		case !found:
+			return &Error{Rule: "it must have a value", Path: path, Detail: o.kind}
+		case value == nil:
+			o.value = []byte("null")
+		default:
+			o.value = *value
+		}
+		o.depth = depthOf(o.value)
+	}
+	return nil
+}
+
+// parsePointer returns the pointer that text means.
+func parsePointer(text string) (pointer, *Error) {
+	p := pointer{text: text}
+	if text == "" {
+		return p, nil
+	}
+	if text[0] != '/' {
+		return p, &Error{Rule: "it must be a JSON Pointer", Path: text, Detail: "it does not begin with a slash"}
+	}
+	for token := range strings.SplitSeq(text[1:], "/") {
+		rest := strings.ReplaceAll(strings.ReplaceAll(token, "~0", ""), "~1", "")
+		if strings.Contains(rest, "~") {
+			return p, &Error{Rule: "it must be a JSON Pointer", Path: text, Detail: "~ is neither ~0 nor ~1"}
+		}
+		p.tokens = append(p.tokens, strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~"))
+	}
+	if p.tokens[0] == metadataName {
+		return p, &Error{Rule: ruleMetadata, Path: text}
+	}
+	return p, nil
+}
+
+// above tells whether other is inside of p.
+func (p pointer) above(other pointer) bool {
+	return len(p.tokens) < len(other.tokens) && slices.Equal(p.tokens, other.tokens[:len(p.tokens)])
+}
+
+// index returns what the last token means in an array of length elements, the
+// one behind the end included if end is set.
+func (p pointer) index(token string, length int, end bool) (int, error) {
+	if end && token == "-" {
+		return length, nil
+	}
+	i, err := strconv.Atoi(token)
+	if err != nil || strconv.Itoa(i) != token || i < 0 {
+		return 0, &Error{Rule: "an index must be a number without sign and leading zeros", Path: p.text, Detail: fmt.Sprintf("%.60q", token)}
+	}
+	if i > length || i == length && !end {
+		return 0, &Error{Rule: "an index must be within the array", Path: p.text, Detail: fmt.Sprintf("the array has %d elements", length)}
+	}
+	return i, nil
+}
+
+func (p pointer) missing() error {
+	return &Error{Rule: "a value must be there", Path: p.text, Detail: "there is none"}
+}
+
+// find returns the node that the first n tokens of p point to.
+func (t *tree) find(p pointer, n int) (*node, error) {
+	at := &t.root
+	for _, token := range p.tokens[:n] {
+		switch at.kind() {
+		case jsonpath.Object:
+			if at = at.object().member(token); at == nil {
+				return nil, p.missing()
+			}
+		case jsonpath.Array:
+			elements := at.array().elements
+			i, err := p.index(token, len(elements), false)
+			if err != nil {
+				return nil, err
+			}
+			at = elements[i]
+		default:
+			return nil, p.missing()
+		}
+	}
+	return at, nil
+}
+
+// target returns the node that p points to.
+func (t *tree) target(p pointer) (*node, error) { return t.find(p, len(p.tokens)) }

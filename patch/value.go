@@ -1,0 +1,130 @@
+package patch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// encoded returns a Go value as compact JSON that a document may have in it,
+// with its depth: 0 for what is neither object nor array. Detail is not empty
+// if it cannot be done.
+func encoded(value any) (raw []byte, depth int, detail string) {
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, 0, err.Error()
+	}
+	raw = bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	depth, detail = checked(raw)
+	return raw, depth, detail
+}
+
+// compacted is encoded for what is JSON already.
+func compacted(doc []byte) (raw []byte, depth int, detail string) {
+	var buf bytes.Buffer
+	if err := json.Compact(&buf, doc); err != nil {
+		return nil, 0, err.Error()
+	}
+	depth, detail = checked(buf.Bytes())
+	return buf.Bytes(), depth, detail
+}
+
+// checked returns the depth of compact JSON, and what metadata.Scan would have
+// against it.
+func checked(raw []byte) (depth int, detail string) {
+	if !utf8.Valid(raw) {
+		return 0, "it is not valid UTF-8"
+	}
+	c := checker{src: raw}
+	c.value(0, 0)
+	return c.depth, c.detail
+}
+
+// checker walks over well-formed JSON.
+type checker struct {
+	src    []byte
+	depth  int
+	detail string
+}
+
+// value checks the value at i, which lies inside depth others, and returns the
+// offset behind it.
+func (c *checker) value(i, depth int) int {
+	opening := c.src[i]
+	if opening != '{' && opening != '[' {
+		return jsonpath.Skip(c.src, i)
+	}
+	c.depth = max(c.depth, depth+1)
+	if i++; c.src[i] == '}' || c.src[i] == ']' {
+		return i + 1
+	}
+	var keys map[string]struct{}
+	if opening == '{' {
+		keys = make(map[string]struct{})
+	}
+	for ; ; i++ {
+		if opening == '{' {
+			end := jsonpath.Skip(c.src, i)
+			key := jsonpath.Unquoted(c.src[i:end])
+			if _, repeated := keys[key]; repeated {
+				c.detail = fmt.Sprintf("the key %.60q is there twice", key)
+			}
+			keys[key] = struct{}{}
+			i = end + 1
+		}
+		if i = c.value(i, depth+1); c.src[i] != ',' {
+			return i + 1
+		}
+	}
+}
+
+// amount returns a number to add, as JSON. Detail is not empty if by is none.
+func amount(by any) (text []byte, detail string) {
+	if n, ok := by.(json.Number); ok {
+		text = []byte(n)
+	} else {
+		switch v := reflect.ValueOf(by); v.Kind() {
+		case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+			text = strconv.AppendInt(nil, v.Int(), 10)
+		case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+			text = strconv.AppendUint(nil, v.Uint(), 10)
+		case reflect.Float32, reflect.Float64:
+			if math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0) {
+				return nil, fmt.Sprint(v.Float())
+			}
+			text = appendFloat(nil, v.Float(), v.Type().Bits())
+		default:
+			return nil, fmt.Sprintf("a value of type %T", by)
+		}
+	}
+	if !isNumber(text) {
+		return nil, fmt.Sprintf("%.60q", text)
+	}
+	if _, detail := sum([]byte("0"), text); detail != "" {
+		return nil, detail
+	}
+	return text, ""
+}
+
+// appendFloat appends the shortest text that reads back as f, without an
+// exponent where encoding/json has none.
+func appendFloat(dst []byte, f float64, bits int) []byte {
+	format := byte('f')
+	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, bits)
+}
+
+// isNumber tells whether text is a JSON number, without space around it.
+func isNumber(text []byte) bool {
+	return jsonpath.KindOf(text) == jsonpath.Number && text[len(text)-1] > ' ' && json.Valid(text)
+}

@@ -1,0 +1,449 @@
+package jay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
+)
+
+// Query is a question to one collection, or to all documents, whose answers
+// are values of T: *Document for DB.Query, the struct type for
+// Collection.Query, what Select says, or Row for the text of DB.RQL.
+//
+// A Query is immutable: each method returns a new one, so that one can be kept
+// and refined. It does nothing until Iter, All, First, Count, Exists, Page or
+// Explain runs it, each time on the database as it is at that moment. It is
+// safe for concurrent use.
+//
+// Without an order the answers come in an order of the plan's own. Equal
+// values of the last field of an order come in the order of IDs, in the
+// direction of that field.
+type Query[T any] struct {
+	via    querier
+	q      query.Query
+	err    error
+	run    runOptions
+	decode func(r *Row) (*T, error)
+}
+
+// querier is what queries are run on: the database, or a transaction.
+type querier interface {
+	database() *DB
+	startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error)
+}
+
+// Row is one answer of a query.
+type Row struct {
+	// Document is the whole document, for queries that select nothing else.
+	Document *Document
+	// JSON is what was selected, as an object; nil for whole documents.
+	JSON json.RawMessage
+	// Included are the documents that came along with this answer and with none
+	// before it.
+	Included []*Document
+
+	cursor *cursor
+}
+
+// MarshalJSON returns what was selected, or the whole document with its
+// @metadata.
+func (r *Row) MarshalJSON() ([]byte, error) {
+	if r.Document != nil {
+		return r.Document.MarshalJSON()
+	}
+	return r.JSON, nil
+}
+
+// Query asks for documents of a collection; "" asks for all documents.
+func (db *DB) Query(collection string) Query[Document] { return documentQuery(db, collection) }
+
+// Query is DB.Query in a transaction. It sees what the transaction has
+// written; the whole collection counts as read.
+func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
+
+func documentQuery(via querier, collection string) Query[Document] {
+	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *Row) (*Document, error) { return r.Document, nil }}
+}
+
+// Query asks for values of the collection.
+func (c *Collection[T]) Query() Query[T] {
+	q := Query[T]{via: c.via.(querier), q: query.Query{From: c.m.name}}
+	q.decode = func(r *Row) (*T, error) { return c.decode(r.Document) }
+	return q
+}
+
+// RQL returns the query that a text in RavenDB's query language asks, such as
+//
+//	from Orders as o where o.Total > $least order by o.Total desc limit 10
+//
+// docs/queries.md has the grammar. params are the values of its parameters,
+// without the dollar. Text compares without regard to case, unless exact() is
+// around the comparison. A text that is no query is a *SyntaxError.
+func (db *DB) RQL(text string, params map[string]any) (Query[Row], error) {
+	return parseRQL(db, text, params)
+}
+
+// RQL is DB.RQL in a transaction.
+func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
+	return parseRQL(t, text, params)
+}
+
+func parseRQL(via querier, text string, params map[string]any) (Query[Row], error) {
+	q, err := query.Parse(text, params)
+	if err != nil {
+		return Query[Row]{}, err
+	}
+	return Query[Row]{via: via, q: *q, decode: func(r *Row) (*Row, error) { return r, nil }}, nil
+}
+
+// SyntaxError says where a query's text is wrong and what was expected there.
+// errors.Is(err, ErrSyntax). Its Caret shows the place.
+type SyntaxError = query.SyntaxError
+
+// fail returns q with its first error.
+func (q Query[T]) fail(err error) Query[T] {
+	if q.err == nil {
+		q.err = err
+	}
+	return q
+}
+
+// Where adds conditions: all of them must be true, beside those that the query
+// has.
+func (q Query[T]) Where(conditions ...Condition) Query[T] {
+	var all query.And
+	if q.q.Where != nil {
+		all = append(all, q.q.Where)
+	}
+	for _, c := range conditions {
+		if c.err != nil {
+			return q.fail(c.err)
+		}
+		all = append(all, c.orTrue())
+	}
+	switch len(all) {
+	case 0:
+		return q
+	case 1:
+		q.q.Where = all[0]
+	default:
+		q.q.Where = all
+	}
+	return q
+}
+
+// OrderBy orders the answers by fields, the first one first; "-Total" is
+// descending. It replaces an order given before.
+func (q Query[T]) OrderBy(fields ...string) Query[T] {
+	q.q.OrderBy = nil
+	for _, text := range fields {
+		text, descending := strings.CutPrefix(text, "-")
+		f, err := parseField(text)
+		if err != nil {
+			return q.fail(err)
+		}
+		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
+	}
+	return q
+}
+
+// Skip leaves out the first n answers. After is the better way to page: Skip
+// reads what it leaves out.
+func (q Query[T]) Skip(n int) Query[T] {
+	if n < 0 {
+		return q.fail(fmt.Errorf("%w: Skip(%d)", ErrQuery, n))
+	}
+	q.q.Offset = n
+	return q
+}
+
+// Limit ends the answers after n.
+func (q Query[T]) Limit(n int) Query[T] {
+	if n < 0 {
+		return q.fail(fmt.Errorf("%w: Limit(%d)", ErrQuery, n))
+	}
+	q.q.Limit, q.q.HasLimit = n, true
+	return q
+}
+
+// After begins behind the answer that a cursor of Page stands for. The cursor
+// must come from the same query, on this database or on one opened later;
+// documents written meanwhile are seen in their place.
+func (q Query[T]) After(cursor string) Query[T] {
+	if cursor == "" {
+		q.run.after = nil
+		return q
+	}
+	after, err := parseCursor(cursor, &q.q)
+	if err != nil {
+		return q.fail(err)
+	}
+	q.run.after = after
+	return q
+}
+
+// NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
+// at every document of the collection. It is meant for tests.
+func (q Query[T]) NoScan() Query[T] {
+	q.run.noScan = true
+	return q
+}
+
+// Distinct leaves out answers that are the same as an earlier one. It needs a
+// Select.
+func (q Query[T]) Distinct() Query[T] {
+	q.q.Distinct = true
+	return q
+}
+
+// GroupBy makes one answer of all documents that have the same values at
+// fields. A Select must follow that says what is wanted of each group.
+func (q Query[T]) GroupBy(fields ...string) Query[T] {
+	q.q.GroupBy = nil
+	for _, text := range fields {
+		f, err := parseField(text)
+		if err != nil {
+			return q.fail(err)
+		}
+		q.q.GroupBy = append(q.q.GroupBy, f)
+	}
+	return q
+}
+
+// Include reads along the documents whose IDs are at these paths in the
+// answers. A session's Load and Row.Included have them.
+func (q Query[T]) Include(paths ...string) Query[T] {
+	for _, text := range paths {
+		p, err := jsonpath.Parse(text)
+		if err != nil {
+			return q.fail(fmt.Errorf("%w: include: %w", ErrQuery, err))
+		}
+		q.q.Include = append(q.q.Include, p)
+	}
+	return q
+}
+
+// Select asks for columns instead of whole documents, as values of R: a
+// struct, a map, or json.RawMessage. A column is a path, "id()" or one of
+// count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
+// it another name. Functions make one answer of all documents, or one of each
+// group of GroupBy.
+func Select[R, T any](q Query[T], columns ...string) Query[R] {
+	out := Query[R]{via: q.via, q: q.q, err: q.err, run: q.run}
+	out.q.Select = nil
+	for _, text := range columns {
+		c, err := parseColumn(text)
+		if err != nil {
+			return out.fail(err)
+		}
+		out.q.Select = append(out.q.Select, c)
+	}
+	if len(columns) == 0 {
+		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
+	}
+	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
+	out.decode = func(r *Row) (*R, error) {
+		v := new(R)
+		if raw {
+			*any(v).(*json.RawMessage) = r.JSON
+			return v, nil
+		}
+		if err := json.Unmarshal(r.JSON, v); err != nil {
+			return nil, fmt.Errorf("decode %.100s: %w", r.JSON, err)
+		}
+		return v, nil
+	}
+	return out
+}
+
+// parseColumn reads a column as RQL writes it.
+func parseColumn(text string) (query.Column, error) {
+	q, err := query.Parse("from '@all_docs' select "+text, nil)
+	if err != nil {
+		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, shorten(text), err)
+	}
+	if len(q.Select) != 1 {
+		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, shorten(text))
+	}
+	return q.Select[0], nil
+}
+
+// String returns the query as RQL.
+func (q Query[T]) String() string { return q.q.String() }
+
+// Iter runs the query. The loop sees the database as it was when it began, and
+// may be left at any time; an error comes as the last pair, with a nil value.
+// Each value belongs to the caller.
+func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for row, err := range q.rows(ctx) {
+			if err != nil {
+				yield(nil, fmt.Errorf("query: %w", err))
+				return
+			}
+			v, err := q.decode(row)
+			if !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// rows runs the query.
+func (q Query[T]) rows(ctx context.Context) iter.Seq2[*Row, error] {
+	return func(yield func(*Row, error) bool) {
+		if q.err != nil {
+			yield(nil, q.err)
+			return
+		}
+		r, err := q.via.startRun(ctx, &q.q, q.run)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.close()
+		for {
+			row, err := r.next(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if row == nil || !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// All returns all answers. They must fit into memory: Limit or Iter is safer
+// where there may be many.
+func (q Query[T]) All(ctx context.Context) ([]*T, error) {
+	out := []*T{}
+	for v, err := range q.Iter(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// First returns the first answer, or ErrNotFound.
+func (q Query[T]) First(ctx context.Context) (*T, error) {
+	if !q.q.HasLimit {
+		q = q.Limit(1)
+	}
+	for v, err := range q.Iter(ctx) {
+		return v, err
+	}
+	return nil, fmt.Errorf("query: %w", ErrNotFound)
+}
+
+// Exists tells whether there is an answer.
+func (q Query[T]) Exists(ctx context.Context) (bool, error) {
+	_, err := q.First(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Count returns how many answers there are, Skip and Limit included. It reads
+// no documents where entries of an index can be counted instead.
+func (q Query[T]) Count(ctx context.Context) (int64, error) {
+	if q.err != nil {
+		return 0, q.err
+	}
+	plain := q.q
+	plain.OrderBy, plain.Include = nil, nil
+	if len(plain.Select) > 0 || plain.Distinct {
+		plain = q.q // the rows themselves must be made
+	}
+	r, err := q.via.startRun(ctx, &plain, runOptions{noScan: q.run.noScan})
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	defer r.close()
+	n, err := r.count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	return n, nil
+}
+
+// Page is a part of the answers.
+type Page[T any] struct {
+	Items []*T   `json:"items"`
+	Next  string `json:"next,omitempty"` // for After; "" at the end
+}
+
+// Page returns up to Limit answers (100 without one), and the cursor with
+// which the next page begins. A query without an order is ordered by ID.
+func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
+	if len(q.q.Select) > 0 && hasFunctions(&q.q) || len(q.q.GroupBy) > 0 || q.q.Distinct {
+		return Page[T]{}, fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
+	}
+	if len(q.q.OrderBy) == 0 {
+		q = q.OrderBy("id()")
+	}
+	limit := 100
+	if q.q.HasLimit {
+		limit = q.q.Limit
+	}
+	q = q.Limit(limit + 1)
+	q.run.paging = true
+	p := Page[T]{Items: []*T{}}
+	var last *cursor
+	for row, err := range q.rows(ctx) {
+		if err != nil {
+			return Page[T]{}, fmt.Errorf("query: %w", err)
+		}
+		if len(p.Items) == limit {
+			if last != nil && !last.exact {
+				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, last.ID)
+			}
+			if last != nil {
+				p.Next = last.text(&q.q)
+			}
+			break
+		}
+		v, err := q.decode(row)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		p.Items, last = append(p.Items, v), row.cursor
+	}
+	return p, nil
+}
+
+func hasFunctions(q *query.Query) bool {
+	for _, c := range q.Select {
+		if c.Func != query.FuncNone {
+			return true
+		}
+	}
+	return false
+}
+
+// Explain runs the query to its end and tells how it was answered.
+func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
+	if q.err != nil {
+		return Explanation{}, q.err
+	}
+	r, err := q.via.startRun(ctx, &q.q, q.run)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("explain: %w", err)
+	}
+	defer r.close()
+	if _, err := r.count(ctx); err != nil {
+		return Explanation{}, fmt.Errorf("explain: %w", err)
+	}
+	return r.explain(), nil
+}

@@ -1,0 +1,501 @@
+package jay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// run is a query under way, on one snapshot.
+type run struct {
+	db   *DB
+	tx   *Tx // or nil
+	q    *query.Query
+	plan *plan
+	from *planner
+
+	mu       sync.Mutex // guards what follows, against DB.Close and the end of the transaction
+	closed   error
+	snapshot storage.Reader
+	owned    storage.Snapshot // to be closed with the run, or nil
+	source   source
+	matcher  *query.Matcher // of the plan's residual; nil for none
+	meta     docMeta
+	options  runOptions
+	key      []byte // scratch
+	sorter   *query.Sorter
+
+	answers   answers // what next gives out; nil before the first
+	projector *query.Projector
+	distinct  *query.Distinct
+	included  map[string]bool // documents that came along, by folded ID
+	skip      int
+	left      int // answers to come; below 0 for no limit
+
+	hidden  map[string]bool // documents that the transaction has written, by folded ID
+	own     []*Document     // those of them that can be answers
+	stats   queryStats
+	started time.Time
+}
+
+// runOptions are what is asked of a run beside the query.
+type runOptions struct {
+	noScan bool    // fail rather than look at every document
+	paging bool    // every row needs its cursor
+	after  *cursor // begin behind it; nil for the beginning
+}
+
+// queryStats are what a run has cost.
+type queryStats struct {
+	keys, documents, returned int64
+	sorted                    bool
+	elapsed                   time.Duration
+}
+
+// source yields the documents that may be answers.
+type source interface {
+	// next returns the next document that want accepts, or nil at the end.
+	// What want is given is valid until it returns.
+	next(ctx context.Context, want wanted) (*Document, error)
+	close() error
+}
+
+// wanted tells of a document, as it is stored, whether it is one to be copied.
+type wanted func(folded []byte, h *metadata.Header, body []byte) bool
+
+// answers yields rows in their order, nil at the end.
+type answers func(ctx context.Context) (*Row, error)
+
+// docMeta is the query.Metadata of the document that is looked at.
+type docMeta struct {
+	db     *DB
+	folded []byte
+	header *metadata.Header
+}
+
+// AppendMeta implements query.Metadata.
+func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
+	switch part {
+	case query.MetaID:
+		if m.header.ID != nil {
+			return append(dst, m.header.ID...)
+		}
+		return append(dst, m.folded...)
+	case query.MetaCollection:
+		if len(m.header.Collection) == 0 {
+			return append(dst, metadata.Empty...)
+		}
+		return append(dst, m.header.Collection...)
+	case query.MetaLastModified:
+		return metadata.AppendTime(dst, metadata.Time(m.header.Modified))
+	case query.MetaChangeVector:
+		return append(dst, m.db.changeVector(m.header.Node, m.header.Etag)...)
+	}
+	return dst
+}
+
+func (db *DB) database() *DB { return db }
+
+func (t *Tx) database() *DB { return t.db }
+
+// startRun implements querier.
+func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := db.enter(); err != nil {
+		return nil, err
+	}
+	defer db.exit()
+	c, snapshot := db.viewIndexes()
+	r := &run{db: db, q: q, snapshot: snapshot, owned: snapshot, options: o}
+	if err := r.start(c); err != nil {
+		return nil, errors.Join(err, snapshot.Close())
+	}
+	db.hold(r)
+	return r, nil
+}
+
+// viewIndexes returns the indexes and a snapshot on which they are as the
+// catalog says.
+func (db *DB) viewIndexes() (*catalog, storage.Snapshot) {
+	db.indexing.view.RLock()
+	defer db.indexing.view.RUnlock()
+	return db.indexes(), db.engine.Snapshot()
+}
+
+// startRun implements querier.
+func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	r := &run{db: t.db, tx: t, q: q, snapshot: t.snapshot, options: o}
+	r.hidden, r.own = t.written(q.From)
+	if err := r.start(t.catalog); err != nil {
+		return nil, err
+	}
+	if t.writable {
+		note := &walked{prefix: r.plan.prefix}
+		if q.From != "" {
+			note.collection = t.db.collectionKey(q.From)
+		}
+		t.reads.walks = append(t.reads.walks, note)
+	}
+	t.hold(r)
+	return r, nil
+}
+
+// written returns the IDs of the documents that the transaction has written,
+// and those documents of a collection that it has not deleted.
+func (t *Tx) written(collection string) (map[string]bool, []*Document) {
+	hidden := make(map[string]bool, len(t.staged))
+	var own []*Document
+	for folded, i := range t.staged {
+		hidden[folded] = true
+		doc, err := t.pending(t.ops[i])
+		if err == nil && (collection == "" || sameCollection(doc.header.Collection, t.db.collectionKey(collection))) {
+			own = append(own, doc)
+		}
+	}
+	slices.SortFunc(own, func(a, b *Document) int { return strings.Compare(a.folded, b.folded) })
+	return hidden, own
+}
+
+// start plans the query and opens what it needs.
+func (r *run) start(c *catalog) (err error) {
+	r.started = time.Now()
+	if err := checkQuery(r.q); err != nil {
+		return err
+	}
+	if r.plan, r.from, err = r.db.newPlan(r.q, c, r.snapshot); err != nil {
+		return err
+	}
+	if r.options.noScan && r.plan.isScan() && r.q.Where != nil {
+		return fmt.Errorf("%w: %s%s", ErrNoIndex, r.q, r.suggestionText())
+	}
+	r.stats.keys = int64(r.from.keys)
+	r.meta.db = r.db
+	r.skip, r.left = r.q.Offset, -1
+	if r.q.HasLimit {
+		r.left = r.q.Limit
+	}
+	if len(r.hidden) > 0 || !r.plan.ordered {
+		r.plan.ordered = false // own documents must find their place
+	}
+	if len(r.hidden) > 0 {
+		r.plan.counted = false
+	}
+	where := r.plan.residual
+	if len(r.own) > 0 {
+		where = r.q.Where // own documents are in no index yet
+	}
+	if where != nil {
+		if r.matcher, err = query.Compile(where, r.db.queryOptions()...); err != nil {
+			return fmt.Errorf("%w: %w", ErrQuery, err)
+		}
+	}
+	if len(r.q.OrderBy) > 0 && !isGrouped(r.q) {
+		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
+			return fmt.Errorf("%w: %w", ErrQuery, err)
+		}
+	}
+	r.source, err = r.openSource()
+	return err
+}
+
+// queryOptions are how conditions are compiled for this database.
+func (db *DB) queryOptions() []query.Option {
+	if db.rules.CaseSensitive {
+		return []query.Option{query.SensitiveIDs()}
+	}
+	return nil
+}
+
+// checkQuery refuses what has no meaning.
+func checkQuery(q *query.Query) error {
+	if err := metadata.CheckCollection(q.From); err != nil {
+		return err
+	}
+	if q.Distinct && len(q.Select) == 0 {
+		return fmt.Errorf("%w: distinct needs a select: no two documents are the same", ErrQuery)
+	}
+	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
+		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", ErrQuery)
+	}
+	return nil
+}
+
+// isGrouped tells whether answers are made of several documents.
+func isGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
+
+func (pl *plan) isScan() bool { return !pl.idsOnly && len(pl.access) == 0 && pl.prefix == "" }
+
+func (r *run) openSource() (source, error) {
+	switch {
+	case r.plan.idsOnly:
+		return &idSource{r: r, ids: r.plan.ids}, nil
+	case len(r.plan.access) > 0:
+		return r.openIndexes()
+	}
+	s := Scan{Collection: r.q.From, Prefix: r.plan.prefix}
+	if r.plan.ordered && r.options.after != nil {
+		s.After = r.options.after.ID
+	}
+	w, err := r.db.newScan(s, r.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	r.db.letGo(w) // the run is what is held
+	return &scanSource{r: r, w: w}, nil
+}
+
+// close ends the run.
+func (r *run) close() {
+	r.suggestIndex()
+	r.db.letGo(r)
+	if r.tx != nil {
+		r.tx.letGo(r)
+	}
+	// What could not be closed is garbage; read errors have been returned.
+	_ = r.release(ErrClosed)
+}
+
+// release implements holder.
+func (r *run) release(cause error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil
+	}
+	r.closed = cause
+	r.stats.elapsed = time.Since(r.started)
+	err := r.source.close()
+	if r.owned != nil {
+		err = errors.Join(err, r.owned.Close())
+	}
+	return err
+}
+
+// matches implements wanted: it tells whether a document is an answer.
+func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
+	r.stats.documents++
+	if r.hidden != nil && r.hidden[string(folded)] {
+		return false
+	}
+	if r.matcher == nil {
+		return true
+	}
+	r.meta.folded, r.meta.header = folded, h
+	return r.matcher.Match(query.Doc{Body: body, Meta: &r.meta})
+}
+
+// doc returns a document as package query wants it. It is valid until the next
+// call.
+func (r *run) doc(d *Document) query.Doc {
+	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.folded...), &d.header
+	return query.Doc{Body: d.body, Meta: &r.meta}
+}
+
+// nextDocument returns the next answer, in the order of the plan, as a
+// document: those of the snapshot, then the transaction's own.
+func (r *run) nextDocument(ctx context.Context) (*Document, error) {
+	doc, err := r.source.next(ctx, r.matches)
+	if doc != nil || err != nil {
+		return doc, err
+	}
+	for len(r.own) > 0 {
+		doc, r.own = r.own[0], r.own[1:]
+		r.stats.documents++
+		if r.plan.idsOnly && !slices.Contains(r.plan.ids, doc.folded) {
+			continue
+		}
+		if r.matcher == nil || r.matcher.Match(r.doc(doc)) {
+			return doc, nil
+		}
+	}
+	return nil, nil
+}
+
+// next returns the next answer, or nil at the end.
+func (r *run) next(ctx context.Context) (*Row, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil, r.closed
+	}
+	if r.answers == nil {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for r.left != 0 {
+		row, err := r.answers(ctx)
+		if err != nil || row == nil {
+			return nil, err
+		}
+		if r.distinct != nil {
+			first, err := r.distinct.Add(row.JSON)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+			}
+			if !first {
+				continue
+			}
+		}
+		if r.skip > 0 {
+			r.skip--
+			continue
+		}
+		if r.left > 0 {
+			r.left--
+		}
+		r.stats.returned++
+		return row, r.include(row)
+	}
+	return nil, nil
+}
+
+// begin decides where the answers come from.
+func (r *run) begin(ctx context.Context) (err error) {
+	if r.q.Distinct {
+		r.distinct = query.NewDistinct(r.db.opts.MaxQueryBytes)
+	}
+	if isGrouped(r.q) {
+		r.answers, err = r.groupAnswers(ctx)
+		return err
+	}
+	if len(r.q.Select) > 0 {
+		if r.projector, err = query.NewProjector(r.q.Select); err != nil {
+			return fmt.Errorf("%w: %w", ErrQuery, err)
+		}
+	}
+	if r.sorter != nil && !r.plan.ordered {
+		r.answers, err = r.sortedAnswers(ctx)
+		return err
+	}
+	r.answers = func(ctx context.Context) (*Row, error) {
+		for {
+			doc, err := r.nextDocument(ctx)
+			if doc == nil || err != nil {
+				return nil, err
+			}
+			row := &Row{Document: doc}
+			if r.sorter != nil && (r.options.paging || r.options.after != nil) {
+				row.cursor = r.cursorOf(doc)
+				if r.options.after != nil && !r.isAfter(row.cursor) {
+					continue
+				}
+			}
+			return r.project(row), nil
+		}
+	}
+	return nil
+}
+
+// project makes what is selected of a document.
+func (r *run) project(row *Row) *Row {
+	if r.projector != nil {
+		row.JSON = r.projector.Append(nil, r.doc(row.Document))
+		if len(r.q.Include) == 0 {
+			row.Document = nil
+		}
+	}
+	return row
+}
+
+// include reads the documents that come along with a row.
+func (r *run) include(row *Row) error {
+	if len(r.q.Include) == 0 || row.Document == nil {
+		return nil
+	}
+	if r.included == nil {
+		r.included = make(map[string]bool)
+	}
+	for _, id := range appendIDs(nil, row.Document.body, r.q.Include) {
+		folded := r.db.rules.Fold(id)
+		if r.included[folded] {
+			continue
+		}
+		if len(r.included) >= maxIncludes {
+			return fmt.Errorf("%w: the includes name more than %d documents", ErrQuery, maxIncludes)
+		}
+		r.included[folded] = true
+		doc, err := r.db.readFolded(r.snapshot, folded)
+		if err == ErrNotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		row.Included = append(row.Included, doc)
+	}
+	if r.projector != nil {
+		row.Document = nil
+	}
+	return nil
+}
+
+// count returns the number of answers, without making them where it can.
+func (r *run) count(ctx context.Context) (int64, error) {
+	if isGrouped(r.q) || r.q.Distinct || len(r.q.OrderBy) > 0 {
+		n := int64(0)
+		for {
+			row, err := r.next(ctx)
+			if err != nil || row == nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return 0, r.closed
+	}
+	n, err := r.countDocuments(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n = max(0, n-int64(r.skip))
+	if r.left >= 0 {
+		n = min(n, int64(r.left))
+	}
+	r.stats.returned = n
+	return n, nil
+}
+
+// countDocuments counts what matches, without copying it.
+func (r *run) countDocuments(ctx context.Context) (int64, error) {
+	if s, ok := r.source.(*indexSource); ok && r.plan.counted {
+		return s.countEntries(ctx)
+	}
+	n := int64(0)
+	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
+		if r.matches(folded, h, body) {
+			n++
+		}
+		return false
+	})
+	if err != nil {
+		return 0, err
+	}
+	for {
+		doc, err := r.nextDocument(ctx) // the transaction's own
+		if doc == nil || err != nil {
+			return n, err
+		}
+		n++
+	}
+}

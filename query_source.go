@@ -1,0 +1,322 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// scanSource yields the documents of a walk.
+type scanSource struct {
+	r *run
+	w *scan
+}
+
+func (s *scanSource) next(ctx context.Context, want wanted) (*Document, error) {
+	s.w.want = want
+	return s.w.next(ctx)
+}
+
+func (s *scanSource) close() error { return s.w.release(ErrClosed) }
+
+// idSource yields the documents of a list of IDs.
+type idSource struct {
+	r   *run
+	ids []string
+}
+
+func (s *idSource) next(ctx context.Context, want wanted) (*Document, error) {
+	for len(s.ids) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		folded := s.ids[0]
+		s.ids = s.ids[1:]
+		doc, err := s.r.fetch(folded, func(id []byte, h *metadata.Header, body []byte) bool {
+			return (s.r.q.From == "" || sameCollection(h.Collection, s.r.db.collectionKey(s.r.q.From))) && want(id, h, body)
+		})
+		if err == ErrNotFound {
+			continue
+		}
+		if doc != nil || err != nil {
+			return doc, err
+		}
+	}
+	return nil, nil
+}
+
+func (s *idSource) close() error { return nil }
+
+// fetch returns the document with an ID if want accepts it, nil if not, and
+// ErrNotFound if there is none.
+func (r *run) fetch(folded string, want wanted) (*Document, error) {
+	r.key = documentKey(r.key[:0], folded)
+	value, closer, err := r.snapshot.Get(r.key)
+	if err == storage.ErrNotFound {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, body, err := metadata.Decode(value)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
+	}
+	if !want(r.key[1:len(r.key)-1], &h, body) {
+		return nil, closer.Close()
+	}
+	doc, err := r.db.newDocument(folded, bytes.Clone(value))
+	return doc, firstError(err, closer.Close())
+}
+
+// indexSource yields the documents that the ranges of one or several indexes
+// lead to.
+type indexSource struct {
+	r      *run
+	ranges []sourceRange // to come; the first is open if it is not nil
+	it     storage.Iterator
+	seen   map[string]struct{} // documents that were led to, where one may be twice
+	used   int                 // bytes of seen
+	also   map[string]struct{} // if not nil, only these are answers
+}
+
+// sourceRange is one range of one index.
+type sourceRange struct {
+	ix *index
+	keyRange
+}
+
+// openIndexes opens the indexes of the plan.
+func (r *run) openIndexes() (source, error) {
+	s := &indexSource{r: r}
+	for _, a := range r.plan.access {
+		for _, kr := range a.ranges {
+			s.ranges = append(s.ranges, sourceRange{a.ix, kr})
+		}
+		if a.flags&flagMulti != 0 && (len(a.ix.fields) > 1 || !a.isPoints()) || len(r.plan.access) > 1 || a.flags&flagMulti != 0 && len(a.ranges) > 1 {
+			s.seen = make(map[string]struct{})
+		}
+	}
+	if r.plan.ordered && r.options.after != nil {
+		s.startAfter()
+	}
+	if r.plan.also == nil {
+		return s, nil
+	}
+	other := &indexSource{r: r}
+	for _, kr := range r.plan.also.ranges {
+		other.ranges = append(other.ranges, sourceRange{r.plan.also.ix, kr})
+	}
+	var err error
+	s.also, err = other.collect()
+	return s, err
+}
+
+// isPoints tells whether each range holds the entries of one value, so that
+// no document is in it twice.
+func (a *path) isPoints() bool { return a.equal == len(a.ix.fields) && !a.bounded }
+
+// startAfter leaves out the entries up to a cursor.
+func (s *indexSource) startAfter() {
+	r := &s.ranges[0] // an ordered plan has one
+	bound := r.boundParts(s.r.plan.access[0].equal)
+	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.after)...)
+	e := entry{ix: r.ix, values: values[5:]}
+	e.alone = r.ix.isAlone(e.values)
+	key := e.appendKey(nil, s.r.options.after.ID)
+	if s.r.plan.reverse {
+		if bytes.Compare(key, r.hi) < 0 || r.hi == nil {
+			r.hi = key
+		}
+		return
+	}
+	if key = append(key, 0); bytes.Compare(key, r.lo) > 0 {
+		r.lo = key
+	}
+}
+
+// boundParts returns what a range's keys begin with: the index, and n parts.
+func (r *sourceRange) boundParts(n int) []byte {
+	rest := r.lo[5:]
+	for range n {
+		rest, _ = query.SkipKey(rest)
+	}
+	return r.lo[:len(r.lo)-len(rest)]
+}
+
+// isAlone tells whether a unique index keeps these values for one document.
+func (ix *index) isAlone(values []byte) bool {
+	if !ix.info.Unique {
+		return false
+	}
+	for range ix.fields {
+		v, _ := query.DecodeKey(values)
+		if v.Kind() <= query.KindNull {
+			return false
+		}
+		values, _ = query.SkipKey(values)
+	}
+	return true
+}
+
+// nextID returns the folded ID that the next entry leads to, "" at the end.
+func (s *indexSource) nextID() (string, error) {
+	for {
+		ok, err := s.advance()
+		if err != nil || !ok {
+			return "", err
+		}
+		s.r.stats.keys++
+		id, err := s.ranges[0].ix.entryID(s.it.Key(), s.it.Value())
+		if err != nil {
+			return "", err
+		}
+		if s.also != nil {
+			if _, found := s.also[id]; !found {
+				continue
+			}
+		}
+		if s.seen == nil {
+			return id, nil
+		}
+		if _, found := s.seen[id]; found {
+			continue
+		}
+		s.seen[id] = struct{}{}
+		if s.used += len(id) + 48; s.used > s.r.db.opts.MaxQueryBytes {
+			return "", fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.opts.MaxQueryBytes)
+		}
+		return id, nil
+	}
+}
+
+// advance moves to the next entry.
+func (s *indexSource) advance() (bool, error) {
+	for len(s.ranges) > 0 {
+		ok := false
+		if s.it != nil {
+			if s.r.plan.reverse {
+				ok = s.it.Prev()
+			} else {
+				ok = s.it.Next()
+			}
+		} else {
+			r := s.ranges[0]
+			if r.hi != nil && bytes.Compare(r.lo, r.hi) >= 0 {
+				s.ranges = s.ranges[1:]
+				continue
+			}
+			var err error
+			if s.it, err = s.r.snapshot.Iterate(r.lo, r.hi); err != nil {
+				return false, err
+			}
+			if s.r.plan.reverse {
+				ok = s.it.Last()
+			} else {
+				ok = s.it.First()
+			}
+		}
+		if ok {
+			return true, nil
+		}
+		if err := s.endRange(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (s *indexSource) endRange() error {
+	if s.it == nil {
+		return nil
+	}
+	err := firstError(s.it.Error(), s.it.Close())
+	s.it = nil
+	if len(s.ranges) > 0 {
+		s.ranges = s.ranges[1:]
+	}
+	return err
+}
+
+// entryID returns the folded ID that an entry is of.
+func (ix *index) entryID(key, value []byte) (string, error) {
+	rest := key[5:]
+	for range ix.fields {
+		var ok bool
+		if rest, ok = query.SkipKey(rest); !ok {
+			return "", fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
+		}
+	}
+	if len(rest) == 0 {
+		return string(value), nil
+	}
+	return decodeEntryID(rest, ix.lastDescending())
+}
+
+func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		id, err := s.nextID()
+		if err != nil || id == "" {
+			return nil, err
+		}
+		doc, err := s.r.fetch(id, want)
+		if err == ErrNotFound {
+			return nil, fmt.Errorf("an index leads to %q, which is not there: %w", id, ErrCorrupt)
+		}
+		if doc != nil || err != nil {
+			return doc, err
+		}
+	}
+}
+
+// countEntries counts the documents that the entries lead to.
+func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
+	n := int64(0)
+	for {
+		if n%1024 == 0 {
+			if err := ctx.Err(); err != nil {
+				return 0, err
+			}
+		}
+		if s.seen != nil {
+			id, err := s.nextID()
+			if err != nil || id == "" {
+				return n, err
+			}
+		} else {
+			ok, err := s.advance()
+			if err != nil || !ok {
+				return n, err
+			}
+			s.r.stats.keys++
+		}
+		n++
+	}
+}
+
+// collect returns all IDs of the source.
+func (s *indexSource) collect() (_ map[string]struct{}, err error) {
+	defer func() { err = firstError(err, s.close()) }()
+	ids := make(map[string]struct{})
+	for {
+		id, err := s.nextID()
+		if err != nil || id == "" {
+			return ids, err
+		}
+		ids[id] = struct{}{}
+	}
+}
+
+func (s *indexSource) close() error {
+	err := s.endRange()
+	s.ranges = nil
+	return err
+}

@@ -1,0 +1,217 @@
+package jay_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay"
+)
+
+// shop fills a database with 300 orders of three states and ten customers.
+func shop(t testing.TB, db *jay.DB) {
+	t.Helper()
+	var b jay.Batch
+	for i := range 300 {
+		body := fmt.Sprintf(`{"Customer":"customers/%d","Status":%q,"Total":%d,"Lines":[{"Product":"p%d"},{"Product":"p%d"}]}`,
+			i%10, []string{"open", "paid", "Sent"}[i%3], i*7%100, i%5, i%7)
+		b.Put(fmt.Sprintf("orders/%03d", i), json.RawMessage(body), jay.InCollection("Orders"))
+	}
+	_, err := db.Apply(ctx, &b)
+	must(t, err)
+}
+
+// Ensure that a query gives the same answer whatever indexes there are, and
+// that it uses them.
+func TestQuery_Plans(t *testing.T) {
+	indexes := []jay.Index{
+		{Fields: []string{"Customer"}},
+		{Fields: []string{"Status", "-Total"}},
+		{Fields: []string{"Total"}},
+		{Fields: []string{"Lines.Product"}},
+		{Fields: []string{"Customer"}, Where: "Status = 'open'", Name: "open"},
+	}
+	tests := []struct {
+		rql   string
+		plan  string // what the plan begins with when all indexes are there
+		count int
+	}{
+		{`from Orders where Customer = 'customers/3'`, `index "Customer"`, 30},
+		{`from Orders where Customer = 'CUSTOMERS/3' and Status = 'SENT'`, `index "Customer"`, 10},
+		{`from Orders where exact(Status = 'sent')`, `index "Status,-Total"`, 0},
+		{`from Orders where Status = 'sent' order by Total desc limit 5`, `index "Status,-Total"`, 5},
+		{`from Orders where Total between 10 and 12 order by Total desc, id() desc`, `index "Total"`, 9},
+		{`from Orders order by Total limit 7`, `index "Total"`, 7},
+		{`from Orders order by Total desc limit 7`, `index "Total", all of it, backwards`, 7},
+		{`from Orders where Lines.Product = 'p1' and Lines.Product = 'p2'`, `index "Lines.Product"`, 17},
+		{`from Orders where Lines.Product in ('p1','p2')`, `index "Lines.Product"`, 171},
+		{`from Orders where Customer in ('customers/1','customers/2') and Total > 50`, `index "Customer"`, -1},
+		{`from Orders where Customer = 'customers/1' or Total = 7`, `union of`, -1},
+		{`from Orders where not Status = 'open'`, `scan Orders`, 200},
+		{`from Orders where id() in ('orders/007','orders/zzz')`, `look up 2`, 1},
+		{`from Orders where startsWith(id(),'orders/00')`, `scan Orders with IDs from "orders/00"`, 10},
+		{`from Orders where Customer = 'customers/4' and Status = 'open'`, `index "open"`, 10},
+		{`from Orders where Status = 'open' select count() as n`, `index "Status,-Total"`, 1},
+		{`from Orders group by Status order by Status select Status, count() as n, sum(Total) as sum`, `scan Orders`, 3},
+		{`from Orders select distinct Status`, `scan Orders`, 3},
+	}
+	plain, indexed := memory(t, nil), memory(t, nil)
+	shop(t, plain)
+	shop(t, indexed)
+	for _, ix := range indexes {
+		must(t, indexed.EnsureIndex(ctx, "Orders", ix))
+	}
+	for _, test := range tests {
+		t.Run(test.rql, func(t *testing.T) {
+			want, got := rows(t, plain, test.rql), rows(t, indexed, test.rql)
+			if !strings.Contains(test.rql, "order by") {
+				slices.Sort(want)
+				slices.Sort(got)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("with indexes:\n%s\nwithout:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if test.count >= 0 && len(got) != test.count {
+				t.Errorf("got %d answers, want %d", len(got), test.count)
+			}
+			q, err := indexed.RQL(test.rql, nil)
+			must(t, err)
+			e, err := q.Explain(ctx)
+			must(t, err)
+			if !strings.HasPrefix(e.Plan[0], test.plan) {
+				t.Errorf("plan %q, want %q\n%s", e.Plan[0], test.plan, e)
+			}
+			n, err := q.Count(ctx)
+			if err != nil || int(n) != len(got) {
+				t.Errorf("Count: %d, %v", n, err)
+			}
+		})
+	}
+}
+
+func rows(t *testing.T, db *jay.DB, rql string) []string {
+	t.Helper()
+	q, err := db.RQL(rql, nil)
+	must(t, err)
+	var out []string
+	for row, err := range q.Iter(ctx) {
+		must(t, err)
+		if row.Document != nil {
+			out = append(out, row.Document.ID())
+		} else {
+			out = append(out, string(row.JSON))
+		}
+	}
+	return out
+}
+
+// Ensure that pages joined together are the whole answer, whatever the plan,
+// and that a cursor of another query is refused.
+func TestQuery_Page(t *testing.T) {
+	for _, fields := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "Total"}} {
+		for _, order := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "-Total"}, {"id()"}, {"-id()"}} {
+			db := memory(t, nil)
+			shop(t, db)
+			if fields != nil {
+				must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: fields}))
+			}
+			q := db.Query("Orders").Where(jay.Lt("Total", 90)).OrderBy(order...)
+			whole, err := q.All(ctx)
+			must(t, err)
+			var paged []string
+			cursor, pages := "", 0
+			for {
+				p, err := q.Limit(17).After(cursor).Page(ctx)
+				must(t, err)
+				for _, doc := range p.Items {
+					paged = append(paged, doc.ID())
+				}
+				pages++
+				if cursor = p.Next; cursor == "" {
+					break
+				}
+			}
+			if order == nil {
+				whole, err = q.OrderBy("id()").All(ctx)
+				must(t, err)
+			}
+			if pages < 10 || len(paged) != len(whole) {
+				t.Fatalf("%v by %v: %d pages of %d answers, want %d", fields, order, pages, len(paged), len(whole))
+			}
+			for i, doc := range whole {
+				if doc.ID() != paged[i] {
+					t.Fatalf("%v by %v: answer %d is %s, want %s", fields, order, i, paged[i], doc.ID())
+				}
+			}
+			p, err := q.Limit(3).Page(ctx)
+			must(t, err)
+			if _, err := db.Query("Orders").OrderBy("Customer").After(p.Next).Page(ctx); !errors.Is(err, jay.ErrQuery) {
+				t.Errorf("a cursor of another query: %v", err)
+			}
+		}
+	}
+}
+
+// Ensure that a unique index refuses a second document with the same values,
+// names both, and changes nothing.
+func TestIndex_Unique(t *testing.T) {
+	db := memory(t, nil)
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Unique: true}))
+	put(t, db, "users/1", `{"Email":"a@b","@metadata":{"@collection":"Users"}}`)
+	put(t, db, "users/2", `{"@metadata":{"@collection":"Users"}}`)
+	put(t, db, "users/3", `{"@metadata":{"@collection":"Users"}}`)
+	_, err := db.Put(ctx, "users/4", json.RawMessage(`{"Email":"a@b"}`), jay.InCollection("Users"))
+	var unique *jay.UniqueError
+	if !errors.As(err, &unique) || !errors.Is(err, jay.ErrUnique) || unique.ID != "users/4" || unique.Other != "users/1" || unique.Value != `["a@b"]` {
+		t.Fatalf("got %v", err)
+	}
+	if found, _ := db.Exists(ctx, "users/4"); found {
+		t.Error("a refused document is there")
+	}
+	put(t, db, "users/1", `{"Email":"c@d","@metadata":{"@collection":"Users"}}`)
+	put(t, db, "users/4", `{"Email":"a@b","@metadata":{"@collection":"Users"}}`)
+	must(t, db.Delete(ctx, "users/1"))
+	put(t, db, "users/5", `{"Email":"c@d","@metadata":{"@collection":"Users"}}`)
+	if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "once", Fields: []string{"Name"}, Unique: true}); err != nil {
+		t.Error(err)
+	}
+	put(t, db, "users/5", `{"Name":1,"@metadata":{"@collection":"Users"}}`)
+	must(t, db.DropIndex(ctx, "Users", "once"))
+	put(t, db, "users/4", `{"Name":1.0,"@metadata":{"@collection":"Users"}}`)
+	if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "once", Fields: []string{"Name"}, Unique: true}); !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("index on documents that break it: %v", err)
+	}
+	if list, err := db.Indexes(ctx, "Users"); err != nil || len(list) != 1 {
+		t.Errorf("indexes left: %v, %v", list, err)
+	}
+}
+
+// Ensure that a transaction's queries see what it has written, and that it is
+// refused if another writes what they would have seen.
+func TestQuery_InTransaction(t *testing.T) {
+	db := memory(t, nil)
+	shop(t, db)
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Total"}}))
+	err := db.Update(ctx, func(tx *jay.Tx) error {
+		_, err := tx.Put(ctx, "orders/new", json.RawMessage(`{"Total":1000}`), jay.InCollection("Orders"))
+		must(t, err)
+		must(t, tx.Delete(ctx, "orders/014"))
+		got, err := tx.Query("Orders").Where(jay.Ge("Total", 98)).OrderBy("-Total").All(ctx)
+		must(t, err)
+		var ids []string
+		for _, doc := range got {
+			ids = append(ids, doc.ID())
+		}
+		if want := "orders/new orders/257 orders/157 orders/057 orders/214 orders/114"; strings.Join(ids, " ") != want {
+			t.Errorf("got %v", ids)
+		}
+		put(t, db, "orders/other", `{"Total":99,"@metadata":{"@collection":"Orders"}}`)
+		return nil
+	})
+	if !errors.Is(err, jay.ErrConflict) {
+		t.Errorf("got %v", err)
+	}
+}
