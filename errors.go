@@ -6,6 +6,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -81,6 +82,11 @@ var (
 
 	// ErrIndexExists is returned when another index has the name.
 	ErrIndexExists = errors.New("jay: index exists with another declaration")
+
+	// ErrInvalidPatch is what every *PatchError is. ErrPatchTest is one of them:
+	// a test of a JSONPatch failed.
+	ErrInvalidPatch = patch.ErrInvalid
+	ErrPatchTest    = patch.ErrTestFailed
 
 	// ErrQuery is returned for a query that cannot be answered: a field or value
 	// that does not parse, or work beyond a stated bound.

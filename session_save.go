@@ -260,9 +260,3 @@ func (s *Session) settleDeletions() {
 	}
 	s.deletes = left
 }
-
-// HasChanges tells whether SaveChanges has something to write.
-func (s *Session) HasChanges() (bool, error) {
-	writes, err := s.collect()
-	return len(writes) > 0, err
-}

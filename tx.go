@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
@@ -324,6 +325,9 @@ func (t *Tx) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
+	}
+	if slices.ContainsFunc(b.ops, func(o *op) bool { return o.verb == verbPatch }) {
+		return nil, fmt.Errorf("%w: a batch with patches cannot be applied in a transaction: call Tx.Patch", ErrUsage)
 	}
 	slab := make([]op, len(b.ops))
 	ops := make([]*op, len(b.ops))

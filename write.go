@@ -13,6 +13,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -24,11 +25,12 @@ const (
 	verbInsert
 	verbReplace
 	verbDelete
+	verbPatch
 )
 
 // String returns the method's name, for errors.
 func (v verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete"}[v]
+	return [...]string{"put", "insert", "replace", "delete", "patch"}[v]
 }
 
 // op is one write on its way through the write path.
@@ -42,8 +44,10 @@ type op struct {
 	expected   *string
 	custom     []byte
 	body       []byte
-	only       string   // folded collection that a delete is limited to
-	drop       []string // top-level members that hold the ID and the version of a typed document
+	only       string       // folded collection that a delete is limited to
+	edits      []patch.Edit // of a patch
+	orInsert   bool         // a patch of nothing inserts body
+	drop       []string     // top-level members that hold the ID and the version of a typed document
 	misuse     error
 	returning  *Metadata             // gets the result
 	committed  func(result Metadata) // is told of the commit
@@ -56,6 +60,9 @@ type op struct {
 	json     []byte // the body as it is stored
 	header   metadata.Header
 	tail     []byte // header.AppendTail
+	guess    guess  // what a patch would make of the document as it was
+	modified uint64 // of a patch, in ticks
+	insert   *op    // of a patch that inserts if nothing is there
 	shown    bool   // the made ID is known outside and cannot be changed
 	folded   string // collection, folded
 	indexed  *collectionIndexes
@@ -63,8 +70,9 @@ type op struct {
 
 	// What the transaction decided. Each run writes it anew.
 	result  Metadata
-	taken   bool // a made ID turned out to be in use
-	redraws int  // how often
+	status  PatchStatus // of a patch
+	taken   bool        // a made ID turned out to be in use
+	redraws int         // how often
 }
 
 // errTaken says that some op's made ID is in use: draw another, run again.
@@ -121,6 +129,9 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		if err := db.drawID(ctx, o); err != nil {
 			return opError(ops, o, err)
 		}
+	}
+	if err := db.guessPatches(ops); err != nil {
+		return err
 	}
 	for {
 		err := db.commit(ctx, ops)
@@ -221,6 +232,9 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 	if o.verb == verbDelete {
 		return nil
 	}
+	if o.verb == verbPatch {
+		return db.preparePatch(o, modified, last)
+	}
 	if err := db.prepareBody(o); err != nil {
 		return err
 	}
@@ -260,6 +274,9 @@ func (db *DB) prepareID(o *op) error {
 		return nil
 	}
 	o.resolved, o.strategy = db.resolver.Request(o.request)
+	if o.verb == verbPatch && o.strategy != ids.Semantic {
+		return &IDError{ID: o.request, Rule: "a patch needs the id of a document, not a request for one"}
+	}
 	if err := db.resolver.Check(o.resolved, o.strategy); err != nil {
 		return err
 	}
@@ -403,7 +420,7 @@ func (db *DB) encodeTail(o *op) {
 // drawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (db *DB) drawID(ctx context.Context, o *op) (err error) {
 	switch {
-	case o.verb == verbDelete:
+	case o.verb == verbDelete, o.verb == verbPatch:
 		return nil
 	case o.strategy == ids.HiLo:
 		o.id, err = db.client.Next(ctx, o.prefix)
@@ -511,8 +528,11 @@ func (t *transaction) run(ops []*op) error {
 // stage resolves and stages one op.
 func (t *transaction) stage(o *op) error {
 	o.taken = false
-	if o.verb == verbDelete {
+	switch o.verb {
+	case verbDelete:
 		return t.stageDelete(o)
+	case verbPatch:
+		return t.stagePatch(o)
 	}
 	etag := uint64(0)
 	var err error
@@ -555,7 +575,12 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	if err := t.check(o, old, found); err != nil {
 		return err
 	}
+	return t.stageDocument(o, etag, old, found)
+}
 
+// stageDocument stages the document of o with all that goes with it.
+func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found bool) error {
+	folded := o.foldedID
 	o.header.Etag = etag
 	t.key = documentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
@@ -564,7 +589,7 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	switch {
 	case found:
 		t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
-	case !isHome(folded, o.folded, t.db.foldSep):
+	case !isHome(folded, o.folded, t.db.foldSep): // a document stays in its collection
 		t.key = memberKey(t.key[:0], o.folded, folded)
 		t.tx.Set(t.key, nil, nil)
 	}

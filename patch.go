@@ -1,0 +1,380 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/patch"
+	"github.com/jaydb/jay/storage"
+)
+
+// PatchOption is one part of a patch: an edit, such as Set or Increment, or a
+// condition: IfMatch, OrInsert or another WriteOption. Edits are applied in
+// their order, each to what those before it have left, and all or none. What
+// no edit touches keeps its bytes.
+//
+// Paths are written "Address.City", "Lines[0].Qty", "Lines[].Qty" for every
+// element, and with quotes for names that hold dots: "Rates.'a.b'". An edit
+// that cannot be made is a *PatchError, and nothing is changed: one whose path
+// or value is wrong, that finds another kind of value than it can work on, or
+// whose number is out of range.
+type PatchOption interface{ patch(o *op) }
+
+func (w WriteOption) patch(o *op) { w(o) }
+
+type edit patch.Edit
+
+func (e edit) patch(o *op) { o.edits = append(o.edits, patch.Edit(e)) }
+
+// Set puts a value at the path, over the one that may be there. Missing
+// objects on the way are made. The value is encoded as encoding/json does; a
+// json.RawMessage stands for itself.
+func Set(path string, value any) PatchOption { return edit(patch.Set(path, value)) }
+
+// Unset takes away what is at the path, if anything is.
+func Unset(path string) PatchOption { return edit(patch.Unset(path)) }
+
+// Increment adds by, which may be negative, to the number at the path. A
+// missing one counts as 0. Integers are exact, and must stay within an int64;
+// decimals are added as decimals, so that 1.1 + 0.1 is 1.2.
+func Increment(path string, by any) PatchOption { return edit(patch.Increment(path, by)) }
+
+// Append puts values at the end of the array at the path. A missing one is
+// made.
+func Append(path string, values ...any) PatchOption { return edit(patch.Append(path, values...)) }
+
+// Remove takes every element that equals one of values out of the array at the
+// path.
+func Remove(path string, values ...any) PatchOption { return edit(patch.Remove(path, values...)) }
+
+// Rename gives the member at the path another name, at the same place.
+func Rename(path, name string) PatchOption { return edit(patch.Rename(path, name)) }
+
+// MergePatch merges a JSON object into the document, as RFC 7386 says: null
+// takes a member away.
+func MergePatch(doc json.RawMessage) PatchOption { return edit(patch.Merge(doc)) }
+
+// JSONPatch applies the operations of a JSON array, as RFC 6902 says. If one of
+// its tests fails, the error is ErrPatchTest.
+func JSONPatch(doc json.RawMessage) PatchOption { return edit(patch.JSONPatch(doc)) }
+
+// OrInsert inserts body, without the edits, if the document is not there: JSON
+// as json.RawMessage, or a value that encoding/json encodes. Collections are
+// named as in Put.
+func OrInsert(body any) PatchOption {
+	return WriteOption(func(o *op) {
+		o.orInsert = true
+		if raw, ok := body.(json.RawMessage); ok {
+			o.body = raw
+			return
+		}
+		var text bytes.Buffer
+		encoder := json.NewEncoder(&text)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(body); err != nil {
+			o.misuse = fmt.Errorf("%w: %w", ErrType, err)
+		}
+		o.body = text.Bytes()
+	})
+}
+
+// PatchStatus tells what became of a patch. The words are RavenDB's.
+type PatchStatus string
+
+const (
+	// PatchPatched: the document was changed.
+	PatchPatched PatchStatus = "Patched"
+
+	// PatchCreated: it was not there, and OrInsert has inserted it.
+	PatchCreated PatchStatus = "Created"
+
+	// PatchNotModified: it is already as the edits would leave it. Nothing was
+	// written; its version is the same.
+	PatchNotModified PatchStatus = "NotModified"
+
+	// PatchNotFound: it is not there, and nothing was written.
+	PatchNotFound PatchStatus = "DocumentDoesNotExist"
+)
+
+// PatchResult is what became of a patch.
+type PatchResult struct {
+	Status   PatchStatus     `json:"status"`
+	Metadata Metadata        `json:"metadata"`       // of the document now; only an ID if it is not there
+	Body     json.RawMessage `json:"body,omitempty"` // of the document now; the caller must not change it
+}
+
+// PatchError says which edit of a patch cannot be made, and why.
+// errors.Is(err, ErrInvalidPatch).
+type PatchError = patch.Error
+
+// Patch edits a document where it lies: nobody's change in between is lost,
+// and the caller needs neither to read nor to write it as a whole.
+//
+//	db.Patch(ctx, "products/1-A", jay.Increment("Stock", -1), jay.Append("Log", "sold"))
+//
+// A document that is not there is no error: see PatchResult.Status, and
+// OrInsert. The ID is that of a document; requests such as "users|" are an
+// *IDError. The document stays in its collection and keeps its metadata.
+func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
+	o := newPatch(id, opts)
+	if _, err := writeOne(ctx, db, o); err != nil {
+		return PatchResult{}, err
+	}
+	return o.patchResult(), nil
+}
+
+// Patch is DB.Patch for a document of the collection: one of another is a
+// *CollectionError.
+func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
+	o := newPatch(id, opts)
+	o.collection, o.only, o.drop = c.m.name, foldName(c.m.name), c.m.drop
+	if t, ok := c.via.(*Tx); ok {
+		return t.patch(ctx, o)
+	}
+	if _, err := writeOne(ctx, c.via, o); err != nil {
+		return PatchResult{}, err
+	}
+	return o.patchResult(), nil
+}
+
+// Patch adds DB.Patch.
+func (b *Batch) Patch(id string, opts ...PatchOption) {
+	o := b.add()
+	o.verb, o.request = verbPatch, id
+	for _, option := range opts {
+		option.patch(o)
+	}
+}
+
+func newPatch(id string, opts []PatchOption) *op {
+	o := &op{verb: verbPatch, request: id}
+	for _, option := range opts {
+		option.patch(o)
+	}
+	return o
+}
+
+func (o *op) patchResult() PatchResult {
+	r := PatchResult{Status: o.status, Metadata: o.result}
+	if o.status != PatchNotFound {
+		r.Body = o.json
+	}
+	return r
+}
+
+// guess is what a patch makes of the document as it was before the
+// transaction. It counts if the document has not changed since.
+type guess struct {
+	of      version
+	body    []byte
+	changed bool
+}
+
+// preparePatch checks what does not need the document.
+func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
+	if len(o.edits) == 0 {
+		return fmt.Errorf("%w: a patch without edits", ErrUsage)
+	}
+	for i, e := range o.edits {
+		if err := e.Err(); err != nil {
+			var p *PatchError
+			if errors.As(err, &p) {
+				p.Edit = i
+			}
+			return err
+		}
+	}
+	o.foldedID, o.modified = db.rules.Fold(o.id), modified
+	if !o.orInsert {
+		return nil
+	}
+	o.insert = &op{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}
+	return db.prepare(o.insert, modified, last)
+}
+
+func (db *DB) patchLimits() patch.Limits {
+	return patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
+}
+
+// guessPatches does the work of patches outside the transaction, in the hope
+// that the documents stay as they are.
+func (db *DB) guessPatches(ops []*op) error {
+	for _, o := range ops {
+		if o.verb != verbPatch {
+			continue
+		}
+		doc, err := db.readFolded(db.engine, o.foldedID)
+		if err == ErrNotFound {
+			continue
+		}
+		if err != nil {
+			return opError(ops, o, err)
+		}
+		out, changed, err := patch.Apply(doc.body, o.edits, db.patchLimits())
+		if err != nil {
+			continue // an earlier op may change the document: the transaction decides
+		}
+		o.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
+	}
+	return nil
+}
+
+// stagePatch patches the document that is there.
+func (t *transaction) stagePatch(o *op) error {
+	record, err := t.record(o.foldedID)
+	if err == storage.ErrNotFound {
+		return t.stageMissing(o)
+	}
+	if err != nil {
+		return err
+	}
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return err
+	}
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: h.Collection, Body: body}
+	if err := t.checkVersion(o, old, true); err != nil {
+		return err
+	}
+	key := t.db.collectionKey(string(h.Collection))
+	if o.only != "" && key != o.only {
+		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
+	}
+	out, changed := o.guess.body, o.guess.changed
+	if (o.guess.of != version{h.Node, h.Etag}) || out == nil {
+		if out, changed, err = patch.Apply(body, o.edits, t.db.patchLimits()); err != nil {
+			return err
+		}
+	}
+
+	o.header = h
+	o.json, o.collection, o.folded = out, string(h.Collection), key
+	if !changed {
+		o.status = PatchNotModified
+		o.result = t.db.metadataOf(o.foldedID, &h)
+		return nil
+	}
+	o.status = PatchPatched
+	o.id = o.foldedID
+	if h.ID != nil {
+		o.id = string(h.ID)
+	}
+	o.header.Modified, o.header.Node = o.modified, t.db.node
+	o.tail = o.header.AppendTail(o.tail[:0])
+	o.indexed = nil // the entries are those of the new body
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	return t.stageDocument(o, etag, old, true)
+}
+
+// stageMissing is a patch of a document that is not there.
+func (t *transaction) stageMissing(o *op) error {
+	if err := t.checkVersion(o, oldDocument{}, false); err != nil {
+		return err
+	}
+	if o.insert == nil {
+		o.status, o.result = PatchNotFound, Metadata{ID: o.id}
+		return nil
+	}
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	if err := t.stagePut(o.insert, etag); err != nil {
+		return err
+	}
+	o.status, o.result, o.json = PatchCreated, o.insert.result, o.insert.json
+	return nil
+}
+
+// record returns a copy of a document's record, or storage.ErrNotFound itself.
+func (t *transaction) record(folded string) ([]byte, error) {
+	t.key = documentKey(t.key[:0], folded)
+	value, closer, err := t.tx.Get(t.key)
+	if err != nil {
+		return nil, err
+	}
+	record := bytes.Clone(value)
+	return record, closer.Close()
+}
+
+// metadataOf returns the metadata that a header holds.
+func (db *DB) metadataOf(folded string, h *metadata.Header) Metadata {
+	return (&Document{db: db, folded: folded, header: *h}).Metadata()
+}
+
+// Patch is DB.Patch. The transaction must then still find the document as it
+// was.
+func (t *Tx) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
+	return t.patch(ctx, newPatch(id, opts))
+}
+
+// patch turns a patch into the write of what it makes of the document.
+func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
+	o, result, err := t.resolvePatch(ctx, p)
+	if err != nil {
+		return PatchResult{}, opError([]*op{p}, p, err)
+	}
+	if o == nil {
+		return result, nil
+	}
+	if result.Metadata, err = writeOne(ctx, t, o); err != nil {
+		return PatchResult{}, err
+	}
+	result.Body = o.json
+	return result, nil
+}
+
+// resolvePatch returns the write that a patch comes to, or nil if it comes to
+// none.
+func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, PatchResult{}, err
+	}
+	defer t.exit()
+	if err := t.db.prepareSome([]*op{p}, []*op{p}, 0); err != nil {
+		return nil, PatchResult{}, err
+	}
+	doc, err := t.lookup(p.foldedID)
+	if err != nil && err != ErrNotFound {
+		return nil, PatchResult{}, err
+	}
+	o := &op{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}
+	if doc == nil {
+		if p.insert == nil {
+			return nil, PatchResult{Status: PatchNotFound, Metadata: Metadata{ID: p.id}}, t.expectMissing(p)
+		}
+		o.verb, o.body, o.collection, o.custom, o.drop = verbInsert, p.body, p.collection, p.custom, p.drop
+		return o, PatchResult{Status: PatchCreated}, nil
+	}
+	if p.only != "" && !sameCollection(doc.header.Collection, p.only) {
+		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
+	}
+	out, changed, err := patch.Apply(doc.body, p.edits, t.db.patchLimits())
+	if err != nil {
+		return nil, PatchResult{}, err
+	}
+	if !changed {
+		if p.expected != nil {
+			err = t.expectVersion(p)
+		}
+		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, err
+	}
+	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom
+	o.collection = string(doc.header.Collection)
+	return o, PatchResult{Status: PatchPatched}, nil
+}
+
+// expectMissing checks what a patch of a missing document expects.
+func (t *Tx) expectMissing(p *op) error {
+	if p.expected == nil {
+		return nil
+	}
+	return t.expectVersion(p)
+}

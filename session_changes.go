@@ -1,0 +1,66 @@
+package jay
+
+import (
+	"github.com/jaydb/jay/patch"
+)
+
+// FieldChange is one difference between two bodies: the path of a member or an
+// element, and what was and is there.
+type FieldChange = patch.Change
+
+// EntityState tells what SaveChanges will do with an entity.
+type EntityState string
+
+const (
+	EntityAdded   EntityState = "added"   // it is new
+	EntityChanged EntityState = "changed" // it differs from its document
+	EntityDeleted EntityState = "deleted" // its document will go
+)
+
+// EntityChanges are the changes of one entity that SaveChanges would write.
+type EntityChanges struct {
+	ID     string        `json:"id"` // final, or the request for one
+	State  EntityState   `json:"state"`
+	Entity any           `json:"-"`                // nil for a deletion by ID alone
+	Fields []FieldChange `json:"fields,omitempty"` // if State is EntityChanged; empty if only metadata was
+}
+
+// WhatChanged returns what SaveChanges would write, in its order.
+func (s *Session) WhatChanged() ([]EntityChanges, error) {
+	writes, err := s.collect()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]EntityChanges, 0, len(writes))
+	for _, w := range writes {
+		if w.deletion != nil {
+			c := EntityChanges{ID: w.deletion.id, State: EntityDeleted}
+			if w.deletion.entity != nil {
+				c.Entity = w.deletion.entity.value
+			}
+			out = append(out, c)
+			continue
+		}
+		c := EntityChanges{ID: w.entity.id, State: EntityAdded, Entity: w.entity.value}
+		if w.entity.doc != nil {
+			c.State = EntityChanged
+			now, err := s.strip(w.entity.m, w.op.body)
+			if err != nil {
+				return nil, err
+			}
+			before := w.entity.loaded // what the struct had of the document
+			if before == nil {
+				before = w.entity.doc.body
+			}
+			c.Fields = patch.Diff(before, now)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// HasChanges tells whether SaveChanges has something to write.
+func (s *Session) HasChanges() (bool, error) {
+	writes, err := s.collect()
+	return len(writes) > 0, err
+}
