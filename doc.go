@@ -30,6 +30,20 @@
 // [DB.Store]. IDs are looked up without regard to case, unless the database
 // was created with Options.CaseSensitive. docs/ids.md tells all.
 //
+// # Working with documents
+//
+// [DB.Update] runs a function as one serializable transaction, [DB.View] one
+// that only reads. A [Session] is a unit of work after RavenDB's: it gives IDs
+// at once, keeps one entity for each document, and saves what was changed.
+// [DB.Patch] edits a document where it lies; [DB.BulkInsert] is the fastest way
+// in.
+//
+//	orders.Query().Where(jay.Eq("Status", "open")).OrderBy("-Total").Limit(10)
+//	db.RQL("from Orders where Status = 'open' order by Total desc limit 10", nil)
+//
+// are one question, asked in Go and as text. [DB.EnsureIndex] declares an
+// index, which queries then use by themselves; Explain tells how.
+//
 // # The way of an insert
 //
 //	Collection.Insert ─┐                  requested ID and body

@@ -1,0 +1,57 @@
+package jay
+
+// This test looks at index entries as they lie in storage, which nothing
+// outside the package can see: docs/format.md promises them byte by byte.
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Ensure that the bytes of indexes are those of docs/format.md, which holds
+// this dump.
+func TestIndex_Layout_Golden(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, ix := range []Index{{Fields: []string{"City", "-Age"}}, {Name: "mail", Fields: []string{"Mail"}, Unique: true, Where: "Age > 18"}} {
+		if err := db.EnsureIndex(ctx, "Users", ix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b Batch
+	b.Put("users/ann", []byte(`{"City":"Bonn","Age":42,"Mail":"a@b"}`), InCollection("Users"))
+	b.Put("users/bob", []byte(`{"City":["bonn","Ulm"],"Age":7.50}`), InCollection("Users"))
+	b.Put("users/cyd", []byte(`{"Age":19}`), InCollection("Users"))
+	if _, err := db.Apply(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+
+	it, err := db.engine.Iterate([]byte{1}, []byte{255})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out strings.Builder
+	for ok := it.First(); ok; ok = it.Next() {
+		if key := it.Key(); key[0] == spaceIndex || key[0] == spaceIndexState || strings.HasPrefix(string(key), "mindexes") {
+			fmt.Fprintf(&out, "%s → %s\n", quote(key), quote(it.Value()))
+		}
+	}
+	document, err := os.ReadFile("docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(document, []byte(out.String())) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", out.String())
+	}
+}
