@@ -42,8 +42,13 @@ func (f *footprint) document(folded string, v version) {
 	f.versions[folded] = v
 }
 
-// covers tells whether a change to a document may have changed the walk.
+// covers tells whether a change to a document may have changed the walk. HiLo
+// documents, which draws of IDs change at any time, count only for walks over
+// their collection or a prefix.
 func (w *walked) covers(collection, folded string) bool {
+	if collection == hiloCollection && w.collection == "" && w.prefix == "" {
+		return false
+	}
 	return (w.collection == "" || w.collection == collection) &&
 		strings.HasPrefix(folded, w.prefix) &&
 		folded > w.after && (w.last == "" || folded <= w.last)

@@ -61,13 +61,14 @@ func (g *gaps) unused() map[string]int64 {
 func (g *gaps) countDrawn(d *drawn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, ids := range []map[string][]string{d.free, d.used} {
-		for prefix, list := range ids {
-			if g.byTag == nil {
-				g.byTag = make(map[string]int64)
-			}
-			g.byTag[prefix] += int64(len(list))
+	for prefix, list := range d.all {
+		if len(list) == 0 {
+			continue
 		}
+		if g.byTag == nil {
+			g.byTag = make(map[string]int64)
+		}
+		g.byTag[prefix] += int64(len(list))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -35,22 +36,26 @@ type Tx struct {
 	reads    footprint           // Guarded by mu.
 	open     map[holder]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn
+	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
+	clash    bool            // one of them is named by the caller. Guarded by mu.
 	catalog  *catalog
 }
 
-// drawn are the HiLo IDs that the runs of one Update drew. A run that follows
-// another gets the same ones again before new ones are drawn.
+// drawn are the HiLo IDs that the runs of one Update drew, by prefix. A run that
+// follows another is given them again, in their order, before new ones.
+//
+// But the function may hold one of them itself, in a struct that outlives the
+// run, and name it after another value was given it. Then the run ends there,
+// and the next draws nothing but new ones.
 type drawn struct {
-	free map[string][]string // by prefix: drawn by an earlier run, not yet by this one
-	used map[string][]string
+	all  map[string][]string
+	free map[string][]string // not given to this run yet
+	keep bool                // the function holds IDs: give none again
 }
 
-// again makes the numbers of the run before free for the next.
+// again makes all numbers free for the next run.
 func (d *drawn) again() {
-	for prefix, ids := range d.used {
-		d.free[prefix] = append(ids, d.free[prefix]...)
-	}
-	clear(d.used)
+	d.free = maps.Clone(d.all)
 }
 
 // TxOption changes one DB.Update.
@@ -91,7 +96,8 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 // depends on nothing and conflicts with nobody. A transaction that wrote
 // nothing needs no check.
 //
-// HiLo IDs and GUIDs are final at once. Server-side IDs and identities are
+// HiLo IDs and GUIDs are final at once, and a run that follows another is given
+// those of the first again (unless it holds one of them itself). Server-side IDs and identities are
 // assigned by the commit: until then Metadata.ID is the request. Returning
 // and the ID fields of structs tell the final ones when Update returns nil.
 //
@@ -103,22 +109,20 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 	for _, option := range opts {
 		option(&o)
 	}
-	numbers := &drawn{free: make(map[string][]string), used: make(map[string][]string)}
+	numbers := &drawn{all: make(map[string][]string)}
+	defer db.gaps.countDrawn(numbers) // those that were not used
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := db.updateOnce(ctx, numbers, fn)
-		if !errors.Is(err, errLost) {
-			if err == nil {
-				clear(numbers.used) // they are documents now
-			}
-			db.gaps.countDrawn(numbers)
+		switch lost, isLost := err.(lostError); {
+		case err == errClash:
+			run--
+		case !isLost:
 			return err
-		}
-		if run >= o.retries {
-			db.gaps.countDrawn(numbers)
-			return fmt.Errorf("update: %w", errors.Unwrap(err))
+		case run >= o.retries:
+			return fmt.Errorf("update: %w", lost.cause)
 		}
 		numbers.again()
 	}
@@ -127,11 +131,12 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 // lostError marks a conflict found by the commit: the function may run again.
 type lostError struct{ cause error }
 
-var errLost = errors.New("the transaction lost")
+func (e lostError) Error() string { return e.cause.Error() }
+func (e lostError) Unwrap() error { return e.cause }
 
-func (e lostError) Error() string        { return e.cause.Error() }
-func (e lostError) Unwrap() error        { return e.cause }
-func (e lostError) Is(target error) bool { return target == errLost }
+// errClash ends a run in which a number that was given again is named by the
+// caller: see drawn.
+var errClash = errors.New("a number of an earlier run is held by the function: it runs again")
 
 func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error) error {
 	t, err := db.begin(true, numbers)
@@ -139,10 +144,30 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 		return err
 	}
 	defer t.end()
-	if err := fn(t); err != nil {
+	err = fn(t)
+	if t.clashed() {
+		numbers.keep = true
+		return errClash
+	}
+	if err != nil {
 		return err
 	}
 	return t.commit(ctx)
+}
+
+func (t *Tx) clashed() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.clash
+}
+
+// named notes that the caller names an ID.
+func (t *Tx) named(folded string) error {
+	if !t.reused[folded] {
+		return nil
+	}
+	t.clash = true
+	return errClash
 }
 
 // begin opens a transaction. end must follow.
@@ -264,6 +289,9 @@ func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
 // lookup returns a document as the transaction sees it, or ErrNotFound
 // itself.
 func (t *Tx) lookup(folded string) (*Document, error) {
+	if err := t.named(folded); err != nil {
+		return nil, err
+	}
 	if i, found := t.staged[folded]; found {
 		return t.pending(t.ops[i])
 	}
@@ -352,6 +380,9 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	if !t.writable {
 		return fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
 	}
+	if err := t.db.prepareAll(ops); err != nil {
+		return err
+	}
 	count, bytes := len(t.ops), t.bytes
 	replaced := make([]int, 0, len(ops))
 	for _, o := range ops {
@@ -370,11 +401,6 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 func (t *Tx) undo(count, bytes int, replaced []int) {
 	for i := len(replaced) - 1; i >= 0; i-- {
 		o := t.ops[count+i]
-		if o.strategy == ids.HiLo { // nobody was told: the next op can have it
-			used := t.numbers.used[o.prefix]
-			t.numbers.used[o.prefix] = used[:len(used)-1]
-			t.numbers.free[o.prefix] = append([]string{o.id}, t.numbers.free[o.prefix]...)
-		}
 		switch {
 		case o.foldedID == "":
 		case replaced[i] < 0:
@@ -389,12 +415,9 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 // opBytes is what an op counts beside its document.
 const opBytes = 512
 
-// add prepares and stages one op, and returns the op that was the newest of
+// add stages one op that is prepared, and returns the op that was the newest of
 // its document, or -1.
 func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
-	if err := t.db.prepareAll([]*op{o}); err != nil {
-		return 0, err
-	}
 	size := len(o.json) + len(o.header.Custom) + 2*len(o.id) + opBytes
 	if t.bytes+size > storage.MaxTxBytes {
 		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, t.bytes+size, storage.MaxTxBytes)
@@ -405,13 +428,19 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	if o.verb == verbDelete {
 		o.foldedID = t.db.rules.Fold(o.id)
 	}
+	if o.strategy == ids.Semantic {
+		if err := t.named(o.foldedID); err != nil {
+			return 0, err
+		}
+	}
 	if err := t.expect(o); err != nil {
 		return 0, err
 	}
 
 	o.own()
 	o.provisional()
-	t.ops, t.bytes = append(t.ops, o), t.bytes+size
+	staged := *o // the commit writes its results here, and the caller reads those in o
+	t.ops, t.bytes = append(t.ops, &staged), t.bytes+size
 	if o.foldedID == "" {
 		return -1, nil // the commit makes its ID
 	}
@@ -435,14 +464,18 @@ func (o *op) own() {
 
 // provisional fills in the result as far as it is known before the commit.
 func (o *op) provisional() {
-	o.result = Metadata{ID: o.id, Collection: orEmpty(o.collection), Custom: o.header.Custom}
+	o.result = Metadata{ID: o.id}
+	if o.verb == verbDelete {
+		return
+	}
+	o.result.Collection, o.result.Custom = orEmpty(o.collection), bytes.Clone(o.header.Custom)
 	if o.id == "" {
 		o.result.ID = o.resolved
 	}
 }
 
-// drawID makes HiLo IDs and GUIDs. Those that an earlier run of the same
-// Update drew come first.
+// drawID makes HiLo IDs and GUIDs: such as nobody has, this transaction
+// included.
 func (t *Tx) drawID(ctx context.Context, o *op) error {
 	if o.strategy != ids.HiLo && o.strategy != ids.GUID {
 		return nil
@@ -452,36 +485,43 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 	} else if err := t.db.drawID(ctx, o); err != nil {
 		return err
 	}
+	given := o.id
 	taken, err := exists(t.db.engine, documentKey(nil, o.foldedID))
-	if err == nil && taken {
-		err = t.db.redrawID(ctx, o)
+	for err == nil && (taken || t.wrote(o.foldedID)) {
+		err, taken = t.db.redrawID(ctx, o), false
 	}
 	if err != nil {
 		return err
 	}
 	o.shown = true
-	if o.strategy == ids.HiLo {
-		t.numbers.used[o.prefix] = append(t.numbers.used[o.prefix], o.id)
+	if o.strategy == ids.HiLo && (given != o.id || !t.reused[o.foldedID]) {
+		t.numbers.all[o.prefix] = append(t.numbers.all[o.prefix], o.id)
 	}
 	return nil
 }
 
-// drawnBefore returns a HiLo ID that an earlier run drew and this one does not
-// hold yet, or "". A run may hold one by itself, in a struct that kept it.
+// drawnBefore returns the next HiLo ID that an earlier run drew, or "".
 func (t *Tx) drawnBefore(o *op) string {
-	if o.strategy != ids.HiLo {
+	if o.strategy != ids.HiLo || t.numbers.keep {
 		return ""
 	}
 	for free := t.numbers.free[o.prefix]; len(free) > 0; {
 		id := free[0]
 		free = free[1:]
 		t.numbers.free[o.prefix] = free
-		if _, held := t.staged[t.db.rules.Fold(id)]; !held {
+		if folded := t.db.rules.Fold(id); !t.wrote(folded) {
+			if t.reused == nil {
+				t.reused = make(map[string]bool)
+			}
+			t.reused[folded] = true
 			return id
 		}
 	}
 	return ""
 }
+
+// wrote tells whether the transaction has written a document.
+func (t *Tx) wrote(folded string) bool { _, found := t.staged[folded]; return found }
 
 // expect checks what o says about the document that is there, as far as the
 // transaction sees it, and remembers that the answer was seen.
@@ -511,12 +551,8 @@ func (t *Tx) expect(o *op) error {
 // there before the transaction: its own writes have none yet. The commit need
 // not compare again: it checks what was read.
 func (t *Tx) expectVersion(o *op) error {
-	actual := ""
-	doc, err := t.base(o.foldedID)
-	switch {
-	case err == nil:
-		actual = doc.ChangeVector()
-	case err != ErrNotFound:
+	actual, err := t.actualVersion(o)
+	if err != nil {
 		return err
 	}
 	if actual != *o.expected || (o.verb == verbDelete && actual == "") {
@@ -524,6 +560,26 @@ func (t *Tx) expectVersion(o *op) error {
 	}
 	o.expected = nil
 	return nil
+}
+
+// actualVersion returns the version to compare with: "" for what the
+// transaction has deleted, and for what it wrote without a look at what was
+// there if it is the version that it then told.
+func (t *Tx) actualVersion(o *op) (string, error) {
+	if i, found := t.staged[o.foldedID]; found {
+		_, looked := t.reads.versions[o.foldedID]
+		if t.ops[i].verb == verbDelete || !looked && *o.expected == "" {
+			return "", nil
+		}
+	}
+	doc, err := t.base(o.foldedID)
+	if err == ErrNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return doc.ChangeVector(), nil
 }
 
 // commit checks what was read and writes what was staged.
@@ -546,6 +602,9 @@ func (t *Tx) commit(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	for prefix, list := range t.numbers.all {
+		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.rules.Fold(id)) })
 	}
 	publish(t.ops)
 	return nil

@@ -10,7 +10,9 @@ import (
 
 // Documents is DB.Documents. The walk sees what the transaction had written
 // when the walk began; documents whose ID the commit will make are not among
-// them. The range counts as read, as far as the loop went.
+// them. The range counts as read, as far as the loop went; but documents of
+// @hilo, which draws of IDs write at any time, only count in a walk over that
+// collection or over a prefix.
 func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w, err := t.startWalk(ctx, s)
@@ -84,6 +86,10 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 
 // next returns the next document, or nil at the end.
 func (w *txWalk) next(ctx context.Context) (*Document, error) {
+	if err := w.t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer w.t.exit()
 	for w.ahead == nil && !w.done {
 		doc, err := w.base.next(ctx)
 		if err != nil {

@@ -24,6 +24,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"an error stages nothing", testError},
 		{"a transaction reads its own writes", testOwnWrites},
 		{"a large transaction reads its own writes", testManyOwnWrites},
+		{"a transaction walks over what was committed", testTxIterate},
+		{"a range that a transaction walked over does not change", testPhantoms},
 		{"a snapshot stays as it is", testSnapshot},
 		{"sequence numbers follow the order of commits", testSequence},
 		{"a failed transaction draws no number", testSequenceOfFailure},
@@ -79,7 +81,9 @@ func read(t *testing.T, r interface {
 	return string(value)
 }
 
-func keys(t *testing.T, r storage.Reader, lo, hi string) string {
+func keys(t *testing.T, r interface {
+	Iterate(lo, hi []byte) (storage.Iterator, error)
+}, lo, hi string) string {
 	t.Helper()
 	it, err := r.Iterate([]byte(lo), []byte(hi))
 	if err != nil {
@@ -181,6 +185,83 @@ func testManyOwnWrites(t *testing.T, e storage.Engine) {
 	})
 	want(t, read(t, e, "k499"), "2.499")
 	want(t, read(t, e, "k007"), "absent")
+}
+
+// Ensure that Tx.Iterate sees what was committed before the transaction, in the
+// bounds it was given, and nothing of what the transaction has staged.
+func testTxIterate(t *testing.T, e storage.Engine) {
+	set(t, e, "a", "1", "b", "2", "c", "3", "d", "4")
+	update(t, e, func(tx storage.Tx) error {
+		want(t, keys(t, tx, "b", "d"), "b c")
+		tx.Set([]byte("bb"), []byte("5"), nil)
+		tx.Set([]byte("b"), []byte("6"), nil)
+		tx.Delete([]byte("c"))
+		want(t, keys(t, tx, "b", "d"), "b c")
+		want(t, keys(t, tx, "x", "y"), "")
+
+		it, err := tx.Iterate([]byte("b"), nil)
+		if err != nil {
+			return err
+		}
+		want(t, it.Last(), true)
+		want(t, string(it.Key())+string(it.Value()), "d4")
+		want(t, it.SeekGE([]byte("a")), true)
+		want(t, string(it.Key())+string(it.Value()), "b2")
+		want(t, it.Prev(), false)
+		return it.Close()
+	})
+	update(t, e, func(tx storage.Tx) error {
+		want(t, keys(t, tx, "", "z"), "a b bb d")
+		return nil
+	})
+	cause := errors.New("refused")
+	err := e.Update(ctx, true, func(tx storage.Tx) error {
+		it, err := tx.Iterate([]byte("a"), []byte("z"))
+		if err != nil {
+			return err
+		}
+		it.First()
+		return errors.Join(it.Close(), cause)
+	})
+	want(t, errors.Is(err, cause), true)
+}
+
+// Ensure that nobody writes into a range between a transaction's walk over it
+// and its commit: each adds a key behind the last that it found.
+func testPhantoms(t *testing.T, e storage.Engine) {
+	const goroutines, rounds = 8, 25
+	add := func(tx storage.Tx) error {
+		it, err := tx.Iterate([]byte("n"), []byte("o"))
+		if err != nil {
+			return err
+		}
+		n := 0
+		for ok := it.First(); ok; ok = it.Next() {
+			n++
+		}
+		if err := errors.Join(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		tx.Set(fmt.Appendf(nil, "n%04d", n), nil, nil)
+		return nil
+	}
+	var wg sync.WaitGroup
+	for range goroutines {
+		wg.Go(func() {
+			for range rounds {
+				err := e.Update(ctx, false, add)
+				for errors.Is(err, storage.ErrConflict) {
+					err = e.Update(ctx, false, add)
+				}
+				if err != nil {
+					t.Errorf("add: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	want(t, read(t, e, fmt.Sprintf("n%04d", goroutines*rounds-1)), "")
+	want(t, read(t, e, fmt.Sprintf("n%04d", goroutines*rounds)), "absent")
 }
 
 // Ensure that a snapshot does not see later commits.
