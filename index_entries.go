@@ -34,7 +34,13 @@ type entry struct {
 type entries struct {
 	list  []entry
 	arena []byte
-	flags map[*index]byte // that the entries need
+	flags []indexFlag // that the entries need
+}
+
+// indexFlag are flags of one index.
+type indexFlag struct {
+	number uint32
+	flags  byte
 }
 
 // extractEntries returns the entries of a document's body.
@@ -44,12 +50,13 @@ func (ci *collectionIndexes) extractEntries(body []byte) (*entries, error) {
 	reader.Reset(query.Doc{Body: body})
 	defer reader.Reset(query.Doc{}) // a pooled reader holds no document
 
-	out := new(entries)
+	out := &entries{list: make([]entry, 0, 2*len(ci.indexes)), arena: make([]byte, 0, 64*len(ci.indexes))}
+	var scratch [maxIndexFields][]query.Value
 	for i, ix := range ci.indexes {
 		if !ix.accepts(body) {
 			continue
 		}
-		fields := make([][]query.Value, len(ix.fields))
+		fields := scratch[:len(ix.fields)]
 		for j, slot := range ci.slots[i] {
 			if fields[j] = reader.Values(slot); len(fields[j]) == 0 {
 				fields[j] = missing
@@ -85,7 +92,8 @@ func (e *entries) add(ix *index, order int, fields [][]query.Value) error {
 		}
 	}
 	first := len(e.list)
-	pick := make([]int, len(fields))
+	var scratch [maxIndexFields]int
+	pick := scratch[:len(fields)]
 	for range count {
 		e.addOne(ix, order, fields, pick)
 		for j := len(pick) - 1; j >= 0; j-- {
@@ -126,10 +134,13 @@ func (e *entries) addOne(ix *index, order int, fields [][]query.Value, pick []in
 }
 
 func (e *entries) flag(ix *index, flags byte) {
-	if e.flags == nil {
-		e.flags = make(map[*index]byte)
+	for i := range e.flags {
+		if e.flags[i].number == ix.number {
+			e.flags[i].flags |= flags
+			return
+		}
 	}
-	e.flags[ix] |= flags
+	e.flags = append(e.flags, indexFlag{ix.number, flags})
 }
 
 // appendIndexPrefix appends what all keys of an index begin with.
@@ -216,8 +227,8 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 			return err
 		}
 	}
-	for ix, flags := range after.flags {
-		if err := t.stageFlags(ix, flags); err != nil {
+	for _, f := range after.flags {
+		if err := t.stageFlags(f); err != nil {
 			return err
 		}
 	}
@@ -270,21 +281,21 @@ func (e *entry) text() string {
 }
 
 // stageFlags adds to the flags of an index.
-func (t *transaction) stageFlags(ix *index, flags byte) error {
-	if t.flags[ix.number]&flags == flags {
+func (t *transaction) stageFlags(f indexFlag) error {
+	if t.flags[f.number]&f.flags == f.flags {
 		return nil
 	}
-	known, err := indexFlags(t.tx, ix.number)
+	known, err := indexFlags(t.tx, f.number)
 	if err != nil {
 		return err
 	}
-	if known&flags != flags {
-		t.tx.Set(indexFlagsKey(ix.number), []byte{known | flags}, nil)
+	if known&f.flags != f.flags {
+		t.tx.Set(indexFlagsKey(f.number), []byte{known | f.flags}, nil)
 	}
 	if t.flags == nil {
 		t.flags = make(map[uint32]byte)
 	}
-	t.flags[ix.number] = known | flags
+	t.flags[f.number] = known | f.flags
 	return nil
 }
 
