@@ -11,8 +11,9 @@ import (
 
 // retag makes the copy of a database a database of its own: a new node with
 // this tag and a new database ID, under which everything is written from now
-// on. Leases of the original are void; identities wait for a floor, since
-// their records belong to another node. It is one synced commit: a crash
+// on. Leases of the original are void; identities, and HiLo numbers without a
+// node tag, wait for a floor, since their records belong to another node. It is
+// one synced commit: a crash
 // leaves either the copy as it was, to be retagged by the next Open, or the
 // new database.
 func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings, error) {

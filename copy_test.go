@@ -3,6 +3,7 @@ package jay_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -83,6 +84,83 @@ func TestCopyTag_Leases(t *testing.T) {
 	defer closeDB(t, twin)
 	equal(t, returnRange(t, twin, "users", 1, r.High), false)
 	equal(t, span(nextRange(t, twin, jay.RangeRequest{Tag: "users"})), "users/33..64-B")
+}
+
+// IDs of the older generations carry no node tag: the original and its copy
+// both made users/33.
+func TestCopyTag_UntaggedIDs(t *testing.T) {
+	for _, mode := range []jay.HiLoMode{jay.HiLo2, jay.HiLo2010} {
+		opts := func(mode jay.HiLoMode, tag string) *jay.Options {
+			return &jay.Options{HiLoMode: mode, HiLoCapacity: 4, HiLo2Growth: jay.GrowthNone, CopyTag: tag}
+		}
+		dir, copied := t.TempDir(), t.TempDir()
+		db := open(t, dir, opts(mode, ""))
+		equal(t, store(t, db, "Users"), "users/1")
+		closeDB(t, db)
+		copyTree(t, dir, copied)
+		original := open(t, dir, opts(mode, ""))
+		seen := make(map[string]bool)
+		make := func(db *jay.DB, collection string) {
+			t.Helper()
+			id := store(t, db, collection)
+			if seen[id] {
+				t.Errorf("mode %d: %s was made by both", mode, id)
+			}
+			seen[id] = true
+		}
+		refuse := func(db *jay.DB, collection string) {
+			t.Helper()
+			before := dump(t, db)
+			_, stored := db.Store(ctx, collection, []byte(`{}`))
+			_, drawn := db.NewHiLoClient().Next(ctx, strings.ToLower(collection))
+			if !errors.Is(stored, jay.ErrNeedsFloor) || !errors.Is(drawn, jay.ErrNeedsFloor) {
+				t.Errorf("mode %d, %s: got %v and %v, want ErrNeedsFloor", mode, collection, stored, drawn)
+			}
+			equal(t, dump(t, db), before)
+		}
+
+		// One that was there, and one that is new to both.
+		twin := open(t, copied, opts(mode, "B"))
+		for range 2 {
+			refuse(twin, "Users")
+			refuse(twin, "Orders")
+			closeDB(t, twin)
+			twin = open(t, copied, opts(mode, ""))
+		}
+		equal(t, kinds(inspect(t, twin)), "needs-floor users")
+
+		// HiLo4 goes on, and releases nothing.
+		closeDB(t, twin)
+		twin = open(t, copied, opts(jay.HiLo4, ""))
+		equal(t, store(t, twin, "Users"), "users/5-B")
+		equal(t, store(t, twin, "Orders"), "orders/1-B")
+		equal(t, kinds(inspect(t, twin)), "")
+		closeDB(t, twin)
+		twin = open(t, copied, opts(mode, ""))
+		refuse(twin, "Users")
+		refuse(twin, "Orders")
+
+		// A floor releases its tag, for good, and no other.
+		must(t, twin.RaiseCounters(ctx, jay.Counters{HiLo: map[string]int64{"USERS": 1000}}))
+		refuse(twin, "Orders")
+		for range 50 {
+			make(original, "Users")
+			make(twin, "Users")
+			make(original, "Orders")
+		}
+		closeDB(t, twin)
+		twin = open(t, copied, opts(mode, ""))
+		make(twin, "Users")
+		refuse(twin, "Orders")
+		equal(t, kinds(inspect(t, twin)), "needs-floor orders")
+
+		// A copy of the copy waits again.
+		closeDB(t, twin)
+		twin = open(t, copied, opts(mode, "C"))
+		refuse(twin, "Users")
+		closeDB(t, twin)
+		closeDB(t, original)
+	}
 }
 
 // Ensure that a copy can be copied again, and that a wrong tag changes nothing.

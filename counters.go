@@ -256,6 +256,9 @@ func (db *DB) loadEtag() error {
 			return err
 		}
 		db.engine.StartSequence(etag)
+		if node == db.node {
+			db.newest = etag
+		}
 	}
 	return nil
 }
@@ -354,23 +357,30 @@ func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) 
 	if err != nil {
 		return Counters{}, err
 	}
+	c.Etag, err = db.lastEtag(r)
+	return c, err
+}
+
+// lastEtag returns the number of the newest write, or the floor of etags.
+func (db *DB) lastEtag(r storage.Reader) (uint64, error) {
+	db.ceilings.mu.Lock()
+	highest := db.ceilings.floor
+	db.ceilings.mu.Unlock()
 	for node := range db.nodes {
 		last, err := lastKey(r, changeKey(nil, node, 0)[:5])
 		if err != nil {
-			return Counters{}, err
+			return 0, err
 		}
-		if last != nil {
-			etag, err := etagOf(last)
-			if err != nil {
-				return Counters{}, err
-			}
-			c.Etag = max(c.Etag, etag)
+		if last == nil {
+			continue
 		}
+		etag, err := etagOf(last)
+		if err != nil {
+			return 0, err
+		}
+		highest = max(highest, etag)
 	}
-	db.ceilings.mu.Lock()
-	defer db.ceilings.mu.Unlock()
-	c.Etag = max(c.Etag, db.ceilings.floor)
-	return c, nil
+	return highest, nil
 }
 
 // eachKey calls fn with the name and value of every key of a space whose keys
@@ -397,8 +407,16 @@ func eachKey(ctx context.Context, r storage.Reader, space byte, fn func(name str
 const maxRaise = 1 << 62
 
 // RaiseCounters lifts every counter to at least the number given, and lowers
-// none, durably. It is what makes an import of another
-// database's documents safe: no number that was used there comes again here.
+// none, durably. It is what makes an import of another database's documents
+// safe: no write that begins after RaiseCounters has returned makes an ID with
+// a number that was used there. What the HiLo clients of this process hold of
+// those numbers, the database's own client and those of NewHiLoClient, is
+// passed over; so that only a range that NextRange granted before stays with
+// whoever asked for it.
+//
+// In a database opened with Options.CopyTag, the number of an identity or of a
+// HiLo tag is the floor that it waits for.
+//
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	if err := db.enter(); err != nil {
@@ -415,7 +433,24 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
 	}
+	db.raiseClients(c.HiLo)
 	return nil
+}
+
+// raiseClients makes the clients of this process pass over numbers that are
+// raised on disk already: a range granted since then is above them.
+func (db *DB) raiseClients(raised map[string]int64) {
+	if len(raised) == 0 {
+		return
+	}
+	floors := make(map[string]int64, len(raised))
+	for tag, n := range raised {
+		tag = db.rules.Fold(tag)
+		floors[tag] = max(floors[tag], n)
+	}
+	db.eachClient(func(c *ids.Client) {
+		c.Raise(func(tag string) int64 { return floors[db.rules.Fold(tag)] })
+	})
 }
 
 // raiseEtag makes every later etag greater than n.
@@ -470,6 +505,7 @@ func (t *transaction) raise(c Counters) error {
 			return err
 		}
 		marks.Raise(n)
+		marks.node = t.db.node // in a copy this is the floor
 		t.setMarks(tag, marks)
 	}
 	return nil

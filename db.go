@@ -29,9 +29,11 @@ type DB struct {
 	foldSep  string // the separator, folded
 	node     uint64 // the number under which this database writes
 	nodes    map[uint64]origin
+	newest   uint64 // etag of the newest change that this database had written when it was opened
 	ceilings ceilings
 	gaps     gaps
 	client   *ids.Client
+	clients  clients
 
 	gate     sync.RWMutex // held for reading by every call in flight
 	closed   bool         // Guarded by gate.

@@ -21,6 +21,8 @@ type IDReport struct {
 	HiLo []HiLoReport `json:"hilo"`
 	// Identities are sorted by name, at most 10,000.
 	Identities []IdentityReport `json:"identities"`
+	// Etags are what server-side IDs are made of.
+	Etags EtagReport `json:"etags"`
 	// Warnings are what somebody should look at. None of them means that an ID
 	// can be made twice.
 	Warnings []IDWarning `json:"warnings"`
@@ -71,11 +73,14 @@ type IDCounts struct {
 // HiLoReport tells how the numbers of one HiLo tag stand.
 //
 // Mark minus the documents that have one of these numbers is Unused, and
-// Unused is the sum of InOpenLeases, LostInThisProcess and DeletedOrLost. A
-// document belongs to the tag if its ID is the tag, the database's separator,
-// a number and any node tag; without a node tag, if no identity of the prefix
-// exists, as under HiLo2. Ranges that were granted with another separator, or
-// under a server prefix, are not seen: their numbers are in Unused.
+// Unused is the sum of the six fields from InOpenLeases to Unaccounted, of
+// which each number counts in one: what is deleted, returned late or lost here
+// is not counted in an open lease.
+// A document belongs to the tag if its ID is the tag, the database's
+// separator, a number and any node tag; without a node tag, if no identity of
+// the prefix exists, as under HiLo2. Ranges that were granted with another
+// separator, or under a server prefix, are not seen: their numbers are in
+// Unused.
 type HiLoReport struct {
 	// Tag is folded.
 	Tag string `json:"tag"`
@@ -84,6 +89,8 @@ type HiLoReport struct {
 	// Max is what that document says is used, nil if it has no number; that of
 	// a document with a ServerHi is counted with Options.HiLoCapacity.
 	Max *int64 `json:"max"`
+	// ServerHi is that of a document of HiLo2010, else 0.
+	ServerHi int64 `json:"serverHi,omitempty"`
 	// Mark is the highest number granted and not given back, 0 if there is
 	// none. It is what keeps numbers from coming twice, whatever Max says.
 	Mark int64 `json:"mark"`
@@ -97,20 +104,62 @@ type HiLoReport struct {
 	OpenLeases int `json:"openLeases"`
 	// Unused counts the numbers up to Mark that no document has.
 	Unused int64 `json:"unused"`
-	// InOpenLeases are those of open leases: a client may still use them.
+	// InOpenLeases are those of open leases: a client may still use them, or it
+	// crashed.
 	InOpenLeases int64 `json:"inOpenLeases"`
-	// LostInThisProcess are those that this process has drawn since Open and
-	// not used: for writes that were refused, or because somebody had the ID
-	// already.
+	// HeldInThisProcess are those that clients of this process hold, and have
+	// not drawn, without an open lease: clients of HiLo2 and HiLo2010, whose
+	// blocks have none.
+	HeldInThisProcess int64 `json:"heldInThisProcess"`
+	// LostInThisProcess are those that this process has drawn since Open for
+	// writes that were refused. A number that was passed over because somebody
+	// had the ID is not among them: a document has it.
 	LostInThisProcess int64 `json:"lostInThisProcess"`
-	// DeletedOrLost are the others: of deleted documents, of crashes, of
-	// refused writes of earlier processes. Nothing on disk tells them apart.
-	DeletedOrLost int64 `json:"deletedOrLost"`
-	// YearsLeft is how long the numbers up to 1<<63-1 last at the average rate
-	// since the database was created. It is nil if no number was granted, or
-	// the clock says that no time has passed. Numbers that an import brought
+	// ReturnedLate are those of ranges that this process, since Open, was asked
+	// to take back and could not: another range had been granted meanwhile, or
+	// the document was edited.
+	ReturnedLate int64 `json:"returnedLate"`
+	// Deleted are those of documents that were deleted.
+	Deleted int64 `json:"deleted"`
+	// Unaccounted are the others: lost in crashes, by refused writes and late
+	// returns of earlier processes, by clients of HiLo2 and HiLo2010 that are
+	// gone, or jumped over by RaiseCounters or an edited Max. Not all of them
+	// need be lost: nothing on disk tells whether somebody drew a number and
+	// has yet to use it, or whether a client of an older generation elsewhere,
+	// which writes the Max by itself, still has them.
+	Unaccounted int64 `json:"unaccounted"`
+	// NeedsFloor is set in a copied database that is open under HiLo2 or
+	// HiLo2010, until RaiseCounters has said from where it is safe to count.
+	NeedsFloor bool `json:"needsFloor"`
+	// Forecast is that of Mark.
+	Forecast
+}
+
+// Forecast tells how long the numbers of a counter last.
+type Forecast struct {
+	// PerDay is how many numbers are used a day. It is nil if none was used, or
+	// the clock says that no time has passed.
+	//
+	// In a database of more than 30 days it is the rate of the last 30, if
+	// documents tell it: from the highest number written before that to the
+	// highest of all. Documents that were deleted, or written again lately,
+	// make it look faster, never slower. In a younger database, and for a
+	// counter of which no number was used lately, it is the average since the
+	// database was created, a day ago at least. Numbers that an import brought
 	// count as if they had been used here.
+	PerDay *float64 `json:"perDay"`
+	// Recent tells that PerDay is the rate of the last 30 days.
+	Recent bool `json:"recent"`
+	// YearsLeft is how long the numbers up to 1<<63-1 last at that rate.
 	YearsLeft *float64 `json:"yearsLeft"`
+}
+
+// EtagReport tells how the counter of all writes stands.
+type EtagReport struct {
+	// Last is the number of the newest write.
+	Last uint64 `json:"last"`
+	// Forecast is that of Last.
+	Forecast
 }
 
 // IdentityReport tells how one identity stands.
@@ -122,9 +171,17 @@ type IdentityReport struct {
 	// Highest is the highest number in use, 0 if there is none. See
 	// IDCounts.Identity for what it takes for an identity.
 	Highest int64 `json:"highest"`
+	// Unused counts the numbers up to Last that no document has.
+	Unused int64 `json:"unused"`
+	// Deleted are those of Unused whose document was deleted. The others were
+	// used up by NextIdentity, passed over, seeded away, or reserved when a
+	// process under Relaxed durability crashed.
+	Deleted int64 `json:"deleted"`
 	// NeedsFloor is set in a copied database until SeedIdentity has said from
 	// where it is safe to count.
 	NeedsFloor bool `json:"needsFloor"`
+	// Forecast is that of Last.
+	Forecast
 }
 
 // IDWarning is something about IDs that somebody should look at.
@@ -159,22 +216,25 @@ const (
 	// WarnNeedsCapacity means that a document of HiLo2010 cannot be taken over
 	// until Options.HiLoCapacity is set: ErrNeedsCapacity.
 	WarnNeedsCapacity IDWarningKind = "needs-capacity"
-	// WarnNeedsFloor means that an identity of a copy waits for SeedIdentity:
-	// ErrNeedsFloor.
+	// WarnNeedsFloor means that an identity of a copy waits for SeedIdentity,
+	// or under HiLo2 and HiLo2010 a HiLo tag for RaiseCounters: ErrNeedsFloor.
 	WarnNeedsFloor IDWarningKind = "needs-floor"
 	// WarnSharedPrefix means that documents of several collections have IDs
 	// with one prefix.
 	WarnSharedPrefix IDWarningKind = "shared-prefix"
 	// WarnTooMany means that there are more than 10,000 prefixes, tags or
-	// identities; what is not listed is not looked at for other warnings.
+	// identities, and what is not listed is not looked at for other warnings;
+	// or more than 1,048,576 deleted numbers, the others of which count as
+	// unaccounted.
 	WarnTooMany IDWarningKind = "too-many"
 )
 
 // InspectIDs looks at the IDs of all documents and at the counters behind
 // them, and reports how they were made, which numbers are used, and what is
-// odd. It changes nothing. It reads every document's header, all as they were
-// when the call began, and keeps at most 10,000 prefixes, tags and identities
-// each. progress, if not nil, is called now and then with the number of
+// odd. It changes nothing. It reads every document's header and the records of
+// all deletes, as they were when the call began, and keeps at most 10,000
+// prefixes, tags and identities each, and 1,048,576 numbers of deleted
+// documents. progress, if not nil, is called now and then with the number of
 // documents seen so far.
 func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
 	r, err := db.inspectIDs(ctx, progress)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -145,7 +146,8 @@ func TestInspectIDs_NeedsFloor(t *testing.T) {
 	r := inspect(t, db)
 	equal(t, kinds(r), "needs-floor users|")
 	equal(t, r.NodeTag, "B")
-	equal(t, fmt.Sprint(r.Identities), "[{users| 1 1 true}]")
+	i := r.Identities[0]
+	equal(t, fmt.Sprint(i.Name, i.Last, i.Highest, i.Unused, i.Deleted, i.NeedsFloor), "users|1 1 0 0 true")
 	if _, err := db.SeedIdentity(ctx, "users", 10, false); err != nil {
 		t.Fatal(err)
 	}
@@ -226,21 +228,112 @@ func TestInspectIDs_Unused(t *testing.T) {
 	check := func(want string) {
 		t.Helper()
 		h := inspect(t, db).HiLo[0]
-		equal(t, fmt.Sprintf("max %d mark %d top %d highest %d leases %d: %d = %d + %d + %d",
-			*h.Max, h.Mark, h.Top, h.Highest, h.OpenLeases, h.Unused, h.InOpenLeases, h.LostInThisProcess, h.DeletedOrLost), want)
+		equal(t, fmt.Sprintf("max %d mark %d top %d highest %d leases %d: %d = %d leased, %d held, %d lost, %d late, %d deleted, %d",
+			*h.Max, h.Mark, h.Top, h.Highest, h.OpenLeases, h.Unused, h.InOpenLeases, h.HeldInThisProcess, h.LostInThisProcess, h.ReturnedLate, h.Deleted, h.Unaccounted), want)
 	}
-	check("max 32 mark 32 top 32 highest 5 leases 1: 28 = 27 + 1 + 0")
+	check("max 32 mark 32 top 32 highest 5 leases 1: 28 = 26 leased, 0 held, 1 lost, 0 late, 1 deleted, 0")
 
 	// Another client's range keeps the first one from going back.
 	other := nextRange(t, db, jay.RangeRequest{Tag: "users"})
 	closeDB(t, db)
 	db = open(t, dir, &jay.Options{Now: c.Now})
-	check("max 64 mark 64 top 64 highest 5 leases 2: 60 = 60 + 0 + 0")
+	check("max 64 mark 64 top 64 highest 5 leases 2: 60 = 59 leased, 0 held, 0 lost, 0 late, 1 deleted, 0")
 	put(t, db, "users/40-B", `{}`)
-	check("max 64 mark 64 top 64 highest 5 leases 2: 59 = 59 + 0 + 0")
+	check("max 64 mark 64 top 64 highest 5 leases 2: 59 = 58 leased, 0 held, 0 lost, 0 late, 1 deleted, 0")
+	put(t, db, "users/2-A", `{}`) // it is back
+	check("max 64 mark 64 top 64 highest 5 leases 2: 58 = 58 leased, 0 held, 0 lost, 0 late, 0 deleted, 0")
+	equal(t, returnRange(t, db, "users", 5, 32), false) // late: 33 to 64 are another's
+	check("max 64 mark 64 top 64 highest 5 leases 2: 58 = 31 leased, 0 held, 0 lost, 27 late, 0 deleted, 0")
 	equal(t, returnRange(t, db, "users", other.Low, other.High), true)
-	check("max 33 mark 33 top 64 highest 5 leases 0: 29 = 0 + 0 + 29")
+	check("max 33 mark 33 top 64 highest 5 leases 0: 28 = 0 leased, 0 held, 0 lost, 0 late, 0 deleted, 28")
 	closeDB(t, db)
+}
+
+// The numbers that a client of HiLo2 held, whose blocks have no lease, were
+// told to be deleted or lost.
+func TestInspectIDs_HeldWithoutLease(t *testing.T) {
+	for _, mode := range []jay.HiLoMode{jay.HiLo2, jay.HiLo2010} {
+		db := memory(t, &jay.Options{HiLoMode: mode, HiLoCapacity: 32})
+		check := func(want string) {
+			t.Helper()
+			h := inspect(t, db).HiLo[0]
+			equal(t, fmt.Sprintf("%d = %d leased, %d held, %d deleted, %d", h.Unused, h.InOpenLeases, h.HeldInThisProcess, h.Deleted, h.Unaccounted), want)
+		}
+		for range 2 {
+			store(t, db, "Users")
+		}
+		other := db.NewHiLoClient()
+		equal(t, draw(t, other, "USERS", 1), "USERS/33")
+		must(t, db.Delete(ctx, "users/2"))
+		check("63 = 0 leased, 61 held, 1 deleted, 1")
+		must(t, other.Close(ctx))
+		check("63 = 0 leased, 30 held, 1 deleted, 32")
+	}
+}
+
+// Ensure that the holes of an identity are counted, and those of deleted
+// documents among them; and that a deleted ID that somebody wrote again is
+// none.
+func TestInspectIDs_IdentityHoles(t *testing.T) {
+	db := memory(t, nil)
+	for range 4 {
+		put(t, db, "users|", `{}`)
+	}
+	_, err := db.NextIdentity(ctx, "users")
+	must(t, err)
+	for _, id := range []string{"users/2", "users/3", "users/3-A"} {
+		put(t, db, id, `{}`)
+		must(t, db.Delete(ctx, id))
+	}
+	put(t, db, "users/9", `{}`) // above the counter
+	check := func(want string) {
+		t.Helper()
+		i := inspect(t, db).Identities[0]
+		equal(t, fmt.Sprintf("last %d highest %d: %d unused, %d deleted", i.Last, i.Highest, i.Unused, i.Deleted), want)
+	}
+	check("last 5 highest 9: 3 unused, 2 deleted")
+	put(t, db, "users/3", `{}`)
+	check("last 5 highest 9: 2 unused, 1 deleted")
+}
+
+// The forecast was the average since the database was created: a counter that
+// had slept for a year, or had just awoken, was told the wrong time.
+func TestInspectIDs_RecentRate(t *testing.T) {
+	const day = 24 * time.Hour
+	c := newClock()
+	db := memory(t, &jay.Options{Now: c.Now})
+	rate := func(f jay.Forecast) string {
+		if f.PerDay == nil || f.YearsLeft == nil {
+			return "none"
+		}
+		if want := (math.MaxInt64 - 1000) / *f.PerDay / 365.2425; *f.YearsLeft < 0.99*want || *f.YearsLeft > 1.01*want {
+			t.Errorf("%v years left, want %v", *f.YearsLeft, want)
+		}
+		return fmt.Sprintf("%.1f %v", *f.PerDay, f.Recent)
+	}
+	check := func(want string) {
+		t.Helper()
+		r := inspect(t, db)
+		equal(t, "HiLo "+rate(r.HiLo[0].Forecast)+", identity "+rate(r.Identities[0].Forecast)+", etag "+rate(r.Etags.Forecast), want)
+	}
+	write := func(n int) {
+		for range n {
+			store(t, db, "Users")
+			put(t, db, "users|", `{}`)
+		}
+	}
+
+	write(20) // and an etag for the range
+	check("HiLo none, identity none, etag none")
+	c.Advance(10 * day)
+	check("HiLo 3.2 false, identity 2.0 false, etag 4.1 false")
+	c.Advance(355 * day)
+	check("HiLo 0.1 false, identity 0.1 false, etag 0.1 false")
+	write(300)
+	check("HiLo 10.0 true, identity 10.0 true, etag 20.1 true")
+	c.Advance(30 * day)
+	write(3)
+	check("HiLo 0.1 true, identity 0.1 true, etag 0.2 true")
 }
 
 // Ensure that the forecast follows the clock, and is silent where it knows

@@ -43,6 +43,9 @@ var (
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("jay: database is closed")
 
+	// ErrClientClosed is returned by a HiLoClient after its Close.
+	ErrClientClosed = ids.ErrClosed
+
 	// ErrTxDone is returned by a transaction whose function has returned.
 	ErrTxDone = errors.New("jay: transaction is over")
 
@@ -98,7 +101,7 @@ var (
 
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
-	ErrUsage = errors.New("jay: wrong usage")
+	ErrUsage = ids.ErrUsage
 
 	// ErrType is returned when a Go type cannot be kept as documents.
 	ErrType = errors.New("jay: type cannot be stored")
@@ -106,10 +109,11 @@ var (
 
 // Returned by writes when numbers or storage run out.
 var (
-	// ErrNeedsFloor is returned for an identity of a database that was opened
-	// with Options.CopyTag: the original may have used the next numbers. Give
-	// the floor with SeedIdentity.
-	ErrNeedsFloor = errors.New("jay: identity of a copied database needs a floor: call SeedIdentity with a number that the original has not passed")
+	// ErrNeedsFloor is returned in a database that was opened with
+	// Options.CopyTag for an ID without a node tag, an identity or one of HiLo2
+	// and HiLo2010: the original may have used the next numbers. Give the floor
+	// with SeedIdentity or RaiseCounters.
+	ErrNeedsFloor = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
 
 	// ErrExhausted is returned when a counter has no number left.
 	ErrExhausted = ids.ErrExhausted

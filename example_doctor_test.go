@@ -38,10 +38,10 @@ func ExampleIDReport() {
 	var report jay.IDReport
 	report, err := db.InspectIDs(context.Background(), nil)
 	check(err)
-	text, err := json.Marshal(report.Identities)
+	text, err := json.Marshal(report.Prefixes[0])
 	check(err)
 	fmt.Println(string(text))
-	// Output: [{"name":"invoices|","last":1,"highest":1,"needsFloor":false}]
+	// Output: {"prefix":"invoices/","collection":"@empty","documents":1,"hilo":0,"identity":1,"serverSide":0,"guid":0,"semantic":0,"highestHiLo":0,"highestIdentity":1}
 }
 
 // There is one entry for each prefix and collection.
@@ -85,6 +85,27 @@ func ExampleHiLoReport() {
 		fmt.Println(h.Tag, *h.Max, h.Mark, h.Highest, h.InOpenLeases)
 	}
 	// Output: users 32 32 500 31
+}
+
+// A forecast has no figures where there is nothing to count.
+func ExampleForecast() {
+	db := example()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	f := report.Etags.Forecast
+	fmt.Println(f.PerDay == nil, f.YearsLeft == nil)
+	// Output: true true
+}
+
+// Server-side IDs are made of etags: one for every write.
+func ExampleEtagReport() {
+	db := doctored()
+	defer db.Close()
+	report, err := db.InspectIDs(context.Background(), nil)
+	check(err)
+	fmt.Println(report.Etags.Last)
+	// Output: 4
 }
 
 // Identities are compared with the documents that have their numbers.

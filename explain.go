@@ -41,11 +41,19 @@ func (e Explanation) command() string {
 }
 
 func suggestion(collection string, ix *Index) string {
-	fields := strings.Join(ix.Fields, ",")
-	if strings.HasPrefix(fields, "-") {
+	fields := shellWord(strings.Join(ix.Fields, ","))
+	if strings.HasPrefix(ix.Fields[0], "-") {
 		fields = "-- " + fields
 	}
-	return fmt.Sprintf("jay index create %s %s", collection, fields)
+	return fmt.Sprintf("jay index create %s %s", shellWord(collection), fields)
+}
+
+// shellWord returns s as one word for a shell.
+func shellWord(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/.,_@-") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // explain tells how the run went.
@@ -120,10 +128,11 @@ func (pl *plan) steps(r *run) []string {
 }
 
 func topN(r *run) string {
-	if !r.q.HasLimit || isGrouped(r.q) || r.q.Distinct {
+	n := r.q.Offset + r.q.Limit
+	if !r.q.HasLimit || n < 0 || isGrouped(r.q) || r.q.Distinct {
 		return ""
 	}
-	return fmt.Sprintf(", keeping the first %d", r.q.Offset+r.q.Limit)
+	return fmt.Sprintf(", keeping the first %d", n)
 }
 
 // suggestion returns an index that would spare the query a look at every

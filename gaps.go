@@ -9,12 +9,13 @@ import (
 
 // gaps counts the HiLo numbers that this process drew and did not use: those
 // of writes that failed afterwards, and those whose ID somebody had taken by
-// hand. A crash leaves more, which nobody can count but by looking at the
-// documents.
+// hand. It also knows which ranges came back too late. A crash leaves more,
+// which nobody can count but by looking at the documents.
 type gaps struct {
 	mu    sync.Mutex
-	byTag map[string]int64 // Guarded by mu.
-	taken map[string]int64 // those of byTag whose ID somebody has. Guarded by mu.
+	byTag map[string]int64           // Guarded by mu.
+	taken map[string]int64           // those of byTag whose ID somebody has. Guarded by mu.
+	late  map[string]map[int64]int64 // by folded tag and end, the last used number. Guarded by mu.
 }
 
 // count adds the numbers of ops that were drawn.
@@ -55,6 +56,41 @@ func (g *gaps) unused() map[string]int64 {
 		unused[tag] -= n
 	}
 	return unused
+}
+
+// countLate notes a refused return of the range that ended at end, if its
+// caller holds it: if it is among the leases that are open. A range that is
+// among them no more can be forgotten.
+func (g *gaps) countLate(folded string, last, end int64, open []ids.Lease) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	held := make(map[int64]bool, len(open))
+	for _, l := range open {
+		held[l.End] = true
+		if l.End != end || last < l.Low-1 || last >= end {
+			continue
+		}
+		if g.late == nil {
+			g.late = make(map[string]map[int64]int64)
+		}
+		if g.late[folded] == nil {
+			g.late[folded] = make(map[int64]int64)
+		}
+		g.late[folded][end] = last
+	}
+	maps.DeleteFunc(g.late[folded], func(end, _ int64) bool { return len(open) > 0 && !held[end] })
+}
+
+// returnedLate returns the last used numbers of the ranges that came back too
+// late, by folded tag and end.
+func (g *gaps) returnedLate() map[string]map[int64]int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	late := make(map[string]map[int64]int64, len(g.late))
+	for tag, ranges := range g.late {
+		late[tag] = maps.Clone(ranges)
+	}
+	return late
 }
 
 // countDrawn adds the numbers of a transaction that came to nothing.

@@ -7,7 +7,10 @@ import (
 	"github.com/jaydb/jay"
 )
 
-func TestGaps_Update_Gaps(t *testing.T) {
+// Ensure that the numbers that a transaction drew and did not commit are
+// counted as gaps: those of a run that was repeated, and those of a batch that
+// was refused. The numbers that the next run used again are none.
+func TestGaps_Update(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "watched", `{}`)
 	runs := 0
@@ -37,7 +40,9 @@ func TestGaps_Update_Gaps(t *testing.T) {
 	equal(t, fmt.Sprint(s.Gaps, err), "map[users:2] <nil>")
 }
 
-func TestGaps_Inspect_Taken(t *testing.T) {
+// Ensure that a number that was passed over because somebody wrote its ID by
+// hand is not lost to the doctor: a document has it.
+func TestGaps_InspectIDs_Taken(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "users/1-A", `{}`, jay.InCollection("Users"))
 	equal(t, store(t, db, "Users"), "users/2-A")

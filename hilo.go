@@ -130,8 +130,9 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 }
 
 func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
+	var late []ids.Lease // open, when the holder of one of them came too late
 	err = db.transact(ctx, true, func(t *transaction) error {
-		accepted = false
+		accepted, late = false, nil
 		doc, err := t.hiloDocument(tag)
 		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
 			return nil // a document that is no count any more takes nothing back
@@ -140,8 +141,12 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 			return err
 		}
 		marks, err := t.marks(tag)
-		if err != nil || !marks.Return(doc.max, last, end) {
+		if err != nil {
 			return err
+		}
+		if !marks.Return(doc.max, last, end) {
+			late = marks.Leases
+			return nil
 		}
 		accepted = true
 		t.setMarks(tag, marks)
@@ -150,6 +155,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
 	}
+	db.gaps.countLate(db.rules.Fold(tag), last, end, late)
 	return accepted, nil
 }
 
@@ -261,11 +267,20 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64) (err erro
 	return t.stagePut(o, etag)
 }
 
-// marks reads the private record behind a HiLo document.
-func (t *transaction) marks(tag string) (*ids.Marks, error) {
+// marksRecord is the private record behind a HiLo document. One that is not
+// there has granted nothing and is of node 0.
+type marksRecord struct {
+	ids.Marks
+	// node is the node that may grant numbers without a node tag: a copy needs a
+	// floor first.
+	node uint64
+}
+
+// marks reads the record of a tag.
+func (t *transaction) marks(tag string) (*marksRecord, error) {
 	value, closer, err := t.tx.Get(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)))
 	if err == storage.ErrNotFound {
-		return &ids.Marks{}, nil
+		return &marksRecord{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -277,16 +292,17 @@ func (t *transaction) marks(tag string) (*ids.Marks, error) {
 	return marks, nil
 }
 
-func (t *transaction) setMarks(tag string, m *ids.Marks) {
+func (t *transaction) setMarks(tag string, m *marksRecord) {
 	t.tx.Set(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)), appendMarks(nil, m), nil)
 }
 
-// appendMarks appends the record of a tag: mark, top, the number of leases,
-// and for each its low and its end, all uvarint.
+// appendMarks appends the record of a tag: mark, top, node, the number of
+// leases, and for each its low and its end, all uvarint.
 // Part of the on-disk format. Must not change.
-func appendMarks(dst []byte, m *ids.Marks) []byte {
+func appendMarks(dst []byte, m *marksRecord) []byte {
 	dst = binary.AppendUvarint(dst, uint64(m.Mark))
 	dst = binary.AppendUvarint(dst, uint64(m.Top))
+	dst = binary.AppendUvarint(dst, m.node)
 	dst = binary.AppendUvarint(dst, uint64(len(m.Leases)))
 	for _, l := range m.Leases {
 		dst = binary.AppendUvarint(dst, uint64(l.Low))
@@ -295,7 +311,7 @@ func appendMarks(dst []byte, m *ids.Marks) []byte {
 	return dst
 }
 
-func decodeMarks(record []byte) (*ids.Marks, error) {
+func decodeMarks(record []byte) (*marksRecord, error) {
 	bad := false
 	next := func() int64 {
 		n, size := binary.Uvarint(record)
@@ -306,12 +322,12 @@ func decodeMarks(record []byte) (*ids.Marks, error) {
 		record = record[size:]
 		return int64(n)
 	}
-	m := &ids.Marks{Mark: next(), Top: next()}
+	m := &marksRecord{Marks: ids.Marks{Mark: next(), Top: next()}, node: uint64(next())}
 	for n := next(); n > 0 && !bad; n-- {
 		m.Leases = append(m.Leases, ids.Lease{Low: next(), End: next()})
 	}
 	if bad || len(record) > 0 {
-		return &ids.Marks{}, ErrCorrupt
+		return &marksRecord{}, ErrCorrupt
 	}
 	return m, nil
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"weak"
 
 	"github.com/tidwall/gjson"
 
@@ -17,12 +19,50 @@ import (
 // HiLoClient draws IDs of the generation that Options.HiLoMode names. The
 // database has one of its own; others are independent of it, each the equal
 // of a client on another machine. See DB.NewHiLoClient.
+//
+// Its methods return ErrClientClosed after its Close, ErrClosed after that of
+// the database.
 type HiLoClient = ids.Client
 
 // NewHiLoClient returns a client of its own, which never holds a number that
 // another client holds. Its Next and NextN take a tag, such as "users". Close
 // it before the database, or what is left of its ranges is a gap.
-func (db *DB) NewHiLoClient() *HiLoClient { return db.clientOf(gated{db}) }
+//
+// RaiseCounters raises the client, too, and InspectIDs tells what it holds.
+func (db *DB) NewHiLoClient() *HiLoClient {
+	c := db.clientOf(gated{db})
+	db.clients.add(c)
+	return c
+}
+
+// clients are the clients of this process, but the database's own, as long as
+// somebody uses them.
+type clients struct {
+	mu   sync.Mutex
+	list []weak.Pointer[ids.Client] // Guarded by mu.
+}
+
+func (c *clients) add(client *ids.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == cap(c.list) {
+		c.list = slices.DeleteFunc(c.list, func(p weak.Pointer[ids.Client]) bool { return p.Value() == nil })
+	}
+	c.list = append(c.list, weak.Make(client))
+}
+
+// eachClient calls fn with the HiLo clients of this process.
+func (db *DB) eachClient(fn func(*ids.Client)) {
+	fn(db.client)
+	db.clients.mu.Lock()
+	list := slices.Clone(db.clients.list)
+	db.clients.mu.Unlock()
+	for _, p := range list {
+		if c := p.Value(); c != nil {
+			fn(c)
+		}
+	}
+}
 
 // newClient returns the client that the database's own writes use.
 func (db *DB) newClient() *ids.Client { return db.clientOf(ungated{db}) }
@@ -102,21 +142,34 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 	if base == 0 {
 		base = defaultHiLoCapacity
 	}
-	return s.db.takeBlock(ctx, req, func() blockRequest {
+	before := s.remembered(req.Tag)
+	r, err := s.db.takeBlock(ctx, req, func() blockRequest {
 		// The size is decided again on every attempt, as 3.x did.
 		return blockRequest{size: s.pace(req, base), lastMax: req.LastMax, serverPrefix: true}
 	})
+	if err != nil {
+		// A refusal is no sign that more numbers are needed.
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		*s.paces[req.Tag] = before
+	}
+	return r, err
+}
+
+// remembered returns the pace of a tag. One fetch of a tag is in flight.
+func (s *hilo2Source) remembered(tag string) ids.Pace {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paces[tag] == nil {
+		s.paces[tag] = &ids.Pace{}
+	}
+	return *s.paces[tag]
 }
 
 func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.paces[req.Tag]
-	if p == nil {
-		p = &ids.Pace{}
-		s.paces[req.Tag] = p
-	}
-	return p.Next(s.db.opts.HiLo2Growth, base, s.db.opts.Now(), req.Waiting)
+	return s.paces[req.Tag].Next(s.db.opts.HiLo2Growth, base, s.db.opts.Now(), req.Waiting)
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
@@ -195,6 +248,9 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		marks, err := t.marks(req.Tag)
 		if err != nil {
 			return err
+		}
+		if marks.node != db.node {
+			return ErrNeedsFloor
 		}
 		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
 			return err

@@ -163,6 +163,21 @@ func TestHiLo2_Growth(t *testing.T) {
 	}
 }
 
+// A client of HiLo2 that was refused time and again took each refusal for a
+// sign of haste, and its first range was as large as can be.
+func TestHiLo2_RefusalsDoNotGrow(t *testing.T) {
+	db := memory(t, &jay.Options{HiLoMode: jay.HiLo2})
+	put(t, db, "Raven/HiLo/users", `{"ServerHi":3}`, jay.InCollection("@hilo"))
+	for range 30 {
+		if _, err := db.Store(ctx, "Users", []byte(`{}`)); !errors.Is(err, jay.ErrNeedsCapacity) {
+			t.Fatalf("got %v, want ErrNeedsCapacity", err)
+		}
+	}
+	put(t, db, "Raven/HiLo/users", `{"Max":64}`, jay.InCollection("@hilo"))
+	equal(t, store(t, db, "Users"), "users/65")
+	equal(t, body(t, db, "Raven/HiLo/users"), `{"Max":96}`)
+}
+
 // Ensure that clients that raise the same document at once start over and
 // never meet (vector 154).
 func TestHiLo2_Concurrent(t *testing.T) {
@@ -260,6 +275,17 @@ func TestNewHiLoClient(t *testing.T) {
 	equal(t, body(t, db, "Raven/HiLo/users"), `{"Max":33}`)
 	ids, err := db.NewHiLoClient().NextN(ctx, "users", 3)
 	equal(t, fmt.Sprint(ids, err), "[users/34-A users/35-A users/36-A] <nil>")
+
+	for _, n := range []int{-1, 0, 1<<20 + 1} {
+		if _, err := db.NewHiLoClient().NextN(ctx, "users", n); !errors.Is(err, jay.ErrUsage) {
+			t.Errorf("%d ids at once: got %v, want ErrUsage", n, err)
+		}
+	}
+	_, next := a.Next(ctx, "users")
+	_, nextN := b.NextN(ctx, "others", 5)
+	if !errors.Is(next, jay.ErrClientClosed) || !errors.Is(nextN, jay.ErrClientClosed) {
+		t.Errorf("closed clients: got %v and %v, want ErrClientClosed", next, nextN)
+	}
 
 	late := db.NewHiLoClient()
 	closeDB(t, db)

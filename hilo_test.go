@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -274,6 +277,74 @@ func TestStore_AfterUsersMax(t *testing.T) {
 	db = open(t, dir, nil)
 	defer closeDB(t, db)
 	equal(t, body(t, db, "Raven/HiLo/orders"), `{"Max":34}`)
+}
+
+// A range that a client held when the counters were raised stayed its own:
+// after a raise to 1000, Store gave users/2-A. Ensure that no call that begins
+// after the raise gives a number up to it, by any client of this process and
+// any spelling of the tag, while many draw at once.
+func TestRaiseCounters_Clients(t *testing.T) {
+	for _, mode := range []jay.HiLoMode{jay.HiLo4, jay.HiLo2, jay.HiLo2010} {
+		db := memory(t, &jay.Options{HiLoMode: mode, HiLoCapacity: 8})
+		clients := []*jay.HiLoClient{db.NewHiLoClient(), db.NewHiLoClient()}
+		draws := []func() (string, error){
+			func() (string, error) { m, err := db.Store(ctx, "Users", []byte(`{}`)); return m.ID, err },
+			func() (string, error) { return clients[0].Next(ctx, "USERS") },
+			func() (string, error) {
+				ids, err := clients[1].NextN(ctx, "users", 20)
+				return strings.Join(ids, " "), err
+			},
+			func() (string, error) { c := db.NewHiLoClient(); return c.Next(ctx, "users") },
+		}
+		var raised atomic.Int64
+		var done atomic.Bool
+		var mu sync.Mutex
+		seen := make(map[string]bool)
+		note := func(floor int64, ids string) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, id := range strings.Fields(ids) {
+				text, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(id), "users/"), "-")
+				n, err := strconv.ParseInt(text, 10, 64)
+				if err != nil || n <= floor || seen[text] {
+					t.Errorf("mode %d: got %s after a raise to %d (%v)", mode, id, floor, err)
+				}
+				seen[text] = true
+			}
+		}
+		var wg sync.WaitGroup
+		for g := range 8 {
+			wg.Go(func() {
+				for !done.Load() {
+					floor := raised.Load()
+					ids, err := draws[g%len(draws)]()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					note(floor, ids)
+				}
+			})
+		}
+		for range 15 {
+			for _, draw := range draws { // each client holds a range
+				floor := raised.Load()
+				ids, err := draw()
+				must(t, err)
+				note(floor, ids)
+			}
+			counters, err := db.Counters(ctx)
+			must(t, err)
+			n := counters.HiLo["users"] + 10
+			must(t, db.RaiseCounters(ctx, jay.Counters{HiLo: map[string]int64{"Users": n}}))
+			raised.Store(n)
+		}
+		done.Store(true)
+		wg.Wait()
+		for _, c := range clients {
+			must(t, c.Close(ctx))
+		}
+	}
 }
 
 // Ensure that counters are raised and never lowered, and refused as a whole if

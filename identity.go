@@ -34,6 +34,10 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 //
 // Danger: forcing a counter down is the one way to make numbers come again. No
 // document is overwritten even then; the IDs of deleted ones can return.
+//
+// Under Relaxed durability a crash can undo a forced seed downward: the block
+// of numbers that was reserved before stays reserved, and the counter goes on
+// behind it, higher than it was forced to. Seed it again.
 func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)

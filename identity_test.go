@@ -3,12 +3,15 @@ package jay_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // Ensure that next and seed work beside documents (vectors 64 to 71).
@@ -53,6 +56,29 @@ func TestIdentity_NextAndSeed(t *testing.T) {
 		equal(t, list["users|"], int64(5))
 		equal(t, list["person|"], int64(3))
 	}
+}
+
+// A crash under Relaxed durability undoes a forced seed downward, as
+// SeedIdentity says: the block that was reserved stays so. Ensure that the
+// counter goes on behind it, higher and never lower than it was forced to, and
+// that another seed settles it.
+func TestSeedIdentity_ForcedDown_Crash(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{Durability: jay.Relaxed})
+	_, err := db.SeedIdentity(ctx, "users", 1_000_000, false)
+	must(t, err)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/1000001")
+	n, err := db.SeedIdentity(ctx, "users", 0, true)
+	equal(t, fmt.Sprint(n, err), "0 <nil>")
+
+	crashed := disk.Crash(0, rand.New(rand.NewPCG(1, 2)))
+	closeDB(t, db)
+	db = onDisk(t, crashed, jay.Options{Durability: jay.Relaxed})
+	equal(t, put(t, db, "users|", `{}`).ID, "users/1001025")
+	n, err = db.SeedIdentity(ctx, "users", 0, true)
+	equal(t, fmt.Sprint(n, err), "0 <nil>")
+	equal(t, put(t, db, "users|", `{}`).ID, "users/1")
+	closeDB(t, db)
 }
 
 // Ensure that wrong calls change nothing.

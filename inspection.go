@@ -20,7 +20,14 @@ import (
 )
 
 // maxListed is how many prefixes, tags and identities InspectIDs keeps, each.
-const maxListed = 10_000
+// maxDeleted is how many numbers of deleted documents.
+const (
+	maxListed  = 10_000
+	maxDeleted = 1 << 20
+)
+
+// lately is the time over which the rate of a counter is measured.
+const lately = 30 * 24 * time.Hour
 
 // serverSideDigits is how many digits a server-side ID has.
 const serverSideDigits = 19
@@ -33,31 +40,96 @@ type inspection struct {
 	separator  []byte // folded
 	nodeTag    string // folded
 
-	rows       map[rowKey]*IDPrefix       // by the collection as written
-	foldedRows map[rowKey]*IDPrefix       // by the collection folded
-	rest       *IDPrefix                  // nil while all are listed
-	tags       map[string]*tagState       // by tag and separator
-	identities map[string]*IdentityReport // by the ID without its number
-	unlisted   map[string]bool            // what there are too many of
+	now     time.Time
+	age     time.Duration // of the database
+	cutoff  uint64        // ticks: what was written up to here was not written lately
+	etags   usage
+	deletes int // numbers kept of deleted documents
+
+	rows       map[rowKey]*IDPrefix      // by the collection as written
+	foldedRows map[rowKey]*IDPrefix      // by the collection folded
+	rest       *IDPrefix                 // nil while all are listed
+	tags       map[string]*tagState      // by tag and separator
+	identities map[string]*identityState // by the ID without its number
+	unlisted   map[string]int            // what there are too many of, and how many are kept
 }
 
 // rowKey names a row of the report.
 type rowKey struct{ prefix, collection string }
 
+// usage is how documents use the numbers of a counter. Numbers above last are
+// nobody's.
+type usage struct {
+	last      int64
+	documents int64              // that have a number
+	newest    int64              // the highest of them
+	before    int64              // the highest that was not written lately
+	deleted   map[int64]struct{} // numbers of documents that are there no more
+}
+
+// use notes that a document has number n.
+func (u *usage) use(n int64, recent bool) {
+	if n > u.last {
+		return
+	}
+	u.documents++
+	u.newest = max(u.newest, n)
+	if !recent {
+		u.before = max(u.before, n)
+	}
+	delete(u.deleted, n) // it was written again
+}
+
+// unused returns how many numbers no document has.
+func (u *usage) unused() int64 { return max(u.last-u.documents, 0) }
+
 // tagState is what is gathered about a HiLo tag.
 type tagState struct {
 	HiLoReport
-	leases    []ids.Lease
-	documents int64 // that have a number up to the mark
-	leased    int64 // that have a number of an open lease
-	recorded  bool  // there is a mark
+	usage
+	leases   []ids.Lease
+	leased   int64 // documents that have a number of an open lease
+	recorded bool  // there is a mark
 }
 
-// inspectIDs reads the counters, the documents' headers, and the HiLo
-// documents, all from the snapshot of one scan.
+// identityState is what is gathered about an identity.
+type identityState struct {
+	IdentityReport
+	usage
+}
+
+// atHand is what this process knows about numbers and the disk does not, by
+// folded tag.
+type atHand struct {
+	lost map[string]int64           // drawn in vain
+	late map[string]map[int64]int64 // by end, the last used number of ranges returned late
+	held map[string][]ids.Lease     // undrawn numbers of clients
+}
+
+// atHand asks the clients of this process.
+func (db *DB) atHand() atHand {
+	a := atHand{lost: make(map[string]int64), late: db.gaps.returnedLate(), held: make(map[string][]ids.Lease)}
+	for tag, n := range db.gaps.unused() {
+		a.lost[db.rules.Fold(tag)] += n
+	}
+	db.eachClient(func(c *ids.Client) {
+		c.Held(func(tag string, low, high int64) {
+			tag = db.rules.Fold(tag)
+			a.held[tag] = append(a.held[tag], ids.Lease{Low: low, End: high})
+		})
+	})
+	return a
+}
+
+// inspectIDs reads the counters, the deletes, the documents' headers, and the
+// HiLo documents, all from the snapshot of one scan.
 func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
+	if err := db.enter(); err != nil {
+		return IDReport{}, err
+	}
 	// Before the snapshot: what is lost later may be of later ranges.
-	lost := db.gaps.unused()
+	hand := db.atHand()
+	db.exit()
 	w, err := db.startScan(Scan{})
 	if err != nil {
 		return IDReport{}, err
@@ -73,10 +145,15 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 		rows:       make(map[rowKey]*IDPrefix),
 		foldedRows: make(map[rowKey]*IDPrefix),
 		tags:       make(map[string]*tagState),
-		identities: make(map[string]*IdentityReport),
-		unlisted:   make(map[string]bool),
+		identities: make(map[string]*identityState),
+		unlisted:   make(map[string]int),
+		now:        db.opts.Now(),
 	}
+	in.cutoff = metadata.Ticks(in.now.Add(-lately))
 	if err := in.atSnapshot(w, func() error { return in.readCounters(ctx, w) }); err != nil {
+		return IDReport{}, err
+	}
+	if err := in.readDeletes(ctx, w); err != nil {
 		return IDReport{}, err
 	}
 	for more := true; more; {
@@ -87,7 +164,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 			progress(in.report.Documents)
 		}
 	}
-	if err := in.atSnapshot(w, func() error { return in.readHiLo(ctx, w, lost) }); err != nil {
+	if err := in.atSnapshot(w, func() error { return in.readHiLo(ctx, w, hand) }); err != nil {
 		return IDReport{}, err
 	}
 	in.finish()
@@ -111,11 +188,24 @@ func (in *inspection) atSnapshot(w *scan, fn func() error) error {
 
 // readCounters reads the marks and identities.
 func (in *inspection) readCounters(ctx context.Context, w *scan) error {
-	err := eachKey(ctx, w.snapshot, spaceHiLo, func(tag string, value []byte) error {
+	stored, err := in.db.loadSettings()
+	if err != nil {
+		return err
+	}
+	if !stored.Created.IsZero() {
+		in.age = in.now.Sub(stored.Created)
+	}
+	if in.report.Etags.Last, err = in.db.lastEtag(w.snapshot); err != nil {
+		return err
+	}
+	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
+
+	err = eachKey(ctx, w.snapshot, spaceHiLo, func(tag string, value []byte) error {
 		marks, err := decodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
-			t.leases, t.recorded = marks.Leases, true
+			t.leases, t.recorded, t.last = marks.Leases, true, marks.Mark
+			t.NeedsFloor = in.untagged() && marks.node != in.db.node
 		}
 		return err
 	})
@@ -128,14 +218,98 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 			return err
 		}
 		if len(in.identities) >= maxListed {
-			in.unlisted["identities"] = true
+			in.unlisted["identities"] = maxListed
 			return nil
 		}
 		last := int64(record.settled(in.db.ceilings.session).last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.foldSep
-		in.identities[prefix] = &IdentityReport{Name: name, Last: last, NeedsFloor: record.node != in.db.node}
+		in.identities[prefix] = &identityState{
+			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.node != in.db.node},
+			usage:          usage{last: last},
+		}
 		return nil
 	})
+}
+
+// untagged tells whether this database makes HiLo IDs without a node tag.
+func (in *inspection) untagged() bool { return in.db.opts.HiLoMode != HiLo4 }
+
+// readDeletes reads what was deleted, a piece at a time, so that Close need
+// not wait long.
+func (in *inspection) readDeletes(ctx context.Context, w *scan) error {
+	for from := []byte{spaceChanges}; from != nil; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := in.atSnapshot(w, func() (err error) {
+			from, err = in.readSomeDeletes(w, from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSomeDeletes reads change records from a key on and returns the key to go
+// on with, nil at the end.
+func (in *inspection) readSomeDeletes(w *scan, from []byte) (next []byte, err error) {
+	it, err := w.snapshot.Iterate(from, []byte{spaceChanges + 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = firstError(err, it.Close()) }()
+	ok := it.First()
+	for n := 32_768; ok; ok = it.Next() {
+		if n--; n < 0 {
+			return bytes.Clone(it.Key()), nil
+		}
+		if value := it.Value(); len(value) > 0 && value[0] != changeDelete {
+			continue
+		}
+		c, err := decodeChange(it.Value())
+		if err != nil {
+			return nil, err
+		}
+		in.deleted([]byte(c.folded))
+	}
+	return nil, it.Error()
+}
+
+// deleted notes the number of a deleted document.
+func (in *inspection) deleted(id []byte) {
+	s := in.shapeOf(id)
+	u := in.usageOf(s)
+	if u == nil || s.number > u.last {
+		return
+	}
+	if in.deletes >= maxDeleted {
+		in.unlisted["numbers of deleted documents"] = maxDeleted
+		return
+	}
+	if u.deleted == nil {
+		u.deleted = make(map[int64]struct{})
+	}
+	if _, found := u.deleted[s.number]; !found {
+		u.deleted[s.number] = struct{}{}
+		in.deletes++
+	}
+}
+
+// usageOf returns the counter that a number is taken to be of, or nil.
+func (in *inspection) usageOf(s idShape) *usage {
+	if s.strategy == ids.Identity {
+		if i := in.identities[string(s.prefix)]; i != nil {
+			return &i.usage
+		}
+	}
+	if s.strategy == ids.Identity || s.strategy == ids.HiLo {
+		if t := in.tags[string(s.prefix)]; t != nil {
+			return &t.usage
+		}
+	}
+	return nil
 }
 
 // tag returns the state of a folded tag, nil if there are too many.
@@ -146,10 +320,11 @@ func (in *inspection) tag(tag string) *tagState {
 		return t
 	}
 	if len(in.tags) >= maxListed {
-		in.unlisted["HiLo tags"] = true
+		in.unlisted["HiLo tags"] = maxListed
 		return nil
 	}
-	t = &tagState{HiLoReport: HiLoReport{Tag: tag}}
+	// Without a record, a tag is of node 0.
+	t = &tagState{HiLoReport: HiLoReport{Tag: tag, NeedsFloor: in.untagged() && in.db.node != 0}}
 	in.tags[prefix] = t
 	return t
 }
@@ -160,6 +335,11 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	s := in.shapeOf(id)
 	row := in.row(s.prefix, h.Collection)
 	row.Documents++
+	recent := h.Modified > in.cutoff
+	in.etags.use(int64(h.Etag), recent)
+	if u := in.usageOf(s); u != nil {
+		u.use(s.number, recent)
+	}
 	switch s.strategy {
 	case ids.GUID:
 		row.GUID++
@@ -171,14 +351,14 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 		if own {
 			row.HighestHiLo = max(row.HighestHiLo, s.number)
 		}
-		in.tags[string(s.prefix)].use(s.number, own)
+		in.tags[string(s.prefix)].note(s.number, own)
 	case ids.Identity:
 		row.Identity++
 		row.HighestIdentity = max(row.HighestIdentity, s.number)
 		if i := in.identities[string(s.prefix)]; i != nil {
 			i.Highest = max(i.Highest, s.number)
 		} else {
-			in.tags[string(s.prefix)].use(s.number, in.db.opts.HiLoMode != HiLo4)
+			in.tags[string(s.prefix)].note(s.number, in.untagged())
 		}
 	default:
 		row.Semantic++
@@ -188,22 +368,25 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	}
 }
 
-// use notes that a document has number n. The nil state notes nothing.
-func (t *tagState) use(n int64, own bool) {
+// note notes what usage does not of a document with number n: whether it is
+// the highest that this database made, and whether its lease is open. The nil
+// state notes nothing.
+func (t *tagState) note(n int64, own bool) {
 	if t == nil {
 		return
 	}
 	if own {
 		t.Highest = max(t.Highest, n)
 	}
-	if n > t.Mark {
-		return
-	}
-	t.documents++
-	i := sort.Search(len(t.leases), func(i int) bool { return t.leases[i].End >= n })
-	if i < len(t.leases) && t.leases[i].Low <= n {
+	if n <= t.Mark && t.isLeased(n) {
 		t.leased++
 	}
+}
+
+// isLeased tells whether n is of an open lease.
+func (t *tagState) isLeased(n int64) bool {
+	i := sort.Search(len(t.leases), func(i int) bool { return t.leases[i].End >= n })
+	return i < len(t.leases) && t.leases[i].Low <= n
 }
 
 // row returns the row of a prefix and a collection.
@@ -298,15 +481,7 @@ func isGUID(id []byte) bool {
 }
 
 // readHiLo reads the HiLo documents and adds up what became of the numbers.
-func (in *inspection) readHiLo(ctx context.Context, w *scan, lost map[string]int64) error {
-	stored, err := in.db.loadSettings()
-	if err != nil {
-		return err
-	}
-	lostOf := make(map[string]int64)
-	for tag, n := range lost {
-		lostOf[in.db.rules.Fold(tag)] += n
-	}
+func (in *inspection) readHiLo(ctx context.Context, w *scan, hand atHand) error {
 	for _, prefix := range slices.Sorted(maps.Keys(in.tags)) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -317,8 +492,8 @@ func (in *inspection) readHiLo(ctx context.Context, w *scan, lost map[string]int
 			return err
 		}
 		in.hiloDocument(t, doc)
-		t.divide(lostOf[t.Tag])
-		t.YearsLeft = yearsLeft(t.Mark, stored.Created, in.db.opts.Now())
+		t.divide(hand)
+		t.Forecast = in.forecast(&t.usage)
 		in.report.HiLo = append(in.report.HiLo, t.HiLoReport)
 	}
 	return nil
@@ -328,6 +503,9 @@ func (in *inspection) readHiLo(ctx context.Context, w *scan, lost map[string]int
 // mark.
 func (in *inspection) hiloDocument(t *tagState, doc *Document) {
 	name := hiloPrefix + t.Tag
+	if t.NeedsFloor {
+		in.warn(WarnNeedsFloor, t.Tag, "HiLo tag %q of this copy waits for a number that the original has not passed: its ids have no node tag; give the number with RaiseCounters", t.Tag)
+	}
 	if doc == nil {
 		if t.recorded {
 			in.warn(WarnHiLoMissing, t.Tag, "document %q is not there, though numbers up to %d are granted; nothing is lost, the next range creates it anew", name, t.Mark)
@@ -337,6 +515,7 @@ func (in *inspection) hiloDocument(t *tagState, doc *Document) {
 
 	t.Document = true
 	hi, _ := numberOf(doc.body, serverHiField)
+	t.ServerHi = hi
 	switch {
 	case hi > 0 && in.db.opts.HiLoCapacity == 0:
 		in.warn(WarnNeedsCapacity, t.Tag, "document %q has a ServerHi, of HiLo2010: no range is granted until Options.HiLoCapacity says how many numbers its clients reserve", name)
@@ -358,29 +537,64 @@ func (in *inspection) hiloDocument(t *tagState, doc *Document) {
 	}
 }
 
-// divide tells what became of the numbers that no document has.
-func (t *tagState) divide(lost int64) {
-	leased := -t.leased
+// divide tells what became of the numbers that no document has. Most certain
+// is what was deleted, then what this process knows; none counts twice.
+func (t *tagState) divide(hand atHand) {
+	leased, late := -t.leased, int64(0)
 	for _, l := range t.leases {
 		leased += max(l.End-l.Low+1, 0)
+		if last, found := hand.late[t.Tag][l.End]; found {
+			late += l.End - last
+		}
 	}
-	// What this process lost is of ranges it holds: it counts once.
-	t.Unused = max(t.Mark-t.documents, 0)
-	t.LostInThisProcess = min(lost, t.Unused)
-	others := t.Unused - t.LostInThisProcess
-	t.InOpenLeases = min(max(leased-t.LostInThisProcess, 0), others)
-	t.DeletedOrLost = others - t.InOpenLeases
+	for n := range t.deleted {
+		if t.isLeased(n) {
+			leased--
+		}
+	}
+
+	t.Unused = t.unused()
+	rest := t.Unused
+	take := func(n int64) int64 {
+		n = min(max(n, 0), rest)
+		rest -= n
+		return n
+	}
+	t.Deleted = take(int64(len(t.deleted)))
+	t.ReturnedLate = take(late)
+	t.LostInThisProcess = take(hand.lost[t.Tag])
+	t.HeldInThisProcess = take(t.unleased(hand.held[t.Tag]))
+	// What was lost here, or returned late, is of leases that are still open.
+	t.InOpenLeases = take(leased - t.ReturnedLate - t.LostInThisProcess)
+	t.Unaccounted = rest
 }
 
-// yearsLeft returns how long the numbers above mark last, or nil.
-func yearsLeft(mark int64, created, now time.Time) *float64 {
-	age := now.Sub(created)
-	if mark <= 0 || created.IsZero() || age <= 0 {
-		return nil
+// unleased counts the numbers of ranges, up to the mark, that no lease has.
+func (t *tagState) unleased(ranges []ids.Lease) (n int64) {
+	for _, r := range ranges {
+		r.End = min(r.End, t.Mark)
+		n += max(r.End-r.Low+1, 0)
+		for _, l := range t.leases {
+			n -= max(min(r.End, l.End)-max(r.Low, l.Low)+1, 0)
+		}
 	}
-	const year = 365.2425 * 24 * float64(time.Hour)
-	years := float64(math.MaxInt64-mark) / float64(mark) * float64(age) / year
-	return &years
+	return n
+}
+
+// forecast tells how long the numbers above those used will last.
+func (in *inspection) forecast(u *usage) Forecast {
+	if u.last <= 0 || in.age <= 0 {
+		return Forecast{}
+	}
+	const day = 24 * float64(time.Hour)
+	f := Forecast{Recent: in.age > lately && u.newest > u.before}
+	perDay := float64(u.last) / max(float64(in.age)/day, 1)
+	if f.Recent {
+		perDay = float64(u.newest-u.before) / (float64(lately) / day)
+	}
+	years := float64(math.MaxInt64-u.last) / perDay / 365.2425
+	f.PerDay, f.YearsLeft = &perDay, &years
+	return f
 }
 
 // finish sorts the report and adds the warnings that need all of it.
@@ -393,10 +607,15 @@ func (in *inspection) finish() {
 		return cmp.Or(strings.Compare(a.Prefix, b.Prefix), strings.Compare(a.Collection, b.Collection))
 	})
 	for _, prefix := range slices.Sorted(maps.Keys(in.identities)) {
-		r.Identities = append(r.Identities, *in.identities[prefix])
-		in.checkIdentity(prefix, in.identities[prefix])
+		i := in.identities[prefix]
+		i.Unused = i.unused()
+		i.Deleted = min(int64(len(i.deleted)), i.Unused)
+		i.Forecast = in.forecast(&i.usage)
+		r.Identities = append(r.Identities, i.IdentityReport)
+		in.checkIdentity(prefix, &i.IdentityReport)
 	}
 	slices.SortFunc(r.Identities, func(a, b IdentityReport) int { return strings.Compare(a.Name, b.Name) })
+	in.report.Etags.Forecast = in.forecast(&in.etags)
 	in.checkNumbers()
 	in.checkPrefixes()
 	if in.rest != nil {
@@ -404,14 +623,14 @@ func (in *inspection) finish() {
 		in.warn(WarnTooMany, "", "there are more than %d prefixes: %d documents are counted in one entry, and not looked at one prefix at a time", maxListed, in.rest.Documents)
 	}
 	for _, what := range slices.Sorted(maps.Keys(in.unlisted)) {
-		in.warn(WarnTooMany, "", "there are more than %d %s: the others are not looked at", maxListed, what)
+		in.warn(WarnTooMany, "", "there are more than %d %s: the others are not looked at", in.unlisted[what], what)
 	}
 }
 
 // checkIdentity warns about one identity.
 func (in *inspection) checkIdentity(prefix string, i *IdentityReport) {
 	if i.NeedsFloor {
-		in.warn(WarnNeedsFloor, i.Name, "identity %q of this copy waits for a number that the original has not passed: seed it", i.Name)
+		in.warn(WarnNeedsFloor, i.Name, "identity %q of this copy waits for a number that the original has not passed; give it with SeedIdentity", i.Name)
 	}
 	if i.Highest <= i.Last {
 		return

@@ -87,7 +87,7 @@ func TestLayout_Golden(t *testing.T) {
 // Ensure that records survive their encoding, and that damaged ones are
 // refused and do not panic.
 func TestLayout_Records(t *testing.T) {
-	m := &ids.Marks{Mark: 64, Top: 1 << 40, Leases: []ids.Lease{{Low: 1, End: 32}, {Low: 33, End: 64}}}
+	m := &marksRecord{Marks: ids.Marks{Mark: 64, Top: 1 << 40, Leases: []ids.Lease{{Low: 1, End: 32}, {Low: 33, End: 64}}}, node: 3}
 	record := appendMarks(nil, m)
 	got, err := decodeMarks(record)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {

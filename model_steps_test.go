@@ -249,7 +249,7 @@ func (w *world) store(t *rapid.T) func() {
 	for range rapid.SampledFrom([]int{1, 1, 3, 50}).Draw(t, "documents") {
 		body := w.body()
 		m, err := w.db.Store(ctx, names[name][1], body)
-		if w.cannotGrant(err) {
+		if w.cannotGrant(err) || errors.Is(err, jay.ErrNeedsFloor) && w.waits(name) {
 			break
 		}
 		if err != nil {
@@ -279,12 +279,12 @@ func (w *world) drawLocally(t *rapid.T) func() {
 	if i >= len(w.locals) {
 		i = len(w.locals)
 		w.m.serial++
-		w.locals = append(w.locals, &local{name: fmt.Sprintf("local %s%d", w.tag, w.m.serial), client: w.db.NewHiLoClient(), raised: maps.Clone(w.raised)})
+		w.locals = append(w.locals, &local{name: fmt.Sprintf("local %s%d", w.tag, w.m.serial), client: w.db.NewHiLoClient()})
 	}
 	l := w.locals[i]
 	name, spelled := drawName(t)
 	drawn, err := l.client.NextN(ctx, spelled, rapid.SampledFrom([]int{1, 1, 3, 40}).Draw(t, "numbers"))
-	if err != nil && !w.cannotGrant(err) {
+	if err != nil && !w.cannotGrant(err) && !(errors.Is(err, jay.ErrNeedsFloor) && w.waits(name)) {
 		t.Fatalf("%s: %v", l.name, err)
 	}
 
@@ -431,6 +431,9 @@ func (w *world) raiseCounters(t *rapid.T) func() {
 	if rapid.Bool().Draw(t, "HiLo") {
 		name, spelled := drawName(t)
 		c.HiLo = map[string]int64{spelled: min(w.near(t, name), 1<<62)}
+		if _, tried := w.released[name]; !tried {
+			w.released[name] = false
+		}
 		w.huge = w.huge || c.HiLo[spelled] > 1<<50
 	}
 	if err := w.db.RaiseCounters(ctx, c); err != nil {
@@ -444,6 +447,7 @@ func (w *world) raiseCounters(t *rapid.T) func() {
 		}
 		for tag, n := range c.HiLo {
 			w.raised[ids.Fold(tag)] = max(w.raised[ids.Fold(tag)], n)
+			w.released[ids.Fold(tag)] = true
 			clear(w.loose) // it is written, and so is all before it
 		}
 	}
@@ -535,7 +539,7 @@ func (w *world) remove(t *rapid.T) func() {
 func (w *world) batch(t *rapid.T) func() {
 	var b jay.Batch
 	var learn []func(jay.Metadata)
-	w.needed = ""
+	w.needed, w.waiting = "", false
 	for range rapid.IntRange(1, 6).Draw(t, "writes") {
 		learn = append(learn, w.addTo(t, &b))
 	}
@@ -549,7 +553,7 @@ func (w *world) batch(t *rapid.T) func() {
 	var wrong *jay.CollectionError
 	switch {
 	case err == nil && want == nil:
-	case err != nil && (errors.Is(err, want) || errors.As(err, &wrong) || w.cannotGrant(err) || w.needed != "" && w.needsFloor(t, w.needed, err)):
+	case err != nil && (errors.Is(err, want) || errors.As(err, &wrong) || w.cannotGrant(err) || w.waiting && errors.Is(err, jay.ErrNeedsFloor) || w.needed != "" && w.needsFloor(t, w.needed, err)):
 		after, err := w.db.Identities(ctx)
 		if err != nil || !maps.Equal(before, after) {
 			t.Fatalf("%s: a refused batch moved the identities from %v to %v (%v)", w.tag, before, after, err)
@@ -607,6 +611,7 @@ func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
 		return told(func(m jay.Metadata) { w.madeServerSide(t, spelled, m, body) })
 	case "store":
 		collection := names[name][1]
+		w.waiting = w.waiting || w.waits(name)
 		b.Store(collection, body)
 		return told(func(m jay.Metadata) { w.stored(t, collection, m, body) })
 	case "hand":

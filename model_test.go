@@ -74,8 +74,9 @@ type model struct {
 
 // number is a HiLo number of a tag, which stands for all its casings and
 // separators, and for all generations: one database never gives the same
-// number with a node tag and without. node names the database. Between a
-// database and its copy nothing keeps numbers without a tag apart.
+// number with a node tag and without. node names the database. What keeps
+// numbers without a tag apart between a database and its copy is a floor, which
+// the users of this model choose without a thought for the original.
 type number struct {
 	tag, node string
 	n         int64
@@ -103,6 +104,7 @@ type world struct {
 	used     map[string]map[int64]bool // identity numbers handed out, but those that a forced seed gave free, by counter
 	floor    map[string]int64          // seeds acknowledged, by counter
 	seeded   map[string]bool           // in a copy: seeds tried, by counter
+	released map[string]bool           // in a copy: HiLo tags that a raise was tried of, and true if it was acknowledged
 	raised   map[string]int64          // HiLo numbers used elsewhere, as was said and acknowledged, by tag
 	granted  map[string][]*grant       // by tag
 	clients  []*remote
@@ -112,6 +114,7 @@ type world struct {
 	huge     bool     // somebody wrote a Max that leaves none if a ServerHi is read with another capacity
 	hi       bool     // there was a ServerHi, which needs its capacity
 	needed   string   // a counter of the batch under way that has no floor
+	waiting  bool     // so has a HiLo tag of it
 }
 
 // GoString names a client in rapid's reports.
@@ -139,8 +142,7 @@ type remote struct {
 // database.
 type local struct {
 	name   string
-	client *jay.HiLoClient  // nil for the database's own
-	raised map[string]int64 // the world's, when this client began
+	client *jay.HiLoClient // nil for the database's own
 }
 
 // GoString names a world in rapid's reports.
@@ -155,7 +157,7 @@ func (m *model) newWorld(tag string, disk *storagetest.Disk) *world {
 	w := &world{
 		m: m, tag: tag, disk: disk,
 		docs: make(map[string]string), loose: make(map[string]bool), maybe: make(map[string]bool),
-		used: make(map[string]map[int64]bool), floor: make(map[string]int64), seeded: make(map[string]bool),
+		used: make(map[string]map[int64]bool), floor: make(map[string]int64), seeded: make(map[string]bool), released: make(map[string]bool),
 		raised: make(map[string]int64), granted: make(map[string][]*grant),
 	}
 	m.worlds = append(m.worlds, w)
@@ -191,7 +193,7 @@ func (w *world) open(t *rapid.T) {
 		w.hi = true
 	}
 	w.mode, w.capacity = opts.HiLoMode, opts.HiLoCapacity
-	w.own, w.locals = &local{name: "the database's own client", raised: maps.Clone(w.raised)}, nil
+	w.own, w.locals = &local{name: "the database's own client"}, nil
 	jay.SetFS(&opts, w.disk)
 	var err error
 	if w.db, err = jay.Open("db", &opts); err != nil {
@@ -265,6 +267,12 @@ func (w *world) cannotGrant(err error) bool {
 		errors.Is(err, jay.ErrNeedsCapacity) && w.hi && w.capacity == 0
 }
 
+// waits tells whether the HiLo IDs of a tag have no node tag, and no floor, so
+// that they may be refused with ErrNeedsFloor.
+func (w *world) waits(tag string) bool {
+	return w.copied && w.mode != jay.HiLo4 && !w.released[tag]
+}
+
 // usedIdentity notes an identity's number.
 func (w *world) usedIdentity(t *rapid.T, counter string, n int64) {
 	if w.copied && !w.seeded[counter] {
@@ -297,11 +305,13 @@ func (w *world) draw(t *rapid.T, tag string, n int64, who string, own *grant) {
 	}
 }
 
-// drawLocal notes a number that a client of this process was told. A range
-// that it held when a counter was raised stays its own.
+// drawLocal notes a number that a client of this process was told.
 func (w *world) drawLocal(t *rapid.T, tag string, n int64, l *local) {
-	if n <= l.raised[tag] {
-		t.Fatalf("%s: %s got %d of %s, but %d are used elsewhere", w.tag, l.name, n, tag, l.raised[tag])
+	if n <= w.raised[tag] {
+		t.Fatalf("%s: %s got %d of %s, but %d are used elsewhere", w.tag, l.name, n, tag, w.raised[tag])
+	}
+	if _, tried := w.released[tag]; w.copied && w.mode != jay.HiLo4 && !tried {
+		t.Fatalf("%s: %s got %d of %s without a node tag and without a floor", w.tag, l.name, n, tag)
 	}
 	w.draw(t, tag, n, l.name, nil)
 }

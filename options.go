@@ -90,9 +90,10 @@ type Options struct {
 	// from a backup, and gives it a node tag of its own, once: HiLo and
 	// server-side IDs then never collide with those of the original, which may
 	// have moved on. The copy gets a new database ID; HiLo ranges that clients
-	// of the original hold are void in it. Identities carry no tag: each of
-	// them is refused with ErrNeedsFloor until SeedIdentity says from where it
-	// is safe to count.
+	// of the original hold are void in it. Identities, and the IDs of HiLo2 and
+	// HiLo2010, carry no tag: each counter of them is refused with
+	// ErrNeedsFloor until SeedIdentity or RaiseCounters says from where it is
+	// safe to count.
 	//
 	// A database that has this tag already is opened as it is, so that the
 	// option can stay. The separator and the case rule stay as created.

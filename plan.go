@@ -43,10 +43,15 @@ type keyRange struct{ lo, hi []byte }
 
 // Bounds of planning.
 const (
-	maxRanges   = 500    // that one path has
-	probeKeys   = 500    // looked at for a first estimate of a path
-	probeMany   = 20_000 // looked at to decide on an intersection
-	scanPerLook = 8      // documents that a scan reads in the time of one look-up
+	maxRanges   = 500 // that one path has
+	scanPerLook = 8   // documents that a scan reads in the time of one look-up
+)
+
+// How far planning looks. Variables for tests, which want every plan of few
+// documents.
+var (
+	probeKeys = 500    // looked at for a first estimate of a path
+	probeMany = 20_000 // looked at to decide on an intersection
 )
 
 // planner makes a plan for one query on one snapshot.

@@ -15,6 +15,9 @@ import (
 // ErrClosed is returned by a Client after Close.
 var ErrClosed = errors.New("hilo client is closed")
 
+// ErrUsage is returned for a call that can never work.
+var ErrUsage = errors.New("wrong usage")
+
 // Source grants HiLo ranges. A grant is durable before NextRange returns.
 type Source interface {
 	NextRange(ctx context.Context, req RangeRequest) (Range, error)
@@ -63,11 +66,11 @@ const maxN = MaxRangeSize
 
 // NextN returns the next n IDs of tag, for bulk work: it takes one atomic step
 // per range instead of one per number. They are rising, but not always
-// consecutive. n is at most 1,048,576. If NextN fails, the numbers it had
-// drawn already are a gap.
+// consecutive. If NextN fails, the numbers it had drawn already are a gap. It
+// returns ErrUsage unless n is between 1 and 1,048,576.
 func (c *Client) NextN(ctx context.Context, tag string, n int) ([]string, error) {
-	if n < 0 || n > maxN {
-		return nil, fmt.Errorf("next %d ids of %q: between 0 and %d can be had at once", n, tag, maxN)
+	if n < 1 || n > maxN {
+		return nil, fmt.Errorf("next %d ids of %q: %w: between 1 and %d can be had at once", n, tag, ErrUsage, maxN)
 	}
 	g, err := c.load(tag)
 	if err != nil {
@@ -105,6 +108,28 @@ func (c *Client) create(tag string) (*generator, error) {
 	return g.(*generator), nil
 }
 
+// Raise passes over the numbers of every tag up to floor(tag), 0 or less for
+// none: a call of Next or NextN that begins after Raise has returned draws no
+// such number. What is passed over is a gap. Ranges that the source grants
+// later must be above the floor by themselves: raise it there first.
+func (c *Client) Raise(floor func(tag string) int64) {
+	c.generators.Range(func(tag, g any) bool {
+		if n := floor(tag.(string)); n > 0 {
+			g.(*generator).raise(n)
+		}
+		return true
+	})
+}
+
+// Held calls fn with every run of numbers that the client holds and has not
+// drawn yet. Numbers may be drawn meanwhile. fn must not call the client.
+func (c *Client) Held(fn func(tag string, low, high int64)) {
+	c.generators.Range(func(tag, g any) bool {
+		g.(*generator).held(func(low, high int64) { fn(tag.(string), low, high) })
+		return true
+	})
+}
+
 // Close seals every generator, so that no number is drawn any more, and gives
 // back what is left of its range. A range that cannot be given back is a gap;
 // the first error is returned after all have been tried. Close is idempotent.
@@ -140,6 +165,7 @@ type generator struct {
 	fetch  *fetch       // under way, or nil. Guarded by mu.
 	last   RangeRequest // what the next request will say. Guarded by mu.
 	ranges int          // ranges fetched so far. Guarded by mu.
+	floor  int64        // numbers up to it are not drawn any more. Guarded by mu.
 	closed bool         // Guarded by mu.
 }
 
@@ -286,10 +312,48 @@ func (g *generator) run(ctx context.Context, f *fetch, req RangeRequest) {
 		if g.ranges++; g.early && g.ranges > 1 {
 			g.ahead.fetchAt = max(g.ahead.count/2, 1)
 		}
+		g.ahead.passOver(g.floor) // it may have been granted before the floor was raised
 	}
 	f.err = err
 	g.fetch = nil
 	close(f.done)
+}
+
+// raise passes over the numbers up to floor, those of a fetch under way
+// included.
+func (g *generator) raise(floor int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.floor = max(g.floor, floor)
+	g.current.Load().passOver(floor)
+	if g.ahead != nil {
+		g.ahead.passOver(floor)
+	}
+}
+
+// held calls fn with what is left of the ranges at hand.
+func (g *generator) held(fn func(low, high int64)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, h := range []*held{g.current.Load(), g.ahead} {
+		if h == nil {
+			continue
+		}
+		if drawn := h.drawn.Load(); drawn < h.count {
+			fn(h.Low+drawn, h.High)
+		}
+	}
+}
+
+// passOver draws the numbers up to floor, for nobody.
+func (h *held) passOver(floor int64) {
+	until := min(floor-h.Low+1, h.count)
+	for {
+		drawn := h.drawn.Load()
+		if drawn >= until || h.drawn.CompareAndSwap(drawn, until) {
+			return
+		}
+	}
 }
 
 // close seals the range at hand and returns what is left, newest range first.

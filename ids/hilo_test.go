@@ -148,6 +148,7 @@ func TestMarks_Return(t *testing.T) {
 type source struct {
 	mu      sync.Mutex
 	marks   map[string]*ids.Marks
+	asked   int // fetches begun
 	fetches int
 	err     error
 	block   chan struct{}
@@ -157,6 +158,7 @@ type source struct {
 func (s *source) NextRange(ctx context.Context, req ids.RangeRequest) (ids.Range, error) {
 	s.mu.Lock()
 	block := s.block
+	s.asked++
 	s.mu.Unlock()
 	if block != nil {
 		<-block
@@ -425,20 +427,91 @@ func TestClient_NextN(t *testing.T) {
 					note(id)
 					continue
 				}
-				got, err := c.NextN(ctx, "users", i*3)
-				if err != nil || len(got) != i*3 {
-					t.Errorf("got %d of %d, %v", len(got), i*3, err)
+				got, err := c.NextN(ctx, "users", i*3+1)
+				if err != nil || len(got) != i*3+1 {
+					t.Errorf("got %d of %d, %v", len(got), i*3+1, err)
 				}
 				note(got...)
 			}
 		})
 	}
 	wg.Wait()
-	for _, n := range []int{-1, 1<<20 + 1} {
-		if _, err := c.NextN(ctx, "users", n); err == nil {
-			t.Errorf("%d ids at once are given", n)
+	for _, n := range []int{-1, 0, 1<<20 + 1} {
+		if _, err := c.NextN(ctx, "users", n); !errors.Is(err, ids.ErrUsage) {
+			t.Errorf("%d ids at once: got %v, want ErrUsage", n, err)
 		}
 	}
+}
+
+// Ensure that a raised client draws nothing up to the floor, from the range at
+// hand, from the one fetched ahead, or from a fetch that was under way, and
+// that it gives nothing back below it.
+func TestClient_Raise(t *testing.T) {
+	ctx := context.Background()
+	raise := func(c *ids.Client, n int64) {
+		c.Raise(func(tag string) int64 { return map[string]int64{"users": n}[tag] })
+	}
+	next := func(c *ids.Client, tag, want string) {
+		t.Helper()
+		if id, err := c.Next(ctx, tag); err != nil || id != want {
+			t.Errorf("got %s, %v; want %s", id, err, want)
+		}
+	}
+
+	s := &source{}
+	c := ids.NewClient(s, true)
+	next(c, "users", "users/1-A")
+	next(c, "orders", "orders/1-A")
+	raise(c, 20)
+	next(c, "users", "users/21-A")
+	raise(c, 5)
+	next(c, "users", "users/22-A")
+	next(c, "orders", "orders/2-A")
+	raise(c, 32)
+	next(c, "users", "users/33-A")
+
+	// Half of the second range, 33 to 96, fetches the next: 97 to 224.
+	for range 31 {
+		if _, err := c.Next(ctx, "users"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for held(c)["users"] < 32+128 {
+		runtime.Gosched()
+	}
+	raise(c, 200)
+	if n := held(c)["users"]; n != 24 {
+		t.Errorf("%d numbers are held, want 24", n)
+	}
+	next(c, "users", "users/201-A")
+	if err := c.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if mark := s.marks["users"].Mark; mark != 201 {
+		t.Errorf("mark after Close: got %d, want 201", mark)
+	}
+
+	slow := &source{block: make(chan struct{})}
+	c = ids.NewClient(slow, true)
+	got := make(chan string)
+	go func() { id, _ := c.Next(ctx, "users"); got <- id }()
+	for asked := 0; asked == 0; runtime.Gosched() {
+		slow.mu.Lock()
+		asked = slow.asked
+		slow.mu.Unlock()
+	}
+	raise(c, 10)
+	close(slow.block)
+	if id := <-got; id != "users/11-A" {
+		t.Errorf("of a fetch under way: got %s, want users/11-A", id)
+	}
+}
+
+// held counts the numbers that a client holds, by tag.
+func held(c *ids.Client) map[string]int64 {
+	n := make(map[string]int64)
+	c.Held(func(tag string, low, high int64) { n[tag] += high - low + 1 })
+	return n
 }
 
 // Ensure that drawing an ID allocates its string and no more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/jaydb/jay"
 )
@@ -50,6 +51,14 @@ func (a *app) checkGlobals() error {
 		return usageError{"--max-depth must not be 0"}
 	}
 	return nil
+}
+
+// count returns "1 document", "2 documents".
+func count(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // printLine prints v, JSON already or a value to be encoded, on a line.

@@ -36,7 +36,7 @@ func (c *demoCommand) Run(ctx context.Context, a *app) error {
 	}
 	return a.withDatabase(true, func(db *jay.DB) error {
 		// Each heading is seen before the work under it.
-		for _, step := range []func(context.Context, *jay.DB) error{a.demoImport, a.demoIDs, a.demoHiLo, a.demoRead} {
+		for _, step := range []func(context.Context, *jay.DB) error{a.demoImport, a.demoIDs, a.demoHiLo, a.demoRead, a.demoQuery} {
 			if err := errors.Join(step(ctx, db), a.stdout.Flush()); err != nil {
 				return err
 			}
@@ -162,9 +162,26 @@ func (a *app) demoRead(ctx context.Context, db *jay.DB) error {
 	return a.printDocument(doc)
 }
 
+// demoQuery asks for some of the imported packages.
+func (a *app) demoQuery(ctx context.Context, db *jay.DB) error {
+	const text = "from Packages where startsWith(ImportPath, 'encoding/') order by ImportPath select ImportPath, Doc limit 5"
+	if err := a.heading("5. Ask: jay query …"); err != nil {
+		return err
+	}
+	if err := a.print(text + "\n"); err != nil {
+		return err
+	}
+	q, err := db.RQL(text, nil)
+	if err != nil {
+		return err
+	}
+	_, err = a.printAnswers(ctx, q, &includedFile{})
+	return err
+}
+
 // demoGoOn prints commands to go on with.
 func (a *app) demoGoOn() error {
-	if err := a.heading("5. Go on"); err != nil {
+	if err := a.heading("6. Go on"); err != nil {
 		return err
 	}
 	return a.print(strings.NewReplacer("<jay>", ownName(), "<dir>", shellQuoted(a.dir)).Replace(`export JAY_DB=<dir>
@@ -173,6 +190,8 @@ func (a *app) demoGoOn() error {
 <jay> list --collection Users
 <jay> list --collection Packages --ids-only --limit 5
 <jay> get packages/1-A
+<jay> query 'from Packages where Standard = true order by Name limit 5'
+<jay> index create Packages Name
 echo '{"Name":"Bob"}' | <jay> put --collection Users
 <jay> export backup.ndjson.gz
 `))

@@ -60,12 +60,19 @@ func (a *app) explainOpen(err error) error {
 	case errors.Is(err, jay.ErrNotWritable):
 		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
 	case errors.Is(err, jay.ErrOption):
-		return usageError{strings.TrimPrefix(err.Error(), fmt.Sprintf("open %q: ", a.dir))}
+		return usageError{inCommand.Replace(strings.TrimPrefix(err.Error(), fmt.Sprintf("open %q: ", a.dir)))}
 	default:
 		return err
 	}
 	return explained{text, err}
 }
+
+// inCommand adds to the names of the package what they are in this command.
+var inCommand = strings.NewReplacer(
+	"HiLoCapacity", "HiLoCapacity (--hilo-capacity)",
+	"SeedIdentity", "SeedIdentity (jay ids seed)",
+	"RaiseCounters", "RaiseCounters (jay hilo raise)",
+)
 
 // kinds are the names that errors have in JSON, so that a script need not
 // look at the text. The first that fits counts.
@@ -89,14 +96,21 @@ var kinds = []struct {
 	{jay.ErrLeadTooLarge, "lead-too-large"},
 	{jay.ErrExhausted, "exhausted"},
 	{jay.ErrFixed, "fixed"},
+	{jay.ErrUnique, "unique"},
+	{jay.ErrIndexExists, "index-exists"},
+	{jay.ErrIndex, "invalid-index"},
+	{jay.ErrNoIndex, "no-index"},
+	{jay.ErrQuery, "invalid-query"},
 	{jay.ErrCorrupt, "corrupt"},
 }
 
-// jsonError is an error on stderr with --json. The fields from File on are
-// those of an import.
+// jsonError is an error on stderr with --json. Line and Column are those of a
+// query's text, the fields from File on those of an import.
 type jsonError struct {
 	Error    string `json:"error"`
 	Kind     string `json:"kind,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
 	File     string `json:"file,omitempty"`
 	Document int64  `json:"document,omitempty"`
 	Byte     *int64 `json:"byte,omitempty"`
@@ -118,11 +132,18 @@ func (a *app) report(err error) int {
 
 // complain prints err on a line of stderr. Nothing can be done if that fails.
 func (a *app) complain(err error, kind string) {
+	syntax, isSyntax := errors.AsType[*jay.SyntaxError](err)
 	if !a.json {
 		fmt.Fprintf(a.stderr, "jay: %s\n", oneLine(err))
+		if isSyntax {
+			fmt.Fprintln(a.stderr, syntax.Caret())
+		}
 		return
 	}
 	e := jsonError{Error: oneLine(err), Kind: kind}
+	if isSyntax {
+		e.Kind, e.Line, e.Column = "syntax", syntax.Line, syntax.Column
+	}
 	if at, is := errors.AsType[*importError](err); is {
 		e.File, e.Document, e.Stored = at.file, at.number, &at.stored
 		if at.number > 0 {
@@ -143,11 +164,16 @@ func kindOf(err error) string {
 }
 
 // oneLine returns the text of err on one line, without the prefix "jay: " that
-// the errors of the package have, wherever they were wrapped.
+// the errors of the package have, wherever they were wrapped. Those that ask
+// for something say how the command is told.
 func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.ReplaceAll(strings.TrimPrefix(line, "jay: "), ": jay: ", ": ")
 	}
-	return strings.Join(lines, "; ")
+	text := strings.Join(lines, "; ")
+	if errors.Is(err, jay.ErrNeedsCapacity) || errors.Is(err, jay.ErrNeedsFloor) {
+		text = inCommand.Replace(text)
+	}
+	return text
 }

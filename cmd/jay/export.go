@@ -70,7 +70,7 @@ func (a *app) printExport(s exportSummary) error {
 	if a.json {
 		return a.printLine(s)
 	}
-	return a.print(fmt.Sprintf("exported %d documents, %d bytes, in %.1f s to %s\n", s.Documents, s.Bytes, s.Seconds, s.File))
+	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", count(s.Documents, "document"), count(s.Bytes, "byte"), s.Seconds, s.File))
 }
 
 // write writes the counters and the documents. The counters come first, and

@@ -12,6 +12,7 @@ import (
 type hiloCommand struct {
 	Next   nextRangeCommand   `cmd:"" help:"Grant the next range of a tag."`
 	Return returnRangeCommand `cmd:"" help:"Take back the unused end of a range."`
+	Raise  raiseTagCommand    `cmd:"" help:"Never grant the numbers up to one that was used elsewhere."`
 }
 
 // nextRangeCommand grants a range.
@@ -25,7 +26,7 @@ type nextRangeCommand struct {
 
 // Help is shown by jay hilo next --help.
 func (*nextRangeCommand) Help() string {
-	return `The numbers belong to the caller from then on: nobody else gets them. A client that tells of its last range gets twice as many within 30 seconds, half as many after 60, and 32 at least.
+	return `The numbers belong to the caller from then on: nobody else gets them. A client that tells of its last range gets twice as many within 30 seconds, half as many after 60, and 32 at least. It is a range of HiLo 4 under any --hilo-mode: in the others, clients take theirs by themselves.
 
 Examples:
 
@@ -39,8 +40,11 @@ type rangeResult struct {
 	Low, High   int64
 	LastSize    int64
 	ServerTag   string
-	LastRangeAt time.Time
+	LastRangeAt string
 }
+
+// rangeTime is RavenDB's form of a time: UTC, seven digits of fraction.
+const rangeTime = "2006-01-02T15:04:05.0000000Z"
 
 // Run prints the range.
 func (c *nextRangeCommand) Run(ctx context.Context, a *app) error {
@@ -56,7 +60,7 @@ func (c *nextRangeCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 		if a.json {
-			return a.printLine(rangeResult{r.Prefix, r.Low, r.High, r.Size, r.NodeTag, r.GrantedAt})
+			return a.printLine(rangeResult{r.Prefix, r.Low, r.High, r.Size, r.NodeTag, r.GrantedAt.UTC().Format(rangeTime)})
 		}
 		return a.print(fmt.Sprintf("%s%d-%s to %s%d-%s\n", r.Prefix, r.Low, r.NodeTag, r.Prefix, r.High, r.NodeTag))
 	})
@@ -93,5 +97,35 @@ func (c *returnRangeCommand) Run(ctx context.Context, a *app) error {
 			return a.print("refused\n")
 		}
 		return a.print("accepted\n")
+	})
+}
+
+// raiseTagCommand lifts the mark of a tag.
+type raiseTagCommand struct {
+	Tag    string `arg:"" help:"The tag, such as users."`
+	Number int64  `arg:"" help:"The highest number that was used elsewhere."`
+}
+
+// Help is shown by jay hilo raise --help.
+func (*raiseTagCommand) Help() string {
+	return `The next range begins above the number. What is above it already stays as it is.
+
+In a database opened with --copy-tag, the IDs of --hilo-mode 2 and 2010 carry no tag of the copy: each HiLo tag waits until it is raised to a number that the original will not pass.
+
+Example:
+
+    jay hilo raise users 100000`
+}
+
+// Run raises the tag.
+func (c *raiseTagCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		if err := db.RaiseCounters(ctx, jay.Counters{HiLo: map[string]int64{c.Tag: c.Number}}); err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(map[string]int64{"atLeast": c.Number})
+		}
+		return a.print("raised\n")
 	})
 }

@@ -172,10 +172,7 @@ func (a *app) printSummary(s importSummary) error {
 	if a.json {
 		return a.printLine(s)
 	}
-	text := fmt.Sprintf("imported %d documents, %d bytes, in %.1f s", s.Documents, s.Bytes, s.Seconds)
-	if s.Documents == 1 {
-		text = fmt.Sprintf("imported 1 document, %d bytes, in %.1f s", s.Bytes, s.Seconds)
-	}
+	text := fmt.Sprintf("imported %s, %s, in %.1f s", count(s.Documents, "document"), count(s.Bytes, "byte"), s.Seconds)
 	if s.Documents > 0 {
 		text += fmt.Sprintf(": %s to %s", s.First, s.Last)
 	}

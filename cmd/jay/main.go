@@ -5,7 +5,8 @@
 // Each subcommand is in the file of its name. This one parses the command
 // line and starts it. jay exits with 0 if all went well, 1 after an error, 2
 // after wrong usage and 130 when it was interrupted; every error is one line
-// on stderr that begins with "jay: ", or one JSON object with --json.
+// on stderr that begins with "jay: ", or one JSON object with --json. Two lines
+// that show the place follow the error of a query's text.
 package main
 
 import (
@@ -16,9 +17,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -41,12 +44,16 @@ type commandLine struct {
 	CopyTag          string           `placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
 	NodeTag          string           `placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
 	IDSeparator      string           `name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
+	HiLoMode         string           `name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010; 4 unless told."`
+	HiLoCapacity     int64            `name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `help:"Print the version and exit."`
 
 	Put    putCommand    `cmd:"" help:"Store one document and print its ID."`
 	Get    getCommand    `cmd:"" help:"Print documents, one JSON line each."`
 	Delete deleteCommand `cmd:"" help:"Delete documents."`
 	List   listCommand   `cmd:"" help:"List documents in the order of their IDs."`
+	Query  queryCommand  `cmd:"" help:"Ask for documents, as a table or as JSON."`
+	Index  indexCommand  `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Import importCommand `cmd:"" help:"Store a stream of documents."`
 	Export exportCommand `cmd:"" help:"Write documents as a stream that import takes back."`
 	Stats  statsCommand  `cmd:"" help:"Show what the database holds."`
@@ -70,6 +77,7 @@ Examples:
     echo '{"Name":"Bob"}' | jay put --collection Users  let jay make the ID
     jay get users/ann
     jay list --prefix users/ --ids-only
+    jay query "from Users where Name = 'ann'"
     jay import --collection Orders orders.ndjson.gz
     jay export backup.ndjson.gz && jay --db copy.db import backup.ndjson.gz
     jay demo
@@ -84,6 +92,7 @@ type app struct {
 	dir      string
 	dirGiven bool // on the command line, not by the environment
 	json     bool
+	width    int // of the terminal that stdout is, 0 if it is none
 	options  jay.Options
 	failed   bool // something went wrong that has been told already
 }
@@ -91,7 +100,7 @@ type app struct {
 // run parses args, runs the subcommand they name, and returns the exit code.
 // When ctx ends, the subcommand stops, and the database is closed properly.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args)}
+	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout)}
 	var line commandLine
 	command, exited, err := parse(&line, args, a.stdout, stderr)
 	if err == nil && !exited {
@@ -141,11 +150,29 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 			panic(r)
 		}
 	}()
-	if command, err = parser.Parse(args); err != nil {
-		return nil, false, usageError{err.Error()}
+	if command, err = parser.Parse(descendingFields(args)); err != nil {
+		return nil, false, usageError{explainParse(err, args)}
 	}
 	return command, false, nil
 }
+
+// explainParse returns the text of an error of the parser, which takes the
+// number -5 for a flag.
+func explainParse(err error, args []string) string {
+	i := slices.IndexFunc(args, negative.MatchString)
+	if i < 0 || !strings.HasPrefix(err.Error(), "unknown flag "+args[i][:2]) {
+		return err.Error()
+	}
+	what := "a number"
+	if parse, is := errors.AsType[*kong.ParseError](err); is {
+		if command := parse.Context.Selected(); command != nil && command.Name == "seed" {
+			what = "a seed"
+		}
+	}
+	return fmt.Sprintf("%s is not negative, got %s", what, args[i])
+}
+
+var negative = regexp.MustCompile(`^-[0-9]+$`)
 
 // exit is what the parser panics with after --help and --version.
 type exit struct{}
@@ -166,8 +193,13 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		CopyTag:          line.CopyTag,
 		NodeTag:          line.NodeTag,
 		Separator:        line.IDSeparator,
+		HiLoMode:         hiloModes[line.HiLoMode],
+		HiLoCapacity:     line.HiLoCapacity,
 	}
 }
+
+// hiloModes are the values of --hilo-mode.
+var hiloModes = map[string]jay.HiLoMode{"4": jay.HiLo4, "2": jay.HiLo2, "2010": jay.HiLo2010}
 
 // wantsJSON tells whether --json was given, for errors in the arguments that
 // come before it.

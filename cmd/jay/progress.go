@@ -15,23 +15,41 @@ type progress struct{ bar *progressbar.ProgressBar }
 
 // newProgress starts a bar over total bytes; a total below 0 is unknown.
 func (a *app) newProgress(what string, total int64) *progress {
-	if a.json || !isTerminal(a.stderr) {
+	return a.newBar(what, total, progressbar.OptionShowBytes(true))
+}
+
+// newCountProgress starts a bar over total documents.
+func (a *app) newCountProgress(what string, total int64) *progress {
+	return a.newBar(what, total, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("documents"))
+}
+
+func (a *app) newBar(what string, total int64, options ...progressbar.Option) *progress {
+	if !a.showsProgress() {
 		return nil
 	}
-	return &progress{progressbar.NewOptions64(total,
+	return &progress{progressbar.NewOptions64(total, append(options,
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWriter(a.stderr),
-		progressbar.OptionShowBytes(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-	)}
+	)...)}
 }
+
+// showsProgress tells whether bars are shown at all.
+func (a *app) showsProgress() bool { return !a.json && isTerminal(a.stderr) }
 
 // add moves the bar on by n bytes. It is safe for concurrent use. A bar that
 // cannot be drawn is no reason to stop.
 func (p *progress) add(n int) {
 	if p != nil {
 		_ = p.bar.Add(n)
+	}
+}
+
+// set moves the bar to n.
+func (p *progress) set(n int64) {
+	if p != nil {
+		_ = p.bar.Set64(n)
 	}
 }
 
@@ -46,4 +64,16 @@ func (p *progress) done() {
 func isTerminal(w io.Writer) bool {
 	f, is := w.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
+}
+
+// terminalWidth returns the width of the terminal that w is, 0 if it is none.
+func terminalWidth(w io.Writer) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -32,51 +33,65 @@ func (c *statsCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.printLine(newStatsResult(a.dir, s))
+		indexes, err := db.Indexes(ctx, "")
+		if err != nil {
+			return err
 		}
-		return a.printStats(s)
+		r := newStatsResult(a.dir, s, indexes)
+		if a.json {
+			return a.printLine(r)
+		}
+		return a.printStats(s, r)
 	})
 }
 
 // statsResult is what stats prints with --json.
 type statsResult struct {
-	Dir           string                `json:"dir"`
-	Separator     string                `json:"separator"`
-	NodeTag       string                `json:"nodeTag"`
-	CaseSensitive bool                  `json:"caseSensitive"`
-	Documents     int64                 `json:"documents"`
-	Bytes         int64                 `json:"bytes"`
-	Collections   []jay.CollectionStats `json:"collections"`
-	Counters      jay.Counters          `json:"counters"`
-	Engine        jay.EngineStats       `json:"engine"`
+	Dir           string             `json:"dir"`
+	Separator     string             `json:"separator"`
+	NodeTag       string             `json:"nodeTag"`
+	CaseSensitive bool               `json:"caseSensitive"`
+	Documents     int64              `json:"documents"`
+	Bytes         int64              `json:"bytes"`
+	Collections   []collectionResult `json:"collections"`
+	Counters      jay.Counters       `json:"counters"`
+	Engine        jay.EngineStats    `json:"engine"`
 }
 
-func newStatsResult(dir string, s jay.Stats) statsResult {
+// collectionResult is what stats says of one collection.
+type collectionResult struct {
+	jay.CollectionStats
+	Indexes int `json:"indexes,omitempty"`
+}
+
+func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResult {
 	r := statsResult{
 		Dir:           dir,
 		Separator:     s.Separator,
 		NodeTag:       s.NodeTag,
 		CaseSensitive: s.CaseSensitive,
-		Collections:   s.Collections,
+		Collections:   []collectionResult{}, // [] in JSON, not null
 		Counters:      s.Counters,
 		Engine:        s.Engine,
 	}
-	if r.Collections == nil {
-		r.Collections = []jay.CollectionStats{} // [] in JSON, not null
-	}
 	for _, one := range s.Collections {
+		c := collectionResult{CollectionStats: one}
+		for _, i := range indexes {
+			if strings.EqualFold(i.Collection, one.Name) {
+				c.Indexes++
+			}
+		}
+		r.Collections = append(r.Collections, c)
 		r.Documents += one.Documents
 		r.Bytes += one.Bytes
 	}
 	return r
 }
 
-func (a *app) printStats(s jay.Stats) error {
-	all := newStatsResult(a.dir, s)
-	collections := newTable("Collection", "Documents", "Bytes")
-	for _, c := range s.Collections {
-		collections.AppendRow(table.Row{c.Name, c.Documents, c.Bytes})
+func (a *app) printStats(s jay.Stats, all statsResult) error {
+	collections := newTable("Collection", "Documents", "Bytes", "Indexes")
+	for _, c := range all.Collections {
+		collections.AppendRow(table.Row{c.Name, c.Documents, c.Bytes, c.Indexes})
 	}
 	collections.AppendFooter(table.Row{"all", all.Documents, all.Bytes})
 

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/jaydb/jay"
+)
+
+// indexCommand looks after indexes.
+type indexCommand struct {
+	Create createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
+	List   listIndexesCommand `cmd:"" help:"List indexes."`
+	Drop   dropIndexCommand   `cmd:"" help:"Remove an index."`
+}
+
+// createIndexCommand makes an index.
+type createIndexCommand struct {
+	Name       string `placeholder:"NAME" help:"Name of the index, its fields unless told."`
+	Unique     bool   `help:"Refuse documents that have the values of another one."`
+	Where      string `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
+	Collection string `arg:"" help:"The collection."`
+	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending."`
+}
+
+// Help is shown by jay index create --help.
+func (*createIndexCommand) Help() string {
+	return `Queries use an index by themselves as soon as it is ready; jay query --explain tells which. One that is there already is left as it is, and jay exits with 0; another one of the same name has to be dropped first. If documents break the uniqueness that is asked for, there is no index, and jay names two of them.
+
+A build that is interrupted goes on whenever the database is open: run the command again to wait for it.
+
+Examples:
+
+    jay index create Orders Company
+    jay index create Orders Status,-Total
+    jay index create Orders -Total                   a field in descending order
+    jay index create Orders -- -h                    one whose name is a flag
+    jay index create Users Email --unique
+    jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city`
+}
+
+// indexResult is what index create prints with --json.
+type indexResult struct {
+	jay.IndexInfo
+	Created   bool    `json:"created"`
+	Documents int64   `json:"documents"` // looked at by this command
+	Seconds   float64 `json:"seconds"`
+}
+
+// Run makes the index and prints a summary.
+func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
+	ix := jay.Index{Name: c.Name, Fields: splitFields(c.Fields), Unique: c.Unique, Where: c.Where}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		before, err := db.Indexes(ctx, c.Collection)
+		if err != nil {
+			return err
+		}
+		start := time.Now()
+		documents, err := a.buildIndex(ctx, db, c.Collection, ix)
+		if err != nil {
+			return err
+		}
+		after, err := db.Indexes(ctx, c.Collection)
+		if err != nil {
+			return err
+		}
+		r := indexResult{Documents: documents, Seconds: time.Since(start).Seconds()}
+		r.IndexInfo, r.Created = findBuilt(before, after, ix)
+		if a.json {
+			return a.printLine(r)
+		}
+		if !r.Created {
+			return a.print(fmt.Sprintf("index %q of %s is there already\n", r.Name, r.Collection))
+		}
+		return a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, documentCount(documents), r.Seconds))
+	})
+}
+
+// buildIndex makes sure that an index is there, shows the progress, and
+// returns how many documents were looked at.
+func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix jay.Index) (documents int64, err error) {
+	total := int64(-1)
+	if a.showsProgress() {
+		if total, err = db.Query(collection).Count(ctx); err != nil {
+			return 0, err
+		}
+	}
+	bar := a.newCountProgress("index "+collection, total)
+	defer bar.done()
+	err = db.EnsureIndex(ctx, collection, ix, jay.IndexProgress(func(n int64) {
+		documents = n
+		bar.set(n)
+	}))
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("index %s: %w after %s: the build goes on when the database is open again", collection, err, documentCount(documents))
+	}
+	return documents, err
+}
+
+// findBuilt returns the index that has become ready, or else the one that was
+// so before.
+func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo, created bool) {
+	for _, i := range after {
+		old := slices.IndexFunc(before, func(b jay.IndexInfo) bool { return b.Name == i.Name })
+		if old < 0 || before[old].State != i.State {
+			return i, true
+		}
+	}
+	name := ix.Name
+	if name == "" {
+		name = strings.Join(ix.Fields, ",")
+		if ix.Where != "" {
+			name += " where " + ix.Where
+		}
+	}
+	i := slices.IndexFunc(after, func(a jay.IndexInfo) bool { return strings.EqualFold(a.Name, strings.TrimSpace(name)) })
+	if i < 0 { // the fields were spelled in another way
+		i = slices.IndexFunc(after, func(a jay.IndexInfo) bool {
+			return len(a.Fields) == len(ix.Fields) && a.Unique == ix.Unique && a.Where == ix.Where
+		})
+	}
+	return after[max(i, 0)], false
+}
+
+// splitFields takes a list apart at its commas, but for those in quotes.
+func splitFields(list string) []string {
+	var fields []string
+	start, quoted := 0, false
+	for i := 0; i < len(list); i++ {
+		switch {
+		case quoted && list[i] == '\\':
+			i++
+		case list[i] == '\'':
+			quoted = !quoted
+		case list[i] == ',' && !quoted:
+			fields = append(fields, strings.TrimSpace(list[start:i]))
+			start = i + 1
+		}
+	}
+	return append(fields, strings.TrimSpace(list[start:]))
+}
+
+func documentCount(n int64) string {
+	if n == 1 {
+		return "1 document"
+	}
+	return fmt.Sprintf("%d documents", n)
+}
+
+// listIndexesCommand lists indexes.
+type listIndexesCommand struct {
+	Collection string `arg:"" optional:"" help:"Only those of this collection."`
+}
+
+// Help is shown by jay index list --help.
+func (*listIndexesCommand) Help() string {
+	return `An index that is building is not used yet. It is built whenever the database is open.
+
+Examples:
+
+    jay index list
+    jay index list Orders --json | jq .fields`
+}
+
+// Run prints the indexes.
+func (c *listIndexesCommand) Run(ctx context.Context, a *app) error {
+	return a.withDatabase(false, func(db *jay.DB) error {
+		indexes, err := db.Indexes(ctx, c.Collection)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			for _, i := range indexes {
+				if err := a.printLine(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		if len(indexes) == 0 {
+			return a.print("no indexes\n")
+		}
+		t := newTable("Collection", "Name", "Fields", "Kind", "Where", "State")
+		t.SetColumnConfigs(nil)
+		for _, i := range indexes {
+			t.AppendRow(table.Row{fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State)})
+		}
+		return a.print(t.Render() + "\n")
+	})
+}
+
+func indexKind(i jay.IndexInfo) string {
+	switch {
+	case i.Unique:
+		return "unique"
+	case i.Automatic:
+		return "automatic"
+	}
+	return ""
+}
+
+// dropIndexCommand removes an index.
+type dropIndexCommand struct {
+	Collection string `arg:"" help:"The collection."`
+	Name       string `arg:"" help:"Name of the index, as jay index list shows it."`
+}
+
+// Help is shown by jay index drop --help.
+func (*dropIndexCommand) Help() string {
+	return `Documents stay as they are. An index that is being built is finished first.
+
+Examples:
+
+    jay index drop Orders Company
+    jay index drop Orders Status,-Total`
+}
+
+// Run removes the index.
+func (c *dropIndexCommand) Run(ctx context.Context, a *app) error {
+	name := strings.TrimSpace(c.Name) // see descendingFields
+	return a.withDatabase(false, func(db *jay.DB) error {
+		if err := a.finishIndex(ctx, db, c.Collection, name); err != nil {
+			return err
+		}
+		if err := db.DropIndex(ctx, c.Collection, name); err != nil {
+			return err
+		}
+		if a.json {
+			return a.printLine(map[string]string{"dropped": name, "collection": c.Collection})
+		}
+		return a.print(fmt.Sprintf("dropped index %q of %s\n", name, c.Collection))
+	})
+}
+
+// finishIndex waits for an index that an earlier command has left unfinished,
+// as such a one cannot be dropped.
+func (a *app) finishIndex(ctx context.Context, db *jay.DB, collection, name string) error {
+	indexes, err := db.Indexes(ctx, collection)
+	if err != nil {
+		return err
+	}
+	for _, i := range indexes {
+		if !strings.EqualFold(i.Name, name) || i.State != jay.IndexBuilding {
+			continue
+		}
+		// Documents that break its uniqueness have removed it.
+		if _, err := a.buildIndex(ctx, db, collection, i.Index); !errors.Is(err, jay.ErrUnique) {
+			return err
+		}
+	}
+	return nil
+}
+
+// descendingFields lets "jay index create Orders -Total" be what it says: it
+// puts a blank before such a field, and before the name of such an index, so
+// that it is not taken for flags. Indexes do not regard the blank.
+func descendingFields(args []string) []string {
+	i := slices.Index(args, "index")
+	if i < 0 || i+1 == len(args) || args[i+1] != "create" && args[i+1] != "drop" {
+		return args
+	}
+	args = slices.Clone(args)
+	for j, arg := range args {
+		if j > i && len(arg) > 1 && arg[0] == '-' && arg[1] != '-' && arg != "-h" {
+			args[j] = " " + arg
+		}
+	}
+	return args
+}

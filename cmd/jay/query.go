@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// queryCommand asks a question.
+type queryCommand struct {
+	File      string   `short:"f" placeholder:"FILE" help:"Read the query from this file, - for standard input."`
+	Param     []string `placeholder:"NAME=VALUE" sep:"none" help:"Value of the parameter $$NAME: JSON if it is JSON, or else text. May be repeated."`
+	Explain   bool     `xor:"explain" help:"Run the query and print how it was answered, not the answers."`
+	NoScan    bool     `help:"Refuse a condition that no index serves, instead of looking at every document."`
+	IncludeTo string   `placeholder:"FILE" xor:"explain" help:"Write the documents that the query includes to this file, one a line."`
+	Query     string   `arg:"" optional:"" help:"The query, in RavenDB's query language."`
+}
+
+// Help is shown by jay query --help.
+func (*queryCommand) Help() string {
+	return `Answers come as a table, or with --json one a line: whole documents with their @metadata, or what the query selects. A table has a column for the ID and for each member that is a number, a text, a boolean or null in one of the first documents; long values are cut. How many answers there were and how long they took stands on stderr.
+
+Text compares without regard to case, but for what is inside exact(). docs/queries.md has the grammar.
+
+Examples:
+
+    jay query 'from Packages where Standard = true order by Name limit 5'
+    jay query "from Users where Name = 'ann'" --json | jq .Name
+    jay query 'from Orders where Total > $least select Company, Total' --param least=100
+    jay query 'from Orders where Company in ($ids)' --param 'ids=["companies/1-A","companies/2-A"]'
+    jay query --file report.rql --explain`
+}
+
+// maxQueryFile is how much of a file is read; more than any query may have.
+const maxQueryFile = 1 << 20
+
+// Run runs the query.
+func (c *queryCommand) Run(ctx context.Context, a *app) error {
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	params, err := parseParams(c.Param)
+	if err != nil {
+		return err
+	}
+	text, err := c.text(ctx, a)
+	if err != nil {
+		return err
+	}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		q, err := db.RQL(text, params)
+		if err != nil {
+			return err
+		}
+		if c.NoScan {
+			q = q.NoScan()
+		}
+		if c.Explain {
+			return a.printExplanation(ctx, q)
+		}
+		return c.answer(ctx, a, q)
+	})
+}
+
+// text returns the query. A file is read before the database is opened: a slow
+// input must not hold it.
+func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
+	switch {
+	case c.File != "" && c.Query != "":
+		return "", usageError{"a query comes from the command line or with --file, not from both"}
+	case c.File == "" && c.Query == "":
+		return "", usageError{"query needs a text in quotes, such as 'from Users limit 5', or --file"}
+	case c.File == "":
+		return c.Query, nil
+	}
+	name, r := "standard input", a.stdin
+	if c.File != stdinName {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		name, r = c.File, f
+	}
+	ahead := newReadAhead(ctx, r)
+	defer ahead.stop()
+	text, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	return string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
+}
+
+// parseParams reads NAME=VALUE.
+func parseParams(texts []string) (map[string]any, error) {
+	params := make(map[string]any, len(texts))
+	for _, text := range texts {
+		name, value, found := strings.Cut(text, "=")
+		name = strings.TrimPrefix(name, "$")
+		if !found || name == "" {
+			return nil, usageError{fmt.Sprintf("--param needs NAME=VALUE, got %q", text)}
+		}
+		if _, twice := params[name]; twice {
+			return nil, usageError{fmt.Sprintf("--param %s is there twice", name)}
+		}
+		params[name] = paramValue(value)
+	}
+	return params, nil
+}
+
+// paramValue returns a value with all digits of its numbers.
+func paramValue(text string) any {
+	if !json.Valid([]byte(text)) {
+		return text
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return text
+	}
+	return v
+}
+
+// printExplanation prints how a query is answered.
+func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error {
+	e, err := q.Explain(ctx)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		return a.print(e.String() + "\n")
+	}
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false) // queries are full of < and >
+	return encoder.Encode(e)
+}
+
+// answer prints the answers.
+func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row]) error {
+	included, err := createIncluded(c.IncludeTo)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	t, err := a.printAnswers(ctx, q, included)
+	if err := andThen(err, included.close()); err != nil {
+		return err
+	}
+	if a.json {
+		return nil
+	}
+	if err := a.stdout.Flush(); err != nil { // the note comes behind the table
+		return err
+	}
+	notes := []string{fmt.Sprintf("%s, %d ms", t.counted(), time.Since(start).Milliseconds())}
+	if text := t.notShown(); text != "" {
+		notes = append(notes, "not shown: "+text+" (see --json)")
+	}
+	if included.count > 0 && c.IncludeTo == "" {
+		notes = append(notes, fmt.Sprintf("%d included documents are not shown (see --include-to)", included.count))
+	}
+	_, err = fmt.Fprintln(a.stderr, strings.Join(notes, "\n"))
+	return err
+}
+
+// printAnswers prints the answers of q, and returns the table that they are
+// in, which with --json is empty.
+func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *includedFile) (*answerTable, error) {
+	t := &answerTable{print: a.print, width: a.width}
+	for row, err := range q.Iter(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if err := included.add(row.Included); err != nil {
+			return nil, err
+		}
+		if a.json {
+			err = a.printRow(row)
+		} else {
+			err = t.add(row)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t, t.end()
+}
+
+// printRow prints an answer on a line of JSON.
+func (a *app) printRow(row *jay.Row) error {
+	text, err := row.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	if _, err := a.stdout.Write(text); err != nil {
+		return err
+	}
+	return a.stdout.WriteByte('\n')
+}
+
+// includedFile is where included documents go. Without a name they are
+// counted only.
+type includedFile struct {
+	f     *os.File
+	w     *bufio.Writer
+	count int
+}
+
+func createIncluded(name string) (*includedFile, error) {
+	if name == stdinName {
+		return nil, usageError{"--include-to needs a file: answers are on standard output"}
+	}
+	if name == "" {
+		return &includedFile{}, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return &includedFile{f: f, w: bufio.NewWriter(f)}, nil
+}
+
+// add writes the documents, one a line.
+func (i *includedFile) add(docs []*jay.Document) error {
+	i.count += len(docs)
+	if i.w == nil {
+		return nil
+	}
+	for _, doc := range docs {
+		text, err := doc.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		if _, err := i.w.Write(append(text, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *includedFile) close() error {
+	if i.f == nil {
+		return nil
+	}
+	return andThen(i.w.Flush(), i.f.Close())
+}
