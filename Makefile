@@ -8,7 +8,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: demo test check format vet lint race cross bench bench-smoke crash fuzz build
+.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash fuzz build
 
 demo:
 	$(GO) run ./cmd/jay demo
@@ -48,14 +48,23 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzRules -fuzztime 60s ./ids
+	$(GO) test -run xxx -fuzz FuzzExtract -fuzztime 60s ./internal/jsonpath
+	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
+	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
 
-# Bulk inserts are measured with more documents than fit into memtables: see
-# docs/benchmarks.md.
+# bench takes minutes, bench-full hours; both write tables, JSON and plots into
+# docs/benchmarks.
 bench:
-	cd bench && $(GO) run . -docs 600000 -rounds 3 -only "insert HiLo"
-	cd bench && $(GO) run . -docs 200000
+	cd bench && $(GO) run . -out ../docs/benchmarks
+	cd bench && $(GO) run ./ids
+
+bench-full:
+	cd bench && $(GO) run . -full -out ../docs/benchmarks
+	cd bench && $(GO) run . -growth -out ../docs/benchmarks
 	cd bench && $(GO) run ./ids
 
 bench-smoke:
-	cd bench && $(GO) run . -smoke
+	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
+	cd bench && $(GO) run . -smoke

@@ -32,7 +32,6 @@ type Tx struct {
 	ops      []*op               // Guarded by mu.
 	staged   map[string]int      // by folded ID, its newest op. Guarded by mu.
 	bytes    int                 // that ops will stage, about. Guarded by mu.
-	naming   naming              // Guarded by mu.
 	reads    footprint           // Guarded by mu.
 	open     map[holder]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn

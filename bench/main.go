@@ -1,160 +1,116 @@
-// Command bench measures Jay beside raw Pebble with the same options, in one
-// run and in turns: the figures to read are the ratios, as the machine's own
-// speed and noise touch both sides alike.
+// Command bench measures Jay beside raw Pebble with the same options, and
+// beside its peers: bbolt, badger, badgerhold, buntdb, SQLite.
 //
-//	go run . [-docs N] [-rounds R] [-only TEXT] [-smoke] [-json FILE]
+//	go run . [-full | -smoke | -growth] [-only REGEXP] [-engines LIST]
 //
-// It reads back what each workload wrote and exits with status 1 if anything
-// is missing or changed. A target that is missed does not fail the run.
+// Every engine runs in a process of its own, all in turns, round by round: the
+// figures to read are the ratios, as the machine's own speed and noise touch
+// all alike. What each of them has kept is read back and compared; the program
+// exits with status 1 if anything is missing or changed, or if an engine fails.
+// A target that is missed does not fail the run.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
-	"strings"
+	"os/signal"
+	"runtime"
 	"time"
 
-	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/worker"
 )
 
-func main() {
-	docs := flag.Int("docs", 200_000, "documents per workload")
-	rounds := flag.Int("rounds", 5, "rounds per workload, each on both sides in turn")
-	only := flag.String("only", "", "run only the workloads whose name contains this")
-	smoke := flag.Bool("smoke", false, "few documents and rounds, to see that it all works")
-	jsonFile := flag.String("json", "", "write the figures to this file too")
-	flag.Parse()
-	if *smoke {
-		*docs, *rounds = 4_000, 2
-	}
+// Workers die with the thread that starts them (worker.dieWithParent): it must
+// be the main one.
+func init() { runtime.LockOSThread() }
 
-	failed, err := run(os.Stdout, *docs, *rounds, *only, *jsonFile)
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == worker.Subcommand {
+		exitOn(worker.Main())
+		return
+	}
+	o := parse()
+	if o.list {
+		o.printList()
+		return
+	}
+	failed, err := o.run()
+	exitOn(err)
+	if failed {
+		os.Exit(1)
+	}
+}
+
+func exitOn(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
-	if failed > 0 {
-		os.Exit(1)
+}
+
+// options are the command line.
+type options struct {
+	docs, size, rounds   int
+	limit                time.Duration
+	full, smoke, growth  bool
+	list                 bool
+	only, engines        string
+	dir, out, profileDir string
+}
+
+func parse() *options {
+	o := &options{}
+	flag.IntVar(&o.docs, "docs", 0, "documents per workload (default 100,000; with -full 1,000,000; with -growth the most, 5,000,000)")
+	flag.IntVar(&o.rounds, "rounds", 0, "rounds, each with all engines in turn (default 3; with -full 5; with -growth 1)")
+	flag.IntVar(&o.size, "size", 550, "bytes of a document, where the workload doesn't say")
+	flag.DurationVar(&o.limit, "limit", 0, "end a round of single operations after this time (default 5s; with -full 20s)")
+	flag.BoolVar(&o.full, "full", false, "as many documents and rounds as the published figures have")
+	flag.BoolVar(&o.smoke, "smoke", false, "few documents, one round, one line per workload: to see that it all works")
+	flag.BoolVar(&o.growth, "growth", false, "cost and memory against the number of documents, from 10,000 on")
+	flag.StringVar(&o.only, "only", "", "run only the workloads whose name matches this regular expression")
+	flag.StringVar(&o.engines, "engines", "", "run only these engines, with commas between them")
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
+	flag.StringVar(&o.out, "out", "", "directory for tables, JSON and plots, such as ../docs/benchmarks")
+	flag.StringVar(&o.profileDir, "profile", "", "directory for CPU profiles of every round")
+	flag.BoolVar(&o.list, "list", false, "list the workloads and engines, and run nothing")
+	flag.Parse()
+	o.setDefaults()
+	return o
+}
+
+func (o *options) setDefaults() {
+	docs, rounds, limit := 100_000, 3, 5*time.Second
+	switch {
+	case o.smoke && o.growth:
+		docs, rounds = 4_000, 1
+	case o.smoke:
+		docs, rounds, limit = 2_000, 1, time.Second
+	case o.growth:
+		docs, rounds = 5_000_000, 1
+	case o.full:
+		docs, rounds, limit = 1_000_000, 5, 20*time.Second
+	}
+	if o.docs == 0 {
+		o.docs = docs
+	}
+	if o.rounds == 0 {
+		o.rounds = rounds
+	}
+	if o.limit == 0 {
+		o.limit = limit
 	}
 }
 
-// run measures the workloads, prints the table and returns the number of
-// failed checks.
-func run(out *os.File, n, rounds int, only, jsonFile string) (failed int, err error) {
-	if n < batchSize || rounds < 1 {
-		return 0, fmt.Errorf("at least %d documents and 1 round", batchSize)
-	}
-	documents := fixture.NewDocuments(n)
-	r := newReport(n, rounds)
-	for _, w := range workloads(n) {
-		if !strings.Contains(w.name, only) {
-			continue
-		}
-		fmt.Fprintf(os.Stderr, "\r%-60s", w.name)
-		line, err := measure(w, documents, rounds)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", w.name, err)
-		}
-		r.Lines = append(r.Lines, line)
-	}
-	fmt.Fprintf(os.Stderr, "\r%60s\r", "")
-	failed = r.print(out)
-	if jsonFile != "" {
-		return failed, r.save(jsonFile)
-	}
-	return failed, nil
+// onInterrupt removes dir when the user ends the program. The workers end with
+// it.
+func onInterrupt(dir string) {
+	interrupt := make(chan os.Signal, 1)
+	signal.Notify(interrupt, os.Interrupt)
+	go func() {
+		<-interrupt
+		worker.KillAll()
+		_ = os.RemoveAll(dir) // nothing more can be done about what stays
+		os.Exit(130)
+	}()
 }
-
-// side is one of the two that are compared.
-type side struct {
-	name string
-	open func(dir string, s settings) (engine, error)
-}
-
-var sides = []side{{"raw", openRaw}, {"jay", openJay}}
-
-// measure runs the rounds of one workload: raw, jay, raw, jay, …
-func measure(w workload, docs *fixture.Documents, rounds int) (line, error) {
-	l := line{Name: w.name, Docs: w.docs, Target: w.target, Later: w.later}
-	var err error
-	if w.readOnly {
-		err = measurePrepared(&w, docs, rounds, &l)
-	} else {
-		err = measureFresh(&w, docs, rounds, &l)
-	}
-	return l, err
-}
-
-// measureFresh gives each side of each round a new directory.
-func measureFresh(w *workload, docs *fixture.Documents, rounds int, l *line) error {
-	for range rounds {
-		for _, s := range sides {
-			err := withEngine(s, w, docs, func(e engine) error { return l.round(s, w, e, docs) })
-			if err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
-			}
-		}
-	}
-	return nil
-}
-
-// measurePrepared reads the same two databases in all rounds.
-func measurePrepared(w *workload, docs *fixture.Documents, rounds int, l *line) error {
-	return withEngine(sides[0], w, docs, func(first engine) error {
-		return withEngine(sides[1], w, docs, func(second engine) error {
-			for range rounds {
-				for i, e := range []engine{first, second} {
-					if err := l.round(sides[i], w, e, docs); err != nil {
-						return fmt.Errorf("%s: %w", sides[i].name, err)
-					}
-				}
-			}
-			return nil
-		})
-	})
-}
-
-// withEngine calls fn with an engine prepared in a directory of its own.
-func withEngine(s side, w *workload, docs *fixture.Documents, fn func(engine) error) (err error) {
-	dir, err := os.MkdirTemp("", "jay-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-
-	e, err := s.open(dir, w.settings)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, e.close()) }()
-	if w.prepare != nil {
-		if err := w.prepare(e, docs); err != nil {
-			return err
-		}
-	}
-	return fn(e)
-}
-
-// round times one side once and notes the figure.
-func (l *line) round(s side, w *workload, e engine, docs *fixture.Documents) error {
-	took, failure, err := w.timed(e, docs)
-	if err != nil {
-		return err
-	}
-	if failure != nil {
-		l.Failures = append(l.Failures, fmt.Sprintf("%s: %v", s.name, failure))
-	}
-	micros := float64(took) / float64(time.Microsecond) / float64(w.docs)
-	if s.name == "raw" {
-		l.Raw = append(l.Raw, micros)
-	} else {
-		l.Jay = append(l.Jay, micros)
-	}
-	return nil
-}
-
-// collectGarbage keeps one round from paying for another's memory.
-func collectGarbage() { debug.FreeOSMemory() }

@@ -1,0 +1,74 @@
+package worker_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/bench/engine"
+	"github.com/jaydb/jay/bench/worker"
+	"github.com/jaydb/jay/bench/workload"
+)
+
+// TestMain makes the test's own program a worker, as the benchmark does.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == worker.Subcommand {
+		if err := worker.Main(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var params = workload.Params{Docs: 2000, Size: 550, Rounds: 2, Limit: time.Minute}
+
+// Ensure that every engine has all of its documents after its process was
+// killed, and opens again.
+func TestProcess_Killed(t *testing.T) {
+	for _, maker := range engine.Makers() {
+		t.Run(maker.Name, func(t *testing.T) {
+			if maker.Missing != "" {
+				t.Skip(maker.Missing)
+			}
+			p, err := worker.Start(worker.Spec{
+				Engine: maker.Name, Workload: "open after kill -9", Params: params, Dir: t.TempDir(),
+			}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range params.Rounds {
+				result, err := p.Round()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if result.Ops != 1 || result.Nanos == 0 {
+					t.Errorf("round: %+v", result)
+				}
+			}
+			s, err := p.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Failures) > 0 || s.Checked != params.Docs {
+				t.Errorf("checked %d, want %d; failures %v", s.Checked, params.Docs, s.Failures)
+			}
+		})
+	}
+}
+
+// Ensure that what goes wrong in a worker comes back as an error.
+func TestStart_Unknown(t *testing.T) {
+	for _, spec := range []worker.Spec{
+		{Engine: "floppy", Workload: "missing get", Params: params},
+		{Engine: "bbolt", Workload: "nothing at all", Params: params},
+	} {
+		spec.Dir = t.TempDir()
+		if _, err := worker.Start(spec, false); err == nil || !strings.Contains(err.Error(), "no ") {
+			t.Errorf("%+v: got %v, want an error", spec, err)
+		}
+	}
+}

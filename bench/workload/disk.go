@@ -1,0 +1,89 @@
+package workload
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// diskBytes returns the room that the files of a directory take. Holes count
+// for nothing where the operating system tells.
+func diskBytes(dir string) (sum int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil {
+			sum += allocatedBytes(info)
+		}
+		return err
+	})
+	return sum, err
+}
+
+// copyDir copies the files of a directory to a new one. Blocks of zeros become
+// holes: badger's files are mostly that.
+func copyDir(to, from string) error {
+	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rest, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rest), 0o755)
+		}
+		return copyFile(filepath.Join(to, rest), path)
+	})
+}
+
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.Create(to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	if err := out.Truncate(info.Size()); err != nil {
+		return err
+	}
+	block := make([]byte, 64<<10)
+	for offset := int64(0); offset < info.Size(); {
+		n, err := in.ReadAt(block, offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if zeros(block[:n]) {
+			offset = max(offset+int64(n), nextData(in, offset+int64(n), info.Size()))
+			continue
+		}
+		if _, err := out.WriteAt(block[:n], offset); err != nil {
+			return err
+		}
+		offset += int64(n)
+	}
+	return nil
+}
+
+func zeros(block []byte) bool {
+	for _, b := range block {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
