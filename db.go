@@ -38,6 +38,8 @@ type DB struct {
 	gate     sync.RWMutex // held for reading by every call in flight
 	closed   bool         // Guarded by gate.
 	holders  holders
+	lent     loans
+	cache    *documentCache // or nil
 	indexing indexing
 }
 
@@ -96,7 +98,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		return nil, fmt.Errorf("jay: %w", err)
 	}
 
-	db := &DB{dir: dir, opts: opts, engine: engine}
+	db := &DB{dir: dir, opts: opts, engine: engine, cache: newDocumentCache(opts.DocumentCacheBytes)}
 	if err := db.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
 	}
@@ -294,12 +296,13 @@ func (db *DB) enter() error {
 
 func (db *DB) exit() { db.gate.RUnlock() }
 
-// Close waits for the calls in flight, gives unused HiLo numbers back, makes
+// Close waits for the calls in flight and the functions of Read, gives unused HiLo numbers back, makes
 // every write durable and releases the directory. Loops over documents that
 // are still running end with ErrClosed. Close is idempotent: later calls
 // return nil.
 func (db *DB) Close() error {
 	db.stopIndexes()
+	db.lent.stop() // before the gate: a function that Read has called may use the database
 	db.gate.Lock()
 	defer db.gate.Unlock()
 	if db.closed {

@@ -105,11 +105,24 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 		return nil, err
 	}
 	defer db.exit()
-	doc, err := db.read(db.engine, id)
+	doc, err := db.readCurrent(db.rules.Fold(id))
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", id, err)
 	}
 	return doc, nil
+}
+
+// readCurrent returns a document as it is now, or ErrNotFound itself.
+func (db *DB) readCurrent(folded string) (*Document, error) {
+	doc, ticket := db.cache.get(folded)
+	if doc != nil {
+		return doc, nil
+	}
+	doc, err := db.readFolded(db.engine, folded)
+	if err == nil {
+		db.cache.enter(ticket, doc)
+	}
+	return doc, err
 }
 
 // GetMany returns the documents with these IDs, in their order, all as they

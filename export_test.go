@@ -8,3 +8,16 @@ func SetFS(o *Options, fs storage.FS) { o.fs = fs }
 
 // StartEtag makes the next etag n+1, to reach the end of the numbers.
 func StartEtag(db *DB, n uint64) { db.engine.StartSequence(n) }
+
+// CachedBytes returns how much the cache of documents holds.
+func CachedBytes(db *DB) (n int) {
+	for i := range db.cache.shards {
+		s := &db.cache.shards[i]
+		s.mu.Lock()
+		for _, e := range s.entries {
+			n += e.doc.cacheBytes()
+		}
+		s.mu.Unlock()
+	}
+	return n
+}

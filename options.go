@@ -160,6 +160,11 @@ type Options struct {
 	// Automatic, and can be dropped. The default is 0: none.
 	AutoIndexes int
 
+	// DocumentCacheBytes bounds the documents that are kept in memory, ready to
+	// be returned by Get, because they are read again and again. Below 0 there
+	// are none. The default is 16 MiB.
+	DocumentCacheBytes int64
+
 	// CacheBytes bounds the cache of table blocks. The default is 64 MiB.
 	CacheBytes int64
 
@@ -234,6 +239,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.MaxDepth == 0 {
 		out.MaxDepth = defaultMaxDepth
+	}
+	if out.DocumentCacheBytes == 0 {
+		out.DocumentCacheBytes = defaultDocumentCacheBytes
 	}
 	if out.MaxQueryBytes == 0 {
 		out.MaxQueryBytes = defaultMaxQueryBytes

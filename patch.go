@@ -131,6 +131,9 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 // *CollectionError.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
+	if o.collection != "" && foldName(o.collection) != foldName(c.m.name) {
+		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.name)
+	}
 	o.collection, o.only, o.drop = c.m.name, foldName(c.m.name), c.m.drop
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
@@ -207,7 +210,7 @@ func (db *DB) guessPatches(ops []*op) error {
 		if o.verb != verbPatch {
 			continue
 		}
-		doc, err := db.readFolded(db.engine, o.foldedID)
+		doc, err := db.readCurrent(o.foldedID)
 		if err == ErrNotFound {
 			continue
 		}
@@ -289,7 +292,8 @@ func (t *transaction) stageMissing(o *op) error {
 	if err := t.stagePut(o.insert, etag); err != nil {
 		return err
 	}
-	o.status, o.result, o.json = PatchCreated, o.insert.result, o.insert.json
+	// The body may be the caller's own memory.
+	o.status, o.result, o.json = PatchCreated, o.insert.result, bytes.Clone(o.insert.json)
 	return nil
 }
 
@@ -315,31 +319,38 @@ func (t *Tx) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchRe
 	return t.patch(ctx, newPatch(id, opts))
 }
 
-// patch turns a patch into the write of what it makes of the document.
+// patch turns a patch into the write of what it makes of the document. Nothing
+// else happens in the transaction between its read and its write.
 func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
-	o, result, err := t.resolvePatch(ctx, p)
+	if err := t.enter(ctx); err != nil {
+		return PatchResult{}, err
+	}
+	defer t.exit()
+	if !t.writable {
+		return PatchResult{}, fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
+	}
+	o, result, err := t.resolvePatch(p)
+	if err == nil && o != nil {
+		_, err = t.add(ctx, o)
+	}
 	if err != nil {
 		return PatchResult{}, opError([]*op{p}, p, err)
 	}
 	if o == nil {
+		if p.returning != nil {
+			*p.returning = result.Metadata
+		}
 		return result, nil
 	}
-	if result.Metadata, err = writeOne(ctx, t, o); err != nil {
-		return PatchResult{}, err
-	}
-	result.Body = o.json
+	result.Metadata, result.Body = o.result, o.json
 	return result, nil
 }
 
 // resolvePatch returns the write that a patch comes to, or nil if it comes to
 // none.
-func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
-	if err := t.enter(ctx); err != nil {
-		return nil, PatchResult{}, err
-	}
-	defer t.exit()
+func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	if err := t.db.prepareSome([]*op{p}, []*op{p}, 0); err != nil {
-		return nil, PatchResult{}, err
+		return nil, PatchResult{}, errors.Unwrap(err)
 	}
 	doc, err := t.lookup(p.foldedID)
 	if err != nil && err != ErrNotFound {

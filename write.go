@@ -473,11 +473,15 @@ func (db *DB) commit(ctx context.Context, ops []*op) error {
 // transact runs fn in a transaction, which may run it more than once, reserves
 // the etags that it needs, and notes the ceilings that the commit made durable.
 func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
+	var changing []uint64 // documents that the cache must not take in before the end
+	defer func() { db.cache.end(changing) }()
 	for {
 		var last *transaction
 		err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
-			last = &transaction{db: db, tx: tx}
-			return fn(last)
+			last = &transaction{db: db, tx: tx, changing: changing}
+			err := fn(last)
+			changing = last.changing
+			return err
 		})
 		if errors.Is(err, errReserve) {
 			if err := db.reserveEtags(ctx, last.needed+last.hint); err != nil {
@@ -494,16 +498,17 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 
 // transaction stages ops. It lives for one run of one transaction.
 type transaction struct {
-	db      *DB
-	tx      storage.Tx
-	raised  map[string]uint64 // ceilings of identities staged, by name
-	catalog *catalog          // see indexes
-	etags   uint64            // reserved on disk up to here; 0 until it is looked up
-	needed  uint64            // the etag that could not be drawn, with errReserve
-	hint    uint64            // etags that will be needed beside it
-	flags   map[uint32]byte   // of indexes, as they are known
-	key     []byte            // scratch
-	value   []byte            // scratch
+	db       *DB
+	tx       storage.Tx
+	raised   map[string]uint64 // ceilings of identities staged, by name
+	catalog  *catalog          // see indexes
+	etags    uint64            // reserved on disk up to here; 0 until it is looked up
+	needed   uint64            // the etag that could not be drawn, with errReserve
+	hint     uint64            // etags that will be needed beside it
+	changing []uint64          // what documentCache.begin gave, of this run and those before
+	flags    map[uint32]byte   // of indexes, as they are known
+	key      []byte            // scratch
+	value    []byte            // scratch
 }
 
 func (t *transaction) run(ops []*op) error {
@@ -581,6 +586,7 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 // stageDocument stages the document of o with all that goes with it.
 func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found bool) error {
 	folded := o.foldedID
+	t.change(folded)
 	o.header.Etag = etag
 	t.key = documentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
@@ -637,6 +643,13 @@ func (t *transaction) indexes() *catalog {
 	return t.catalog
 }
 
+// change keeps a document out of the cache until the transaction has ended.
+func (t *transaction) change(folded string) {
+	if t.db.cache != nil {
+		t.changing = append(t.changing, t.db.cache.begin(folded))
+	}
+}
+
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
 	t.key = changeKey(t.key[:0], t.db.node, etag)
 	t.value = appendChange(t.value[:0], kind, collection, folded)
@@ -663,6 +676,7 @@ func (t *transaction) stageDelete(o *op) error {
 	}
 	collection := string(old.Collection)
 	key := t.db.collectionKey(collection)
+	t.change(folded)
 	t.tx.Delete(documentKey(t.key[:0], folded))
 	if !isHome(folded, key, t.db.foldSep) {
 		t.tx.Delete(memberKey(t.key[:0], key, folded))

@@ -1,0 +1,205 @@
+package jay
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+)
+
+// documentCache keeps documents that are read again and again, decoded, in
+// bounded memory. A document is entered when it is read a second time within a
+// while, and leaves by SIEVE (Zhang et al., NSDI 2024): the oldest that was not
+// read since the hand last passed.
+//
+// Get must never return what a committed write has replaced. A transaction
+// therefore begins by taking the documents that it changes out of the cache,
+// and until it has ended nothing read meanwhile is entered under their stripe:
+// a stripe is the documents that share some bits of their hash.
+type documentCache struct {
+	seed    maphash.Seed
+	stripes []stripe
+	shards  []cacheShard
+}
+
+// stripe tells whether documents are being changed, and that some were.
+type stripe struct {
+	writing atomic.Int32  // transactions under way
+	epoch   atomic.Uint32 // raised by each of them
+}
+
+// cacheShard is a part of the cache with a lock of its own.
+type cacheShard struct {
+	mu      sync.Mutex
+	entries map[uint64]*cachedDocument // by hash
+	oldest  *cachedDocument
+	newest  *cachedDocument
+	hand    *cachedDocument
+	bytes   int
+	limit   int
+	seen    [seenSlots]uint16 // fingerprints of what was asked for and not there
+	_       [64]byte          // shards do not share a cache line
+}
+
+// cachedDocument is one entry, in a list from the oldest to the newest.
+type cachedDocument struct {
+	doc          *Document
+	hash         uint64
+	older, newer *cachedDocument
+	read         bool // since the hand last passed
+}
+
+const (
+	cacheShards  = 16
+	cacheStripes = 4096
+	seenSlots    = 4096
+
+	defaultDocumentCacheBytes = 16 << 20
+
+	// cachedBytes is what an entry needs beside the document's bytes, about.
+	cachedBytes = 320
+)
+
+// newDocumentCache returns a cache, or nil for none.
+func newDocumentCache(limit int64) *documentCache {
+	if limit <= 0 {
+		return nil
+	}
+	c := &documentCache{seed: maphash.MakeSeed(), stripes: make([]stripe, cacheStripes), shards: make([]cacheShard, cacheShards)}
+	for i := range c.shards {
+		c.shards[i].entries = make(map[uint64]*cachedDocument)
+		c.shards[i].limit = int(limit / cacheShards)
+	}
+	return c
+}
+
+func (c *documentCache) shard(hash uint64) *cacheShard { return &c.shards[hash%cacheShards] }
+func (c *documentCache) stripe(hash uint64) *stripe    { return &c.stripes[hash>>32%cacheStripes] }
+
+// ticket is what a reader must show to enter what it has read.
+type ticket struct {
+	hash  uint64
+	epoch uint32
+	valid bool
+}
+
+// get returns the document with a folded ID, or else a ticket.
+func (c *documentCache) get(folded string) (*Document, ticket) {
+	if c == nil {
+		return nil, ticket{}
+	}
+	hash := maphash.String(c.seed, folded)
+	s := c.shard(hash)
+	s.mu.Lock()
+	if e := s.entries[hash]; e != nil && e.doc.folded == folded {
+		e.read = true
+		doc := e.doc
+		s.mu.Unlock()
+		return doc, ticket{}
+	}
+	slot, print := &s.seen[hash>>16%seenSlots], uint16(hash>>48)|1
+	again := *slot == print
+	*slot = print
+	s.mu.Unlock()
+	if !again {
+		return nil, ticket{}
+	}
+	stripe := c.stripe(hash)
+	t := ticket{hash: hash, epoch: stripe.epoch.Load()}
+	t.valid = stripe.writing.Load() == 0
+	return nil, t
+}
+
+// enter enters a document that was read from the store after get gave the
+// ticket, unless a write may have replaced it since.
+func (c *documentCache) enter(t ticket, doc *Document) {
+	if !t.valid {
+		return
+	}
+	s := c.shard(t.hash)
+	size := doc.cacheBytes()
+	if size > s.limit/8 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Under the lock: a writer that begins later will find the entry.
+	stripe := c.stripe(t.hash)
+	if stripe.writing.Load() != 0 || stripe.epoch.Load() != t.epoch {
+		return
+	}
+	if old := s.entries[t.hash]; old != nil {
+		s.remove(old)
+	}
+	for s.bytes+size > s.limit {
+		s.evict()
+	}
+	e := &cachedDocument{doc: doc, hash: t.hash, older: s.newest}
+	if s.newest != nil {
+		s.newest.newer = e
+	} else {
+		s.oldest = e
+	}
+	s.newest = e
+	s.entries[t.hash] = e
+	s.bytes += size
+}
+
+func (d *Document) cacheBytes() int { return len(d.body) + len(d.folded) + cachedBytes }
+
+// evict takes out the first entry from the hand on that was not read.
+func (s *cacheShard) evict() {
+	e := s.hand
+	if e == nil {
+		e = s.oldest
+	}
+	for e.read {
+		e.read = false
+		if e = e.newer; e == nil {
+			e = s.oldest
+		}
+	}
+	s.hand = e.newer
+	s.remove(e)
+}
+
+func (s *cacheShard) remove(e *cachedDocument) {
+	if s.hand == e {
+		s.hand = e.newer
+	}
+	if e.older != nil {
+		e.older.newer = e.newer
+	} else {
+		s.oldest = e.newer
+	}
+	if e.newer != nil {
+		e.newer.older = e.older
+	} else {
+		s.newest = e.older
+	}
+	delete(s.entries, e.hash)
+	s.bytes -= e.doc.cacheBytes()
+}
+
+// begin takes a document out, and keeps it out until end. It returns what end
+// wants.
+func (c *documentCache) begin(folded string) uint64 {
+	hash := maphash.String(c.seed, folded)
+	stripe := c.stripe(hash)
+	stripe.writing.Add(1)
+	stripe.epoch.Add(1)
+	s := c.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[hash]; e != nil {
+		s.remove(e)
+	}
+	return hash
+}
+
+// end says that the transactions that began with these hashes have ended,
+// whatever became of them.
+func (c *documentCache) end(hashes []uint64) {
+	for _, hash := range hashes {
+		c.stripe(hash).writing.Add(-1)
+	}
+}
