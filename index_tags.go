@@ -1,0 +1,142 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+// EnsureIndexes makes sure that the collection has the indexes that T's fields
+// are tagged with, and returns when all are ready:
+//
+//	type User struct {
+//		ID    string
+//		Email string    `jay:"unique"`
+//		City  string    `jay:"index,index=byCityAndAge"`
+//		Born  time.Time `jay:"index=byCityAndAge,desc"`
+//		Tags  []string  `jay:"index"`
+//		Home  Address   // fields of its own may be tagged, too
+//	}
+//
+// "index" and "unique" declare an index on the field; with a name, all fields
+// of that name make one index, in the order of the struct. "desc" makes the
+// field descending in what stands before it. Indexes that are there already
+// are left as they are, and those that are no longer declared are kept; see
+// DB.EnsureIndex for the rest.
+func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
+	declared, err := c.DeclaredIndexes()
+	if err != nil {
+		return err
+	}
+	for _, ix := range declared {
+		if err := c.via.(querier).database().EnsureIndex(ctx, c.m.name, ix, opts...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeclaredIndexes returns the indexes that T's fields are tagged with, in the
+// order of the fields. It returns ErrIndex for a tag that makes no sense.
+func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
+	t := tagged{byName: make(map[string]int)}
+	if err := t.walk(c.m.typ, nil, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.m.typ, err)
+	}
+	for i, ix := range t.indexes {
+		var err error
+		if t.indexes[i], err = ix.canonical(c.m.name); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.m.typ, err)
+		}
+	}
+	return t.indexes, nil
+}
+
+// tagged gathers indexes from tags.
+type tagged struct {
+	indexes []Index
+	byName  map[string]int // position in indexes of those with a name
+}
+
+// walk looks at the fields of a struct whose JSON lies at path.
+func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) error {
+	for _, seen := range within {
+		if seen == typ {
+			return nil // a type that holds itself has no end
+		}
+	}
+	within = append(within, typ)
+	for i := range typ.NumField() {
+		f := typ.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || (!f.IsExported() && !f.Anonymous) {
+			continue
+		}
+		at := path
+		if !f.Anonymous || name != "" {
+			if name == "" {
+				name = f.Name
+			}
+			at = jsonpath.AppendMember(path[:len(path):len(path)], name)
+		}
+		if err := t.add(f, string(at)); err != nil {
+			return err
+		}
+		if inner := structOf(f.Type); inner != nil {
+			if err := t.walk(inner, at, within); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// structOf returns the struct that a field holds, points to or lists, or nil.
+func structOf(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return t
+}
+
+// add reads the tag of one field.
+func (t *tagged) add(f reflect.StructField, path string) error {
+	tag := f.Tag.Get("jay")
+	if tag == "" || tag == "id" || tag == "version" {
+		return nil
+	}
+	last := -1
+	for item := range strings.SplitSeq(tag, ",") {
+		kind, name, _ := strings.Cut(strings.TrimSpace(item), "=")
+		switch {
+		case kind == "desc" && last >= 0:
+			fields := t.indexes[last].Fields
+			fields[len(fields)-1] = "-" + path
+		case kind == "index" || kind == "unique":
+			last = t.put(name, path, kind == "unique")
+		default:
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, index, unique, index=NAME, unique=NAME, desc", ErrIndex, f.Name, item)
+		}
+	}
+	return nil
+}
+
+// put adds a field to the index of this name, or to a new one, and returns its
+// position.
+func (t *tagged) put(name, path string, unique bool) int {
+	at, found := t.byName[name]
+	if !found || name == "" {
+		at = len(t.indexes)
+		t.indexes = append(t.indexes, Index{Name: name})
+		t.byName[name] = at
+	}
+	t.indexes[at].Fields = append(t.indexes[at].Fields, path)
+	t.indexes[at].Unique = t.indexes[at].Unique || unique
+	return at
+}
