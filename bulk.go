@@ -218,9 +218,11 @@ func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return "", fmt.Errorf("bulk insert: %w", ErrClosed)
+		w.db.gaps.count([]*op{o})
+		return "", errWriterClosed{}
 	}
 	if err := w.failure(); err != nil {
+		w.db.gaps.count([]*op{o})
 		return "", err
 	}
 	w.filling.add(o)
@@ -308,7 +310,7 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 	w.mu.Lock()
 	if w.closed {
 		w.mu.Unlock()
-		return fmt.Errorf("bulk insert: %w", ErrClosed)
+		return errWriterClosed{}
 	}
 	err := w.send(flushed)
 	w.mu.Unlock()
@@ -364,6 +366,8 @@ func (w *BulkWriter) commitAll() {
 		err := w.failure()
 		if err == nil {
 			err = w.commit(b)
+		} else {
+			w.db.gaps.count(b.ops)
 		}
 		if b.flush != nil {
 			b.flush <- err
@@ -427,3 +431,9 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 	publish(ops)
 	return nil
 }
+
+// errWriterClosed is the ErrClosed of a writer on a database that is open.
+type errWriterClosed struct{}
+
+func (errWriterClosed) Error() string        { return "jay: the bulk writer is closed" }
+func (errWriterClosed) Is(target error) bool { return target == ErrClosed }

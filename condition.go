@@ -2,6 +2,8 @@ package jay
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
@@ -27,11 +29,23 @@ func compare(field string, value any, make func(f query.Field, v query.Value) qu
 	if err != nil {
 		return Condition{err: err}
 	}
-	v, err := query.NewValue(value)
+	v, err := operand(field, value)
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+		return Condition{err: err}
 	}
 	return Condition{expr: make(f, v)}
+}
+
+// operand returns a value to compare with.
+func operand(field string, value any) (query.Value, error) {
+	v, err := query.NewValue(value)
+	if err == nil && !v.IsScalar() {
+		err = fmt.Errorf("nothing is compared with one that is %v", v.Kind())
+	}
+	if err != nil {
+		return v, fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)
+	}
+	return v, nil
 }
 
 func relation(o query.Op) func(query.Field, query.Value) query.Expr {
@@ -40,8 +54,8 @@ func relation(o query.Op) func(query.Field, query.Value) query.Expr {
 
 // parseField reads a field as the builder takes it.
 func parseField(text string) (query.Field, error) {
-	switch text {
-	case "id()":
+	switch strings.ToLower(text) {
+	case "id()", "@metadata.@id":
 		return query.Field{Meta: query.MetaID}, nil
 	case "@metadata.@collection":
 		return query.Field{Meta: query.MetaCollection}, nil
@@ -53,6 +67,9 @@ func parseField(text string) (query.Field, error) {
 	p, err := jsonpath.Parse(text)
 	if err != nil {
 		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	if p.Root() == "@metadata" {
+		return query.Field{}, fmt.Errorf("%w: %s cannot be asked for: of the metadata there are @id, @collection, @last-modified and @change-vector", ErrQuery, shorten(text))
 	}
 	return query.Field{Path: p}, nil
 }
@@ -79,9 +96,9 @@ func Ge(field string, value any) Condition {
 
 // Between is true if the field reaches one value from lo to hi, both included.
 func Between(field string, lo, hi any) Condition {
-	h, err := query.NewValue(hi)
+	h, err := operand(field, hi)
 	if err != nil {
-		return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+		return Condition{err: err}
 	}
 	return compare(field, lo, func(f query.Field, l query.Value) query.Expr {
 		return query.Between{Field: f, Lo: l, Hi: h}
@@ -101,9 +118,9 @@ func in[V any](field string, values []V, all bool) Condition {
 	}
 	e := query.In{Field: f, All: all}
 	for _, value := range values {
-		v, err := query.NewValue(value)
+		v, err := operand(field, value)
 		if err != nil {
-			return Condition{err: fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)}
+			return Condition{err: err}
 		}
 		e.Values = append(e.Values, v)
 	}
@@ -112,35 +129,38 @@ func in[V any](field string, values []V, all bool) Condition {
 
 // StartsWith is true if the field reaches text that begins with prefix.
 func StartsWith(field, prefix string) Condition {
-	return onText(field, func(f query.Field) query.Expr { return query.StartsWith{Field: f, Text: prefix} })
+	return onText(field, prefix, func(f query.Field) query.Expr { return query.StartsWith{Field: f, Text: prefix} })
 }
 
 // EndsWith is true if the field reaches text that ends with suffix.
 func EndsWith(field, suffix string) Condition {
-	return onText(field, func(f query.Field) query.Expr { return query.EndsWith{Field: f, Text: suffix} })
+	return onText(field, suffix, func(f query.Field) query.Expr { return query.EndsWith{Field: f, Text: suffix} })
 }
 
 // Contains is true if the field reaches text that has part in it.
 func Contains(field, part string) Condition {
-	return onText(field, func(f query.Field) query.Expr { return query.Contains{Field: f, Text: part} })
+	return onText(field, part, func(f query.Field) query.Expr { return query.Contains{Field: f, Text: part} })
 }
 
 // Matches is true if the field reaches text in which the regular expression
 // matches. Its syntax is that of package regexp, whose time is linear in the
 // text.
 func Matches(field, pattern string) Condition {
-	return onText(field, func(f query.Field) query.Expr { return query.Regexp{Field: f, Pattern: pattern} })
+	return onText(field, pattern, func(f query.Field) query.Expr { return query.Regexp{Field: f, Pattern: pattern} })
 }
 
 // Exists is true if the field is there, be it null or an empty array.
 func Exists(field string) Condition {
-	return onText(field, func(f query.Field) query.Expr { return query.Exists{Field: f} })
+	return onText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} })
 }
 
-func onText(field string, make func(query.Field) query.Expr) Condition {
+func onText(field, text string, make func(query.Field) query.Expr) Condition {
 	f, err := parseField(field)
 	if err != nil {
 		return Condition{err: err}
+	}
+	if !utf8.ValidString(text) {
+		return Condition{err: fmt.Errorf("%w: text for %s: %q is not valid UTF-8", ErrQuery, field, shorten(text))}
 	}
 	return Condition{expr: make(f)}
 }

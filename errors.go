@@ -7,6 +7,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
+	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -94,6 +95,9 @@ var (
 	// ErrQuery is returned for a query that cannot be answered: a field or value
 	// that does not parse, or work beyond a stated bound.
 	ErrQuery = errors.New("jay: invalid query")
+
+	// ErrSyntax is what every *SyntaxError is.
+	ErrSyntax = query.ErrSyntax
 
 	// ErrNoIndex is returned, with Query.NoScan, for a query that would look at
 	// every document of a collection.

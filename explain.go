@@ -162,25 +162,42 @@ func (r *run) suggestion() *Index {
 				ranges = append(ranges, e.Field)
 			}
 		case query.In:
-			add(e.Field, false)
+			if len(e.Values) <= maxRanges {
+				add(e.Field, false)
+			}
 		case query.Between:
 			ranges = append(ranges, e.Field)
 		case query.StartsWith:
 			ranges = append(ranges, e.Field)
 		}
 	}
-	if !isGrouped(r.q) && !slices.ContainsFunc(r.q.OrderBy, func(o query.Order) bool { return o.As != query.CastNone }) {
-		for _, o := range r.q.OrderBy {
+	// An index is in the order of what is asked for or bounds a range, seldom
+	// both. A limit makes the order the better of the two.
+	ranges = slices.DeleteFunc(ranges, func(f query.Field) bool { return f.Meta != query.MetaNone })
+	if orders := r.indexableOrders(); len(orders) > 0 && (r.q.HasLimit || len(ranges) == 0) {
+		for _, o := range orders {
 			add(o.Field, o.Descending)
 		}
-	}
-	if len(ranges) > 0 {
+	} else if len(ranges) > 0 {
 		add(ranges[0], false)
 	}
 	if len(ix.Fields) == 0 {
 		return nil
 	}
 	return ix
+}
+
+// indexableOrders returns the orders of the query if an index could have them,
+// else none.
+func (r *run) indexableOrders() []query.Order {
+	if len(r.q.OrderBy) == 0 || isGrouped(r.q) {
+		return nil
+	}
+	orders := r.from.fieldOrders()
+	if slices.ContainsFunc(orders, func(o query.Order) bool { return o.As != query.CastNone || o.Field.Meta != query.MetaNone }) {
+		return nil
+	}
+	return orders
 }
 
 func (r *run) suggestionText() string {
@@ -205,13 +222,7 @@ func (r *run) suggestIndex() {
 	if ix == nil {
 		return
 	}
-	made := 0
-	for _, other := range db.indexes().all {
-		if other.info.Automatic {
-			made++
-		}
-	}
-	if made >= db.opts.AutoIndexes {
+	if db.indexes().automatic() >= db.opts.AutoIndexes {
 		return
 	}
 	ix.Name = cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), maxIndexName)

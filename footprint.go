@@ -85,7 +85,7 @@ func (f *footprint) check(t *transaction) error {
 			return err
 		}
 		if seen := f.versions[id]; now != seen {
-			return lostError{&ConflictError{ID: id, Expected: t.db.versionText(seen), Actual: t.db.versionText(now)}}
+			return lostError{&ConflictError{ID: t.written(id), Expected: t.db.versionText(seen), Actual: t.db.versionText(now)}}
 		}
 	}
 	if len(f.walks) == 0 {

@@ -244,6 +244,9 @@ func (ix Index) canonical(collection string) (Index, error) {
 		if err != nil {
 			return ix, fmt.Errorf("%w: %w", ErrIndex, err)
 		}
+		if step := f.path.At(0); step.Name == "id()" || step.Name == "@metadata" {
+			return ix, fmt.Errorf("%w: %s is no field of the body, and needs no index", ErrIndex, f.text)
+		}
 		if seen[f.text] {
 			return ix, fmt.Errorf("%w: field %s is there twice", ErrIndex, f.text)
 		}
@@ -296,6 +299,17 @@ func (c *catalog) of(foldedCollection string) *collectionIndexes {
 		return nil
 	}
 	return c.byCollection[foldedCollection]
+}
+
+// automatic returns how many indexes queries have made.
+func (c *catalog) automatic() int {
+	n := 0
+	for _, ix := range c.all {
+		if ix.info.Automatic {
+			n++
+		}
+	}
+	return n
 }
 
 // indexing is what DB needs to change its indexes.

@@ -17,6 +17,9 @@ type build struct {
 	done      chan struct{} // closed at the end
 	err       error         // why it failed. Valid once done is closed.
 	documents atomic.Int64  // entered so far by this process
+	ctx       context.Context
+	cancel    context.CancelFunc
+	building  bool // not dropping
 }
 
 // IndexOption changes one EnsureIndex.
@@ -83,6 +86,9 @@ func (db *DB) declare(ctx context.Context, collection string, ix Index, automati
 		}
 		return in.builds[old.number], nil
 	}
+	if automatic && db.indexes().automatic() >= db.opts.AutoIndexes {
+		return nil, nil // another query was quicker
+	}
 	if ci := db.indexes().of(foldName(collection)); ci != nil && len(ci.indexes) >= maxIndexes {
 		return nil, fmt.Errorf("%w: %s has %d indexes already, the most there can be", ErrIndex, collection, maxIndexes)
 	}
@@ -128,16 +134,26 @@ func (b *build) wait(ctx context.Context, progress func(int64)) error {
 // startBuild runs the build of an index in the background. indexing.changing
 // is held, or nothing else runs yet.
 func (db *DB) startBuild(c *catalog, number uint32) *build {
-	b := &build{done: make(chan struct{})}
-	db.indexing.builds[number] = b
 	ix := c.byNumber(number)
+	b := &build{done: make(chan struct{}), building: ix.info.State == IndexBuilding}
+	b.ctx, b.cancel = context.WithCancel(db.indexing.ctx)
+	db.indexing.builds[number] = b
 	db.indexing.workers.Go(func() {
 		defer close(b.done)
+		defer b.cancel()
+		defer func() {
+			if errors.Is(b.err, context.Canceled) {
+				b.err = ErrClosed // only Close cancels what runs in the background
+			}
+		}()
 		if ix.info.State == IndexBuilding {
 			b.err = db.buildIndex(ix, b)
 		}
 		if interrupted(b.err) {
-			// The next Open goes on.
+			// Whoever drops the index goes on, or the next Open.
+			if errors.Is(b.err, context.Canceled) && db.indexing.ctx.Err() == nil {
+				b.err = fmt.Errorf("%w: %q was dropped while it was being built", ErrIndex, ix.info.Name)
+			}
 			db.endBuild(number)
 			return
 		}
@@ -187,13 +203,20 @@ func (db *DB) stopIndexes() {
 	db.indexing.workers.Wait()
 }
 
-// buildChunk is how many documents are entered in one commit.
-const buildChunk = 500
+// buildChunk is how many documents are entered in one commit, dropChunk how
+// many entries are removed in one. Variables for tests.
+var (
+	buildChunk = 500
+	dropChunk  = 5000
+)
 
 // buildIndex enters all documents that are there. Documents written since the
 // index was declared are entered by those who write them.
 func (db *DB) buildIndex(ix *index, b *build) error {
-	ctx := db.indexing.ctx
+	ctx := b.ctx
+	if err := db.passWrites(ctx); err != nil {
+		return err
+	}
 	after, err := db.buildCursor(ix.number)
 	if err != nil {
 		return err
@@ -217,6 +240,18 @@ func (db *DB) buildIndex(ix *index, b *build) error {
 		b.documents.Add(int64(len(chunk)))
 	}
 	return db.finishBuild(ix.number)
+}
+
+// passWrites waits for the write that is being staged. It may have looked at
+// the catalog before the index was in it, and the walk of the build must begin
+// behind its commit: else neither enters the document. Transactions of the
+// engine run one at a time.
+func (db *DB) passWrites(ctx context.Context) error {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	return db.engine.Update(ctx, false, func(storage.Tx) error { return nil })
 }
 
 // buildCursor returns the ID up to which an earlier process has come.
@@ -313,8 +348,9 @@ func (r *indexRecord) setState(number uint32, state IndexState) {
 }
 
 // DropIndex removes an index of a collection and its entries. Queries that
-// have begun end undisturbed. It returns ErrIndex if there is no such index.
-// If the process ends meanwhile, the next Open goes on.
+// have begun end undisturbed; a build under way is given up, and who waits for
+// it gets ErrIndex. DropIndex returns ErrIndex if there is no such index. If
+// the process ends meanwhile, the next Open goes on.
 func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -342,10 +378,19 @@ func (db *DB) drop(ctx context.Context, collection, name string) (*build, error)
 		return nil, fmt.Errorf("%w: there is none of that name", ErrIndex)
 	}
 	if b := in.builds[ix.number]; b != nil {
-		if ix.info.State == IndexDropping {
+		if !b.building {
 			return b, nil
 		}
-		return nil, fmt.Errorf("%w: it is being built: wait until it is ready", ErrIndex)
+		in.changing.Unlock() // the end of the build takes it
+		b.cancel()
+		<-b.done
+		in.changing.Lock()
+		if in.stopped {
+			return nil, ErrClosed
+		}
+		if ix = db.indexes().find(collection, name); ix == nil {
+			return nil, nil // it has failed, and is gone
+		}
 	}
 	c, err := db.changeIndexes(ctx, func(r *indexRecord) { r.setState(ix.number, IndexDropping) })
 	if err != nil {
@@ -353,9 +398,6 @@ func (db *DB) drop(ctx context.Context, collection, name string) (*build, error)
 	}
 	return db.startBuild(c, ix.number), nil
 }
-
-// dropChunk is how many entries are removed in one commit.
-const dropChunk = 5000
 
 // removeIndex removes an index, with all its entries.
 func (db *DB) removeIndex(number uint32) error {

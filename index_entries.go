@@ -220,8 +220,8 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	}
 	for i := range after.list {
 		e := &after.list[i]
-		if old != nil && old.has(e) {
-			continue
+		if old != nil && old.has(e) && e.ix.info.State == IndexReady {
+			continue // a build may not have entered the document yet, and will not: it changes
 		}
 		if err := t.stageEntry(e, id, folded); err != nil {
 			return err
@@ -256,13 +256,25 @@ func (t *transaction) stageEntry(e *entry, id, folded string) error {
 			return err
 		}
 		if other != folded {
-			return &UniqueError{Index: e.ix.info.Name, Collection: e.ix.info.Collection, Value: e.text(), ID: id, Other: other}
+			return &UniqueError{Index: e.ix.info.Name, Collection: e.ix.info.Collection, Value: e.text(), ID: id, Other: t.written(other)}
 		}
 	} else if err != storage.ErrNotFound {
 		return err
 	}
 	t.tx.Set(t.key, []byte(folded), nil)
 	return nil
+}
+
+// written returns the ID of a document as it was written.
+func (t *transaction) written(folded string) string {
+	record, err := t.record(folded)
+	if err != nil {
+		return folded
+	}
+	if h, _, err := metadata.Decode(record); err == nil && h.ID != nil {
+		return string(h.ID)
+	}
+	return folded
 }
 
 // text returns the entry's values as a JSON array.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
@@ -199,8 +200,22 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 	return db.prepare(o.insert, modified, last)
 }
 
-func (db *DB) patchLimits() patch.Limits {
-	return patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
+// applyEdits returns what a patch makes of a body. A patch of a collection must
+// not make members that would be read as the ID or the version of a value.
+func (db *DB) applyEdits(o *op, body []byte) (out []byte, changed bool, err error) {
+	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
+	if out, changed, err = patch.Apply(body, o.edits, limits); err != nil || !changed {
+		return out, changed, err
+	}
+	for _, name := range o.drop {
+		if _, found := jsonpath.FindMember(out, name); !found {
+			continue
+		}
+		if _, before := jsonpath.FindMember(body, name); !before {
+			return nil, false, &PatchError{Rule: "the id and the version are not part of a document's body", Path: name, Edit: -1}
+		}
+	}
+	return out, changed, nil
 }
 
 // guessPatches does the work of patches outside the transaction, in the hope
@@ -217,7 +232,7 @@ func (db *DB) guessPatches(ops []*op) error {
 		if err != nil {
 			return opError(ops, o, err)
 		}
-		out, changed, err := patch.Apply(doc.body, o.edits, db.patchLimits())
+		out, changed, err := db.applyEdits(o, doc.body)
 		if err != nil {
 			continue // an earlier op may change the document: the transaction decides
 		}
@@ -249,7 +264,7 @@ func (t *transaction) stagePatch(o *op) error {
 	}
 	out, changed := o.guess.body, o.guess.changed
 	if (o.guess.of != version{h.Node, h.Etag}) || out == nil {
-		if out, changed, err = patch.Apply(body, o.edits, t.db.patchLimits()); err != nil {
+		if out, changed, err = t.db.applyEdits(o, body); err != nil {
 			return err
 		}
 	}
@@ -331,7 +346,9 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	}
 	o, result, err := t.resolvePatch(p)
 	if err == nil && o != nil {
-		_, err = t.add(ctx, o)
+		if err = t.prepareOne(o); err == nil {
+			_, err = t.add(ctx, o)
+		}
 	}
 	if err != nil {
 		return PatchResult{}, opError([]*op{p}, p, err)
@@ -346,11 +363,17 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	return result, nil
 }
 
+// prepareOne prepares an op whose name is not to be in the error.
+func (t *Tx) prepareOne(o *op) error {
+	var last naming
+	return t.db.prepare(o, metadata.Ticks(t.db.opts.Now()), &last)
+}
+
 // resolvePatch returns the write that a patch comes to, or nil if it comes to
 // none.
 func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
-	if err := t.db.prepareSome([]*op{p}, []*op{p}, 0); err != nil {
-		return nil, PatchResult{}, errors.Unwrap(err)
+	if err := t.prepareOne(p); err != nil {
+		return nil, PatchResult{}, err
 	}
 	doc, err := t.lookup(p.foldedID)
 	if err != nil && err != ErrNotFound {
@@ -367,7 +390,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	if p.only != "" && !sameCollection(doc.header.Collection, p.only) {
 		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
 	}
-	out, changed, err := patch.Apply(doc.body, p.edits, t.db.patchLimits())
+	out, changed, err := t.db.applyEdits(p, doc.body)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}

@@ -138,3 +138,19 @@ func TestPatch_Concurrent(t *testing.T) {
 		t.Errorf("got %v, %v", doc, err)
 	}
 }
+
+// Ensure that a patch of a collection makes no member that would be read as the
+// ID of its values.
+func TestPatch_IDMember(t *testing.T) {
+	db := memory(t, nil)
+	users := collectionOf[User](t, db)
+	u := &User{Name: "Ann"}
+	_, err := users.Insert(ctx, u)
+	must(t, err)
+	if _, err := users.Patch(ctx, u.ID, jay.Set("ID", 1)); !errors.Is(err, jay.ErrInvalidPatch) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := users.Get(ctx, u.ID); err != nil {
+		t.Error(err)
+	}
+}

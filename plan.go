@@ -3,6 +3,7 @@ package jay
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -39,7 +40,10 @@ type path struct {
 }
 
 // keyRange is a range of keys: from lo on and before hi.
-type keyRange struct{ lo, hi []byte }
+type keyRange struct {
+	lo, hi []byte
+	at     int // where the last part that lo and hi bind begins, while planning
+}
 
 // Bounds of planning.
 const (
@@ -50,7 +54,7 @@ const (
 // How far planning looks. Variables for tests, which want every plan of few
 // documents.
 var (
-	probeKeys = 500    // looked at for a first estimate of a path
+	probeKeys = 2000   // looked at for a first estimate of a path
 	probeMany = 20_000 // looked at to decide on an intersection
 )
 
@@ -130,22 +134,23 @@ func stricter(e, needed query.Expr) bool {
 
 // byID plans a query that says which IDs it wants, or nil.
 func (p *planner) byID() *plan {
-	for i, e := range p.conjuncts {
+	for _, e := range p.conjuncts {
 		var values []query.Value
 		switch e := e.(type) {
 		case query.Compare:
-			if e.Field.Meta == query.MetaID && e.Op == query.Equal {
+			if e.Op == query.Equal && p.namesIDs(e.Field, e.Fold) {
 				values = []query.Value{e.Value}
 			}
 		case query.In:
-			if e.Field.Meta == query.MetaID && !e.All {
+			if !e.All && p.namesIDs(e.Field, e.Fold) {
 				values = e.Values
 			}
 		}
 		if values == nil {
 			continue
 		}
-		pl := &plan{idsOnly: true, residual: query.And(slices.Delete(slices.Clone(p.conjuncts), i, i+1))}
+		// IDs are few: the whole condition is looked at again.
+		pl := &plan{idsOnly: true, residual: p.q.Where}
 		for _, v := range values {
 			if v.Kind() == query.KindText {
 				pl.ids = append(pl.ids, p.db.rules.Fold(v.Text()))
@@ -153,10 +158,15 @@ func (p *planner) byID() *plan {
 		}
 		slices.Sort(pl.ids)
 		pl.ids = slices.Compact(pl.ids)
-		pl.residual = p.q.Where // IDs are few: the whole condition is looked at again
 		return pl
 	}
 	return nil
+}
+
+// namesIDs tells whether texts that a field is compared with name documents: in
+// a database that keeps IDs apart by case, those that disregard it do not.
+func (p *planner) namesIDs(f query.Field, fold bool) bool {
+	return f.Meta == query.MetaID && !(fold && p.db.rules.CaseSensitive)
 }
 
 // addPath finds how the conjuncts bound an index, if they do.
@@ -167,12 +177,22 @@ func (p *planner) addPath(ix *index) error {
 	}
 	a := &path{ix: ix, flags: flags}
 	prefixes := []keyRange{{lo: appendIndexPrefix(nil, ix.number)}}
-	for _, f := range ix.fields {
+	for i, f := range ix.fields {
 		bound := p.bind(f, flags)
 		if bound == nil || len(prefixes)*len(bound.ranges) > maxRanges {
 			break
 		}
-		prefixes = extend(prefixes, bound.ranges)
+		extended := extend(prefixes, bound.ranges)
+		if bound.equal && !bound.point && i+1 < len(ix.fields) {
+			spelt, err := p.spellings(extended)
+			if err != nil {
+				return err
+			}
+			if spelt != nil {
+				extended, bound.point = spelt, true
+			}
+		}
+		prefixes = extended
 		a.used = append(a.used, bound.used...)
 		if !bound.recheck {
 			a.exact = append(a.exact, bound.used...)
@@ -197,6 +217,41 @@ func (p *planner) addPath(ix *index) error {
 	return nil
 }
 
+// maxSpellings is how many spellings of texts that are equal but for case a
+// path tells apart.
+const maxSpellings = 16
+
+// spellings replaces ranges of texts that are equal but for case by one range
+// for each spelling that the index has, mostly one, so that fields behind can
+// be bound and the order of the index used. It returns nil if there are many.
+func (p *planner) spellings(ranges []keyRange) ([]keyRange, error) {
+	out := []keyRange{}
+	for _, r := range ranges {
+		if r.hi == nil {
+			out = append(out, r) // a value that has one spelling
+			continue
+		}
+		it, err := p.snapshot.Iterate(r.lo, r.hi)
+		if err != nil {
+			return nil, err
+		}
+		few := true
+		for ok := it.First(); ok && few; ok = it.SeekGE(prefixEnd(out[len(out)-1].lo)) {
+			p.keys++
+			rest, found := query.SkipKey(it.Key()[r.at:])
+			if !found {
+				return nil, errors.Join(fmt.Errorf("index entry %x: %w", it.Key(), ErrCorrupt), it.Close())
+			}
+			out = append(out, keyRange{lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
+			few = len(out) <= maxSpellings
+		}
+		if err := firstError(it.Error(), it.Close()); err != nil || !few {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // extend puts ranges of one field behind those of the fields before it.
 func extend(prefixes []keyRange, ranges []query.KeyRange) []keyRange {
 	out := make([]keyRange, 0, len(prefixes)*len(ranges))
@@ -207,7 +262,7 @@ func extend(prefixes []keyRange, ranges []query.KeyRange) []keyRange {
 			if isPoint(r) {
 				hi = nil // what follows Lo: kept open for the next field
 			}
-			out = append(out, keyRange{lo, hi})
+			out = append(out, keyRange{lo: lo, hi: hi, at: len(prefix.lo)})
 		}
 	}
 	return out
@@ -218,28 +273,47 @@ type binding struct {
 	ranges  []query.KeyRange
 	used    []int
 	point   bool // each range is one value
+	equal   bool // each range is of values that are equal, but perhaps for case
 	recheck bool
+	rank    int // how little it likely leaves: rankEqual, rankClosed, rankOpen
 }
 
-// bind collects what the conjuncts say about a field, or nil.
+const (
+	rankEqual  = iota
+	rankClosed // bounded on both sides
+	rankOpen   // bounded on one side
+)
+
+// bind collects what the conjuncts say about a field, or nil. The order of the
+// conjuncts decides nothing.
 func (p *planner) bind(f indexField, flags byte) *binding {
-	var best *binding
+	var all []*binding
 	for i, e := range p.conjuncts {
-		b := p.bindOne(e, f)
-		if b == nil {
-			continue
-		}
-		b.used = []int{i}
-		switch {
-		case best == nil:
-			best = b
-		case b.point && (!best.point || len(b.ranges) < len(best.ranges)):
-			best = b
-		case !b.point && !best.point && flags&flagMulti == 0:
-			best = best.and(b)
+		if b := p.bindOne(e, f); b != nil {
+			b.used = []int{i}
+			all = append(all, b)
 		}
 	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, (*binding).compare)
+	best := all[0]
+	if best.equal || flags&flagMulti != 0 {
+		return best // of a document with several values each may satisfy another condition
+	}
+	for _, other := range all[1:] {
+		best = best.and(other)
+	}
 	return best
+}
+
+// compare puts the binding first that likely leaves the least.
+func (b *binding) compare(other *binding) int {
+	if c := cmp.Or(b.rank-other.rank, len(b.ranges)-len(other.ranges), compareBool(other.point, b.point)); c != 0 || len(b.ranges) == 0 {
+		return c
+	}
+	return cmp.Or(bytes.Compare(b.ranges[0].Lo, other.ranges[0].Lo), bytes.Compare(b.ranges[0].Hi, other.ranges[0].Hi))
 }
 
 // and is the overlap of two bindings of one range each.
@@ -254,13 +328,13 @@ func (b *binding) and(other *binding) *binding {
 	if bytes.Compare(s.Hi, r.Hi) < 0 {
 		r.Hi = s.Hi
 	}
-	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck}
+	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck, rank: b.rank}
 }
 
 // bindOne returns what one condition says about a field, or nil.
 func (p *planner) bindOne(e query.Expr, f indexField) *binding {
 	var ranges []query.KeyRange
-	point := false
+	point, rank := false, rankEqual
 	switch e := e.(type) {
 	case query.Compare:
 		if !f.is(e.Field) {
@@ -269,18 +343,18 @@ func (p *planner) bindOne(e query.Expr, f indexField) *binding {
 		if e.Op == query.Equal {
 			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.descending)}, true
 		} else {
-			ranges = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.descending)}
+			ranges, rank = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.descending)}, rankOpen
 		}
 	case query.Between:
 		if !f.is(e.Field) {
 			return nil
 		}
-		ranges = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.descending)}
+		ranges, rank = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.descending)}, rankClosed
 	case query.StartsWith:
 		if !f.is(e.Field) {
 			return nil
 		}
-		ranges = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.descending)}
+		ranges, rank = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.descending)}, rankClosed
 	case query.In:
 		if !f.is(e.Field) || len(e.Values) == 0 || len(e.Values) > maxRanges {
 			return nil
@@ -296,7 +370,7 @@ func (p *planner) bindOne(e query.Expr, f indexField) *binding {
 	default:
 		return nil
 	}
-	b := &binding{point: point}
+	b := &binding{point: point, equal: point, rank: rank}
 	for _, r := range ranges {
 		b.recheck = b.recheck || r.Recheck
 		b.point = b.point && isPoint(r)
@@ -335,7 +409,7 @@ func (p *planner) orderBy(a *path) orderMatch {
 		return orderNone
 	}
 	i, match := 0, orderNone
-	for _, o := range p.q.OrderBy {
+	for _, o := range p.fieldOrders() {
 		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
 			return orderNone
 		}
@@ -368,6 +442,17 @@ func (p *planner) orderBy(a *path) orderMatch {
 		return orderNone
 	}
 	return match
+}
+
+// fieldOrders returns the orders without an id() behind the others, which says
+// no more than in which direction ties come.
+func (p *planner) fieldOrders() []query.Order {
+	orders := p.q.OrderBy
+	last := orders[len(orders)-1]
+	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.db.rules.CaseSensitive {
+		return orders[:len(orders)-1]
+	}
+	return orders
 }
 
 // isBound tells whether a path binds a field to one value.
@@ -409,7 +494,7 @@ func (p *planner) choose() (*plan, error) {
 	case len(ordered) > 0 && (p.q.HasLimit || len(bounded) == 0 || ordered[0] == bounded[0]):
 		return p.over(ordered[0], nil), nil
 	case len(bounded) > 1:
-		return p.intersect(bounded[0], bounded[1:])
+		return p.intersect(bounded)
 	case len(bounded) > 0:
 		return p.over(bounded[0], nil), nil
 	}
@@ -464,33 +549,48 @@ func (p *planner) residual(paths ...*path) query.Expr {
 	return left
 }
 
-// intersect decides whether looking candidates of one path up in another
-// spares more documents than it costs.
-func (p *planner) intersect(first *path, others []*path) (*plan, error) {
-	if err := p.probe(first, probeMany); err != nil {
-		return nil, err
+// intersect finds the path with the fewest candidates, when all have many, and
+// decides whether looking those of another up in it spares more documents than
+// it costs.
+func (p *planner) intersect(paths []*path) (*plan, error) {
+	small := paths[0]
+	for limit := probeKeys; small.more && limit < probeMany; {
+		limit = min(4*limit, probeMany)
+		for _, a := range paths {
+			if err := p.probe(a, limit); err != nil {
+				return nil, err
+			}
+			if !a.more && (small.more || a.estimate < small.estimate) {
+				small = a
+			}
+		}
 	}
-	for _, other := range others {
-		if slices.Equal(other.used, first.used) {
+	var large *path
+	for _, a := range paths {
+		if small.more || a == small || isSubset(a.used, small.used) {
 			continue
 		}
-		if err := p.probe(other, probeMany); err != nil {
+		if err := p.probe(a, scanPerLook*small.estimate+1); err != nil {
 			return nil, err
 		}
-		small, large := first, other
-		if large.estimate < small.estimate {
-			small, large = large, small
-		}
-		if !small.more && large.estimate <= scanPerLook*small.estimate {
-			return p.over(large, small), nil
+		if a.estimate <= scanPerLook*small.estimate && (large == nil || a.estimate < large.estimate) {
+			large = a
 		}
 	}
-	return p.over(first, nil), nil
+	if large == nil {
+		return p.over(small, nil), nil
+	}
+	return p.over(large, small), nil
+}
+
+func isSubset(some, all []int) bool {
+	return !slices.ContainsFunc(some, func(i int) bool { return !slices.Contains(all, i) })
 }
 
 // union plans a query whose condition is, or has among others, an Or of which
 // every branch finds its way into an index.
 func (p *planner) union() (*plan, error) {
+	var best []*path
 	for _, e := range p.conjuncts {
 		or, ok := e.(query.Or)
 		if !ok || len(or) == 0 || len(or) > 50 {
@@ -508,20 +608,29 @@ func (p *planner) union() (*plan, error) {
 			}
 			paths = append(paths, a)
 		}
-		if len(paths) > 0 && !p.hasSmaller(paths) {
-			return &plan{access: paths, residual: p.q.Where}, nil
+		if len(paths) > 0 && (best == nil || candidates(paths) < candidates(best)) {
+			best = paths
 		}
 	}
-	return nil, nil
+	if best == nil || p.hasSmaller(best) {
+		return nil, nil
+	}
+	return &plan{access: best, residual: p.q.Where}, nil
+}
+
+// candidates returns how many entries paths have together.
+func candidates(paths []*path) int {
+	total := 0
+	for _, a := range paths {
+		total += a.estimate
+	}
+	return total
 }
 
 // hasSmaller tells whether one path of the whole query has fewer candidates
 // than these together.
 func (p *planner) hasSmaller(union []*path) bool {
-	total := 0
-	for _, a := range union {
-		total += a.estimate
-	}
+	total := candidates(union)
 	for _, a := range p.paths {
 		if err := p.probe(a, probeKeys); err == nil && len(a.used) > 0 && !a.more && a.estimate < total {
 			return true
@@ -586,7 +695,7 @@ func (p *planner) probe(a *path, limit int) error {
 func (p *planner) scan() *plan {
 	pl := &plan{residual: p.q.Where}
 	for _, e := range p.conjuncts {
-		if s, ok := e.(query.StartsWith); ok && s.Field.Meta == query.MetaID {
+		if s, ok := e.(query.StartsWith); ok && p.namesIDs(s.Field, s.Fold) {
 			if folded := p.db.rules.Fold(s.Text); len(folded) > len(pl.prefix) {
 				pl.prefix = folded
 			}
@@ -596,9 +705,11 @@ func (p *planner) scan() *plan {
 	return pl
 }
 
-// orderedByID tells whether the order of a scan is what is asked for.
+// orderedByID tells whether the order of a scan is what is asked for. Where IDs
+// regard case it is not: keys stand in the order of bytes, texts in that of
+// their folded form.
 func (p *planner) orderedByID() bool {
-	return len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
+	return !p.db.rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
 }
 
 // String names a path, for Explain.

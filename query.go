@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -30,6 +32,7 @@ type Query[T any] struct {
 	q      query.Query
 	err    error
 	run    runOptions
+	cursor string // of After; read when the query runs, as conditions and order may still come
 	decode func(r *Row) (*T, error)
 }
 
@@ -176,17 +179,66 @@ func (q Query[T]) Limit(n int) Query[T] {
 // After begins behind the answer that a cursor of Page stands for. The cursor
 // must come from the same query, on this database or on one opened later;
 // documents written meanwhile are seen in their place.
+//
+// Skip counts from the beginning, and not from a cursor.
 func (q Query[T]) After(cursor string) Query[T] {
-	if cursor == "" {
-		q.run.after = nil
-		return q
-	}
-	after, err := parseCursor(cursor, &q.q)
-	if err != nil {
-		return q.fail(err)
-	}
-	q.run.after = after
+	q.cursor = cursor
 	return q
+}
+
+// complete returns the query as it is run.
+func (q Query[T]) complete() (Query[T], error) {
+	if q.err != nil {
+		return q, q.err
+	}
+	if isGrouped(&q.q) {
+		q.q.OrderBy = groupOrders(&q.q)
+	}
+	if q.cursor == "" {
+		return q, nil
+	}
+	if err := q.checkPaging(); err != nil {
+		return q, err
+	}
+	if len(q.q.OrderBy) == 0 {
+		q = q.OrderBy("id()")
+	}
+	q.q.Offset = 0
+	var err error
+	q.run.after, err = parseCursor(q.cursor, &q.q)
+	return q, err
+}
+
+// checkPaging refuses a query whose answers have no place to go on from.
+func (q Query[T]) checkPaging() error {
+	if isGrouped(&q.q) || q.q.Distinct {
+		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
+	}
+	return nil
+}
+
+// groupOrders returns the order of groups, which goes by columns: by their
+// names, or by what they show.
+func groupOrders(q *query.Query) []query.Order {
+	orders := slices.Clone(q.OrderBy)
+	for i, o := range orders {
+		if o.Column != "" {
+			continue
+		}
+		text := o.Field.Path.String() // as OrderBy was given it, count() and all
+		if o.Field.Meta != query.MetaNone {
+			text = o.Field.String()
+		}
+		want, err := parseColumn(text)
+		for _, c := range q.Select {
+			if c.Name == text || err == nil && c.Func == want.Func && c.Field.String() == want.Field.String() {
+				text = c.Name
+				break
+			}
+		}
+		orders[i].Field, orders[i].Column = query.Field{}, text
+	}
+	return orders
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
@@ -236,7 +288,7 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, err: q.err, run: q.run}
+	out := Query[R]{via: q.via, q: q.q, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	for _, text := range columns {
 		c, err := parseColumn(text)
@@ -269,7 +321,7 @@ func parseColumn(text string) (query.Column, error) {
 	if err != nil {
 		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, shorten(text), err)
 	}
-	if len(q.Select) != 1 {
+	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
 		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, shorten(text))
 	}
 	return q.Select[0], nil
@@ -299,8 +351,9 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 // rows runs the query.
 func (q Query[T]) rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
-		if q.err != nil {
-			yield(nil, q.err)
+		q, err := q.complete()
+		if err != nil {
+			yield(nil, err)
 			return
 		}
 		r, err := q.via.startRun(ctx, &q.q, q.run)
@@ -358,15 +411,16 @@ func (q Query[T]) Exists(ctx context.Context) (bool, error) {
 // Count returns how many answers there are, Skip and Limit included. It reads
 // no documents where entries of an index can be counted instead.
 func (q Query[T]) Count(ctx context.Context) (int64, error) {
-	if q.err != nil {
-		return 0, q.err
+	q, err := q.complete()
+	if err != nil {
+		return 0, err
 	}
 	plain := q.q
 	plain.OrderBy, plain.Include = nil, nil
-	if len(plain.Select) > 0 || plain.Distinct {
+	if len(plain.Select) > 0 || plain.Distinct || q.run.after != nil {
 		plain = q.q // the rows themselves must be made
 	}
-	r, err := q.via.startRun(ctx, &plain, runOptions{noScan: q.run.noScan})
+	r, err := q.via.startRun(ctx, &plain, q.run)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
@@ -387,8 +441,8 @@ type Page[T any] struct {
 // Page returns up to Limit answers (100 without one), and the cursor with
 // which the next page begins. A query without an order is ordered by ID.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
-	if len(q.q.Select) > 0 && hasFunctions(&q.q) || len(q.q.GroupBy) > 0 || q.q.Distinct {
-		return Page[T]{}, fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
+	if err := q.checkPaging(); err != nil {
+		return Page[T]{}, err
 	}
 	if len(q.q.OrderBy) == 0 {
 		q = q.OrderBy("id()")
@@ -396,6 +450,9 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	limit := 100
 	if q.q.HasLimit {
 		limit = q.q.Limit
+	}
+	if limit == 0 || limit == math.MaxInt {
+		return Page[T]{}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
 	}
 	q = q.Limit(limit + 1)
 	q.run.paging = true
@@ -434,16 +491,22 @@ func hasFunctions(q *query.Query) bool {
 
 // Explain runs the query to its end and tells how it was answered.
 func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
-	if q.err != nil {
-		return Explanation{}, q.err
+	q, err := q.complete()
+	if err != nil {
+		return Explanation{}, err
 	}
 	r, err := q.via.startRun(ctx, &q.q, q.run)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain: %w", err)
 	}
 	defer r.close()
-	if _, err := r.count(ctx); err != nil {
-		return Explanation{}, fmt.Errorf("explain: %w", err)
+	for {
+		row, err := r.next(ctx)
+		if err != nil {
+			return Explanation{}, fmt.Errorf("explain: %w", err)
+		}
+		if row == nil {
+			return r.explain(), nil
+		}
 	}
-	return r.explain(), nil
 }

@@ -234,6 +234,7 @@ func (r *run) indexKey(c *cursor) []byte {
 		part := rest
 		rest, _ = query.SkipKey(rest)
 		switch {
+		case o.Field.Meta == query.MetaID: // the last: the ID stands behind the values
 		case r.from.isBound(r.plan.access[0], o.Field):
 		case r.plan.reverse:
 			v, _ := query.DecodeKey(part)

@@ -261,12 +261,13 @@ func (r *run) openSource() (source, error) {
 // close ends the run.
 func (r *run) close() {
 	r.suggestIndex()
+	// What could not be closed is garbage; read errors have been returned. DB.Close
+	// waits for what it holds, and so it is let go only when it is released.
+	_ = r.release(ErrClosed)
 	r.db.letGo(r)
 	if r.tx != nil {
 		r.tx.letGo(r)
 	}
-	// What could not be closed is garbage; read errors have been returned.
-	_ = r.release(ErrClosed)
 }
 
 // release implements holder.

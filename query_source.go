@@ -123,7 +123,10 @@ func (a *path) isPoints() bool { return a.equal == len(a.ix.fields) && !a.bounde
 
 // startAfter leaves out the entries up to a cursor.
 func (s *indexSource) startAfter() {
-	r := &s.ranges[0] // an ordered plan has one
+	if len(s.ranges) == 0 {
+		return // the condition is never true
+	}
+	r := &s.ranges[0] // an ordered plan has no more than one
 	bound := r.boundParts(s.r.plan.access[0].equal)
 	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.after)...)
 	e := entry{ix: r.ix, values: values[5:]}

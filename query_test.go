@@ -215,3 +215,97 @@ func TestQuery_InTransaction(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Ensure that it makes no difference whether a cursor is given before or
+// behind the order, that it is not forgotten by what is no page, and that Skip
+// counts from the beginning alone.
+func TestQuery_After_InAnyOrder(t *testing.T) {
+	db := memory(t, nil)
+	shop(t, db)
+	by := func(q jay.Query[jay.Document]) []string {
+		docs, err := q.All(ctx)
+		must(t, err)
+		var ids []string
+		for _, doc := range docs {
+			ids = append(ids, doc.ID())
+		}
+		return ids
+	}
+	for _, order := range []string{"Total", "-Total", "id()"} {
+		q := db.Query("Orders").OrderBy(order)
+		whole := by(q)
+		p, err := q.Skip(2).Limit(5).Page(ctx)
+		must(t, err)
+		for name, rest := range map[string]jay.Query[jay.Document]{
+			"behind": q.After(p.Next),
+			"before": db.Query("Orders").After(p.Next).OrderBy(order),
+			"skip":   q.Skip(2).After(p.Next),
+		} {
+			if got := by(rest); !slices.Equal(got, whole[7:]) {
+				t.Errorf("%s, %s: got %d answers, want %d", order, name, len(got), len(whole)-7)
+			}
+			if n, err := rest.Count(ctx); err != nil || int(n) != len(whole)-7 {
+				t.Errorf("%s, %s: Count: %d, %v", order, name, n, err)
+			}
+		}
+		if _, err := q.After(p.Next).OrderBy("Status", order).All(ctx); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("%s: a cursor of another order: %v", order, err)
+		}
+	}
+	p, err := db.Query("Orders").Limit(3).Page(ctx)
+	must(t, err)
+	if got := by(db.Query("Orders").After(p.Next)); len(got) != 297 {
+		t.Errorf("without an order: got %d answers, want 297", len(got))
+	}
+}
+
+// Ensure that groups of the builder are ordered by their columns: by a field,
+// a function, or a name.
+func TestQuery_GroupBy_OrderBy(t *testing.T) {
+	db := memory(t, nil)
+	shop(t, db)
+	must(t, db.Delete(ctx, "orders/003"))
+	for _, test := range []struct{ order, first string }{
+		{"Status", `{"S":"open","Count":99,"Sum":4929}`},
+		{"-S", `{"S":"Sent","Count":100,"Sum":4950}`},
+		{"count()", `{"S":"open","Count":99,"Sum":4929}`},
+		{"-Count", `{"S":"paid","Count":100,"Sum":4950}`},
+		{"sum(Total)", `{"S":"open","Count":99,"Sum":4929}`},
+	} {
+		q := db.Query("Orders").GroupBy("Status").OrderBy(test.order)
+		row, err := jay.Select[json.RawMessage](q, "Status as S", "count()", "sum(Total) as Sum").First(ctx)
+		if err != nil {
+			t.Errorf("%s: %v", test.order, err)
+		} else if string(*row) != test.first {
+			t.Errorf("%s: got %s, want %s", test.order, *row, test.first)
+		}
+	}
+	if _, err := jay.Select[json.RawMessage](db.Query("Orders").GroupBy("Status").OrderBy("Total"), "Status").All(ctx); !errors.Is(err, jay.ErrQuery) {
+		t.Errorf("by what is no column: %v", err)
+	}
+}
+
+// Ensure that a column is one column and nothing else.
+func TestSelect_OneColumn(t *testing.T) {
+	db := memory(t, nil)
+	for _, column := range []string{"", "*", "a, b", "distinct a", "a limit 1", "a offset 1", "a include b", "a as b c", "a where b = 1"} {
+		if _, err := jay.Select[json.RawMessage](db.Query("Orders"), column).All(ctx); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("%q: got %v, want ErrQuery", column, err)
+		}
+	}
+}
+
+// Ensure that Explain tells what answering costs, not what counting would.
+func TestQuery_Explain_Limit(t *testing.T) {
+	db := memory(t, nil)
+	shop(t, db)
+	must(t, db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Total"}}))
+	e, err := db.Query("Orders").Limit(2).Explain(ctx)
+	if err != nil || e.Documents != 2 || e.Returned != 2 {
+		t.Errorf("got %v, %v, want 2 documents read", e, err)
+	}
+	e, err = db.Query("Orders").Where(jay.Eq("Total", 7)).Explain(ctx)
+	if err != nil || e.Documents != e.Returned || e.Returned == 0 || strings.Contains(e.String(), "read no documents") {
+		t.Errorf("got %v, %v, want documents read", e, err)
+	}
+}

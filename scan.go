@@ -21,6 +21,13 @@ type Scan struct {
 	Collection string
 	// Prefix limits the walk to IDs that begin with it, compared as IDs are.
 	Prefix string
+	// Matches limits the walk to IDs whose part behind Prefix is like this
+	// pattern, and Exclude leaves out those that are like this one. * stands for
+	// any characters, ? for one, and | separates alternatives, as in RavenDB's
+	// LoadStartingWith: "*-A|*-B". Patterns are compared as IDs are. Every ID
+	// behind Prefix is looked at. At most 1,024 bytes each, else ErrUsage.
+	Matches string
+	Exclude string
 	// After begins behind this ID, whether or not it is there: for paging.
 	After string
 	// Limit is the most documents to walk over; 0 means no limit.
@@ -99,14 +106,17 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 		return nil, err
 	}
 	prefix, after := db.rules.Fold(s.Prefix), db.rules.Fold(s.After)
-	w := &scan{db: db, snapshot: snapshot}
+	want, err := db.wantLike(s, len(prefix))
+	if err != nil {
+		return nil, err
+	}
+	w := &scan{db: db, snapshot: snapshot, want: want}
 	base := ""
 	if s.Collection != "" {
 		w.collection = db.collectionKey(s.Collection)
 		base = w.collection + db.foldSep
 	}
 
-	var err error
 	if lo, hi, any := bounds([]byte{spaceDocument}, base, prefix, after); any {
 		if w.home, err = w.snapshot.Iterate(lo, hi); err != nil {
 			return nil, errors.Join(err, w.release(err))
@@ -126,6 +136,23 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 
 	db.hold(w)
 	return w, nil
+}
+
+// wantLike returns what tells whether an ID is like s.Matches and not like
+// s.Exclude, or nil if neither is given.
+func (db *DB) wantLike(s Scan, prefixBytes int) (wanted, error) {
+	matches, err := parseGlob(db.rules.Fold(s.Matches))
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := parseGlob(db.rules.Fold(s.Exclude))
+	if err != nil || matches == nil && exclude == nil {
+		return nil, err
+	}
+	return func(folded []byte, _ *metadata.Header, _ []byte) bool {
+		rest := string(folded[prefixBytes:])
+		return (matches == nil || matches.match(rest)) && !exclude.match(rest)
+	}, nil
 }
 
 // bounds returns the keys of the IDs in a key space that begin with both base

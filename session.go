@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"reflect"
@@ -40,6 +41,7 @@ type entity struct {
 	id      string    // final, or the request if the database will make it
 	folded  string    // "" until the ID is final
 	made    bool      // the ID was made by the session and must be new
+	version string    // of a new entity: what its version field held when it was stored
 	doc     *Document // as it was loaded or saved; nil if it is new
 	custom  []byte    // metadata to be written; nil for no change
 	loaded  []byte    // doc as the struct would store it, once it was needed
@@ -48,19 +50,17 @@ type entity struct {
 
 // deletion is a document that a session will delete.
 type deletion struct {
-	id      string
-	folded  string
-	version *string  // the change vector that it must have
-	m       *mapping // of the entity, or nil
-	entity  *entity  // or nil
+	id     string
+	folded string
+	entity *entity // or nil
 }
 
 // SessionOption changes a session.
 type SessionOption func(*Session)
 
-// OptimisticConcurrency makes SaveChanges conditional: every document must
-// still be in the version in which the session loaded it, and new ones must
-// not be there. Else SaveChanges returns a *ConflictError and writes nothing.
+// OptimisticConcurrency makes SaveChanges conditional: every document that it
+// writes or deletes must still be in the version in which the session loaded
+// it, and new ones must not be there. Else SaveChanges returns a *ConflictError and writes nothing.
 func OptimisticConcurrency() SessionOption { return func(s *Session) { s.optimistic = true } }
 
 // mapped is a Collection of any type.
@@ -122,6 +122,9 @@ func (s *Session) mappingOf(t reflect.Type) (*mapping, error) {
 // Any other ID is taken as it is, and the document is written over the one
 // that may have it, except under OptimisticConcurrency.
 //
+// A version field says which version the value was read in, as for
+// Collection.Put, unless the session deletes what has the ID first.
+//
 // Storing an entity that the session has already changes nothing. Another
 // value under an ID that the session holds is ErrUsage.
 func (s *Session) Store(ctx context.Context, v any) error {
@@ -132,13 +135,16 @@ func (s *Session) Store(ctx context.Context, v any) error {
 	if s.byValue[v] != nil {
 		return nil
 	}
-	e := &entity{m: m, value: v, id: m.getID(v)}
+	e := &entity{m: m, value: v, id: m.getID(v), version: m.getVersion(v)}
 	if err := s.nameEntity(ctx, e); err != nil {
 		return fmt.Errorf("store %T: %w", v, err)
 	}
 	if e.folded != "" {
 		if other := s.byID[e.folded]; other != nil {
 			return fmt.Errorf("%w: store %T: the session holds another entity with the id %q", ErrUsage, v, e.id)
+		}
+		if s.deleted(e.folded) {
+			e.version = ""
 		}
 	}
 	m.setIdentity(v, e.id, m.getVersion(v))
@@ -225,7 +231,8 @@ func (s *Session) find(v any) (*entity, error) {
 }
 
 // Delete makes SaveChanges delete the entity's document, and forgets the
-// entity. One that was never saved is only forgotten.
+// entity. One that was never saved is only forgotten. Evict takes a Delete
+// back.
 func (s *Session) Delete(v any) error {
 	e, err := s.find(v)
 	if err != nil {
@@ -235,12 +242,7 @@ func (s *Session) Delete(v any) error {
 	if e.doc == nil && !s.inAttempt(e) {
 		return nil
 	}
-	d := &deletion{id: e.id, folded: e.folded, m: e.m, entity: e}
-	if e.doc != nil && (s.optimistic || e.m.version != nil) {
-		version := e.doc.ChangeVector()
-		d.version = &version
-	}
-	s.deletes = append(s.deletes, d)
+	s.deletes = append(s.deletes, &deletion{id: e.id, folded: e.folded, entity: e})
 	return nil
 }
 
@@ -269,11 +271,17 @@ func (s *Session) deleted(folded string) bool {
 	return false
 }
 
-// Evict forgets an entity: its changes will not be saved, and the next Load
-// reads its document anew.
+// Evict forgets an entity: its changes will not be saved, or it will not be
+// deleted after all, and the next Load reads its document anew.
 func (s *Session) Evict(v any) error {
 	e, err := s.find(v)
 	if err != nil {
+		for _, d := range s.deletes {
+			if d.entity != nil && d.entity.value == v {
+				s.dropDeletion(d)
+				return nil
+			}
+		}
 		return err
 	}
 	s.forget(e)
@@ -296,6 +304,12 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
+	if err := s.settle(ctx); err != nil {
+		return fmt.Errorf("refresh: %w", err)
+	}
+	if s.inAttempt(e) {
+		return fmt.Errorf("refresh: %w", errUnsettled) // what is there may not be there after the reopen
+	}
 	if e.folded == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)
 	}
@@ -308,6 +322,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	reflect.ValueOf(v).Elem().Set(fresh.Elem())
+	e.id = doc.ID() // in the spelling of the newest write
 	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
 	return nil
 }
@@ -330,7 +345,9 @@ func (s *Session) Reattach(db *DB) error {
 	s.db = db
 	for _, e := range s.order {
 		if e.doc != nil {
-			e.doc.db = db
+			doc := *e.doc // others may hold it
+			doc.db = db
+			e.doc = &doc
 		}
 	}
 	s.included = make(map[string]*Document)
@@ -367,7 +384,7 @@ func (s *Session) Metadata(v any) (Metadata, error) {
 		m = e.doc.Metadata()
 	}
 	if e.custom != nil {
-		m.Custom = e.custom
+		m.Custom = bytes.Clone(e.custom)
 	}
 	return m, nil
 }
@@ -386,7 +403,7 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	if given.Collection != "" && foldName(given.Collection) != foldName(e.m.name) {
 		return &CollectionError{ID: e.id, Current: e.m.name, Given: given.Collection}
 	}
-	e.custom = given.Custom
+	e.custom = bytes.Clone(given.Custom)
 	if e.custom == nil {
 		e.custom = []byte("{}")
 	}

@@ -44,19 +44,26 @@ func (s *Session) WhatChanged() ([]EntityChanges, error) {
 		c := EntityChanges{ID: w.entity.id, State: EntityAdded, Entity: w.entity.value}
 		if w.entity.doc != nil {
 			c.State = EntityChanged
-			now, err := s.strip(w.entity.m, w.op.body)
-			if err != nil {
+			if c.Fields, err = s.fieldsChanged(w); err != nil {
 				return nil, err
 			}
-			before := w.entity.loaded // what the struct had of the document
-			if before == nil {
-				before = w.entity.doc.body
-			}
-			c.Fields = patch.Diff(before, now)
 		}
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// fieldsChanged returns how a changed entity differs from what the struct had
+// of its document.
+func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
+	if w.kept {
+		return nil, nil
+	}
+	now, err := s.strip(w.entity.m, w.op.body)
+	if err != nil {
+		return nil, err
+	}
+	return patch.Diff(w.entity.loaded, now), nil
 }
 
 // HasChanges tells whether SaveChanges has something to write.

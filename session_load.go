@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -76,9 +77,20 @@ func (s *Session) load(ctx context.Context, m *mapping, ids []string, opts []Loa
 			return fmt.Errorf("%w: include: %w", ErrUsage, err)
 		}
 	}
+	if err := s.settle(ctx); err != nil {
+		return err
+	}
 	missing := s.notHeld(ids)
+	adopted, err := s.decodeAll(m, s.cameAlong(ids))
+	if err != nil {
+		return err
+	}
 	if len(missing) == 0 && len(paths) == 0 {
-		return firstError(ctx.Err(), s.adopt(m, ids))
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.keepAll(adopted)
+		return nil
 	}
 	return s.db.View(ctx, func(tx *Tx) error {
 		docs, err := tx.GetMany(ctx, missing...)
@@ -93,14 +105,21 @@ func (s *Session) load(ctx context.Context, m *mapping, ids []string, opts []Loa
 		if err != nil {
 			return err
 		}
-		for _, e := range entities {
-			s.keep(e)
-		}
+		s.keepAll(entities)
+		s.keepAll(adopted)
 		for _, doc := range included {
-			s.included[doc.folded] = doc
+			if s.byID[doc.folded] == nil {
+				s.included[doc.folded] = doc
+			}
 		}
-		return s.adopt(m, ids)
+		return nil
 	})
+}
+
+func (s *Session) keepAll(entities []*entity) {
+	for _, e := range entities {
+		s.keep(e)
+	}
 }
 
 // notHeld returns those of ids for which the database must be asked.
@@ -134,20 +153,15 @@ func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
 	return out, nil
 }
 
-// adopt makes entities of included documents that are asked for now.
-func (s *Session) adopt(m *mapping, ids []string) error {
+// cameAlong returns the included documents that are asked for now.
+func (s *Session) cameAlong(ids []string) []*Document {
+	var docs []*Document
 	for _, id := range ids {
-		doc := s.included[s.db.rules.Fold(id)]
-		if doc == nil {
-			continue
+		if doc := s.included[s.db.rules.Fold(id)]; doc != nil && !slices.Contains(docs, doc) {
+			docs = append(docs, doc)
 		}
-		entities, err := s.decodeAll(m, []*Document{doc})
-		if err != nil {
-			return err
-		}
-		s.keep(entities[0])
 	}
-	return nil
+	return docs
 }
 
 // includeIDs returns the IDs at paths in the documents of ids.

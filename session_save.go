@@ -6,23 +6,31 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/jaydb/jay/metadata"
 )
 
 // attempt is a save whose outcome is not known.
-type attempt struct{ writes []*saving }
+type attempt struct {
+	writes  []*saving
+	db      *DB    // on which it was made, and which cannot tell
+	ceiling uint64 // of the etags that db could give out
+}
 
 // saving is one write of a SaveChanges: of an entity or a deletion.
 type saving struct {
 	op       *op
 	entity   *entity
 	deletion *deletion
+	kept     bool // the body stays as it is, only the metadata changes
 }
 
 // SaveChanges writes, in one atomic write, first the deletions in the order
 // in which they were asked for, then the entities that are new or were changed
-// in the order in which the session got them. Custom metadata stays as it was
+// in the order in which the session got them, but those whose ID the database
+// is to make after all others, so that none gets an ID that another entity of
+// the session has. Custom metadata stays as it was
 // loaded, unless SetMetadata changed it; members of the stored JSON that the
 // struct has no field for are lost once the entity is changed. Without
 // changes SaveChanges does nothing.
@@ -33,8 +41,9 @@ type saving struct {
 // After an error nothing was written, the session holds what it held, and
 // SaveChanges can be called again; IDs that Store has given stay. After
 // ErrUnknownOutcome the database must be opened again first: see Reattach.
-// The next SaveChanges then finds out whether the write survived, by the
-// versions that it would have given the documents, and does not repeat it.
+// Until then SaveChanges returns ErrFailed. Afterwards it finds out whether
+// the write survived, by the versions that it would have given the documents,
+// and does not repeat it.
 func (s *Session) SaveChanges(ctx context.Context) error {
 	if err := s.recognise(ctx); err != nil {
 		return fmt.Errorf("save changes: %w", err)
@@ -49,7 +58,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.attempt = &attempt{writes}
+			s.attempt = &attempt{writes, s.db, s.db.ceilings.etags()}
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -62,32 +71,37 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 
 // collect returns what is to be written.
 func (s *Session) collect() ([]*saving, error) {
-	var writes []*saving
+	var writes, requests []*saving
 	for _, d := range s.deletes {
-		o := newOp(verbDelete, d.id, nil, nil)
-		o.expected = d.version
-		if d.m != nil {
-			o.collection, o.only = d.m.name, foldName(d.m.name)
-		}
-		writes = append(writes, &saving{op: o, deletion: d})
+		writes = append(writes, s.savingOfDeletion(d))
 	}
-	live := s.order[:0]
+	s.order = slices.DeleteFunc(s.order, func(e *entity) bool { return e.evicted })
 	for _, e := range s.order {
-		if e.evicted {
-			continue
-		}
-		live = append(live, e)
 		w, err := s.savingOf(e)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, fmt.Errorf("%s: %w", e, err)
-		}
-		if w != nil {
+		case w == nil:
+		case e.folded == "":
+			requests = append(requests, w)
+		default:
 			writes = append(writes, w)
 		}
 	}
-	clear(s.order[len(live):])
-	s.order = live
-	return writes, nil
+	return append(writes, requests...), nil
+}
+
+// savingOfDeletion returns the write of a deletion.
+func (s *Session) savingOfDeletion(d *deletion) *saving {
+	o := newOp(verbDelete, d.id, nil, nil)
+	if e := d.entity; e != nil {
+		o.collection, o.only = e.m.name, foldName(e.m.name)
+		if e.doc != nil && (s.optimistic || e.m.version != nil) {
+			version := e.doc.ChangeVector()
+			o.expected = &version
+		}
+	}
+	return &saving{op: o, deletion: d}
 }
 
 // String names an entity, for errors.
@@ -102,8 +116,12 @@ func (s *Session) savingOf(e *entity) (*saving, error) {
 	if err != nil || !changed {
 		return nil, err
 	}
+	kept := e.doc != nil && &body[0] == &e.doc.body[0]
 	o := newOp(verbPut, e.id, body, nil)
-	o.collection, o.prefix, o.drop = e.m.name, e.m.prefix, e.m.drop
+	o.collection, o.prefix = e.m.name, e.m.prefix
+	if !kept {
+		o.drop = e.m.drop
+	}
 	o.custom = e.custom
 	if o.custom == nil && e.doc != nil {
 		o.custom = e.doc.header.Custom
@@ -112,35 +130,39 @@ func (s *Session) savingOf(e *entity) (*saving, error) {
 	case e.doc == nil && (e.made || e.folded == ""):
 		o.verb = verbInsert
 	case s.optimistic || e.m.version != nil:
-		version := ""
+		version := e.version
 		if e.doc != nil {
 			version = e.doc.ChangeVector()
 		}
 		o.expected = &version
 	}
-	return &saving{op: o, entity: e}, nil
+	return &saving{op: o, entity: e, kept: kept}, nil
 }
 
 // changed returns the JSON of an entity and tells whether it must be written.
+// If only its metadata must be, the JSON is the document's own, with what the
+// struct has no field for.
 func (s *Session) changed(e *entity) (body []byte, changed bool, err error) {
-	if body, err = e.m.encode(e.value); err != nil {
-		return nil, false, err
-	}
-	if e.doc == nil || (e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom)) {
-		return body, true, nil
+	if body, err = e.m.encode(e.value); err != nil || e.doc == nil {
+		return body, true, err
 	}
 	now, err := s.strip(e.m, body)
-	if err != nil || bytes.Equal(now, e.doc.body) {
-		return body, false, err
+	if err != nil {
+		return nil, false, err
 	}
-	// Another program may have written the document, with other members or in
-	// another order: what counts is what the struct makes of it.
-	if e.loaded == nil {
-		if e.loaded, err = s.reencode(e); err != nil {
-			return nil, false, err
+	if !bytes.Equal(now, e.doc.body) {
+		// Another program may have written the document, with other members or
+		// in another order: what counts is what the struct makes of it.
+		if e.loaded == nil {
+			if e.loaded, err = s.reencode(e); err != nil {
+				return nil, false, err
+			}
+		}
+		if !bytes.Equal(now, e.loaded) {
+			return body, true, nil
 		}
 	}
-	return body, !bytes.Equal(now, e.loaded), nil
+	return e.doc.body, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -200,63 +222,112 @@ func (s *Session) inAttempt(e *entity) bool {
 	return false
 }
 
-// recognise finds out what became of the last attempt. Its documents would
-// have change vectors that no other write can have, and one of them speaks
-// for all, as the write was atomic.
-func (s *Session) recognise(ctx context.Context) error {
-	if s.attempt == nil {
+// errUnsettled is returned on a handle that cannot tell what became of a save.
+var errUnsettled = fmt.Errorf("%w: what became of the last save shows when the database is opened again: see Session.Reattach", ErrFailed)
+
+// settle recognises the last attempt if the session has moved to a handle that
+// can tell.
+func (s *Session) settle(ctx context.Context) error {
+	if s.attempt == nil || s.attempt.db == s.db {
 		return nil
 	}
-	survived, puts := false, 0
-	gone := make(map[*deletion]bool)
-	for _, w := range s.attempt.writes {
-		doc, err := s.db.Get(ctx, w.op.result.ID)
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("find out whether the last save survived: %w", err)
+	return s.recognise(ctx)
+}
+
+// recognise finds out what became of the last attempt. The handle that failed
+// shows the attempt's documents whether or not they are on disk.
+func (s *Session) recognise(ctx context.Context) error {
+	a := s.attempt
+	if a == nil {
+		return nil
+	}
+	if a.db == s.db {
+		if err := s.db.enter(); err != nil {
+			return err
 		}
-		if w.deletion != nil {
-			gone[w.deletion] = doc == nil
-			continue
-		}
-		puts++
-		survived = survived || (doc != nil && doc.ChangeVector() == w.op.result.ChangeVector)
+		s.db.exit()
+		return errUnsettled
+	}
+	done, err := s.survivors(ctx, a)
+	if err != nil {
+		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
 
-	for _, w := range s.attempt.writes {
-		switch {
-		case w.deletion != nil && (survived || (puts == 0 && gone[w.deletion])):
+	for _, w := range done {
+		if w.deletion != nil {
 			s.dropDeletion(w.deletion)
-		case w.entity != nil && survived:
+		} else {
 			s.saved(w)
 		}
 	}
-	s.settleDeletions()
 	s.attempt = nil
+	s.settleDeletions()
 	return nil
 }
 
-func (s *Session) dropDeletion(done *deletion) {
-	left := s.deletes[:0]
-	for _, d := range s.deletes {
-		if d != done {
-			left = append(left, d)
+// survivors returns the writes of an attempt that need no repetition: all of
+// them or none. Only of deletions alone can nobody tell; of those it returns
+// the ones whose document is gone.
+func (s *Session) survivors(ctx context.Context, a *attempt) (done []*saving, err error) {
+	if slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }) {
+		survived, err := s.survived(ctx, a)
+		if !survived {
+			return nil, err
+		}
+		return a.writes, nil
+	}
+	for _, w := range a.writes {
+		found, err := s.db.Exists(ctx, w.deletion.id)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			done = append(done, w)
 		}
 	}
-	s.deletes = left
+	return done, nil
 }
 
-// settleDeletions gives deletions of entities that had no ID yet the one that
-// was made for them, or drops them if there is none.
+// survived tells whether an attempt was written. Its documents would have
+// change vectors that no other write can have, and one of them speaks for all,
+// as the write was atomic. If all of them were written over since, the etags
+// that the reopened database found tell.
+func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
+	first := uint64(0)
+	for _, w := range a.writes {
+		if w.entity == nil {
+			continue
+		}
+		etag := w.op.header.Etag
+		if etag == 0 {
+			return false, nil // it failed before all was staged
+		}
+		if first == 0 {
+			first = etag
+		}
+		doc, err := s.db.Get(ctx, w.op.result.ID)
+		if err == nil && doc.ChangeVector() == w.op.result.ChangeVector {
+			return true, nil
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return false, err
+		}
+	}
+	// Between first and the ceiling nobody but the failed handle has written.
+	return first > 0 && s.db.newest >= first && s.db.newest <= a.ceiling, nil
+}
+
+func (s *Session) dropDeletion(done *deletion) {
+	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d == done })
+}
+
+// settleDeletions gives deletions of entities the IDs that were made for them,
+// and drops those of entities that were never saved.
 func (s *Session) settleDeletions() {
-	left := s.deletes[:0]
+	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d.entity != nil && d.entity.doc == nil })
 	for _, d := range s.deletes {
-		if d.folded == "" {
-			if d.entity.doc == nil {
-				continue
-			}
+		if d.entity != nil {
 			d.id, d.folded = d.entity.id, d.entity.folded
 		}
-		left = append(left, d)
 	}
-	s.deletes = left
 }

@@ -70,7 +70,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.verb != verbDelete && w.note.covers(o.folded, folded) {
+		if o.verb != verbDelete && w.note.covers(o.folded, folded) && (base.want == nil || base.want([]byte(folded), &o.header, o.json)) {
 			w.own = append(w.own, o)
 		}
 	}

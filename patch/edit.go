@@ -178,7 +178,7 @@ func newEdit(verb, path string) Edit {
 	e := Edit{verb: verb}
 	p, err := jsonpath.Parse(path)
 	if err != nil {
-		e.err = &Error{Rule: "it must have a path", Path: path, Detail: err.Error()}
+		e.err = &Error{Rule: "its path must be one", Path: path, Detail: err.Error()}
 		return e
 	}
 	if e.path = p; p.Root() == metadataName {

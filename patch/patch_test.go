@@ -135,7 +135,7 @@ func TestApply_Refused(t *testing.T) {
 		path, says string
 	}{
 		{"no edit", `{}`, patch.Edit{}, "", "made by a function"},
-		{"no path", `{}`, patch.Set("", 1), "", "must have a path"},
+		{"no path", `{}`, patch.Set("", 1), "", "its path must be one"},
 		{"bad path", `{}`, patch.Unset("a..b"), "a..b", "member name expected at byte 2"},
 		{"metadata", `{}`, patch.Set("@metadata", 1), "@metadata", "@metadata"},
 		{"in metadata", `{}`, patch.Increment("'@metadata'.n", 1), "@metadata.n", "@metadata"},

@@ -7,8 +7,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"log"
 	"os"
 
@@ -23,26 +23,22 @@ type Squirrel struct {
 }
 
 func main() {
-	dir, err := os.MkdirTemp("", "quickstart-*.jay")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	if err := run(context.Background(), dir, os.Stdout); err != nil {
+	if err := run(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, dir string, out io.Writer) (err error) {
+func run(ctx context.Context) (err error) {
+	dir, err := os.MkdirTemp("", "quickstart-*.jay")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	db, err := jay.Open(dir, nil)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := db.Close(); err == nil {
-			err = closeErr
-		}
-	}()
+	defer func() { err = errors.Join(err, db.Close()) }()
 
 	// Go values: the ID field is empty, so the document names itself.
 	squirrels, err := jay.CollectionOf[Squirrel](db)
@@ -53,7 +49,7 @@ func run(ctx context.Context, dir string, out io.Writer) (err error) {
 	if _, err := squirrels.Insert(ctx, hazel); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "inserted", hazel.ID)
+	fmt.Println("inserted", hazel.ID)
 
 	// JSON: the ID that is asked for decides.
 	for _, request := range []string{"squirrels/conker", "squirrels|", "squirrels/", ""} {
@@ -61,7 +57,7 @@ func run(ctx context.Context, dir string, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "put %-20q became %s\n", request, meta.ID)
+		fmt.Printf("put %-20q became %s\n", request, meta.ID)
 	}
 
 	nuts := 0
@@ -71,6 +67,6 @@ func run(ctx context.Context, dir string, out io.Writer) (err error) {
 		}
 		nuts += s.Nuts
 	}
-	fmt.Fprintln(out, "all squirrels together have", nuts, "nuts")
+	fmt.Println("all squirrels together have", nuts, "nuts")
 	return nil
 }

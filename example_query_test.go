@@ -1,0 +1,478 @@
+package jay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay"
+)
+
+// Order is what the examples of queries ask for.
+type Order struct {
+	ID       string
+	Customer string
+	Status   string
+	Total    float64
+	Lines    []Line
+}
+
+// Line is a line of an Order.
+type Line struct {
+	Product  string
+	Quantity int
+}
+
+// exampleOrders opens a database with four orders.
+func exampleOrders() (*jay.DB, *jay.Collection[Order]) {
+	db := example()
+	orders, err := jay.CollectionOf[Order](db)
+	check(err)
+	for _, o := range []Order{
+		{Customer: "customers/ann", Status: "open", Total: 12.5, Lines: []Line{{"products/nut", 3}}},
+		{Customer: "customers/bob", Status: "paid", Total: 99, Lines: []Line{{"products/nut", 20}, {"products/berry", 5}}},
+		{Customer: "customers/ann", Status: "Open", Total: 40, Lines: []Line{{"products/berry", 8}}},
+		{Customer: "customers/cyd", Status: "open", Total: 7},
+	} {
+		_, err := orders.Insert(context.Background(), &o)
+		check(err)
+	}
+	_, err = db.Put(context.Background(), "customers/ann", json.RawMessage(`{"Name":"Ann"}`))
+	check(err)
+	return db, orders
+}
+
+// A query is made step by step and asked when it is ranged over. Text is
+// compared with regard to case unless IgnoreCase says otherwise.
+func ExampleCollection_Query() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	open := orders.Query().
+		Where(jay.IgnoreCase(jay.Eq("Status", "open"))).
+		OrderBy("-Total").
+		Limit(2)
+	for order, err := range open.Iter(ctx) {
+		check(err)
+		fmt.Println(order.ID, order.Status, order.Total)
+	}
+	// Output:
+	// orders/3-A Open 40
+	// orders/1-A open 12.5
+}
+
+// A query is immutable: each method returns a new one.
+func ExampleQuery() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	all := orders.Query()
+	large := all.Where(jay.Ge("Total", 40))
+	n, err := all.Count(ctx)
+	check(err)
+	m, err := large.Count(ctx)
+	check(err)
+	fmt.Println(n, "orders,", m, "of them large")
+
+	first, err := large.OrderBy("Total").First(ctx)
+	check(err)
+	fmt.Println(first.ID)
+
+	huge, err := large.Where(jay.Gt("Total", 1000)).Exists(ctx)
+	check(err)
+	fmt.Println("huge ones:", huge)
+	fmt.Println(large.OrderBy("-Total").Limit(10))
+	// Output:
+	// 4 orders, 2 of them large
+	// orders/3-A
+	// huge ones: false
+	// from Orders where Total >= 40 order by Total desc limit 10
+}
+
+// Documents of any collection are asked for as JSON.
+func ExampleDB_Query() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+
+	docs, err := db.Query("Orders").Where(jay.Eq("Lines.Product", "products/berry")).OrderBy("id()").All(ctx)
+	check(err)
+	for _, doc := range docs {
+		fmt.Println(doc.ID(), doc.Collection())
+	}
+	// Output:
+	// orders/2-A Orders
+	// orders/3-A Orders
+}
+
+func ExampleCondition() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	for _, c := range []jay.Condition{
+		jay.Eq("Status", "open"),
+		jay.Ne("Status", "open"),
+		jay.Lt("Total", 12.5),
+		jay.Le("Total", 12.5),
+		jay.Gt("Total", 40),
+		jay.Ge("Total", 40),
+		jay.Between("Total", 10, 50),
+		jay.In("Customer", "customers/bob", "customers/cyd"),
+		jay.AllIn("Lines.Product", "products/nut", "products/berry"),
+		jay.StartsWith("id()", "orders/"),
+		jay.EndsWith("Customer", "/ann"),
+		jay.Contains("Customer", "o"),
+		jay.Matches("Customer", "/[bc]"),
+		jay.Exists("Lines.Product"),
+		jay.And(jay.Eq("Status", "open"), jay.Gt("Total", 10)),
+		jay.Or(jay.Eq("Status", "paid"), jay.Lt("Total", 10)),
+		jay.Not(jay.Eq("Lines.Product", "products/nut")),
+		jay.IgnoreCase(jay.Eq("Status", "OPEN")),
+	} {
+		q := orders.Query().Where(c)
+		n, err := q.Count(ctx)
+		check(err)
+		fmt.Println(n, q)
+	}
+	// Output:
+	// 2 from Orders where exact(Status = 'open')
+	// 2 from Orders where exact(Status != 'open')
+	// 1 from Orders where Total < 12.5
+	// 2 from Orders where Total <= 12.5
+	// 1 from Orders where Total > 40
+	// 2 from Orders where Total >= 40
+	// 2 from Orders where Total between 10 and 50
+	// 2 from Orders where exact(Customer in ('customers/bob', 'customers/cyd'))
+	// 1 from Orders where exact(Lines.Product all in ('products/nut', 'products/berry'))
+	// 4 from Orders where exact(startsWith(id(), 'orders/'))
+	// 2 from Orders where exact(endsWith(Customer, '/ann'))
+	// 4 from Orders where exact(contains(Customer, 'o'))
+	// 2 from Orders where exact(regex(Customer, '/[bc]'))
+	// 3 from Orders where exists(Lines.Product)
+	// 1 from Orders where exact(Status = 'open') and Total > 10
+	// 2 from Orders where exact(Status = 'paid') or Total < 10
+	// 2 from Orders where exact(Lines.Product != 'products/nut')
+	// 3 from Orders where Status = 'OPEN'
+}
+
+// The same question as text.
+func ExampleDB_RQL() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+
+	q, err := db.RQL(`
+		from Orders as o
+		where o.Status = 'open' and o.Total > $least
+		order by o.Total
+		select id(), o.Total, o.Lines[].Quantity as Quantities`, map[string]any{"least": 10})
+	check(err)
+	for row, err := range q.Iter(ctx) {
+		check(err)
+		fmt.Printf("%s\n", row.JSON)
+	}
+	// Output:
+	// {"id()":"orders/1-A","Total":12.5,"Quantities":[3]}
+	// {"id()":"orders/3-A","Total":40,"Quantities":[8]}
+}
+
+// A row is a document, or what was selected, and the documents that come
+// along with it.
+func ExampleRow() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+
+	q, err := db.RQL("from Orders where Total < 20 order by Total desc include Customer", nil)
+	check(err)
+	for row, err := range q.Iter(ctx) {
+		check(err)
+		fmt.Println(row.Document.ID())
+		for _, doc := range row.Included {
+			fmt.Printf("    with %s %s\n", doc.ID(), doc.Body())
+		}
+	}
+	// Output:
+	// orders/1-A
+	//     with customers/ann {"Name":"Ann"}
+	// orders/4-A
+}
+
+// A text that is no query says where it is wrong, and what could stand there.
+func ExampleSyntaxError() {
+	db := example()
+	defer db.Close()
+	_, err := db.RQL("from Orders\nwhere Total >= 'a' nad Total < 5", nil)
+	var syntax *jay.SyntaxError
+	if errors.As(err, &syntax) {
+		fmt.Println(syntax.Line, syntax.Column)
+		fmt.Println(syntax.Caret())
+	}
+	// Output:
+	// 2 20
+	// where Total >= 'a' nad Total < 5
+	//                    ^
+}
+
+// Columns of documents go into another struct.
+func ExampleSelect() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	type Slip struct {
+		ID       string
+		Products []string
+	}
+	q := orders.Query().Where(jay.Exists("Lines.Product")).OrderBy("id()")
+	slips := jay.Select[Slip](q, "id() as ID", "Lines[].Product as Products")
+	for slip, err := range slips.Iter(ctx) {
+		check(err)
+		fmt.Println(slip.ID, slip.Products)
+	}
+	// Output:
+	// orders/1-A [products/nut]
+	// orders/2-A [products/nut products/berry]
+	// orders/3-A [products/berry]
+}
+
+// Functions make one answer of every group.
+func ExampleQuery_GroupBy() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	type PerCustomer struct {
+		Customer string
+		Count    int
+		Sum      float64
+	}
+	groups := jay.Select[PerCustomer](orders.Query().GroupBy("Customer"), "Customer", "count()", "sum(Total) as Sum")
+	for g, err := range groups.Iter(ctx) {
+		check(err)
+		fmt.Println(g.Customer, g.Count, g.Sum)
+	}
+	// Output:
+	// customers/ann 2 52.5
+	// customers/bob 1 99
+	// customers/cyd 1 7
+}
+
+func ExampleQuery_Distinct() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+	rows, err := jay.Select[json.RawMessage](orders.Query().OrderBy("Customer"), "Customer").Distinct().All(ctx)
+	check(err)
+	for _, row := range rows {
+		fmt.Printf("%s\n", *row)
+	}
+	// Output:
+	// {"Customer":"customers/ann"}
+	// {"Customer":"customers/bob"}
+	// {"Customer":"customers/cyd"}
+}
+
+// Pages go on where the last one ended, after a restart as well, whatever was
+// written in between.
+func ExampleQuery_Page() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	q := orders.Query().OrderBy("-Total").Limit(3)
+	cursor := "" // such as from the URL of a web page
+	for {
+		page, err := q.After(cursor).Page(ctx)
+		check(err)
+		fmt.Println("a page:")
+		for _, order := range page.Items {
+			fmt.Println("   ", order.ID, order.Total)
+		}
+		if page.Next == "" {
+			break
+		}
+		cursor = page.Next
+	}
+	// Output:
+	// a page:
+	//     orders/2-A 99
+	//     orders/3-A 40
+	//     orders/1-A 12.5
+	// a page:
+	//     orders/4-A 7
+}
+
+// A page is made to be sent on.
+func ExamplePage() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+	page, err := jay.Select[json.RawMessage](orders.Query().OrderBy("Total"), "Total").Limit(10).Page(ctx)
+	check(err)
+	text, err := json.Marshal(page)
+	check(err)
+	fmt.Printf("%s\n", text)
+	// Output: {"items":[{"Total":7},{"Total":12.5},{"Total":40},{"Total":99}]}
+}
+
+// Explain tells which index was used, and NoScan lets a test insist on one.
+func ExampleQuery_Explain() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	q := orders.Query().Where(jay.Eq("Status", "open")).OrderBy("-Total").Limit(10)
+	_, err := q.NoScan().All(ctx)
+	fmt.Println(errors.Is(err, jay.ErrNoIndex))
+
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Status", "-Total"}}))
+	e, err := q.NoScan().Explain(ctx)
+	check(err)
+	fmt.Println(e.Plan[0])
+	// Output:
+	// true
+	// index "Status,-Total", one range
+}
+
+func ExampleExplanation() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	e, err := orders.Query().Where(jay.Gt("Total", 10)).OrderBy("Total").Limit(2).Explain(ctx)
+	check(err)
+	e.Elapsed = 0 // differs each time
+	fmt.Println(e)
+	// Output:
+	// from Orders where Total > 10 order by Total limit 2
+	//   1. scan Orders
+	//   2. filter: Total > 10
+	//   3. sort in memory, keeping the first 2
+	// 0 index keys examined, 4 documents read, 2 returned, 0s
+	// hint: jay index create Orders Total
+}
+
+// An index is declared as often as the program starts, and built once, while
+// reads and writes go on.
+func ExampleDB_EnsureIndex() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	for range 2 {
+		err := db.EnsureIndex(ctx, orders.Name(), jay.Index{Fields: []string{"Customer", "-Total"}})
+		check(err)
+	}
+	list, err := db.Indexes(ctx, "Orders")
+	check(err)
+	for _, ix := range list {
+		fmt.Println(ix.Name, ix.State)
+	}
+
+	check(db.DropIndex(ctx, "Orders", "Customer,-Total"))
+	// Output: Customer,-Total ready
+}
+
+// IndexProgress tells how far a build is.
+func ExampleIndexOption() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+	seen := int64(0)
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Total"}}, jay.IndexProgress(func(documents int64) { seen = documents })))
+	fmt.Println(seen, "documents")
+	// Output: 4 documents
+}
+
+// Indexes of every kind: of elements of arrays, descending, unique, partial.
+func ExampleIndex() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	for _, ix := range []jay.Index{
+		{Fields: []string{"Lines.Product"}},
+		{Fields: []string{"Status", "-Total"}},
+		{Fields: []string{"Customer", "Total"}, Unique: true},
+		{Fields: []string{"Total"}, Where: "Status = 'open'", Name: "open"},
+	} {
+		check(db.EnsureIndex(ctx, "Orders", ix))
+	}
+	for _, c := range []jay.Condition{
+		jay.Eq("Lines.Product", "products/nut"),
+		jay.Eq("Status", "paid"),
+		jay.And(jay.IgnoreCase(jay.Eq("Status", "open")), jay.Gt("Total", 20)),
+	} {
+		e, err := orders.Query().Where(c).OrderBy("Total").Explain(ctx)
+		check(err)
+		fmt.Println(e.Plan[0])
+	}
+	// Output:
+	// index "Lines.Product", one range
+	// index "Status,-Total", one range, backwards
+	// index "open", one range
+}
+
+func ExampleIndexInfo() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Unique: true}))
+	list, err := db.Indexes(ctx, "")
+	check(err)
+	text, err := json.Marshal(list[0])
+	check(err)
+	fmt.Printf("%s\n", text)
+	// Output: {"name":"Email","fields":["Email"],"unique":true,"collection":"Users","state":"ready"}
+}
+
+// Queries use an index once it is ready.
+func ExampleIndexState() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}}))
+	list, err := db.Indexes(ctx, "Users")
+	check(err)
+	fmt.Println(list[0].State == jay.IndexReady)
+	// Output: true
+}
+
+// A unique index refuses a second document with the same values.
+func ExampleUniqueError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Unique: true}))
+
+	_, err := db.Put(ctx, "users/ann", json.RawMessage(`{"Email":"a@example.org"}`), jay.InCollection("Users"))
+	check(err)
+	_, err = db.Put(ctx, "users/bob", json.RawMessage(`{"Email":"a@example.org"}`), jay.InCollection("Users"))
+	var unique *jay.UniqueError
+	if errors.As(err, &unique) {
+		fmt.Println(unique.Index, unique.Value, unique.Other)
+	}
+	// Output: Email ["a@example.org"] users/ann
+}
+
+// A query of a transaction sees what the transaction has written.
+func ExampleTx_Query() {
+	ctx := context.Background()
+	db, _ := exampleOrders()
+	defer db.Close()
+	err := db.Update(ctx, func(tx *jay.Tx) error {
+		if _, err := tx.Store(ctx, "Orders", json.RawMessage(`{"Total":1000}`)); err != nil {
+			return err
+		}
+		n, err := tx.Query("Orders").Where(jay.Gt("Total", 50)).Count(ctx)
+		fmt.Println(n, "large orders")
+		return err
+	})
+	check(err)
+	// Output: 2 large orders
+}

@@ -1,0 +1,245 @@
+package jay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jaydb/jay"
+)
+
+// A transaction is all or nothing, over any number of documents.
+func ExampleDB_Update() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	// The patches are in the transaction, and so is the entry about them.
+	give := func(from, to string, nuts int) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			giver, err := tx.Patch(ctx, from, jay.Increment("Nuts", -nuts))
+			if err != nil {
+				return err
+			}
+			if _, err := tx.Patch(ctx, to, jay.Increment("Nuts", nuts)); err != nil {
+				return err
+			}
+			var left Squirrel
+			if err := json.Unmarshal(giver.Body, &left); err != nil {
+				return err
+			}
+			if left.Nuts < 0 {
+				return errors.New("too few nuts") // undoes both
+			}
+			_, err = tx.Put(ctx, "gifts|", json.RawMessage(`{}`))
+			return err
+		})
+	}
+
+	for _, id := range []string{"squirrels/hazel", "squirrels/conker"} {
+		_, err := db.Put(ctx, id, json.RawMessage(`{"Nuts":10}`))
+		check(err)
+	}
+	fmt.Println(give("squirrels/hazel", "squirrels/conker", 7))
+	fmt.Println(give("squirrels/hazel", "squirrels/conker", 7))
+	docs, err := db.GetMany(ctx, "squirrels/hazel", "squirrels/conker", "gifts/1", "gifts/2")
+	check(err)
+	fmt.Printf("%s %s %t %t\n", docs[0].Body(), docs[1].Body(), docs[2] != nil, docs[3] != nil)
+	// Output:
+	// <nil>
+	// too few nuts
+	// {"Nuts":3} {"Nuts":17} true false
+}
+
+// Everything in a View is as it was at one moment.
+func ExampleDB_View() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+
+	total := 0
+	err := db.View(ctx, func(tx *jay.Tx) error {
+		for doc, err := range tx.Documents(ctx, jay.Scan{Collection: "Squirrels"}) {
+			if err != nil {
+				return err
+			}
+			var s Squirrel
+			if err := doc.Decode(&s); err != nil {
+				return err
+			}
+			total += s.Nuts
+		}
+		return nil
+	})
+	fmt.Println(total, err)
+	// Output: 20 <nil>
+}
+
+// A Tx has the verbs of a DB. It sees its own writes, and nobody else does.
+func ExampleTx() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	err := db.Update(ctx, func(tx *jay.Tx) error {
+		if _, err := tx.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`)); err != nil {
+			return err
+		}
+		inside, err := tx.Exists(ctx, "users/ann")
+		if err != nil {
+			return err
+		}
+		outside, err := db.Exists(ctx, "users/ann")
+		fmt.Println(inside, outside)
+		return err
+	})
+	check(err)
+	found, err := db.Exists(ctx, "users/ann")
+	fmt.Println(found, err)
+	// Output:
+	// true false
+	// true <nil>
+}
+
+// A Tx is over when its function returns.
+func ExampleTx_over() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	var kept *jay.Tx
+	check(db.View(ctx, func(tx *jay.Tx) error {
+		kept = tx
+		return nil
+	}))
+	_, err := kept.Get(ctx, "users/ann")
+	fmt.Println(errors.Is(err, jay.ErrTxDone))
+	// Output: true
+}
+
+// A transaction that loses against another one runs again, if it may.
+func ExampleRetry() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	squirrels, err := jay.CollectionOf[Squirrel](db)
+	check(err)
+
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			check(db.Update(ctx, func(tx *jay.Tx) error {
+				hazel, err := squirrels.In(tx).Get(ctx, "squirrels/1-A")
+				if err != nil {
+					return err
+				}
+				hazel.Nuts *= 2
+				_, err = squirrels.In(tx).Put(ctx, hazel)
+				return err
+			}, jay.Retry(100)))
+		})
+	}
+	wg.Wait()
+	hazel, err := squirrels.Get(ctx, "squirrels/1-A")
+	check(err)
+	fmt.Println(hazel.Nuts)
+	// Output: 2560
+}
+
+// Without Retry the caller gets the conflict.
+func ExampleTxOption() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+
+	runs := 0
+	update := func(opts ...jay.TxOption) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if _, err := tx.Get(ctx, "squirrels/1-A"); err != nil {
+				return err
+			}
+			if runs++; runs < 3 { // somebody else is quicker, twice
+				if _, err := db.Patch(ctx, "squirrels/1-A", jay.Increment("Nuts", 1)); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Put(ctx, "squirrels/1-A", json.RawMessage(`{"Nuts":0}`), jay.InCollection("Squirrels"))
+			return err
+		}, opts...)
+	}
+	fmt.Println(errors.Is(update(), jay.ErrConflict))
+	fmt.Println(update(jay.Retry(5)), runs)
+	// Output:
+	// true
+	// <nil> 3
+}
+
+// The number of an identity is made by the commit, so that none is lost.
+func ExampleReturning() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	var invoice jay.Metadata
+	err := db.Update(ctx, func(tx *jay.Tx) error {
+		meta, err := tx.Put(ctx, "invoices|", json.RawMessage(`{"Total":12.50}`), jay.Returning(&invoice))
+		fmt.Println(meta.ID)
+		return err
+	})
+	check(err)
+	fmt.Println(invoice.ID)
+	// Output:
+	// invoices|
+	// invoices/1
+}
+
+// In a transaction, collections keep Go values as they do outside.
+func ExampleCollection_In() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	squirrels, err := jay.CollectionOf[Squirrel](db)
+	check(err)
+	trees, err := jay.CollectionOf[Tree](db)
+	check(err)
+
+	acorn := &Squirrel{Name: "Acorn"}
+	err = db.Update(ctx, func(tx *jay.Tx) error {
+		oak, err := trees.In(tx).Get(ctx, "trees/1-A")
+		if err != nil {
+			return err
+		}
+		acorn.Likes = []string{oak.ID}
+		_, err = squirrels.In(tx).Insert(ctx, acorn)
+		return err
+	})
+	check(err)
+	fmt.Println(acorn.ID, acorn.Likes)
+	// Output: squirrels/3-A [trees/1-A]
+}
+
+// Neither of two transactions may write what the other one has relied on.
+func ExampleDB_Update_writeSkew() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+
+	// One of the two squirrels must stay at home.
+	leave := func(who, other string, meanwhile func()) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			home, err := tx.Exists(ctx, other)
+			if err != nil || !home {
+				return err
+			}
+			meanwhile()
+			return tx.Delete(ctx, who)
+		})
+	}
+	err := leave("squirrels/1-A", "squirrels/2-A", func() {
+		check(leave("squirrels/2-A", "squirrels/1-A", func() {}))
+	})
+	fmt.Println(errors.Is(err, jay.ErrConflict))
+	// Output: true
+}

@@ -1,0 +1,97 @@
+// Package examples_test runs every program in this directory and compares what
+// it prints with its output.txt.
+package examples_test
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what the programs print into their output.txt")
+
+// unstable is what no two runs print alike, and what stands for it.
+var unstable = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<GUID>"},
+	{regexp.MustCompile(`\b[0-9.]+(ns|µs|ms|s)\b`), "<time>"},
+}
+
+// Ensure that every program runs without arguments from an empty directory,
+// ends well and prints what it is known to print, says nothing on standard
+// error and leaves no file behind.
+func TestExamples(t *testing.T) {
+	mains, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mains) < 8 {
+		t.Fatalf("got %d programs, want at least 8: %v", len(mains), mains)
+	}
+	bin := t.TempDir()
+	// Without tables for a debugger the linker is done in a fifth of the time.
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), "./...")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build, err, out)
+	}
+	for _, main := range mains {
+		name := filepath.Dir(main)
+		t.Run(name, func(t *testing.T) {
+			got := execute(t, filepath.Join(bin, name))
+			golden := filepath.Join(name, "output.txt")
+			if *rewrite {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatalf("%v; make it with: go test ./examples -rewrite", err)
+			}
+			if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// execute runs a program and returns what it prints.
+func execute(t *testing.T, program string) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program)
+	temp := t.TempDir()
+	cmd.Dir = temp
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "TMP="+temp, "TEMP="+temp)
+	var out, complaints strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &complaints
+	if err := cmd.Run(); err != nil || complaints.Len() > 0 {
+		t.Fatalf("%v\n%s%s", err, out.String(), complaints.String())
+	}
+	left, err := os.ReadDir(temp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("the program has left files behind: %v", left)
+	}
+
+	text := out.String()
+	for _, u := range unstable {
+		text = u.pattern.ReplaceAllString(text, u.instead)
+	}
+	return text
+}

@@ -1,0 +1,156 @@
+package jay
+
+// This file looks at index entries as they lie in storage, which nothing
+// outside the package can list.
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// SetBuildChunks makes builds enter, and drops remove, fewer at a time, so that
+// there is a middle of them, and returns what undoes that. Nothing may be built
+// or dropped meanwhile.
+func SetBuildChunks(build, drop int) (restore func()) {
+	oldBuild, oldDrop := buildChunk, dropChunk
+	buildChunk, dropChunk = build, drop
+	return func() { buildChunk, dropChunk = oldBuild, oldDrop }
+}
+
+// Building tells whether an index is being built or dropped.
+func Building(db *DB) bool {
+	db.indexing.changing.Lock()
+	defer db.indexing.changing.Unlock()
+	return len(db.indexing.builds) > 0
+}
+
+// CheckIndexes compares the entries of all indexes that are ready with what
+// every document has to have in them, at one moment, and makes sure that there
+// are no entries and no state of indexes that are gone.
+func CheckIndexes(db *DB) (err error) {
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	c, snapshot := db.viewIndexes()
+	defer func() { err = errors.Join(err, snapshot.Close()) }()
+
+	want, flags, err := expectedEntries(db, c, snapshot)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	known := make(map[uint32]*index)
+	for _, ix := range c.all {
+		known[ix.number] = ix
+		got, err := storedKeys(snapshot, appendIndexPrefix(nil, ix.number))
+		if err != nil {
+			return err
+		}
+		has, err := indexFlags(snapshot, ix.number)
+		if err != nil {
+			return err
+		}
+		if ix.info.State != IndexReady {
+			continue
+		}
+		if missing := flags[ix.number] &^ has; missing != 0 {
+			problems = append(problems, fmt.Errorf("index %q lacks the flags %b", ix.info.Name, missing))
+		}
+		problems = append(problems, compareEntries(ix, got, want[ix.number])...)
+	}
+	for _, space := range []byte{spaceIndex, spaceIndexState} {
+		stored, err := storedKeys(snapshot, []byte{space})
+		if err != nil {
+			return err
+		}
+		for key := range stored {
+			if number := binary.BigEndian.Uint32([]byte(key[1:5])); known[number] == nil {
+				problems = append(problems, fmt.Errorf("%q is left of index %d, which is gone", key, number))
+			}
+		}
+	}
+	return errors.Join(problems[:min(len(problems), 10)]...)
+}
+
+func compareEntries(ix *index, got, want map[string]string) (problems []error) {
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if value, found := got[key]; !found || value != want[key] {
+			problems = append(problems, fmt.Errorf("index %q lacks %q → %q; there: %v, %q", ix.info.Name, key, want[key], found, value))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if _, found := want[key]; !found {
+			problems = append(problems, fmt.Errorf("index %q has %q → %q, which no document gives", ix.info.Name, key, got[key]))
+		}
+	}
+	return problems
+}
+
+// expectedEntries extracts the entries of all documents.
+func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
+	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
+	alone := make(map[*index]*collectionIndexes)
+	for _, ix := range c.all {
+		entries[ix.number] = make(map[string]string)
+		alone[ix] = &collectionIndexes{indexes: []*index{ix}}
+		alone[ix].prepare()
+	}
+	it, err := snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		folded := string(it.Key()[1 : len(it.Key())-1])
+		h, body, err := metadata.Decode(bytes.Clone(it.Value()))
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ix := range c.all {
+			if ix.collection != db.collectionKey(string(h.Collection)) {
+				continue
+			}
+			es, err := alone[ix].extractEntries(body)
+			if err != nil {
+				return nil, nil, fmt.Errorf("document %q: %w", folded, err)
+			}
+			for i := range es.list {
+				key, value := string(es.list[i].appendKey(nil, folded)), ""
+				if es.list[i].alone {
+					value = folded
+				}
+				if other, twice := entries[ix.number][key]; twice {
+					return nil, nil, fmt.Errorf("index %q: documents %q and %q have the same entry", ix.info.Name, other, folded)
+				}
+				entries[ix.number][key] = value
+			}
+			for _, f := range es.flags {
+				if f.number == ix.number {
+					flags[ix.number] |= f.flags
+				}
+			}
+		}
+	}
+	return entries, flags, nil
+}
+
+func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error) {
+	it, err := r.Iterate(prefix, prefixEnd(prefix))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Error(), it.Close()) }()
+	keys := make(map[string]string)
+	for ok := it.First(); ok; ok = it.Next() {
+		keys[string(it.Key())] = string(it.Value())
+	}
+	return keys, nil
+}

@@ -1,0 +1,311 @@
+package jay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// settled waits until nothing is built or dropped any more.
+func settled(t testing.TB, db *jay.DB) {
+	t.Helper()
+	infos, err := db.Indexes(ctx, "")
+	must(t, err)
+	for _, info := range infos {
+		switch info.State {
+		case jay.IndexBuilding:
+			if err := db.EnsureIndex(ctx, info.Collection, info.Index); err != nil && !errors.Is(err, jay.ErrUnique) {
+				t.Fatalf("resumed build of %q: %v", info.Name, err)
+			}
+		case jay.IndexDropping:
+			if err := db.DropIndex(ctx, info.Collection, info.Name); err != nil && !errors.Is(err, jay.ErrIndex) {
+				t.Fatalf("resumed drop of %q: %v", info.Name, err)
+			}
+		}
+	}
+}
+
+// Ensure that a loss of power, at any sync of the log and whatever part of the
+// unsynced data survives, leaves indexes that hold what the documents give:
+// builds and drops that it cut go on.
+func TestIndex_Crash_AtAnySync(t *testing.T) {
+	defer jay.SetBuildChunks(15, 40)()
+	seed := querySeed(t)
+	cut := make(map[jay.IndexState]int)
+	for _, percent := range []int{0, 50, 100} {
+		disk := storagetest.NewDisk()
+		for round := range 12 * queryRounds(t, 1) {
+			name := fmt.Sprintf("JAY_QUERY_SEED=%d, %d%% kept, round %d", seed, percent, round)
+			durability := jay.Synced
+			if round%3 == 2 {
+				durability = jay.Relaxed
+			}
+			db := onDisk(t, disk, jay.Options{Durability: durability})
+			infos, err := db.Indexes(ctx, "")
+			must(t, err)
+			for _, info := range infos {
+				cut[info.State]++
+			}
+			settled(t, db)
+			if err := jay.CheckIndexes(db); err != nil {
+				t.Fatalf("%s, after the crash: %v", name, err)
+			}
+			disk = indexesUntilCrash(t, db, disk, seed+uint64(round), percent)
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
+	t.Logf("indexes found after crashes: %v", cut)
+	if cut[jay.IndexBuilding] == 0 || cut[jay.IndexDropping] == 0 {
+		t.Error("no build, or no drop, was ever cut: the test does not test it")
+	}
+}
+
+// indexesUntilCrash writes, builds and drops until the power goes, and returns
+// the disk as it is found then. What happens after that, happens in a world
+// that is gone.
+func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uint64, percent int) *storagetest.Disk {
+	random := rand.New(rand.NewPCG(seed, uint64(percent)))
+	var mu sync.Mutex
+	var crashed *storagetest.Disk
+	left := random.IntN(40)
+	disk.OnSync(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left == -1 {
+			crashed = disk.Crash(percent, random)
+		}
+	})
+	gone := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		g := newGenerator(seed)
+		for !gone() && !t.Failed() {
+			changeAtRandom(t, g, db, 150)
+		}
+	})
+	g := newGenerator(seed + 1)
+	for !gone() && !t.Failed() {
+		infos, err := db.Indexes(ctx, "")
+		must(t, err)
+		if len(infos) > 5 || len(infos) > 0 && g.chance(40) {
+			must(t, db.DropIndex(ctx, "Orders", pickOne(g, infos...).Name))
+			continue
+		}
+		ix := g.index()
+		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
+		if err := db.EnsureIndex(ctx, "Orders", ix); err != nil && !errors.Is(err, jay.ErrUnique) {
+			t.Errorf("index %+v: %v", ix, err)
+		}
+	}
+	writers.Wait()
+	disk.OnSync(func() {})
+	closeDB(t, db)
+	return crashed
+}
+
+// Ensure that a build and a drop that Close cuts go on at the next Open.
+func TestIndex_Close_InTheMiddle(t *testing.T) {
+	defer jay.SetBuildChunks(5, 5)()
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	g := newGenerator(querySeed(t))
+	for range 400 {
+		changeAtRandom(t, g, db, 300)
+	}
+	cut := make(map[jay.IndexState]int)
+	for i := range 30 {
+		ix := jay.Index{Name: "ix", Fields: []string{"a", "-l"}}
+		begun := make(chan struct{})
+		done := make(chan error, 1)
+		dropping := i%2 == 1
+		go func() {
+			close(begun)
+			if dropping {
+				done <- db.DropIndex(ctx, "Orders", "ix")
+			} else {
+				done <- db.EnsureIndex(ctx, "Orders", ix)
+			}
+		}()
+		<-begun
+		for range g.IntN(3) {
+			changeAtRandom(t, g, db, 300)
+		}
+		closeDB(t, db)
+		if err := <-done; err != nil && !errors.Is(err, jay.ErrClosed) {
+			t.Fatalf("cut by Close: %v, want ErrClosed", err)
+		}
+		db = onDisk(t, disk, jay.Options{})
+		infos, err := db.Indexes(ctx, "Orders")
+		must(t, err)
+		for _, info := range infos {
+			cut[info.State]++
+		}
+		changeAtRandom(t, g, db, 300)
+		settled(t, db)
+		if err := jay.CheckIndexes(db); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		if dropping {
+			if err := db.DropIndex(ctx, "Orders", "ix"); err != nil && !errors.Is(err, jay.ErrIndex) {
+				t.Fatal(err)
+			}
+		} else {
+			must(t, db.EnsureIndex(ctx, "Orders", ix))
+		}
+		if err := jay.CheckIndexes(db); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+	}
+	closeDB(t, db)
+	t.Logf("states found at Open: %v", cut)
+	if cut[jay.IndexBuilding] == 0 || cut[jay.IndexDropping] == 0 {
+		t.Error("no build, or no drop, was ever cut: the test does not test it")
+	}
+}
+
+// Ensure that EnsureIndex asked twice makes one index, that another declaration
+// of the name is refused, and that a caller who gives up leaves the build to
+// itself.
+func TestIndex_Ensure_Again(t *testing.T) {
+	defer jay.SetBuildChunks(3, 100)()
+	db := memory(t, nil)
+	g := newGenerator(1)
+	for range 300 {
+		changeAtRandom(t, g, db, 300)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	ix := jay.Index{Fields: []string{" a ", "-b"}}
+	cancel()
+	if err := db.EnsureIndex(cancelled, "Orders", ix); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v", err)
+	}
+	if infos, _ := db.Indexes(ctx, ""); len(infos) != 0 {
+		t.Errorf("a call that was cancelled before made %v", infos)
+	}
+	cancelled, cancel = context.WithCancel(ctx)
+	go cancel()
+	if err := db.EnsureIndex(cancelled, "Orders", ix); err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled in the middle: %v", err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := db.EnsureIndex(ctx, "orders", jay.Index{Fields: []string{"a", "-b"}}); err != nil {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	infos, err := db.Indexes(ctx, "ORDERS")
+	if err != nil || len(infos) != 1 || infos[0].State != jay.IndexReady || infos[0].Name != "a,-b" {
+		t.Errorf("indexes: %+v, %v", infos, err)
+	}
+	for _, other := range []jay.Index{{Name: "A,-B", Fields: []string{"c"}}, {Name: "a,-b", Fields: []string{"a", "-b"}, Unique: true}, {Name: "a,-b", Fields: []string{"a", "-b"}, Where: "a = 1"}, {Name: "a,-b", Fields: []string{"a", "b"}}} {
+		if err := db.EnsureIndex(ctx, "Orders", other); !errors.Is(err, jay.ErrIndexExists) {
+			t.Errorf("%+v: %v, want ErrIndexExists", other, err)
+		}
+	}
+	if err := jay.CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+	if err := db.DropIndex(ctx, "Orders", "none"); !errors.Is(err, jay.ErrIndex) {
+		t.Errorf("drop of an unknown index: %v", err)
+	}
+}
+
+// Ensure that of 16 goroutines that insert the same values a unique index lets
+// exactly one through, while it is ready and while it is built.
+func TestIndex_Unique_Concurrent(t *testing.T) {
+	defer jay.SetBuildChunks(3, 100)()
+	for round := range 10 {
+		db := memory(t, &jay.Options{Durability: jay.Relaxed})
+		for i := range 50 {
+			put(t, db, fmt.Sprint("users/old", i), fmt.Sprintf(`{"mail":"old%d","tags":["t%d"]}`, i, i), jay.InCollection("Users"))
+		}
+		ix := jay.Index{Name: "u", Fields: []string{"mail", "-tags"}, Unique: true}
+		var wg sync.WaitGroup
+		if round%2 == 0 {
+			must(t, db.EnsureIndex(ctx, "Users", ix))
+		} else {
+			wg.Go(func() {
+				if err := db.EnsureIndex(ctx, "Users", ix); err != nil && !errors.Is(err, jay.ErrUnique) {
+					t.Errorf("build: %v", err)
+				}
+			})
+		}
+		var mu sync.Mutex
+		through := make(map[int]int)
+		for n := range 16 {
+			wg.Go(func() {
+				for i := range 20 {
+					_, err := db.Put(ctx, fmt.Sprintf("users/%d-%d", n, i), []byte(fmt.Sprintf(`{"mail":"m%d","tags":["x%d","y","n%d"]}`, i, i, n)), jay.InCollection("Users"))
+					if err == nil {
+						mu.Lock()
+						through[i]++
+						mu.Unlock()
+					} else if !errors.Is(err, jay.ErrUnique) {
+						t.Errorf("put: %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		infos, err := db.Indexes(ctx, "Users")
+		must(t, err)
+		if len(infos) == 1 {
+			for i := range 20 {
+				if round%2 == 0 && through[i] != 1 {
+					t.Errorf("%d documents with the values %d", through[i], i)
+				}
+				if n, err := db.Query("Users").Where(jay.Eq("mail", fmt.Sprint("m", i))).Count(ctx); err != nil || n != 1 {
+					t.Errorf("%d documents with the values %d, %v", n, i, err)
+				}
+			}
+		}
+		if err := jay.CheckIndexes(db); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Ensure that a build that meets values that are not unique, or a document with
+// too many entries, says so and leaves nothing.
+func TestIndex_Build_Refused(t *testing.T) {
+	defer jay.SetBuildChunks(7, 5)()
+	db := memory(t, nil)
+	for i := range 100 {
+		put(t, db, fmt.Sprint("users/", i), fmt.Sprintf(`{"n":%d,"same":%d}`, i, i%99), jay.InCollection("Users"))
+	}
+	err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "bad", Fields: []string{"-same"}, Unique: true})
+	var unique *jay.UniqueError
+	if !errors.As(err, &unique) || unique.Value != "[0]" || unique.ID == unique.Other || !strings.HasPrefix(unique.ID, "users/") || !strings.HasPrefix(unique.Other, "users/") {
+		t.Errorf("got %v", err)
+	}
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "good", Fields: []string{"n"}, Unique: true}))
+	many := `{"big":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 10_001), ",") + `]}`
+	put(t, db, "users/big", many, jay.InCollection("Users"))
+	if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "bad", Fields: []string{"big"}}); !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("a document with too many entries: %v", err)
+	}
+	must(t, db.Delete(ctx, "users/big"))
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "bad", Fields: []string{"big"}}))
+	if _, err := db.Put(ctx, "users/big", []byte(many), jay.InCollection("Users")); !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("a document with too many entries: %v", err)
+	}
+	infos, err := db.Indexes(ctx, "")
+	if err != nil || len(infos) != 2 {
+		t.Errorf("indexes: %v, %v", infos, err)
+	}
+	if err := jay.CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+}

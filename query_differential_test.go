@@ -1,0 +1,496 @@
+package jay_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/query"
+)
+
+// queryRounds is how many databases the random tests of queries make;
+// JAY_QUERY_ROUNDS asks for more.
+func queryRounds(t testing.TB, normally int) int {
+	t.Helper()
+	if text := os.Getenv("JAY_QUERY_ROUNDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		must(t, err)
+		return n
+	}
+	if testing.Short() {
+		return max(1, normally/4)
+	}
+	return normally
+}
+
+// querySeed is the seed of the first round; JAY_QUERY_SEED repeats one.
+func querySeed(t testing.TB) uint64 {
+	t.Helper()
+	if text := os.Getenv("JAY_QUERY_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		must(t, err)
+		return n
+	}
+	return rand.Uint64N(1 << 32)
+}
+
+// asker is what queries are asked of: a database, or a transaction.
+type asker interface {
+	RQL(text string, params map[string]any) (jay.Query[jay.Row], error)
+	Query(collection string) jay.Query[jay.Document]
+}
+
+// Ensure that every plan gives the answer that a slow evaluator gives, which
+// knows no index: same rows, same order, same counts, and pages that are the
+// whole when joined; on the database, and in a transaction over what it has
+// staged.
+func TestQuery_AgainstNaive(t *testing.T) {
+	first := querySeed(t)
+	total, plans := 0, make(map[string]int)
+	for round := range queryRounds(t, 24) {
+		seed := first + uint64(round)
+		n := differentialRound(t, seed, plans)
+		if total += n; t.Failed() {
+			t.Fatalf("JAY_QUERY_SEED=%d JAY_QUERY_ROUNDS=1 repeats it", seed)
+		}
+	}
+	t.Logf("%d queries, first seed %d, plans: %v", total, first, plans)
+}
+
+func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
+	g := newGenerator(seed)
+	sensitive := g.chance(20)
+	defer jay.SetProbes(pickOne(g, 1, 2, 3, 10, 25, 500), pickOne(g, 40, 20_000))()
+	db, err := jay.OpenMemory(&jay.Options{CaseSensitive: sensitive})
+	must(t, err)
+	defer closeDB(t, db)
+	size := 40 + g.IntN(80)
+	fill(t, g, db, size)
+
+	var indexes []jay.Index
+	for phase := range 4 {
+		if phase > 0 {
+			indexes = changeIndexesAtRandom(t, g, db, indexes)
+			fill(t, g, db, 10)
+		}
+		d := differential{t: t, g: g, seed: seed, indexes: indexes, plans: plans, sensitive: sensitive}
+		d.run(db, allDocuments(t, db, sensitive), 60)
+		err := db.Update(ctx, func(tx *jay.Tx) error {
+			stageAtRandom(t, g, tx)
+			d.inTx = true
+			docs := []*naiveDoc{}
+			for doc, err := range tx.Documents(ctx, jay.Scan{}) {
+				must(t, err)
+				docs = append(docs, newNaiveDoc(doc, sensitive))
+			}
+			d.run(tx, docs, 30)
+			return errors.New("enough")
+		})
+		if err == nil || err.Error() != "enough" {
+			t.Fatal(err)
+		}
+		if asked += d.asked; t.Failed() {
+			return asked
+		}
+	}
+	return asked
+}
+
+// fill writes random documents.
+func fill(t *testing.T, g *generator, db *jay.DB, n int) {
+	t.Helper()
+	for range n {
+		writeAtRandom(t, g, db)
+	}
+}
+
+func writeAtRandom(t *testing.T, g *generator, db *jay.DB) {
+	t.Helper()
+	id := g.id(g.IntN(120))
+	_, err := db.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(g.collection()))
+	if err != nil && !errors.Is(err, jay.ErrCollection) && !errors.Is(err, jay.ErrUnique) {
+		t.Fatal(err)
+	}
+}
+
+// stageAtRandom writes and deletes in a transaction.
+func stageAtRandom(t *testing.T, g *generator, tx *jay.Tx) {
+	t.Helper()
+	for range g.IntN(12) {
+		id := g.id(g.IntN(120))
+		doc, err := tx.Get(ctx, id)
+		switch {
+		case err == nil && g.chance(40):
+			must(t, tx.Delete(ctx, id))
+		case err == nil:
+			_, err = tx.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(doc.Collection()))
+			must(t, err)
+		case errors.Is(err, jay.ErrNotFound):
+			_, err = tx.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(g.collection()))
+			must(t, err)
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
+// changeIndexesAtRandom drops some indexes and makes others.
+func changeIndexesAtRandom(t *testing.T, g *generator, db *jay.DB, indexes []jay.Index) []jay.Index {
+	t.Helper()
+	for len(indexes) > 0 && g.chance(40) {
+		i := g.IntN(len(indexes))
+		must(t, db.DropIndex(ctx, "Orders", indexes[i].Name))
+		indexes = slices.Delete(indexes, i, i+1)
+	}
+	for range 1 + g.IntN(5) {
+		ix := g.index()
+		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
+		err := db.EnsureIndex(ctx, "Orders", ix)
+		if errors.Is(err, jay.ErrUnique) && ix.Unique {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("index %+v: %v", ix, err)
+		}
+		indexes = append(indexes, ix)
+	}
+	if g.chance(30) {
+		must(t, db.EnsureIndex(ctx, "@empty", jay.Index{Fields: []string{"a", "b"}}))
+	}
+	return indexes
+}
+
+func allDocuments(t *testing.T, db *jay.DB, sensitive bool) []*naiveDoc {
+	t.Helper()
+	var docs []*naiveDoc
+	for doc, err := range db.Documents(ctx, jay.Scan{}) {
+		must(t, err)
+		docs = append(docs, newNaiveDoc(doc, sensitive))
+	}
+	return docs
+}
+
+// differential asks random queries.
+type differential struct {
+	t         *testing.T
+	g         *generator
+	seed      uint64
+	indexes   []jay.Index
+	plans     map[string]int
+	sensitive bool
+	inTx      bool
+	asked     int
+}
+
+func (d *differential) run(via asker, docs []*naiveDoc, n int) {
+	for range n {
+		q := d.g.query(d.indexes)
+		for d.inTx && usesVersion(q) {
+			q = d.g.query(d.indexes)
+		}
+		if d.check(via, docs, q); d.t.Failed() {
+			return
+		}
+		d.asked++
+	}
+}
+
+// usesVersion tells whether a query looks at what a document has only once it
+// is committed.
+func usesVersion(q *query.Query) bool {
+	text := q.String()
+	return strings.Contains(text, "@change-vector") || strings.Contains(text, "@last-modified")
+}
+
+// check asks one query in every way.
+func (d *differential) check(via asker, docs []*naiveDoc, q *query.Query) {
+	text := q.String()
+	want := answer(q, docs)
+	asked, err := via.RQL(text, nil)
+	if err != nil {
+		d.t.Errorf("%s\n%v", text, err)
+		return
+	}
+	explain, err := asked.Explain(ctx)
+	if err != nil {
+		d.t.Errorf("explain %s\n%v", text, err)
+		return
+	}
+	d.plans[planKind(explain.Plan)]++
+	fail := func(format string, args ...any) {
+		d.t.Helper()
+		var indexes []string
+		for _, ix := range d.indexes {
+			indexes = append(indexes, fmt.Sprintf("%+v", ix))
+		}
+		d.t.Errorf("seed %d, in a transaction %v, case-sensitive %v\n%s\nplan: %s\nindexes:\n  %s\n%s", d.seed, d.inTx, d.sensitive, text,
+			strings.Join(explain.Plan, "; "), strings.Join(indexes, "\n  "), fmt.Sprintf(format, args...))
+	}
+
+	got, err := rowsOf(asked)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	if problem := want.differs(q, got); problem != "" {
+		fail("%s%s", problem, describe(docs, want.rows, got))
+		return
+	}
+	n, err := asked.Count(ctx)
+	if err != nil || int(n) != len(got) {
+		fail("Count: %d, %v; there are %d answers", n, err, len(got))
+	}
+	if int(explain.Returned) != len(got) {
+		fail("Explain: %d returned; there are %d answers", explain.Returned, len(got))
+	}
+	if found, err := asked.Exists(ctx); err != nil || found != (len(got) > 0) {
+		fail("Exists: %v, %v", found, err)
+	}
+	if len(q.Select) > 0 {
+		return
+	}
+
+	built := build(via, q)
+	if built == nil {
+		return
+	}
+	var byBuilder []string
+	for doc, err := range built.Iter(ctx) {
+		if err != nil {
+			fail("builder: %v", err)
+			return
+		}
+		byBuilder = append(byBuilder, doc.ID())
+	}
+	if problem := want.differs(q, byBuilder); problem != "" {
+		fail("by the builder: %s%s", problem, describe(docs, want.rows, byBuilder))
+		return
+	}
+	d.checkPages(built, q, want, fail)
+}
+
+// checkPages joins pages, and compares them with the whole.
+func (d *differential) checkPages(built *jay.Query[jay.Document], q *query.Query, want naiveAnswer, fail func(string, ...any)) {
+	if q.Offset > 0 {
+		return // every page would leave out its first
+	}
+	whole := want.rows
+	if len(q.OrderBy) == 0 {
+		ordered := slices.Clone(want.docs)
+		slices.SortFunc(ordered, func(a, b *naiveDoc) int {
+			return compareKeys([]query.Order{{}}, []*node{a.meta[query.MetaID]}, []*node{b.meta[query.MetaID]})
+		})
+		whole = nil
+		for _, doc := range ordered {
+			whole = append(whole, doc.id)
+		}
+	}
+	size := 1 + d.g.IntN(9)
+	var joined []string
+	for cursor, pages := "", 0; ; pages++ {
+		p, err := built.Limit(size).After(cursor).Page(ctx)
+		if err != nil {
+			if errors.Is(err, jay.ErrQuery) && strings.Contains(err.Error(), "too long to go on") {
+				return
+			}
+			fail("page %d: %v", pages, err)
+			return
+		}
+		for _, doc := range p.Items {
+			joined = append(joined, doc.ID())
+		}
+		if len(p.Items) > size || p.Next != "" && len(p.Items) < size {
+			fail("page %d has %d answers, next %q", pages, len(p.Items), p.Next)
+			return
+		}
+		if cursor = p.Next; cursor == "" {
+			break
+		}
+	}
+	if !slices.Equal(joined, whole) {
+		fail("pages of %d joined:\n%q\nwhole:\n%q", size, joined, whole)
+	}
+}
+
+// planKind is what a plan is like, to see that all kinds come.
+func planKind(plan []string) string {
+	kind, _, _ := strings.Cut(plan[0], " ")
+	for _, step := range plan[1:] {
+		for _, mark := range []string{"keep", "count entries", "already in order", "sort"} {
+			if strings.HasPrefix(step, mark) {
+				kind += "+" + mark
+			}
+		}
+	}
+	if strings.Contains(plan[0], "backwards") {
+		kind += "+backwards"
+	}
+	if strings.Contains(plan[0], "ranges") {
+		kind += "+ranges"
+	}
+	return kind
+}
+
+func rowsOf(q jay.Query[jay.Row]) ([]string, error) {
+	var out []string
+	for row, err := range q.Iter(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if row.Document != nil {
+			out = append(out, row.Document.ID())
+		} else {
+			out = append(out, canonicalRow(string(row.JSON)))
+		}
+	}
+	return out, nil
+}
+
+// differs compares an answer with the one that is wanted, as far as the query
+// says what comes: which rows with a limit but no order is open, and so is
+// the order of groups that are ordered alike.
+func (a naiveAnswer) differs(q *query.Query, got []string) string {
+	window := a.rows[min(q.Offset, len(a.rows)):]
+	if q.HasLimit {
+		window = window[:min(q.Limit, len(window))]
+	}
+	if len(got) != len(window) {
+		return fmt.Sprintf("%d answers, want %d", len(got), len(window))
+	}
+	if len(q.OrderBy) > 0 && !isGroupedQuery(q) {
+		if !slices.Equal(got, window) {
+			return "wrong answers, or in the wrong order"
+		}
+		return ""
+	}
+	left := make(map[string]int)
+	for _, row := range a.rows {
+		left[row]++
+	}
+	for _, row := range got {
+		if left[row]--; left[row] < 0 {
+			return "this should not be there, or not so often: " + row
+		}
+	}
+	if isGroupedQuery(q) && len(q.OrderBy) > 0 {
+		keys := make(map[string][][]*node) // of rows that look alike: objects are ordered by their text
+		for i, row := range a.rows {
+			keys[row] = append(keys[row], a.keys[i])
+		}
+		for i, row := range got {
+			here := a.keys[q.Offset+i]
+			if !slices.ContainsFunc(keys[row], func(k []*node) bool { return compareKeys(q.OrderBy, k, here) == 0 }) {
+				return fmt.Sprintf("row %d is out of order: %s", i, row)
+			}
+		}
+	}
+	return ""
+}
+
+// describe shows where two answers differ, and the documents there.
+func describe(docs []*naiveDoc, want, got []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\ngot  %.2000q\nwant %.2000q (without offset and limit)", got, want)
+	shown := 0
+	for _, doc := range docs {
+		if slices.Contains(want, doc.id) != slices.Contains(got, doc.id) && shown < 3 {
+			fmt.Fprintf(&b, "\n%s in %s: %.300s", doc.id, doc.source.Collection(), doc.body.raw)
+			shown++
+		}
+	}
+	return b.String()
+}
+
+// build makes the same query by the builder, or returns nil if it cannot.
+func build(via asker, q *query.Query) *jay.Query[jay.Document] {
+	built := via.Query(q.From)
+	if q.Where != nil {
+		built = built.Where(conditionOf(q.Where))
+	}
+	var orders []string
+	for _, o := range q.OrderBy {
+		if o.As != query.CastNone {
+			return nil
+		}
+		text := builderField(o.Field)
+		if o.Descending {
+			text = "-" + text
+		}
+		orders = append(orders, text)
+	}
+	if len(orders) > 0 {
+		built = built.OrderBy(orders...)
+	}
+	if q.Offset > 0 {
+		built = built.Skip(q.Offset)
+	}
+	if q.HasLimit {
+		built = built.Limit(q.Limit)
+	}
+	return &built
+}
+
+func builderField(f query.Field) string {
+	switch f.Meta {
+	case query.MetaID:
+		return "id()"
+	case query.MetaCollection:
+		return "@metadata.@collection"
+	case query.MetaLastModified:
+		return "@metadata.@last-modified"
+	case query.MetaChangeVector:
+		return "@metadata.@change-vector"
+	}
+	return f.Path.String()
+}
+
+func conditionOf(e query.Expr) jay.Condition {
+	list := func(kids []query.Expr) (out []jay.Condition) {
+		for _, kid := range kids {
+			out = append(out, conditionOf(kid))
+		}
+		return out
+	}
+	folding := func(fold bool, c jay.Condition) jay.Condition {
+		if fold {
+			return jay.IgnoreCase(c)
+		}
+		return c
+	}
+	switch e := e.(type) {
+	case query.And:
+		return jay.And(list(e)...)
+	case query.Or:
+		return jay.Or(list(e)...)
+	case query.Not:
+		return jay.Not(conditionOf(e.Expr))
+	case query.Exists:
+		return jay.Exists(builderField(e.Field))
+	case query.Compare:
+		compare := [...]func(string, any) jay.Condition{jay.Eq, jay.Lt, jay.Le, jay.Gt, jay.Ge}[e.Op]
+		return folding(e.Fold, compare(builderField(e.Field), e.Value))
+	case query.Between:
+		return folding(e.Fold, jay.Between(builderField(e.Field), e.Lo, e.Hi))
+	case query.In:
+		if e.All {
+			return folding(e.Fold, jay.AllIn(builderField(e.Field), e.Values...))
+		}
+		return folding(e.Fold, jay.In(builderField(e.Field), e.Values...))
+	case query.StartsWith:
+		return folding(e.Fold, jay.StartsWith(builderField(e.Field), e.Text))
+	case query.EndsWith:
+		return folding(e.Fold, jay.EndsWith(builderField(e.Field), e.Text))
+	case query.Contains:
+		return folding(e.Fold, jay.Contains(builderField(e.Field), e.Text))
+	case query.Regexp:
+		return folding(e.Fold, jay.Matches(builderField(e.Field), e.Pattern))
+	}
+	panic(fmt.Sprintf("%T", e))
+}

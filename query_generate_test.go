@@ -1,0 +1,419 @@
+package jay_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/query"
+)
+
+// generator makes random documents, indexes and queries that meet each other
+// often.
+type generator struct {
+	*rand.Rand
+	filters []query.Expr // of partial indexes: queries ask for them now and then
+	noStore bool         // no documents under new IDs
+}
+
+func newGenerator(seed uint64) *generator { return &generator{Rand: rand.New(rand.NewPCG(seed, 5))} }
+
+func pickOne[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
+
+func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+
+var (
+	someTexts = []string{
+		`"a"`, `"A"`, `"b"`, `"ab"`, `"Ab"`, `"AB"`, `"abc"`, `""`, `"ä"`, `"Ä"`, `"k"`, `"K"`, "\"\u212a\"", `"ß"`, `"ẞ"`, `"\u0130"`, `"i"`, `"ı"`,
+		`"σ"`, `"ς"`, `"Σ"`, `"a\u0000"`, `"a\u0000b"`, `"a\u0001"`, `"12"`, `"1e1"`, `"-7.5"`, `"2020-01-01"`, `"\uffff"`, `"😀"`, `"\ud83d\ude00x"`, `"x'y"`, `"q\"q"`, `"back\\s"`, `"\u00e9"`, `"É"`,
+	}
+	someNumbers = []string{
+		"0", "-0", "0.0", "1", "1.0", "1e0", "10e-1", "2", "2.5", "25e-1", "3", "-1", "-1.0", "-2.5", "10", "1e1", "100",
+		"9007199254740993", "9007199254740992", "9007199254740993.0", "9007199254740992.5", "1e400", "1E+400", "-1e400", "1e-400", "0.1", "0.10",
+	}
+	// someFields are the paths that documents have, most of them.
+	someFields = []string{"a", "a", "b", "b", "c", "d.x", "d.y", "l", "l", "ls.p", "ls.q", "ls[].p", "ls[0].p", "l[]", "l[1]", "d", "ls", "nowhere", "'ü.x'", "'from'", "A", "d.x.y"}
+)
+
+// scalar makes null, booleans, numbers and texts.
+func (g *generator) scalar() string {
+	switch n := g.IntN(100); {
+	case n < 8:
+		return "null"
+	case n < 16:
+		return pickOne(g, "true", "false")
+	case n < 55:
+		return pickOne(g, someNumbers...)
+	case n < 97:
+		return pickOne(g, someTexts...)
+	default:
+		filler := pickOne(g, "x", "X", "ä")
+		return `"` + strings.Repeat(filler, (508+g.IntN(8))/len(filler)) + pickOne(g, "", "a", "A", "b") + `"`
+	}
+}
+
+// small makes a scalar out of few.
+func (g *generator) small() string {
+	return pickOne(g, "1", "2", "3", "1.0", `"a"`, `"A"`, `"b"`, `"ab"`, "null", "true")
+}
+
+func (g *generator) value(depth int) string {
+	switch n := g.IntN(100); {
+	case n < 45:
+		return g.small()
+	case n < 85 || depth == 0:
+		return g.scalar()
+	case n < 93:
+		return g.array(func() string { return g.value(depth - 1) })
+	default:
+		return g.object([]string{"x", "y", "p"}, depth-1)
+	}
+}
+
+func (g *generator) array(item func() string) string {
+	var items []string
+	for range g.IntN(4) {
+		items = append(items, item())
+	}
+	return "[" + strings.Join(items, ",") + "]"
+}
+
+func (g *generator) object(names []string, depth int) string {
+	var members []string
+	for _, name := range names {
+		if g.chance(75) {
+			members = append(members, fmt.Sprintf("%q:%s", name, g.value(depth)))
+		}
+	}
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// body makes a document. u is unique, or missing.
+func (g *generator) body(u int) string {
+	var members []string
+	add := func(name, value string) { members = append(members, fmt.Sprintf("%q:%s", name, value)) }
+	if g.chance(85) {
+		add("a", g.small())
+	}
+	if g.chance(85) {
+		add("b", g.value(1))
+	}
+	if g.chance(80) {
+		add("c", g.value(0))
+	}
+	if g.chance(70) {
+		add("d", g.object([]string{"x", "y"}, 1))
+	}
+	if g.chance(70) {
+		add("l", g.array(g.small))
+	}
+	if g.chance(60) {
+		add("ls", g.array(func() string { return g.object([]string{"p", "q"}, 0) }))
+	}
+	if g.chance(20) {
+		add("ü.x", g.scalar())
+	}
+	if g.chance(20) {
+		add("from", g.small())
+	}
+	if g.chance(20) {
+		add("A", g.small())
+	}
+	if g.chance(80) {
+		add("u", fmt.Sprint(u))
+	}
+	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	return "{" + strings.Join(members, ",") + "}"
+}
+
+// id makes an ID, at home in its collection or away.
+func (g *generator) id(i int) string {
+	return pickOne(g, "orders/", "Orders/", "ORDERS/", "others/", "x/ä", "x/Ä", "k", "") + pickOne(g, fmt.Sprint(i), fmt.Sprint("A", i), fmt.Sprint("a", i/2), fmt.Sprintf("ß%d", i))
+}
+
+func (g *generator) collection() string {
+	switch n := g.IntN(10); {
+	case n < 8:
+		return "Orders"
+	case n < 9:
+		return "Others"
+	}
+	return ""
+}
+
+func (g *generator) path() jsonpath.Path { return jsonpath.MustParse(pickOne(g, someFields...)) }
+
+func (g *generator) field() query.Field {
+	if g.chance(6) {
+		return query.Field{Meta: query.Meta(1 + g.IntN(4))}
+	}
+	return query.Field{Path: g.path()}
+}
+
+// index makes a declaration.
+func (g *generator) index() jay.Index {
+	var ix jay.Index
+	seen := make(map[string]bool)
+	for range 1 + g.IntN(3) {
+		p := g.path().String()
+		if g.chance(10) {
+			p = "u"
+		}
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		if g.chance(35) {
+			p = "-" + p
+		}
+		ix.Fields = append(ix.Fields, p)
+	}
+	if g.chance(10) {
+		ix.Unique, ix.Fields = true, []string{pickOne(g, "u", "-u")}
+		if g.chance(50) {
+			ix.Fields = append(ix.Fields, pickOne(g, "a", "-a", "l"))
+		}
+	}
+	if g.chance(25) {
+		e := g.condition(1)
+		for usesMeta(e) {
+			e = g.condition(1)
+		}
+		ix.Where = query.FormatCondition(e)
+		if g.filters = append(g.filters, e); len(g.filters) > 4 {
+			g.filters = g.filters[1:]
+		}
+	}
+	return ix
+}
+
+func usesMeta(e query.Expr) bool {
+	for _, f := range query.Fields(e) {
+		if f.Meta != query.MetaNone {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *generator) operand() query.Value {
+	if g.chance(70) {
+		return query.ValueOf([]byte(g.small()))
+	}
+	return query.ValueOf([]byte(g.scalar()))
+}
+
+func (g *generator) textOperand() string {
+	for {
+		if v := g.operand(); v.Kind() == query.KindText {
+			text := []rune(v.Text())
+			return string(text[:g.IntN(len(text)+1)])
+		}
+	}
+}
+
+// condition makes conditions of at most depth levels.
+func (g *generator) condition(depth int) query.Expr {
+	n := g.IntN(100)
+	if depth > 0 && n < 50 {
+		var kids []query.Expr
+		for range g.IntN(4) {
+			kids = append(kids, g.condition(depth-1))
+		}
+		if len(kids) == 0 && g.chance(80) {
+			kids = []query.Expr{g.leaf()}
+		}
+		switch {
+		case n < 25:
+			return query.And(kids)
+		case n < 42:
+			return query.Or(kids)
+		}
+		return query.Not{Expr: g.condition(depth - 1)}
+	}
+	return g.leaf()
+}
+
+func (g *generator) leaf() query.Expr {
+	if g.chance(8) && len(g.filters) > 0 {
+		return pickOne(g, g.filters...)
+	}
+	f, fold := g.field(), g.chance(50)
+	if g.chance(5) {
+		f = query.Field{Meta: query.MetaID}
+		text := query.TextValue(g.id(g.IntN(60)))
+		switch g.IntN(3) {
+		case 0:
+			return query.Compare{Field: f, Value: text, Fold: fold}
+		case 1:
+			return query.In{Field: f, Values: []query.Value{text, query.TextValue(g.id(g.IntN(60))), g.operand()}, Fold: fold}
+		}
+		return query.StartsWith{Field: f, Text: pickOne(g, "orders/", "Orders/A", "x/Ä", "o", "K", "", "ORDERS/ẞ"), Fold: fold}
+	}
+	switch g.IntN(14) {
+	case 0, 1, 2, 3:
+		return query.Compare{Field: f, Value: g.operand(), Fold: fold}
+	case 4, 5, 6:
+		return query.Compare{Field: f, Op: query.Op(1 + g.IntN(4)), Value: g.operand(), Fold: fold}
+	case 7:
+		lo, hi := g.operand(), g.operand()
+		for lo.Kind() != hi.Kind() {
+			lo, hi = g.operand(), g.operand() // a text refuses bounds of two kinds
+		}
+		return query.Between{Field: f, Lo: lo, Hi: hi, Fold: fold}
+	case 8, 9:
+		e := query.In{Field: f, Fold: fold, All: g.chance(30)}
+		for range g.IntN(5) {
+			e.Values = append(e.Values, g.operand())
+		}
+		return e
+	case 10:
+		return query.StartsWith{Field: f, Text: g.textOperand(), Fold: fold}
+	case 11:
+		return pickOne[query.Expr](g, query.EndsWith{Field: f, Text: g.textOperand(), Fold: fold}, query.Contains{Field: f, Text: g.textOperand(), Fold: fold})
+	case 12:
+		return query.Regexp{Field: f, Pattern: pickOne(g, "^a", "b$", "[kz]", "^.?$", "A.*b"), Fold: fold}
+	}
+	return query.Exists{Field: f}
+}
+
+func (g *generator) orders() []query.Order {
+	var out []query.Order
+	for range g.IntN(4) {
+		o := query.Order{Field: g.field(), Descending: g.chance(40)}
+		if g.chance(20) {
+			o.Field = query.Field{Meta: query.MetaID}
+		}
+		if g.chance(10) {
+			o.As = query.Cast(1 + g.IntN(3))
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// indexOrders makes an order that an index may have.
+func (g *generator) indexOrders(indexes []jay.Index) []query.Order {
+	if len(indexes) == 0 {
+		return nil
+	}
+	var out []query.Order
+	turned := g.chance(50)
+	fields := pickOne(g, indexes...).Fields
+	if len(fields) > 1 && g.chance(30) {
+		fields = fields[1:]
+	}
+	for _, f := range fields {
+		path, descending := strings.CutPrefix(f, "-")
+		out = append(out, query.Order{Field: query.Field{Path: jsonpath.MustParse(path)}, Descending: descending != turned})
+	}
+	return out
+}
+
+// query makes a query.
+func (g *generator) query(indexes []jay.Index) *query.Query {
+	q := &query.Query{From: pickOne(g, "Orders", "Orders", "Orders", "Orders", "Orders", "orders", "ORDERS", "Others", "@empty", "None", "")}
+	if g.chance(85) {
+		q.Where = g.condition(2)
+		if g.chance(40) {
+			q.Where = query.And{q.Where, g.leaf()}
+		}
+		if g.chance(25) && len(g.filters) > 0 {
+			q.Where = query.And{q.Where, pickOne(g, g.filters...)}
+		}
+	}
+	if g.chance(55) && len(indexes) > 0 {
+		q.From, q.Where = pickOne(g, "Orders", "Orders", "orders"), g.bound(indexes)
+	}
+	if g.chance(30) {
+		q.HasLimit, q.Limit = true, g.IntN(12)
+	}
+	if g.chance(20) {
+		q.Offset = g.IntN(6)
+	}
+	switch n := g.IntN(100); {
+	case n < 70:
+		q.OrderBy = g.orders()
+		if g.chance(50) {
+			q.OrderBy = g.indexOrders(indexes)
+		}
+		if g.chance(20) {
+			q.Select = g.columns()
+			q.Distinct = g.chance(50)
+		}
+	default:
+		g.grouping(q)
+	}
+	return q
+}
+
+// bound makes a condition that finds its way into indexes: one, several at
+// once, or one of several.
+func (g *generator) bound(indexes []jay.Index) query.Expr {
+	bind := func() query.Expr { return g.bindFirst(pickOne(g, indexes...)) }
+	switch g.IntN(6) {
+	case 0, 1:
+		return bind()
+	case 2:
+		return query.And{bind(), bind()}
+	case 3:
+		return query.And{bind(), bind(), g.leaf()}
+	case 4:
+		return query.Or{bind(), bind()}
+	}
+	return query.And{g.leaf(), query.Or{bind(), bind(), query.And{bind(), g.leaf()}}}
+}
+
+// bindFirst makes a condition that binds the first fields of an index.
+func (g *generator) bindFirst(ix jay.Index) query.Expr {
+	var all query.And
+	for i, f := range ix.Fields {
+		path := strings.TrimPrefix(f, "-")
+		e := query.Compare{Field: query.Field{Path: jsonpath.MustParse(path)}, Value: query.ValueOf([]byte(g.small())), Fold: g.chance(30)}
+		if i == len(ix.Fields)-1 && g.chance(60) {
+			e.Op = query.Op(g.IntN(5))
+		}
+		if all = append(all, e); g.chance(40) {
+			break
+		}
+	}
+	g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+func (g *generator) columns() []query.Column {
+	var out []query.Column
+	for i := range 1 + g.IntN(3) {
+		out = append(out, query.Column{Name: fmt.Sprint("c", i), Field: g.field()})
+	}
+	return out
+}
+
+func (g *generator) grouping(q *query.Query) {
+	for range g.IntN(3) {
+		f := g.field()
+		for _, other := range q.GroupBy {
+			if other.String() == f.String() {
+				f = query.Field{Meta: query.MetaID}
+			}
+		}
+		q.GroupBy = append(q.GroupBy, f)
+	}
+	for i, f := range q.GroupBy {
+		q.Select = append(q.Select, query.Column{Name: fmt.Sprint("k", i), Field: f})
+	}
+	for i := range 1 + g.IntN(3) {
+		c := query.Column{Name: fmt.Sprint("f", i), Func: query.Func(1 + g.IntN(5))}
+		if c.Func != query.FuncCount {
+			c.Field = query.Field{Path: g.path()}
+		}
+		q.Select = append(q.Select, c)
+	}
+	for _, c := range q.Select {
+		if g.chance(30) {
+			q.OrderBy = append(q.OrderBy, query.Order{Column: c.Name, Descending: g.chance(40)})
+		}
+	}
+}

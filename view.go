@@ -1,0 +1,171 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Read calls fn with the document where it lies in the memory of the storage
+// engine: nothing is copied. What doc gives out, bytes and paths alike, is
+// valid until fn returns; fn must copy what it keeps, and must not change it.
+// The methods of doc return nothing afterwards.
+//
+// Read returns the error of fn as it is, ErrNotFound if there is no document
+// with this ID, and ErrClosed once Close was called. fn may use the database,
+// but not close it: Close waits for fn. The document does not change under fn,
+// whatever is written meanwhile; the memory it lies in is held as long.
+func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !db.lent.begin() {
+		return ErrClosed
+	}
+	defer db.lent.end()
+	folded := db.rules.Fold(id)
+	value, closer, err := db.lend(folded)
+	if err != nil {
+		return fmt.Errorf("read %q: %w", id, err)
+	}
+	defer func() { err = firstError(err, closer.Close()) }()
+
+	h, body, err := metadata.Decode(value)
+	if err != nil {
+		return fmt.Errorf("read %q: %w", id, err)
+	}
+	doc := &RawDocument{Document{db: db, folded: folded, header: h, body: body}}
+	defer func() { doc.d = Document{} }()
+	return fn(doc)
+}
+
+// lend returns a document's record in the engine's memory, to be given back by
+// closer. It holds the gate no longer than the call: user code comes next.
+func (db *DB) lend(folded string) (value []byte, closer interface{ Close() error }, err error) {
+	if err := db.enter(); err != nil {
+		return nil, nil, err
+	}
+	defer db.exit()
+	value, closer, err = db.engine.Get(documentKey(nil, folded))
+	if err == storage.ErrNotFound {
+		err = ErrNotFound
+	}
+	return value, closer, err
+}
+
+// loans are the calls of Read under way. Close waits for them before it closes
+// the gate, so that their functions can go on using the database.
+type loans struct {
+	mu     sync.Mutex
+	n      int           // Guarded by mu.
+	closed bool          // no more are given. Guarded by mu.
+	back   chan struct{} // closed when closed and n is 0. Guarded by mu, made by stop.
+}
+
+// begin begins a loan, unless no more are given.
+func (l *loans) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.n++
+	return true
+}
+
+func (l *loans) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n--; l.n == 0 && l.closed {
+		close(l.back)
+	}
+}
+
+// stop gives no more loans and waits until all are back.
+func (l *loans) stop() {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed, l.back = true, make(chan struct{})
+		if l.n == 0 {
+			close(l.back)
+		}
+	}
+	back := l.back
+	l.mu.Unlock()
+	<-back
+}
+
+// RawDocument is a document in the memory of the storage engine, valid as long
+// as the function that Read has called. It must not be copied.
+type RawDocument struct{ d Document }
+
+// ID is Document.ID. The text may be kept.
+func (r *RawDocument) ID() string { return r.d.ID() }
+
+// Collection is Document.Collection. The text may be kept.
+func (r *RawDocument) Collection() string { return r.d.Collection() }
+
+// ChangeVector is Document.ChangeVector. The text may be kept.
+func (r *RawDocument) ChangeVector() string { return r.d.ChangeVector() }
+
+// Body returns the document's JSON, as Document.Body does, without a copy.
+func (r *RawDocument) Body() json.RawMessage { return r.d.body }
+
+// Path is Document.Path, without a copy.
+func (r *RawDocument) Path(path string) (raw json.RawMessage, found bool, err error) {
+	return r.d.Path(path)
+}
+
+// Decode is Document.Decode. What it stores in v may be kept.
+func (r *RawDocument) Decode(v any) error { return r.d.Decode(v) }
+
+// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty",
+// as it is stored, without decoding anything; found is false if there is none.
+// A path with [] in it gives an array of all the values that it reaches, if
+// any. The caller must not change raw. A path that does not parse is ErrUsage.
+func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
+	p, err := jsonpath.Parse(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	if !p.FansOut() {
+		raw, found = jsonpath.Get(d.body, p)
+		return raw, found, nil
+	}
+	all := []byte{'['}
+	jsonpath.Each(d.body, p, func(value []byte) bool {
+		all = append(append(all, value...), ',')
+		return true
+	})
+	if len(all) == 1 {
+		return nil, false, nil
+	}
+	all[len(all)-1] = ']'
+	return all, true, nil
+}
+
+// Value decodes the one value at a path of a *Document or a *RawDocument, and
+// nothing else of it; found is false if there is none. A number that goes into
+// an interface becomes a json.Number. v may be kept.
+//
+//	city, found, err := jay.Value[string](doc, "Address.City")
+func Value[T any](doc interface {
+	Path(path string) (json.RawMessage, bool, error)
+}, path string) (v T, found bool, err error) {
+	raw, found, err := doc.Path(path)
+	if err != nil || !found {
+		return v, false, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		return v, true, fmt.Errorf("decode %q: %w", path, err)
+	}
+	return v, true, nil
+}
