@@ -25,7 +25,8 @@ type BulkOptions struct {
 	MaxDelay time.Duration
 
 	// Progress is called after each batch that was committed, by one goroutine
-	// at a time. It holds the writer up as long as it runs.
+	// at a time. It holds the writer up as long as it runs, and must call none of
+	// its methods but Progress.
 	Progress func(BulkProgress)
 }
 
@@ -62,7 +63,9 @@ const (
 // ErrExists, and a new writer goes on behind it.
 //
 // A writer holds at most three batches in memory; a caller that is quicker
-// than the disk waits.
+// than the disk waits, for as long as one commit takes, whatever its context
+// says. A writer on a database that was closed gets ErrClosed, and what was not
+// flushed before is not stored.
 type BulkWriter struct {
 	db   *DB
 	opts BulkOptions
@@ -160,9 +163,14 @@ func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, o
 	return w.add(ctx, p)
 }
 
-// BulkStore adds v to the writer as Insert would store it: an empty ID field
-// gets a HiLo ID, or what the conventions make, at once. A document that has
-// the ID already is written over, unless the ID was made.
+// BulkStore adds v to the writer as Put would store it: an empty ID field gets
+// a HiLo ID, or what the conventions make, at once. A document that has the ID
+// already is written over, unless the ID was made; a version field says which
+// version it must have, and stays as it is.
+//
+// v is the caller's again when BulkStore returns, but for one whose ID the
+// commit makes, such as "invoices|": its field is written then, and nobody may
+// touch v before a Flush or Close has returned.
 func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil %T", ErrUsage, v)
@@ -171,14 +179,23 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	if err != nil {
 		return err
 	}
-	if o.strategyUnknown(w.db) {
-		o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+	if !o.strategyUnknown(w.db) {
+		id, err := w.add(ctx, &preparation{op: *o})
+		if err == nil {
+			c.m.setIdentity(v, id, c.m.getVersion(v))
+		}
+		return err
 	}
-	id, err := w.add(ctx, &preparation{op: *o})
-	if err == nil {
-		c.m.setIdentity(v, id, c.m.getVersion(v))
+
+	// The commit writes the ID, and may be done before add returns.
+	before := c.m.getID(v)
+	c.m.setIdentity(v, o.request, c.m.getVersion(v))
+	o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+	if _, err := w.add(ctx, &preparation{op: *o}); err != nil {
+		c.m.setIdentity(v, before, c.m.getVersion(v))
+		return err
 	}
-	return err
+	return nil
 }
 
 // strategyUnknown tells whether the commit will make the op's ID.

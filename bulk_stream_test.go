@@ -245,6 +245,28 @@ func TestCollection_BulkStore(t *testing.T) {
 	equal(t, bodyAt(t, db, "people/1"), `{"Name":"theirs"}`)
 }
 
+// Ensure that the ID which a commit has made stays in the field, though the
+// commit may be quicker than BulkStore.
+func TestCollection_BulkStore_QuickCommit(t *testing.T) {
+	db := memory(t, nil)
+	made := collectionOf[customer](t, db, jay.WithIDs(makes("customers|")))
+	w := bulk(t, db, &jay.BulkOptions{BatchDocuments: 1})
+	vs := make([]*customer, 300)
+	for i := range vs {
+		vs[i] = &customer{Name: fmt.Sprint(i)}
+		must(t, made.BulkStore(ctx, w, vs[i]))
+	}
+	must(t, w.Flush(ctx))
+	for i, v := range vs {
+		equal(t, v.ID, fmt.Sprintf("customers/%d", i+1))
+	}
+	must(t, w.Close())
+	late := new(customer)
+	if err := made.BulkStore(ctx, w, late); !errors.Is(err, jay.ErrClosed) || late.ID != "" {
+		t.Errorf("after Close: %v, %q", err, late.ID)
+	}
+}
+
 // Ensure that a document larger than BatchBytes is a batch of its own, and that
 // its memory does not stay.
 func TestBulkWriter_LargeDocuments(t *testing.T) {
@@ -509,7 +531,7 @@ func TestBulkWriter_MemoryIsFlat(t *testing.T) {
 func TestBulkWriter_NothingBehindAFailure(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "taken", `{}`, jay.InCollection("Orders"))
-	inside, release := make(chan bool), make(chan bool)
+	inside, release := make(chan bool, 9), make(chan bool)
 	w := bulk(t, db, &jay.BulkOptions{BatchDocuments: 1, Progress: func(jay.BulkProgress) { inside <- true; <-release }})
 	_, err := w.Put(ctx, "first", json.RawMessage(`{}`))
 	must(t, err)
@@ -521,7 +543,7 @@ func TestBulkWriter_NothingBehindAFailure(t *testing.T) {
 		_, err := w.Put(ctx, "later", json.RawMessage(`{}`))
 		later <- err
 	}()
-	release <- true
+	close(release)
 	if err := errors.Join(<-later, w.Close()); !errors.Is(err, jay.ErrCollection) || !strings.Contains(err.Error(), "after 1 documents") {
 		t.Errorf("got %v", err)
 	}

@@ -238,6 +238,9 @@ func (e *randomEdit) do(db verbs, docs *jay.Collection[struct3], typed bool) (er
 		return err
 	}
 	after, err := db.Get(ctx, e.ID)
+	if err != nil && !errors.Is(err, jay.ErrNotFound) {
+		return err
+	}
 	want := jay.PatchPatched
 	switch {
 	case before == nil && after == nil:

@@ -171,6 +171,9 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 
 // addPath finds how the conjuncts bound an index, if they do.
 func (p *planner) addPath(ix *index) error {
+	if !p.concerns(ix.fields[0]) {
+		return nil // spares the look at its flags
+	}
 	flags, err := indexFlags(p.snapshot, ix.number)
 	if err != nil {
 		return err
@@ -403,6 +406,13 @@ const (
 	orderReverse
 )
 
+// concerns tells whether a condition or the order may use an index that begins
+// with f.
+func (p *planner) concerns(f indexField) bool {
+	return slices.ContainsFunc(p.conjuncts, func(e query.Expr) bool { return p.bindOne(e, f) != nil }) ||
+		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.is(o.Field) })
+}
+
 // orderBy tells how the order of a path serves the query.
 func (p *planner) orderBy(a *path) orderMatch {
 	if len(p.q.OrderBy) == 0 || a.flags&(flagMulti|flagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.ranges) > 1 {
@@ -470,10 +480,19 @@ func (p *planner) choose() (*plan, error) {
 	if pl, err := p.union(); pl != nil || err != nil {
 		return pl, err
 	}
+	if len(p.paths) == 1 && len(p.paths[0].used) > 0 {
+		return p.over(p.paths[0], nil), nil // nothing to compare it with
+	}
 	var bounded, ordered []*path
+	fewest := probeKeys
+	slices.SortStableFunc(p.paths, func(a, b *path) int { return b.equal - a.equal })
 	for _, a := range p.paths {
-		if err := p.probe(a, probeKeys); err != nil {
+		// One that has more than another need not be counted to its end.
+		if err := p.probe(a, fewest); err != nil {
 			return nil, err
+		}
+		if len(a.used) > 0 && !a.more {
+			fewest = min(fewest, a.estimate+1)
 		}
 		if len(a.used) > 0 {
 			bounded = append(bounded, a)
@@ -483,7 +502,7 @@ func (p *planner) choose() (*plan, error) {
 		}
 	}
 	byEstimate := func(a, b *path) int {
-		return cmp.Or(a.estimate-b.estimate, b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
+		return cmp.Or(a.estimate-b.estimate, compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
 	}
 	slices.SortStableFunc(bounded, byEstimate)
 	slices.SortStableFunc(ordered, byEstimate)

@@ -309,6 +309,9 @@ func (g *generator) indexOrders(indexes []jay.Index) []query.Order {
 		path, descending := strings.CutPrefix(f, "-")
 		out = append(out, query.Order{Field: query.Field{Path: jsonpath.MustParse(path)}, Descending: descending != turned})
 	}
+	if g.chance(30) { // ties, in the direction of the index or against it
+		out = append(out, query.Order{Field: query.Field{Meta: query.MetaID}, Descending: g.chance(50)})
+	}
 	return out
 }
 

@@ -331,10 +331,10 @@ func sameCollection(name []byte, folded string) bool {
 
 // close ends the walk.
 func (w *scan) close() {
-	w.db.letGo(w)
 	// Nothing can be done about an iterator that cannot be closed; its read
 	// errors have been returned.
 	_ = w.release(ErrClosed)
+	w.db.letGo(w) // last: Close waits for those that are held
 }
 
 // release implements holder.

@@ -183,9 +183,9 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 
 // end makes every later call fail and lets the snapshot go. It is idempotent.
 func (t *Tx) end() {
-	t.db.letGo(t)
 	// A snapshot that cannot be closed is only garbage.
 	_ = t.release(ErrTxDone)
+	t.db.letGo(t) // last: Close waits for those that are held
 }
 
 // release implements holder.

@@ -114,9 +114,9 @@ func (w *txWalk) next(ctx context.Context) (*Document, error) {
 // close ends the walk and notes how far it went. A walk that was broken off
 // has not seen what comes behind.
 func (w *txWalk) close() {
+	w.base.close()
 	w.t.mu.Lock()
+	defer w.t.mu.Unlock()
 	w.note.last = w.last
 	delete(w.t.open, w.base)
-	w.t.mu.Unlock()
-	w.base.close()
 }

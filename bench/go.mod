@@ -13,6 +13,7 @@ require (
 	github.com/rs/xid v1.6.0
 	github.com/segmentio/ksuid v1.0.4
 	github.com/tidwall/buntdb v1.3.0
+	github.com/tidwall/gjson v1.20.0
 	github.com/timshannon/badgerhold/v4 v4.0.3
 	go.etcd.io/bbolt v1.5.0
 	gonum.org/v1/plot v0.17.0
@@ -63,7 +64,6 @@ require (
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	github.com/tidwall/btree v1.4.2 // indirect
-	github.com/tidwall/gjson v1.20.0 // indirect
 	github.com/tidwall/grect v0.1.4 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect

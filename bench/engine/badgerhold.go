@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/timshannon/badgerhold/v4"
@@ -18,8 +19,11 @@ var badgerholdMaker = Maker{
 	Synced:   "badger's SyncWrites",
 	Unsynced: "SyncWrites off, the default",
 	Notes: "Badger's settings. Keeps JSON instead of its default gob, and takes a body as it is, so that it never encodes: the best case for it. " +
-		"TxInsert looks whether the ID is free, Update and Delete look for the old document.",
-	Open: openBadgerhold,
+		"TxInsert looks whether the ID is free, Update and Delete look for the old document. " +
+		"Queries: its index keeps one growing list of keys for each value, so that building it document by document takes time quadratic in the documents of a value; " +
+		"after a load the lists are written at once instead. Batches too large for a transaction are split.",
+	Queries: true,
+	Open:    openBadgerhold,
 }
 
 // holdDoc is what badgerhold keeps: a document's JSON as it is.
@@ -49,6 +53,10 @@ func encodeHold(value any) ([]byte, error) {
 		return v, nil
 	case *holdDoc:
 		return v.Body, nil
+	case *indexedHoldDoc:
+		return v.Body, nil
+	case badgerhold.KeyList, int64, float64, string:
+		return encodeHoldIndex(v), nil
 	}
 	return nil, fmt.Errorf("badgerhold encodes a %T", value)
 }
@@ -58,28 +66,63 @@ func decodeHold(data []byte, value any) error {
 	case *holdDoc:
 		v.Body = bytes.Clone(data)
 		return nil
+	case *indexedHoldDoc:
+		v.Body = bytes.Clone(data)
+		return nil
+	case *holdRow:
+		v.decode(data)
+		return nil
+	case *badgerhold.KeyList, *int64, *float64, *string:
+		return decodeHoldIndex(data, value)
 	case *holdOrder:
 		return json.Unmarshal(data, v.order)
 	}
 	return fmt.Errorf("badgerhold decodes a %T", value)
 }
 
-// badgerholdEngine is badgerhold without secondary indexes.
-type badgerholdEngine struct{ store *badgerhold.Store }
+// badgerholdEngine is badgerhold.
+type badgerholdEngine struct {
+	store   *badgerhold.Store
+	indexed bool // Indexes are kept
+	// most is how many documents go into a transaction: fewer once one was
+	// too big.
+	most int
+}
 
 func openBadgerhold(s Settings) (Engine, error) {
 	options := badgerhold.DefaultOptions
 	options.Options = badgerOptions(s)
 	options.Encoder, options.Decoder = encodeHold, decodeHold
 	store, err := badgerhold.Open(options)
-	return &badgerholdEngine{store}, err
+	return &badgerholdEngine{store: store, most: math.MaxInt}, err
 }
 
 // Insert implements Engine.
 func (e *badgerholdEngine) Insert(docs []Doc) error {
+	for len(docs) > 0 {
+		part := docs[:min(len(docs), e.most)]
+		err := e.insert(part)
+		if errors.Is(err, badger.ErrTxnTooBig) && len(part) > 1 {
+			e.most = len(part) / 2
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		docs = docs[len(part):]
+	}
+	return nil
+}
+
+// insert inserts documents in one transaction.
+func (e *badgerholdEngine) insert(docs []Doc) error {
 	return e.store.Badger().Update(func(tx *badger.Txn) error {
 		for i := range docs {
-			if err := e.store.TxInsert(tx, docs[i].Bytes, &holdDoc{docs[i].Body}); err != nil {
+			var doc any = &holdDoc{docs[i].Body}
+			if e.indexed {
+				doc = &indexedHoldDoc{docs[i].Body}
+			}
+			if err := e.store.TxInsert(tx, docs[i].Bytes, doc); err != nil {
 				return err
 			}
 		}

@@ -51,8 +51,8 @@ type Settings struct {
 	IDs     IDKind `json:"ids,omitempty"`
 }
 
-// Engine is an open store. The methods that end in One, and those that read,
-// are safe for concurrent use. Keys and bodies belong to the caller and change
+// Engine is an open store. Insert, the methods that end in One, and those that
+// read, are safe for concurrent use. Keys and bodies belong to the caller and change
 // after the call.
 type Engine interface {
 	// Insert writes new documents in one atomic batch.
@@ -82,6 +82,10 @@ type Engine interface {
 	Close() error
 }
 
+// Syncer is what an engine has that can be asked to have on disk what it has
+// acknowledged, whatever its settings.
+type Syncer interface{ Sync() error }
+
 // Visit is called with each document of a scan. The body is a copy that
 // belongs to the callee; id makes a copy of the ID, and is free if it is not
 // called. An error ends the scan.
@@ -103,6 +107,9 @@ type Maker struct {
 	// OnlyTogether says that it is for several goroutines that write durably,
 	// and would be the same as another engine elsewhere.
 	OnlyTogether bool `json:"onlyTogether,omitempty"`
+	// VariantOf names the engine that this one is another way to use. It takes
+	// part in the rows that ask for it, and no other.
+	VariantOf string `json:"variantOf,omitempty"`
 	// Missing says why the engine cannot be had in this build, "" if it can.
 	Missing string `json:"missing,omitempty"`
 
@@ -118,11 +125,11 @@ const Raw = "pebble"
 // Jay is the name of Jay's own engine.
 const Jay = "jay"
 
-// Makers returns all engines, the yardstick first.
+// Makers returns all engines, the yardstick first, variants last.
 func Makers() []Maker {
-	return []Maker{
+	return append([]Maker{
 		pebbleMaker, jayMaker, bboltMaker, bboltTunedMaker, badgerMaker, badgerholdMaker, buntdbMaker, moderncMaker, mattnMaker,
-	}
+	}, jayVariants...)
 }
 
 // ByName returns the maker with that name.

@@ -1,8 +1,10 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,7 @@ func TestMakers(t *testing.T) {
 	for _, maker := range engine.Makers() {
 		for _, synced := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/synced=%t", maker.Name, synced), func(t *testing.T) {
-				if maker.Missing != "" {
+				if maker.Missing != "" || maker.VariantOf != "" {
 					t.Skip(maker.Missing)
 				}
 				testMaker(t, maker, engine.Settings{Dir: t.TempDir(), Synced: synced, CacheBytes: 8 << 20, Writers: 2})
@@ -100,6 +102,167 @@ func testScan(t *testing.T, e engine.Engine, prefix string, want []string) {
 	stop := errors.New("stop")
 	if err := e.Scan(prefix, func(func() string, []byte) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("scan %q: got %v, want the error of the visit", prefix, err)
+	}
+}
+
+// Ensure that every querier gives the same answers, those that the documents'
+// numbers say, with indexes made before and after the load, with and without
+// one, and after it was opened again.
+func TestMakers_Queries(t *testing.T) {
+	for _, maker := range engine.Makers() {
+		for _, when := range []string{"before", "after", "never"} {
+			if maker.Queries && maker.Missing == "" && !(maker.Name == engine.Raw && when == "never") {
+				t.Run(maker.Name+"/"+when, func(t *testing.T) { testQueries(t, maker, when) })
+			}
+		}
+	}
+}
+
+func testQueries(t *testing.T, maker engine.Maker, when string) {
+	const n = 500
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	source, err := fixture.NewSource(550, n)
+	must(err)
+	s := engine.Settings{Dir: t.TempDir(), CacheBytes: 8 << 20, Writers: 1}
+	e, err := maker.Open(s)
+	must(err)
+	index := func(now string) {
+		t.Helper()
+		if now == when || now == "again" && when != "never" {
+			must(e.(engine.Querier).CreateIndexes())
+		}
+	}
+	index("before")
+	var docs []engine.Doc
+	for number := range n {
+		docs = append(docs, engine.Doc{Key: key(number + 1), Body: source.Append(nil, number, 10)})
+	}
+	must(e.Insert(docs))
+	index("after")
+	must(e.Rest())
+	check := func() {
+		t.Helper()
+		byTotal := fixture.Numbers(n)
+		lo, hi := fixture.Total(byTotal[100]), fixture.Total(byTotal[199])
+		for _, test := range []struct {
+			q     engine.Query
+			wants func(number int) bool
+		}{
+			{engine.Query{Field: "Bucket", Equal: source.Bucket(7)}, func(number int) bool { return source.Bucket(number) == source.Bucket(7) }},
+			{engine.Query{Field: "State", Equal: "shipped"}, func(number int) bool { return fixture.State(number) == "shipped" }},
+			{engine.Query{Field: "Total", From: lo, To: hi}, func(number int) bool { return lo <= fixture.Total(number) && fixture.Total(number) <= hi }},
+			{engine.Query{Field: "Bucket", Equal: int64(1)}, func(number int) bool { return false }},
+		} {
+			if maker.Name == "badgerhold" && when == "never" && test.q.Field != "Total" {
+				continue // the one that a row asks for without an index
+			}
+			want := make(map[int]bool)
+			for number := range n {
+				if test.wants(number) {
+					want[number] = true
+				}
+			}
+			got := make(map[int]bool)
+			must(e.(engine.Querier).Query(test.q, func(id func() string, body []byte) error {
+				number, _, ok := fixture.Parse(body)
+				if !ok || id() != "" && id() != key(number+1).Text || got[number] {
+					t.Errorf("%+v: %q: %s", test.q, id(), body)
+				}
+				got[number] = true
+				return nil
+			}))
+			if !maps.Equal(got, want) {
+				t.Errorf("%+v: got %v, want %v", test.q, got, want)
+			}
+			if maker.Name == engine.Raw && test.q.Equal == nil {
+				continue
+			}
+			if count, err := e.(engine.Querier).Count(test.q); err != nil || count != len(want) {
+				t.Errorf("%+v: counted %d, %v, want %d", test.q, count, err, len(want))
+			}
+		}
+		var got []int
+		must(e.(engine.Querier).Query(engine.Query{Field: "Total", From: lo, To: hi, Descending: true, Limit: 10}, func(_ func() string, body []byte) error {
+			number, _, _ := fixture.Parse(body)
+			got = append(got, number)
+			return nil
+		}))
+		want := slices.Clone(byTotal[190:200])
+		slices.Reverse(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("top: got %v, want %v", got, want)
+		}
+	}
+	check()
+	must(e.Close())
+	e, err = maker.Open(s)
+	must(err)
+	index("again")
+	check()
+	must(e.Close())
+}
+
+// Ensure that Jay's other ways in do what its own engine does.
+func TestMakers_Variants(t *testing.T) {
+	for _, maker := range engine.Makers() {
+		if maker.VariantOf == "" {
+			continue
+		}
+		t.Run(maker.Name, func(t *testing.T) { testVariant(t, maker) })
+	}
+}
+
+func testVariant(t *testing.T, maker engine.Maker) {
+	source, err := fixture.NewSource(550, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source = source.InPlace()
+	s := engine.Settings{Dir: t.TempDir(), CacheBytes: 8 << 20, Writers: 1}
+	e, err := maker.Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := source.Append(nil, 1, 10)
+	if saver, ok := e.(engine.Saver); ok {
+		order := &fixture.Order{}
+		if err := json.Unmarshal(body, order); err != nil {
+			t.Fatal(err)
+		}
+		save, err := saver.Begin([]*fixture.Order{order})
+		if err == nil {
+			err = save()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else if err := e.Insert([]engine.Doc{{Key: key(1), Body: body}}); err != nil {
+		t.Fatal(err)
+	}
+	revision := 10
+	if maker.Name != engine.JayBulk { // there the document isn't there yet
+		revision = 11
+		if err := e.UpdateOne(engine.Doc{Key: key(1), Body: source.Append(nil, 1, revision)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if e, err = maker.Open(s); err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Get(key(1))
+	if want := source.Append(nil, 1, revision); err != nil || string(got) != string(want) {
+		t.Errorf("got %s, %v\nwant %s", got, err, want)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/bench/fixture"
@@ -16,6 +17,7 @@ var jayMaker = Maker{
 	Unsynced: "Durability: Relaxed: in the log's memory; reserved ranges of IDs are synced",
 	Notes: "By its public API, default options but for the durability and, where a row says so, the cache. Checks the JSON, and that a new ID is free; " +
 		"keeps metadata, change vectors and the order of changes. New documents: DB.Store and Batch.Store (HiLo IDs).",
+	Queries:  true,
 	Open:     openJay,
 	OpenBare: openBare,
 }
@@ -29,11 +31,23 @@ type jayEngine struct {
 	ctx      context.Context
 	db       *jay.DB
 	orders   *jay.Collection[fixture.Order]
-	batch    jay.Batch // of the one goroutine that writes batches
+	batches  sync.Pool // of *jay.Batch
 }
 
+// batch returns an empty batch; e.batches gets it back.
+func (e *jayEngine) batch() *jay.Batch {
+	if b, ok := e.batches.Get().(*jay.Batch); ok {
+		b.Reset()
+		return b
+	}
+	return &jay.Batch{}
+}
+
+// jayContext never ends.
+var jayContext = context.Background()
+
 func openJay(s Settings) (Engine, error) {
-	e := &jayEngine{settings: s, ctx: context.Background()}
+	e := &jayEngine{settings: s, ctx: jayContext}
 	return e, e.open()
 }
 
@@ -55,15 +69,16 @@ func (e *jayEngine) open() (err error) {
 
 // Insert implements Engine.
 func (e *jayEngine) Insert(docs []Doc) error {
-	e.batch.Reset()
+	b := e.batch()
+	defer e.batches.Put(b)
 	for i := range docs {
 		if e.settings.IDs == HiLo {
-			e.batch.Store(collection, docs[i].Body)
+			b.Store(collection, docs[i].Body)
 		} else {
-			e.batch.Insert("", docs[i].Body, jay.InCollection(collection))
+			b.Insert("", docs[i].Body, jay.InCollection(collection))
 		}
 	}
-	written, err := e.db.Apply(e.ctx, &e.batch)
+	written, err := e.db.Apply(e.ctx, b)
 	if err == nil && len(written) != len(docs) {
 		return fmt.Errorf("%d of %d documents written", len(written), len(docs))
 	}
@@ -82,11 +97,12 @@ func (e *jayEngine) InsertOne(doc Doc) (err error) {
 
 // Update implements Engine.
 func (e *jayEngine) Update(docs []Doc) error {
-	e.batch.Reset()
+	b := e.batch()
+	defer e.batches.Put(b)
 	for i := range docs {
-		e.batch.Replace(docs[i].Text, docs[i].Body, jay.InCollection(collection))
+		b.Replace(docs[i].Text, docs[i].Body, jay.InCollection(collection))
 	}
-	_, err := e.db.Apply(e.ctx, &e.batch)
+	_, err := e.db.Apply(e.ctx, b)
 	return err
 }
 
@@ -98,11 +114,12 @@ func (e *jayEngine) UpdateOne(doc Doc) error {
 
 // Delete implements Engine.
 func (e *jayEngine) Delete(keys []Key) error {
-	e.batch.Reset()
+	b := e.batch()
+	defer e.batches.Put(b)
 	for i := range keys {
-		e.batch.Delete(keys[i].Text)
+		b.Delete(keys[i].Text)
 	}
-	_, err := e.db.Apply(e.ctx, &e.batch)
+	_, err := e.db.Apply(e.ctx, b)
 	return err
 }
 
@@ -154,6 +171,13 @@ func (e *jayEngine) Rest() error {
 		return err
 	}
 	return e.open()
+}
+
+// Sync implements Syncer: a number of an identity is on disk when it is told, and
+// so is all that was written before.
+func (e *jayEngine) Sync() error {
+	_, err := e.db.NextIdentity(e.ctx, "syncs")
+	return err
 }
 
 // Close implements Engine.

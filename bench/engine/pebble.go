@@ -16,7 +16,8 @@ var pebbleMaker = Maker{
 	Synced:   "pebble.Sync",
 	Unsynced: "pebble.NoSync: in the log's memory",
 	Notes: "The limit: one key per document, its ID, and the JSON as its value; nothing validated, nothing looked up before a write. " +
-		"Jay's Pebble options (bench/fixture/pebble.go).",
+		"Jay's Pebble options (bench/fixture/pebble.go). Queries: hand-written entries of a value and an ID, then gets; a scan tests with gjson.",
+	Queries:  true,
 	Open:     openPebble,
 	OpenBare: openBare,
 }
@@ -26,6 +27,7 @@ type pebbleEngine struct {
 	settings Settings
 	options  *pebble.WriteOptions
 	db       *pebble.DB
+	indexed  bool // entries of Indexes are kept
 }
 
 func openPebble(s Settings) (Engine, error) {
@@ -41,8 +43,13 @@ func openPebble(s Settings) (Engine, error) {
 // Insert implements Engine.
 func (e *pebbleEngine) Insert(docs []Doc) error {
 	batch := e.db.NewBatch()
+	var scratch []byte
 	for i := range docs {
-		if err := batch.Set(docs[i].Bytes, docs[i].Body, nil); err != nil {
+		err := batch.Set(docs[i].Bytes, docs[i].Body, nil)
+		if err == nil && e.indexed {
+			scratch, err = stage(batch, docs[i].Bytes, docs[i].Body, scratch)
+		}
+		if err != nil {
 			return errors.Join(err, batch.Close())
 		}
 	}
@@ -73,8 +80,10 @@ func (e *pebbleEngine) Delete(keys []Key) error {
 func (e *pebbleEngine) DeleteOne(key Key) error { return e.db.Delete(key.Bytes, e.options) }
 
 // Get implements Engine.
-func (e *pebbleEngine) Get(key Key) ([]byte, error) {
-	value, closer, err := e.db.Get(key.Bytes)
+func (e *pebbleEngine) Get(key Key) ([]byte, error) { return e.get(key.Bytes) }
+
+func (e *pebbleEngine) get(key []byte) ([]byte, error) {
+	value, closer, err := e.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, ErrNotFound
 	}
@@ -98,7 +107,12 @@ func decode(e Engine, key Key, into *fixture.Order) error {
 }
 
 // Scan implements Engine.
-func (e *pebbleEngine) Scan(prefix string, fn Visit) (err error) {
+func (e *pebbleEngine) Scan(prefix string, fn Visit) error {
+	return e.walk(prefix, func(id func() string, value []byte) error { return fn(id, bytes.Clone(value)) })
+}
+
+// walk is Scan with values that are Pebble's own.
+func (e *pebbleEngine) walk(prefix string, fn Visit) (err error) {
 	o := &pebble.IterOptions{LowerBound: []byte("0"), UpperBound: []byte("z")}
 	if prefix != "" {
 		o.LowerBound, o.UpperBound = []byte(prefix), successor(prefix)
@@ -110,7 +124,7 @@ func (e *pebbleEngine) Scan(prefix string, fn Visit) (err error) {
 	defer func() { err = errors.Join(err, it.Close()) }()
 	id := func() string { return string(it.Key()) }
 	for ok := it.First(); ok; ok = it.Next() {
-		if err := fn(id, bytes.Clone(it.Value())); err != nil {
+		if err := fn(id, it.Value()); err != nil {
 			return err
 		}
 	}
@@ -134,6 +148,9 @@ func (e *pebbleEngine) Rest() error {
 	e.db, err = fixture.Open(e.settings.Dir, e.settings.CacheBytes)
 	return err
 }
+
+// Sync implements Syncer.
+func (e *pebbleEngine) Sync() error { return e.db.LogData(nil, pebble.Sync) }
 
 // Close implements Engine.
 func (e *pebbleEngine) Close() error { return e.db.Close() }

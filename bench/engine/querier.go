@@ -1,24 +1,56 @@
 package engine
 
+import (
+	"fmt"
+
+	"github.com/tidwall/gjson"
+)
+
 // Index is a secondary index over one field of the documents.
 type Index struct{ Name, Field string }
 
-// Query asks for documents by a field that has an index. It is the extension
-// point of the query benchmarks: add here what they need to say.
+// Indexes are those of the rows with indexes: an integer that ten documents
+// share, a number that every document has for itself, a text of eight values.
+var Indexes = []Index{{"Bucket", "Bucket"}, {"Total", "Total"}, {"State", "State"}}
+
+// Query asks for documents by a field, with or without an index on it.
 type Query struct {
 	Field string
-	// Equal, if not nil, is the value of the field; else the values in [From, To).
+	// Equal, if not nil, is the value of the field, an int64 or a string; else
+	// it lies from From to To, both included.
 	Equal    any
-	From, To any
+	From, To float64
+	// Descending asks for an order by the field, greatest first. Without it
+	// there is no order.
+	Descending bool
 	// Limit is the most documents to return; 0 means all.
 	Limit int
 }
 
 // Querier is what an engine has if it answers queries by secondary indexes.
-// Workloads that need it (workload/queries.go) leave the others out.
+// Workloads that need it leave the others out.
 type Querier interface {
-	// CreateIndexes makes the indexes, before or after documents are there.
-	CreateIndexes(indexes ...Index) error
+	// CreateIndexes makes Indexes, before or after documents are there, or
+	// finds that they exist.
+	CreateIndexes() error
 	// Query calls fn with each document of the answer, like Scan.
 	Query(q Query, fn Visit) error
+	// Count counts the documents that satisfy q.
+	Count(q Query) (int, error)
+}
+
+// satisfies tells whether a document is one of those that q asks for, with
+// gjson, for engines that cannot look into JSON by themselves.
+func satisfies(body []byte, q *Query) bool {
+	value := gjson.GetBytes(body, q.Field)
+	switch want := q.Equal.(type) {
+	case nil:
+		n := value.Num
+		return value.Type == gjson.Number && q.From <= n && n <= q.To
+	case int64:
+		return value.Type == gjson.Number && value.Int() == want
+	case string:
+		return value.Type == gjson.String && value.Str == want
+	}
+	panic(fmt.Sprintf("a query for a %T", q.Equal))
 }

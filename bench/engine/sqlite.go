@@ -16,7 +16,7 @@ const (
 	sqliteUnsynced = "journal_mode=WAL, synchronous=OFF: in the operating system's cache"
 	sqliteNotes    = "Table (id TEXT PRIMARY KEY, body BLOB), the body as JSONB, written by jsonb(?) and read by json(body). " +
 		"Prepared statements by way of database/sql; one connection that writes, up to four that read, cache_size as large as the others' cache in each. " +
-		"INSERT fails for an ID that is there."
+		"INSERT fails for an ID that is there. Queries: an index on json_extract(body, '$.field') for each field, and ANALYZE after a load."
 )
 
 // sqliteReaders is the number of connections for reading.
@@ -36,6 +36,8 @@ type sqliteEngine struct {
 	writer, reader *sql.DB
 	// The statements of sqliteQueries, in their order.
 	insert, update, delete, get, scan, scanPrefix *sql.Stmt
+
+	queries map[string]*sql.Stmt // by their text; of the one goroutine that queries
 }
 
 // openSQLite opens the database by that driver. address makes the data source
@@ -182,19 +184,7 @@ func (e *sqliteEngine) Scan(prefix string, fn Visit) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var raw sql.RawBytes
-	id := func() string { return string(raw) }
-	for rows.Next() {
-		var body []byte
-		if err := rows.Scan(&raw, &body); err != nil {
-			return err
-		}
-		if err := fn(id, body); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return visit(rows, fn)
 }
 
 // Rest implements Engine.

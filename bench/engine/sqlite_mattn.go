@@ -12,6 +12,7 @@ var mattnMaker = Maker{
 	Synced:   sqliteSynced,
 	Unsynced: sqliteUnsynced,
 	Notes:    sqliteNotes + " SQLite in C, by way of cgo.",
+	Queries:  true,
 	Open: func(s Settings) (Engine, error) {
 		return openSQLite("sqlite3", mattnAddress, s)
 	},

@@ -12,6 +12,7 @@ var moderncMaker = Maker{
 	Synced:   sqliteSynced,
 	Unsynced: sqliteUnsynced,
 	Notes:    sqliteNotes + " SQLite translated into Go.",
+	Queries:  true,
 	Open: func(s Settings) (Engine, error) {
 		return openSQLite("sqlite", moderncAddress, s)
 	},

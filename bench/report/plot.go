@@ -23,6 +23,7 @@ var groups = []struct{ name, title string }{
 	{"changes", "Updates, deletes, mixed"},
 	{"sizes", "Documents of other sizes"},
 	{"open", "Opening"},
+	{"sessions", "Sessions, patches, bulk writer"},
 	{"queries", "Queries"},
 }
 
@@ -42,6 +43,12 @@ var looks = map[string]look{
 	"buntdb":         {color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 255}, draw.RingGlyph{}},
 	"sqlite-modernc": {color.RGBA{R: 0xe6, G: 0x9f, A: 255}, draw.CrossGlyph{}},
 	"sqlite-mattn":   {color.RGBA{R: 0x8c, G: 0x6d, B: 0x1f, A: 255}, draw.BoxGlyph{}},
+
+	engine.JayBulk:    {color.RGBA{R: 0x00, G: 0x9e, B: 0x73, A: 255}, draw.TriangleGlyph{}},
+	engine.JayEncode:  {color.RGBA{R: 0x7a, G: 0xb5, B: 0xe8, A: 255}, draw.BoxGlyph{}},
+	engine.JaySession: {color.RGBA{R: 0xd5, G: 0x5e, A: 255}, draw.SquareGlyph{}},
+	engine.JayPut:     {color.RGBA{R: 0x56, G: 0x9f, B: 0xb4, A: 255}, draw.RingGlyph{}},
+	engine.JayPatch:   {color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 255}, draw.PyramidGlyph{}},
 }
 
 // plot writes the plots, NAME.svg, one for each group that has rows.

@@ -38,7 +38,7 @@ type Line struct {
 	// Micros are microseconds per operation, wall ÷ operations, by round.
 	Micros []float64    `json:"micros"`
 	Spread stats.Spread `json:"spread"`
-	// Ratios are to raw Pebble's Micros, round by round.
+	// Ratios are to the Micros of the row's baseline, round by round.
 	Ratios []float64 `json:"ratios,omitempty"`
 	// Extra are further figures, in microseconds, by round.
 	Extra   map[string][]float64 `json:"extra,omitempty"`
@@ -78,11 +78,11 @@ func (l *Line) WriteAmplification() float64 {
 
 // Finish computes what follows from the rounds.
 func (r *Row) Finish() {
-	raw := r.Line(engine.Raw)
+	baseline := r.Line(r.Workload.Baseline)
 	for _, l := range r.Lines {
 		l.Spread = stats.SpreadOf(l.Micros)
-		if raw != nil {
-			l.Ratios = stats.Ratios(l.Micros, raw.Micros)
+		if baseline != nil {
+			l.Ratios = stats.Ratios(l.Micros, baseline.Micros)
 		}
 	}
 }

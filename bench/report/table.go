@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/jaydb/jay/bench/engine"
 	"github.com/jaydb/jay/bench/stats"
 )
 
@@ -17,6 +16,7 @@ func (r *Report) Text() string {
 	r.writeHead(&b)
 	for _, row := range r.Rows {
 		row.write(&b)
+		r.writeVerdicts(&b, row)
 	}
 	r.writeTargets(&b)
 	fmt.Fprintln(&b, r.Totals())
@@ -31,7 +31,7 @@ func (r *Report) writeHead(w io.Writer) {
 	for name, why := range r.LeftOut {
 		fmt.Fprintf(w, "%s is left out: %s\n", name, why)
 	}
-	fmt.Fprintf(w, "\nµs per operation: wall ÷ operations, the median (least–most) of the rounds. × pebble: the same round's ratio to raw Pebble.\n")
+	fmt.Fprintf(w, "\nµs per operation: wall ÷ operations, the median (least–most) of the rounds. × NAME: the same round's ratio to that engine.\n")
 	fmt.Fprintf(w, "p50 to max: single operations of all rounds, in µs. RSS: the most memory of the process, the harness's own %s included.\n", r.idle())
 	fmt.Fprintf(w, "Written: what the process made the operating system write ÷ the bytes of IDs and documents.\n\n")
 }
@@ -55,7 +55,7 @@ func (r *Row) write(w io.Writer) {
 		latency = " of a " + r.Workload.LatencyOf
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "  engine\tµs/%s\t× pebble\tp50%s\tp99\tp99.9\tmax\tRSS MiB\tdisk MiB\twritten\t\n", r.Workload.Unit, latency)
+	fmt.Fprintf(t, "  engine\tµs/%s\t× %s\tp50%s\tp99\tp99.9\tmax\tRSS MiB\tdisk MiB\twritten\t\n", r.Workload.Unit, r.Workload.Baseline, latency)
 	for _, l := range r.Lines {
 		if l.Error != "" {
 			fmt.Fprintf(t, "  %s\tfailed\t\t\t\t\t\t\t\t\t\n", l.Engine)
@@ -68,7 +68,6 @@ func (r *Row) write(w io.Writer) {
 	}
 	t.Flush()
 	r.writeExtra(w)
-	fmt.Fprintln(w)
 }
 
 func (r *Row) title() string {
@@ -122,7 +121,8 @@ func amplification(r *Row, l *Line) string {
 	return stats.Short(l.WriteAmplification())
 }
 
-// Brief returns the row as one line: what Jay took, and what was checked.
+// Brief returns the row as one line: what its subject took, and what was
+// checked.
 func (r *Row) Brief() string {
 	state, checked := "ok", 0
 	if len(r.Failures()) > 0 {
@@ -132,13 +132,13 @@ func (r *Row) Brief() string {
 		checked += l.Summary.Checked
 	}
 	figures := ""
-	if l := r.Line(engine.Jay); l != nil {
-		figures = fmt.Sprintf("jay %s µs", stats.Short(l.Spread.Median))
+	if l := r.Line(r.Workload.Subject); l != nil {
+		figures = fmt.Sprintf("%s %s µs", l.Engine, stats.Short(l.Spread.Median))
 		if len(l.Ratios) > 0 {
-			figures += fmt.Sprintf(", %s × pebble", stats.Short(stats.Median(l.Ratios)))
+			figures += fmt.Sprintf(", %s × %s", stats.Short(stats.Median(l.Ratios)), r.Workload.Baseline)
 		}
 	}
-	return fmt.Sprintf("%-6s  %-36s  %d engines, %6d documents checked  %s", state, r.Workload.Name, len(r.Lines), checked, figures)
+	return fmt.Sprintf("%-6s  %-42s  %d engines, %6d documents checked  %s", state, r.Workload.Name, len(r.Lines), checked, figures)
 }
 
 // String is the last line of a run.

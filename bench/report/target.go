@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/jaydb/jay/bench/engine"
@@ -13,63 +15,142 @@ import (
 // Verdict is a demand that Jay means to meet, and what it came to. All are
 // figures that must not be above a limit. A missed one does not fail a run.
 type Verdict struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
+	Issue int    `json:"issue"` // the one that asks for it
+	Name  string `json:"name"`
+	// Row is the name of the workload, "" if it isn't a single one.
+	Row   string  `json:"row,omitempty"`
 	Limit float64 `json:"limit"`
-	Met   bool    `json:"met"`
+	// Measured tells whether the run has a figure for it, which is Value.
+	Measured bool    `json:"measured"`
+	Value    float64 `json:"value,omitempty"`
+	Met      bool    `json:"met,omitempty"`
 }
 
-// target is a demand; value returns false if the run has no figures for it.
+// String says how it went, in a word.
+func (v *Verdict) String() string {
+	switch {
+	case !v.Measured:
+		return "not measured"
+	case v.Met:
+		return "met"
+	}
+	return "missed"
+}
+
+// target is a demand of an issue on a row; value returns false if the run has
+// no figures for it.
 type target struct {
-	name  string
+	issue int
+	row   string
+	what  string // is at most limit
 	limit float64
-	value func(r *Report) (float64, bool)
+	value func(r *Report, row string) (float64, bool)
 }
 
-var peers = []string{"bbolt", "badger", "badgerhold", "buntdb", "sqlite-modernc", "sqlite-mattn"}
+func (t *target) name() string {
+	if t.row == "" {
+		return t.what
+	}
+	return t.row + ": " + t.what
+}
+
+var (
+	peers      = []string{"bbolt", "badger", "badgerhold", "buntdb", "sqlite-modernc", "sqlite-mattn"}
+	sqlites    = []string{"sqlite-modernc", "sqlite-mattn"}
+	queryPeers = append([]string{"badgerhold"}, sqlites...)
+)
 
 const (
 	rowBulk       = "bulk load, unsynced"
 	rowBulkSynced = "bulk load, synced"
+	rowDurable    = "durable insert, 32 goroutines"
 	rowGet        = "random get, in cache"
-	rowHot        = "hot get, zipfian 0.99"
 	rowTyped      = "typed get"
 	rowUnderLoad  = "durable insert under a bulk load"
 )
 
-// targets are those of the issue that asks for this benchmark, as times ÷ times.
-// Those of IDs are in bench/ids.
-var targets = []target{
-	{"bulk load, unsynced ÷ pebble", 1.5, timesOf(rowBulk, engine.Raw)},
-	{"bulk load, synced ÷ pebble", 1.5, timesOf(rowBulkSynced, engine.Raw)},
-	{"bulk load, unsynced ÷ best peer", 1, timesOf(rowBulk, peers...)},
-	{"bulk load, synced ÷ best peer", 1, timesOf(rowBulkSynced, peers...)},
-	{"durable insert, 1 goroutine ÷ pebble", 1 / 0.9, timesOf("durable insert, 1 goroutine", engine.Raw)},
-	{"durable insert, 32 goroutines ÷ pebble", 1 / 0.8, timesOf("durable insert, 32 goroutines", engine.Raw)},
-	{"durable insert, 32 goroutines ÷ bbolt, badger, SQLite", 0.2, timesOf("durable insert, 32 goroutines", "bbolt", "badger", "sqlite-modernc", "sqlite-mattn")},
-	{"durable insert, 32 goroutines ÷ bbolt-tuned", 1, timesOf("durable insert, 32 goroutines", "bbolt-tuned")},
-	{"random get, in cache ÷ pebble", 1.3, timesOf(rowGet, engine.Raw)},
-	{"random get, in cache ÷ badger, SQLite", 1, timesOf(rowGet, "badger", "sqlite-modernc", "sqlite-mattn")},
-	{"hot get ÷ bbolt", 1, timesOf(rowHot, "bbolt")},
-	{"collection scan ÷ pebble", 1.5, timesOf("collection scan", engine.Raw)},
-	{"typed get ÷ (JSON decoding + 1.2 × raw get)", 1, typedGet},
-	{"update, batches, unsynced ÷ pebble", 2, timesOf("update, batches, unsynced", engine.Raw)},
-	{"update, one by one, unsynced ÷ pebble", 2, timesOf("update, one by one, unsynced", engine.Raw)},
-	{"open after a clean close ÷ bare Pebble on the same files", 1.5, timesBare("open after a clean close")},
-	{"open after kill -9 ÷ bare Pebble on the same files", 1.5, timesBare("open after kill -9")},
-	{"durable insert under a bulk load: p99 ÷ median", 10, underLoad(func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
-	{"durable insert under a bulk load: longest, in seconds", 1, underLoad(func(p stats.Percentiles) float64 { return p.Max / 1e6 })},
-	{"growth, bulk load: most ÷ least documents", 1.5, growth(rowBulk)},
-	{"growth, random get in cache: most ÷ least documents", 2, growth(rowGet)},
+// targets are those of the issues, all as times ÷ times: "ahead of X by 2×" is
+// at most 0.5 × X. Those of IDs are in bench/ids.
+var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(), queryTargets(), []target{
+	{6, rowBulk, "jay ÷ pebble", 1.5, jayBy(engine.Raw)},
+	{6, rowBulkSynced, "jay ÷ pebble", 1.5, jayBy(engine.Raw)},
+	{6, rowBulk, "jay ÷ best peer", 1, jayBy(peers...)},
+	{6, rowBulkSynced, "jay ÷ best peer", 1, jayBy(peers...)},
+	{6, workload.RowIndexed, "jay ÷ SQLite, badgerhold", 0.5, jayBy(queryPeers...)},
+	{6, workload.RowIndexedSynced, "jay ÷ SQLite, badgerhold", 0.5, jayBy(queryPeers...)},
+	{6, rowDurable, "jay ÷ pebble", 1 / 0.8, jayBy(engine.Raw)},
+	{6, rowDurable, "jay ÷ bbolt, badger, SQLite", 0.2, jayBy("bbolt", "badger", "sqlite-modernc", "sqlite-mattn")},
+	{6, rowDurable, "jay ÷ bbolt-tuned", 1, jayBy("bbolt-tuned")},
+	{6, "durable insert, 1 goroutine", "jay ÷ pebble", 1 / 0.9, jayBy(engine.Raw)},
+	{6, rowGet, "jay ÷ pebble", 1.3, jayBy(engine.Raw)},
+	{6, rowGet, "jay ÷ badger, SQLite", 1, jayBy("badger", "sqlite-modernc", "sqlite-mattn")},
+	{6, "hot get, zipfian 0.99", "jay ÷ bbolt", 1, jayBy("bbolt")},
+	{6, "collection scan", "jay ÷ pebble", 1.5, jayBy(engine.Raw)},
+	{6, rowTyped, "jay ÷ (JSON decoding + 1.2 × raw get)", 1, typedGet},
+	{6, "update, batches, unsynced", "jay ÷ pebble", 2, jayBy(engine.Raw)},
+	{6, "update, one by one, unsynced", "jay ÷ pebble", 2, jayBy(engine.Raw)},
+	{6, "open after a clean close", "jay ÷ bare Pebble on the same files", 1.5, byBare},
+	{6, "open after kill -9", "jay ÷ bare Pebble on the same files", 1.5, byBare},
+	{6, "", "growth, bulk load: most ÷ least documents", 1.5, growth(rowBulk)},
+	{6, "", "growth, random get in cache: most ÷ least documents", 2, growth(rowGet)},
+	{6, rowUnderLoad, "jay's p99 ÷ median", 10, latency(func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
+	{6, rowUnderLoad, "jay's longest, in seconds", 1, latency(func(p stats.Percentiles) float64 { return p.Max / 1e6 })},
+})
+
+// bulkWriterTargets ask that the bulk writer is as quick as the best batches.
+func bulkWriterTargets() (all []target) {
+	for _, synced := range []bool{false, true} {
+		for _, goroutines := range []int{1, 2} {
+			row := workload.RowName(workload.RowBulkWriter, goroutines, synced)
+			all = append(all, target{4, row, "jay-bulk ÷ jay's batches of 1,000", 1.1, by(engine.JayBulk, engine.Jay)})
+		}
+	}
+	return all
+}
+
+func sessionTargets() (all []target) {
+	for _, synced := range []bool{false, true} {
+		row := workload.RowName(workload.RowSession, 1, synced)
+		all = append(all,
+			target{4, row, "jay-session ÷ one batch of bytes", 1.3, by(engine.JaySession, engine.Jay)},
+			target{4, row, "jay-session ÷ one batch, encoding included", 1.3, by(engine.JaySession, engine.JayEncode)})
+	}
+	return all
+}
+
+func patchTargets() (all []target) {
+	for _, synced := range []bool{false, true} {
+		for _, goroutines := range []int{1, 32} {
+			row := workload.RowName(workload.RowPatch, goroutines, synced)
+			all = append(all, target{4, row, "jay-patch ÷ jay-put", 2, by(engine.JayPatch, engine.JayPut)})
+		}
+	}
+	return all
+}
+
+// queryTargets ask that Jay is ahead of every peer, and reads at most twice as
+// long as bare Pebble.
+func queryTargets() (all []target) {
+	for _, row := range []string{workload.RowEqual, workload.RowTop, workload.RowCount, workload.RowFilter} {
+		all = append(all,
+			target{5, row, "jay ÷ pebble", 2, jayBy(engine.Raw)},
+			target{5, row, "jay ÷ SQLite", 1, jayBy(sqlites...)},
+			target{5, row, "jay ÷ badgerhold", 1, jayBy("badgerhold")})
+	}
+	for _, row := range []string{workload.RowIndexed, workload.RowIndexedSynced} {
+		all = append(all, target{5, row, "jay ÷ SQLite, badgerhold", 1, jayBy(queryPeers...)})
+	}
+	return all
 }
 
 // Judge holds the figures against the targets.
 func (r *Report) Judge() {
 	r.Targets = nil
 	for _, t := range targets {
-		if value, ok := t.value(r); ok {
-			r.Targets = append(r.Targets, Verdict{t.name, value, t.limit, value <= t.limit})
-		}
+		v := Verdict{Issue: t.issue, Name: t.name(), Row: t.row, Limit: t.limit}
+		v.Value, v.Measured = t.value(r, t.row)
+		v.Met = v.Measured && v.Value <= v.Limit
+		r.Targets = append(r.Targets, v)
 	}
 }
 
@@ -83,14 +164,19 @@ func (r *Report) line(workload, engine string) *Line {
 	return nil
 }
 
-// timesOf returns Jay's time ÷ that of the best of others, the median of the
-// rounds' ratios.
-func timesOf(workload string, others ...string) func(r *Report) (float64, bool) {
-	return func(r *Report) (worst float64, found bool) {
-		jay := r.line(workload, engine.Jay)
+// jayBy is by for Jay itself.
+func jayBy(others ...string) func(r *Report, row string) (float64, bool) {
+	return by(engine.Jay, others...)
+}
+
+// by returns the subject's time ÷ that of the best of others, each the median
+// of the rounds' ratios.
+func by(subject string, others ...string) func(r *Report, row string) (float64, bool) {
+	return func(r *Report, row string) (worst float64, found bool) {
+		l := r.line(row, subject)
 		for _, name := range others {
-			if other := r.line(workload, name); jay != nil && other != nil {
-				worst, found = max(worst, stats.Median(stats.Ratios(jay.Micros, other.Micros))), true
+			if other := r.line(row, name); l != nil && other != nil {
+				worst, found = max(worst, stats.Median(stats.Ratios(l.Micros, other.Micros))), true
 			}
 		}
 		return worst, found
@@ -98,28 +184,27 @@ func timesOf(workload string, others ...string) func(r *Report) (float64, bool) 
 }
 
 // typedGet holds typed reads against what they are made of.
-func typedGet(r *Report) (float64, bool) {
-	jay, raw := r.line(rowTyped, engine.Jay), r.line(rowGet, engine.Raw)
+func typedGet(r *Report, row string) (float64, bool) {
+	jay, raw := r.line(row, engine.Jay), r.line(rowGet, engine.Raw)
 	if jay == nil || raw == nil {
 		return 0, false
 	}
 	return jay.Spread.Median / (stats.Median(jay.Extra[workload.ExtraDecode]) + 1.2*raw.Spread.Median), true
 }
 
-// timesBare returns Jay's time ÷ bare Pebble's on Jay's own files.
-func timesBare(row string) func(r *Report) (float64, bool) {
-	return func(r *Report) (float64, bool) {
-		jay := r.line(row, engine.Jay)
-		if jay == nil || len(jay.Extra[workload.ExtraBare]) == 0 {
-			return 0, false
-		}
-		return stats.Median(stats.Ratios(jay.Micros, jay.Extra[workload.ExtraBare])), true
+// byBare returns Jay's time ÷ bare Pebble's on Jay's own files.
+func byBare(r *Report, row string) (float64, bool) {
+	jay := r.line(row, engine.Jay)
+	if jay == nil || len(jay.Extra[workload.ExtraBare]) == 0 {
+		return 0, false
 	}
+	return stats.Median(stats.Ratios(jay.Micros, jay.Extra[workload.ExtraBare])), true
 }
 
-func underLoad(figure func(p stats.Percentiles) float64) func(r *Report) (float64, bool) {
-	return func(r *Report) (float64, bool) {
-		jay := r.line(rowUnderLoad, engine.Jay)
+// latency returns a figure of Jay's latencies.
+func latency(figure func(p stats.Percentiles) float64) func(r *Report, row string) (float64, bool) {
+	return func(r *Report, row string) (float64, bool) {
+		jay := r.line(row, engine.Jay)
 		if jay == nil {
 			return 0, false
 		}
@@ -129,8 +214,8 @@ func underLoad(figure func(p stats.Percentiles) float64) func(r *Report) (float6
 
 // growth compares the workload with the most documents to the one with the
 // fewest from 100,000 on.
-func growth(name string) func(r *Report) (float64, bool) {
-	return func(r *Report) (float64, bool) {
+func growth(name string) func(r *Report, row string) (float64, bool) {
+	return func(r *Report, _ string) (float64, bool) {
 		var least, most *Row
 		for _, row := range r.Rows {
 			if row.Workload.Group != workload.GroupGrowth || row.Workload.Name != name || row.Line(engine.Jay) == nil {
@@ -150,18 +235,33 @@ func growth(name string) func(r *Report) (float64, bool) {
 	}
 }
 
-func (r *Report) writeTargets(w io.Writer) {
-	if len(r.Targets) == 0 {
-		return
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "Jay's targets\tvalue\tat most\t\t")
+// writeVerdicts writes what the targets of the row came to, below its table.
+func (r *Report) writeVerdicts(w io.Writer, row *Row) {
 	for _, v := range r.Targets {
-		verdict := "missed"
-		if v.Met {
-			verdict = "met"
+		if v.Measured && v.Row == row.Workload.Name && row.Workload.Group != workload.GroupGrowth {
+			fmt.Fprintf(w, "  %s: %s, at most %s\n", &v, strings.TrimPrefix(v.Name, v.Row+": ")+" = "+stats.Short(v.Value), stats.Short(v.Limit))
 		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t\n", v.Name, stats.Short(v.Value), stats.Short(v.Limit), verdict)
+	}
+	fmt.Fprintln(w)
+}
+
+// TargetsText returns a table of all targets and what they came to.
+func (r *Report) TargetsText() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%d documents; rounds: %d\n\n", &r.Machine, r.Params.Docs, r.Params.Rounds)
+	r.writeTargets(&b)
+	return b.String()
+}
+
+func (r *Report) writeTargets(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "issue\twork\tat most\tmeasured\t\t")
+	for _, v := range r.Targets {
+		value := "–"
+		if v.Measured {
+			value = stats.Short(v.Value)
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t\n", v.Issue, v.Name, stats.Short(v.Limit), value, &v)
 	}
 	t.Flush()
 	fmt.Fprintln(w)

@@ -5,6 +5,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -95,6 +96,37 @@ func (m *memory) Scan(prefix string, fn engine.Visit) error {
 		}
 	}
 	return nil
+}
+
+// CreateIndexes implements engine.Querier. Its answers come without indexes.
+func (m *memory) CreateIndexes() error { return nil }
+
+func (m *memory) Query(q engine.Query, fn engine.Visit) error {
+	var found []fixture.Order
+	for id, body := range m.docs {
+		order := fixture.Order{ID: id}
+		if err := json.Unmarshal(body, &order); err != nil {
+			return err
+		}
+		if q.Equal == order.Bucket || q.Equal == order.State || q.Equal == nil && q.From <= order.Total && order.Total <= q.To {
+			found = append(found, order)
+		}
+	}
+	slices.SortFunc(found, func(a, b fixture.Order) int { return cmp.Compare(b.Total, a.Total) })
+	if q.Limit > 0 {
+		found = found[:min(len(found), q.Limit)]
+	}
+	for _, order := range found {
+		if err := fn(func() string { return order.ID }, m.docs[order.ID]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *memory) Count(q engine.Query) (n int, err error) {
+	err = m.Query(q, func(func() string, []byte) error { n++; return nil })
+	return n, err
 }
 
 // makerOf returns a maker whose stores all are m, but begin empty in a new

@@ -59,6 +59,8 @@ type Run struct {
 	order    []int // the documents in an order of their own
 	docs     []engine.Doc
 	arena    []byte
+	asker    *asker        // of workloads that query
+	building time.Duration // of the indexes, after the load
 
 	// Of the round that runs.
 	result Result
@@ -76,6 +78,9 @@ func NewRun(w Workload, p Params, maker engine.Maker, base string) (*Run, error)
 		r.source, err = fixture.NewRealSource(p.RealFile)
 	} else {
 		r.source, err = fixture.NewSource(w.Size, w.Docs)
+	}
+	if err == nil && w.inPlace {
+		r.source = r.source.InPlace()
 	}
 	r.w.Settings.Dir = filepath.Join(base, "data")
 	return r, err
@@ -102,12 +107,28 @@ func (r *Run) Start(reuse bool) error {
 	if r.w.Killed {
 		return nil
 	}
+	start := time.Now()
+	if err := r.createIndexes(); err != nil {
+		return err
+	}
+	r.building = time.Since(start)
 	r.logical.Store(0)
 	r.latency = stats.Latency{}
 	if r.w.closed {
 		return errors.Join(r.close(), r.keep())
 	}
 	return r.settle()
+}
+
+// createIndexes makes the indexes if the workload has any.
+func (r *Run) createIndexes() error {
+	if !r.w.indexes {
+		return nil
+	}
+	if err := r.engine.(engine.Querier).CreateIndexes(); err != nil {
+		return fmt.Errorf("create indexes: %w", err)
+	}
+	return nil
 }
 
 // settle brings a loaded engine to rest, and into the cache if that is asked.
@@ -160,7 +181,10 @@ func (r *Run) restart() error {
 	if err := errors.Join(r.close(), os.RemoveAll(r.w.Settings.Dir)); err != nil {
 		return err
 	}
-	return r.open()
+	if err := r.open(); err != nil {
+		return err
+	}
+	return r.createIndexes()
 }
 
 func (r *Run) open() (err error) {
@@ -216,6 +240,11 @@ func (r *Run) check() error {
 	}
 	checked, failure := r.expected.check(r.engine, r.source, !r.w.anyIDs)
 	r.summary.Checked += checked
+	if failure == nil && r.w.indexes && r.w.fresh {
+		if failure = r.createIndexes(); failure == nil {
+			failure = r.verifyIndexes(r.expected.totals().count)
+		}
+	}
 	if failure != nil {
 		r.summary.Failures = append(r.summary.Failures, failure.Error())
 	}

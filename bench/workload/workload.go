@@ -5,6 +5,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jaydb/jay/bench/engine"
@@ -48,14 +49,22 @@ type Workload struct {
 	// Killed says that the process is killed once the documents are there, and
 	// the rounds happen in another one.
 	Killed bool `json:"killed,omitempty"`
+	// Subject is the engine that the row is about, and Baseline the one whose
+	// time the others are divided by. The defaults are Jay and raw Pebble.
+	Subject  string `json:"subject"`
+	Baseline string `json:"baseline"`
 
 	fresh    bool // each round begins with an empty directory
 	loaded   bool // Docs documents are there, and at rest, before the first round
 	closed   bool // the round opens the engine itself
 	anyIDs   bool // which document has which ID isn't known
 	queries  bool // needs engine.Querier
+	indexes  bool // engine.Indexes are there
+	inPlace  bool // revisions differ in nothing else
 	warm     bool // all is read once before the first round
 	realDocs bool
+	engines  []string // the only ones that run it; nil means all but variants
+	pick     func(a *asker) question
 	round    func(r *Run) error
 }
 
@@ -72,6 +81,9 @@ func (w *Workload) Durability() string {
 
 // RunsOn tells whether the engines of m can do what the workload asks.
 func (w *Workload) RunsOn(m engine.Maker) bool {
+	if w.engines != nil || m.VariantOf != "" {
+		return slices.Contains(w.engines, m.Name)
+	}
 	if m.OnlyTogether && !(w.Writes && w.Settings.Synced && w.Settings.Writers > 1) {
 		return false
 	}
@@ -118,7 +130,8 @@ func All(p Params) []Workload {
 	l.addChanges()
 	l.addSizes()
 	l.addOpens()
-	l.add(queryWorkloads(p)...)
+	l.addSessions()
+	l.addQueries()
 	return l.all
 }
 
@@ -148,6 +161,9 @@ func (l *list) add(workloads ...Workload) {
 		}
 		if w.Unit == "" {
 			w.Unit = "document"
+		}
+		if w.Subject == "" {
+			w.Subject, w.Baseline = engine.Jay, engine.Raw
 		}
 		if w.Settings.CacheBytes == 0 {
 			w.Settings.CacheBytes = DefaultCacheBytes
