@@ -256,19 +256,21 @@ func (w *scan) takeHome() (*Document, error) {
 
 // take copies a document if it is wanted and, with check, in the collection.
 func (w *scan) take(id, value []byte, check bool) (*Document, error) {
-	if check || w.want != nil {
+	if w.want != nil {
 		h, body, err := metadata.Decode(value)
 		if err != nil {
 			return nil, fmt.Errorf("document %q: %w", id, err)
 		}
-		if check && !w.isMember(h.Collection) {
+		if check && !w.isMember(h.Collection) || !w.want(id, &h, body) {
 			return nil, nil
 		}
-		if w.want != nil && !w.want(id, &h, body) {
-			return nil, nil
-		}
+		check = false
 	}
-	return w.db.newDocument(string(id), bytes.Clone(value))
+	doc, err := w.db.newDocument(string(id), bytes.Clone(value))
+	if err == nil && check && !w.isMember(doc.header.Collection) {
+		return nil, nil
+	}
+	return doc, err
 }
 
 // takeAway returns the document that the away iterator points at.
