@@ -184,11 +184,8 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 
 // decode makes a value of a document.
 func (c *Collection[T]) decode(doc *Document) (*T, error) {
-	if !c.m.owns(doc) {
-		return nil, &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: c.m.name}
-	}
 	v := new(T)
-	if err := c.m.decode(doc, v); err != nil {
+	if err := c.m.decodeMember(doc, v); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -84,7 +84,7 @@ type UniqueError struct {
 	Collection string
 	Value      string // the values, as a JSON array
 	ID         string // of the document that was refused
-	Other      string // of the document that has the values, folded
+	Other      string // of the document that has the values
 }
 
 // Error names the index, the values and both documents.
@@ -355,7 +355,7 @@ func (db *DB) loadIndexes() error {
 	return nil
 }
 
-// change commits a new list of indexes and makes it the current one.
+// changeIndexes commits a new list of indexes and makes it the current one.
 // db.indexing.changing is held.
 func (db *DB) changeIndexes(ctx context.Context, edit func(*indexRecord)) (*catalog, error) {
 	old := db.indexes()

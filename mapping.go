@@ -219,6 +219,15 @@ func (m *mapping) decode(doc *Document, v any) error {
 	return nil
 }
 
+// decodeMember is decode for a document that must be in the mapping's
+// collection: one of another is a *CollectionError.
+func (m *mapping) decodeMember(doc *Document, v any) error {
+	if !m.owns(doc) {
+		return &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.name}
+	}
+	return m.decode(doc, v)
+}
+
 // owns tells whether a document is in the mapping's collection.
 func (m *mapping) owns(doc *Document) bool {
 	return sameCollection(doc.header.Collection, foldName(m.name))

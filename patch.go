@@ -382,7 +382,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	o := &op{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}
 	if doc == nil {
 		if p.insert == nil {
-			return nil, PatchResult{Status: PatchNotFound, Metadata: Metadata{ID: p.id}}, t.expectMissing(p)
+			return nil, PatchResult{Status: PatchNotFound, Metadata: Metadata{ID: p.id}}, t.expectVersion(p)
 		}
 		o.verb, o.body, o.collection, o.custom, o.drop = verbInsert, p.body, p.collection, p.custom, p.drop
 		return o, PatchResult{Status: PatchCreated}, nil
@@ -395,20 +395,9 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 		return nil, PatchResult{}, err
 	}
 	if !changed {
-		if p.expected != nil {
-			err = t.expectVersion(p)
-		}
-		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, err
+		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, t.expectVersion(p)
 	}
 	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom
 	o.collection = string(doc.header.Collection)
 	return o, PatchResult{Status: PatchPatched}, nil
-}
-
-// expectMissing checks what a patch of a missing document expects.
-func (t *Tx) expectMissing(p *op) error {
-	if p.expected == nil {
-		return nil
-	}
-	return t.expectVersion(p)
 }

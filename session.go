@@ -60,7 +60,8 @@ type SessionOption func(*Session)
 
 // OptimisticConcurrency makes SaveChanges conditional: every document that it
 // writes or deletes must still be in the version in which the session loaded
-// it, and new ones must not be there. Else SaveChanges returns a *ConflictError and writes nothing.
+// it, and new ones must not be there. Else SaveChanges returns a
+// *ConflictError and writes nothing.
 func OptimisticConcurrency() SessionOption { return func(s *Session) { s.optimistic = true } }
 
 // mapped is a Collection of any type.
@@ -318,21 +319,13 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	fresh := reflect.New(e.m.typ)
-	if err := s.decode(e.m, doc, fresh.Interface()); err != nil {
+	if err := e.m.decodeMember(doc, fresh.Interface()); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	reflect.ValueOf(v).Elem().Set(fresh.Elem())
 	e.id = doc.ID() // in the spelling of the newest write
 	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
 	return nil
-}
-
-// decode stores a document of the mapping's collection in v.
-func (s *Session) decode(m *mapping, doc *Document, v any) error {
-	if !m.owns(doc) {
-		return &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.name}
-	}
-	return m.decode(doc, v)
 }
 
 // Reattach moves the session to another handle of the same database, one that

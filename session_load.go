@@ -145,7 +145,7 @@ func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
 			continue
 		}
 		value := reflect.New(m.typ).Interface()
-		if err := s.decode(m, doc, value); err != nil {
+		if err := m.decodeMember(doc, value); err != nil {
 			return nil, err
 		}
 		out = append(out, &entity{m: m, value: value, id: doc.ID(), folded: doc.folded, doc: doc})

@@ -540,8 +540,6 @@ func (t *Tx) expect(o *op) error {
 		return ErrExists
 	case o.verb == verbReplace && doc == nil:
 		return ErrNotFound
-	case o.expected == nil:
-		return nil
 	}
 	return t.expectVersion(o)
 }
@@ -550,6 +548,9 @@ func (t *Tx) expect(o *op) error {
 // there before the transaction: its own writes have none yet. The commit need
 // not compare again: it checks what was read.
 func (t *Tx) expectVersion(o *op) error {
+	if o.expected == nil {
+		return nil
+	}
 	actual, err := t.actualVersion(o)
 	if err != nil {
 		return err
