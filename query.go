@@ -277,7 +277,7 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 		if err != nil {
 			return q.fail(fmt.Errorf("%w: include: %w", ErrQuery, err))
 		}
-		q.q.Include = append(q.q.Include, p)
+		q.q.Include = append(slices.Clip(q.q.Include), p)
 	}
 	return q
 }
