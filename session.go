@@ -127,7 +127,9 @@ func (s *Session) mappingOf(t reflect.Type) (*mapping, error) {
 // Collection.Put, unless the session deletes what has the ID first.
 //
 // Storing an entity that the session has already changes nothing. Another
-// value under an ID that the session holds is ErrUsage.
+// value under an ID that the session holds is ErrUsage. If somebody else has
+// deleted an entity's document and SaveChanges makes its ID anew, for an
+// identity, the session forgets the entity that had it.
 func (s *Session) Store(ctx context.Context, v any) error {
 	m, err := s.checkEntity(v)
 	if err != nil {

@@ -336,6 +336,12 @@ func (m *sessionModel) save(t *rapid.T) {
 // saved takes over what a save has done.
 func (m *sessionModel) saved(t *rapid.T, docs map[string]modelled) {
 	m.docs, m.deletes = docs, nil
+	var took []*kept // a new ID, which one whose document is gone may have had
+	defer func() {
+		for _, e := range took {
+			m.entities = slices.DeleteFunc(m.entities, func(other *kept) bool { return other != e && strings.EqualFold(other.id, e.id) })
+		}
+	}()
 	for _, e := range m.entities {
 		if isRequest(e.id) {
 			if m.used[e.v.ID] || isRequest(e.v.ID) {
@@ -348,7 +354,11 @@ func (m *sessionModel) saved(t *rapid.T, docs map[string]modelled) {
 			m.versions++
 			m.docs[strings.ToLower(e.v.ID)] = modelled{e.v.Name, m.versions}
 		}
+		made := isRequest(e.id)
 		e.id, e.fresh, e.made, e.name = e.v.ID, false, false, e.v.Name
+		if made {
+			took = append(took, e)
+		}
 		// One that was not written keeps the version that it was loaded in.
 		if now := m.docs[strings.ToLower(e.id)]; now.name == e.name {
 			e.version = now.version

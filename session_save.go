@@ -204,6 +204,9 @@ func (s *Session) saved(w *saving) {
 	if e.evicted {
 		return
 	}
+	if other := s.byID[e.folded]; other != nil && other != e {
+		s.forget(other) // somebody has deleted its document: the ID is of another one now
+	}
 	s.byID[e.folded] = e
 	e.m.setIdentity(e.value, e.id, o.result.ChangeVector)
 }
