@@ -102,10 +102,13 @@ func (pl *plan) steps(r *run) []string {
 	if pl.also != nil {
 		steps = append(steps, "keep what is in "+pl.also.String())
 	}
-	counted := pl.counted && r.stats.documents == 0 && r.stats.keys > 0 && r.stats.returned > 0
 	switch {
-	case counted:
+	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
+	case pl.covered && r.stats.documents > 0:
+		steps = append(steps, fmt.Sprintf("answer from entries, and from %d documents that they do not tell enough of", r.stats.documents))
+	case pl.covered:
+		steps = append(steps, "answer from entries, read no documents")
 	case len(pl.access) > 0:
 		steps = append(steps, "read documents")
 	}

@@ -317,7 +317,7 @@ func (db *DB) enterChunk(ctx context.Context, ix *index, chunk []builtDocument) 
 			if now != d.seen {
 				continue // whoever changed it has entered it
 			}
-			if err := t.stageIndexes(nil, d.id, d.folded, nil, d.entries); err != nil {
+			if err := t.stageIndexes(nil, d.id, d.folded, oldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}

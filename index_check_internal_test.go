@@ -118,15 +118,16 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 			if ix.collection != db.collectionKey(string(h.Collection)) {
 				continue
 			}
+			id := folded
+			if h.ID != nil {
+				id = string(h.ID)
+			}
 			es, err := alone[ix].extractEntries(body)
 			if err != nil {
 				return nil, nil, fmt.Errorf("document %q: %w", folded, err)
 			}
 			for i := range es.list {
-				key, value := string(es.list[i].appendKey(nil, folded)), ""
-				if es.list[i].alone {
-					value = folded
-				}
+				key, value := string(es.list[i].appendKey(nil, folded)), string(es.list[i].appendValue(nil, id, folded))
 				if other, twice := entries[ix.number][key]; twice {
 					return nil, nil, fmt.Errorf("index %q: documents %q and %q have the same entry", ix.info.Name, other, folded)
 				}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/jaydb/jay/metadata"
@@ -17,8 +18,7 @@ import (
 const (
 	flagMulti  = 1 << 0 // a document had several entries
 	flagCut    = 1 << 1 // a value was too long for its key
-	flagLossy  = 1 << 2 // a value cannot be told from its key in its own spelling
-	flagsKnown = flagMulti | flagCut | flagLossy
+	flagsKnown = flagMulti | flagCut
 )
 
 // entry is what a document has in one index: the key without the document's
@@ -28,6 +28,7 @@ type entry struct {
 	order  int    // of the index among those of its collection
 	values []byte // one part for each field
 	alone  bool   // no other document may have the same: the index is unique and nothing is missing
+	tells  bool   // all that the document has at the fields, and how it is spelt there
 }
 
 // entries are those of one document, by index and key.
@@ -56,13 +57,14 @@ func (ci *collectionIndexes) extractEntries(body []byte) (*entries, error) {
 		if !ix.accepts(body) {
 			continue
 		}
-		fields := scratch[:len(ix.fields)]
+		fields, single := scratch[:len(ix.fields)], true
 		for j, slot := range ci.slots[i] {
 			if fields[j] = reader.Values(slot); len(fields[j]) == 0 {
 				fields[j] = missing
 			}
+			single = single && reader.Single(slot)
 		}
-		if err := out.add(ix, i, fields); err != nil {
+		if err := out.add(ix, i, fields, single); err != nil {
 			return nil, err
 		}
 	}
@@ -83,8 +85,8 @@ func (ix *index) accepts(body []byte) bool {
 }
 
 // add adds the entries of one index: one for each combination of the fields'
-// values.
-func (e *entries) add(ix *index, order int, fields [][]query.Value) error {
+// values. Single tells that no field's came out of an array.
+func (e *entries) add(ix *index, order int, fields [][]query.Value, single bool) error {
 	count := 1
 	for _, values := range fields {
 		if count *= len(values); count > maxIndexEntries {
@@ -95,7 +97,7 @@ func (e *entries) add(ix *index, order int, fields [][]query.Value) error {
 	var scratch [maxIndexFields]int
 	pick := scratch[:len(fields)]
 	for range count {
-		e.addOne(ix, order, fields, pick)
+		e.addOne(ix, order, fields, pick, single)
 		for j := len(pick) - 1; j >= 0; j-- {
 			if pick[j]++; pick[j] < len(fields[j]) {
 				break
@@ -114,7 +116,7 @@ func (e *entries) add(ix *index, order int, fields [][]query.Value) error {
 	return nil
 }
 
-func (e *entries) addOne(ix *index, order int, fields [][]query.Value, pick []int) {
+func (e *entries) addOne(ix *index, order int, fields [][]query.Value, pick []int, tells bool) {
 	start := len(e.arena)
 	alone := ix.info.Unique
 	for j, f := range ix.fields {
@@ -125,12 +127,11 @@ func (e *entries) addOne(ix *index, order int, fields [][]query.Value, pick []in
 		var truncated bool
 		e.arena, truncated = query.AppendKey(e.arena, v, f.descending)
 		if truncated {
-			e.flag(ix, flagCut|flagLossy)
-		} else if !query.Recoverable(v) {
-			e.flag(ix, flagLossy)
+			e.flag(ix, flagCut)
 		}
+		tells = tells && !truncated && query.Recoverable(v)
 	}
-	e.list = append(e.list, entry{ix: ix, order: order, values: e.arena[start:len(e.arena):len(e.arena)], alone: alone})
+	e.list = append(e.list, entry{ix: ix, order: order, values: e.arena[start:len(e.arena):len(e.arena)], alone: alone, tells: tells})
 }
 
 func (e *entries) flag(ix *index, flags byte) {
@@ -173,18 +174,90 @@ func appendEntryID(dst []byte, folded string, descending bool) []byte {
 	return dst
 }
 
-// decodeEntryID is the inverse of appendEntryID.
-func decodeEntryID(id []byte, descending bool) (string, error) {
+// entryTellsNot is all of an entry's value, but for an ID in it, if the
+// document must be looked at to know what it has at the index's fields, or how
+// its ID is spelt. Part of the on-disk format. Must not change.
+const entryTellsNot = 0
+
+// appendValue appends an entry's value: the folded ID if it is not in the key,
+// and behind it, or alone, how the ID is spelt. See appendSpelling.
+func (e *entry) appendValue(dst []byte, id, folded string) []byte {
+	if e.alone {
+		dst = append(append(dst, folded...), 0)
+	}
+	start := len(dst)
+	spelt := e.tells
+	if spelt {
+		dst, spelt = appendSpelling(dst, id, folded)
+	}
+	if !spelt {
+		return append(dst[:start], entryTellsNot)
+	}
+	if e.alone && len(dst) == start {
+		return dst[:start-1]
+	}
+	return dst
+}
+
+// splitValue is the inverse of appendValue.
+func splitValue(value []byte, alone bool) (folded, spelling []byte) {
+	if !alone {
+		return nil, value
+	}
+	folded, spelling, _ = bytes.Cut(value, []byte{0})
+	return folded, spelling
+}
+
+// appendSpelling appends the places, counted from 1, of the capital letters A
+// to Z that make an ID differ from its folded form. It returns false if it
+// differs in another way, or beyond the place that a byte can tell.
+func appendSpelling(dst []byte, id, folded string) ([]byte, bool) {
+	if id == folded {
+		return dst, true
+	}
+	if len(id) != len(folded) {
+		return dst, false
+	}
+	for i := range len(id) {
+		if id[i] == folded[i] {
+			continue
+		}
+		if id[i] < 'A' || id[i] > 'Z' || folded[i] != id[i]+('a'-'A') || i >= math.MaxUint8 {
+			return dst, false
+		}
+		dst = append(dst, byte(i+1))
+	}
+	return dst, true
+}
+
+// appendSpelt appends the ID that appendSpelling was given. It returns false
+// for what appendSpelling does not make.
+func appendSpelt(dst, folded, spelling []byte) ([]byte, bool) {
+	start := len(dst)
+	dst = append(dst, folded...)
+	for _, place := range spelling {
+		i := start + int(place) - 1
+		if i < start || i >= len(dst) || dst[i] < 'a' || dst[i] > 'z' {
+			return dst[:start], false
+		}
+		dst[i] -= 'a' - 'A'
+	}
+	return dst, true
+}
+
+// appendDecodedID is the inverse of appendEntryID.
+func appendDecodedID(dst, id []byte, descending bool) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, id...)
 	if descending {
-		id = bytes.Clone(id)
-		for i := range id {
-			id[i] = ^id[i]
+		for i := start; i < len(dst); i++ {
+			dst[i] = ^dst[i]
 		}
 	}
-	if len(id) == 0 || id[len(id)-1] != 0 {
-		return "", fmt.Errorf("index entry of %x: %w", id, ErrCorrupt)
+	if len(id) < 2 || dst[len(dst)-1] != 0 {
+		return nil, fmt.Errorf("index entry of %x: %w", id, ErrCorrupt)
 	}
-	return string(id[:len(id)-1]), nil
+	return dst[:len(dst)-1], nil
 }
 
 // indexFlagsKey is where the flags of an index are.
@@ -198,19 +271,19 @@ func indexCursorKey(number uint32) []byte {
 }
 
 // stageIndexes stages the entries of a document instead of those that it had.
-// before is its body so far, nil if it was not there; after is nil if it is
-// deleted.
-func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, before []byte, after *entries) error {
+// before is the document so far, without a body if it was not there; after is
+// nil if it is deleted.
+func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, before oldDocument, after *entries) error {
 	var old *entries
-	if before != nil {
+	if before.Body != nil {
 		var err error
-		if old, err = ci.extractEntries(before); err != nil {
+		if old, err = ci.extractEntries(before.Body); err != nil {
 			return fmt.Errorf("entries of %q: %w: %w", folded, ErrCorrupt, err)
 		}
 	}
 	if old != nil {
 		for i := range old.list {
-			if e := &old.list[i]; after == nil || !after.has(e) {
+			if e := &old.list[i]; after.like(e) == nil {
 				t.tx.Delete(e.appendKey(t.key[:0], folded))
 			}
 		}
@@ -220,7 +293,7 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	}
 	for i := range after.list {
 		e := &after.list[i]
-		if old != nil && old.has(e) && e.ix.info.State == IndexReady {
+		if same := old.like(e); same != nil && same.tells == e.tells && before.ID == id && e.ix.info.State == IndexReady {
 			continue // a build may not have entered the document yet, and will not: it changes
 		}
 		if err := t.stageEntry(e, id, folded); err != nil {
@@ -235,23 +308,31 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	return nil
 }
 
-// has tells whether e is among the entries.
-func (es *entries) has(e *entry) bool {
-	_, found := slices.BinarySearchFunc(es.list, e, func(a entry, b *entry) int {
+// like returns the entry that has the key of e, or nil. es may be nil.
+func (es *entries) like(e *entry) *entry {
+	if es == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(es.list, e, func(a entry, b *entry) int {
 		return cmp.Or(a.order-b.order, bytes.Compare(a.values, b.values))
 	})
-	return found
+	if !found {
+		return nil
+	}
+	return &es.list[i]
 }
 
 func (t *transaction) stageEntry(e *entry, id, folded string) error {
 	t.key = e.appendKey(t.key[:0], folded)
+	t.value = e.appendValue(t.value[:0], id, folded)
 	if !e.alone {
-		t.tx.Set(t.key, nil, nil)
+		t.tx.Set(t.key, t.value, nil)
 		return nil
 	}
 	value, closer, err := t.tx.Get(t.key)
 	if err == nil {
-		other := string(value)
+		taken, _ := splitValue(value, true)
+		other := string(taken)
 		if err := closer.Close(); err != nil {
 			return err
 		}
@@ -261,7 +342,7 @@ func (t *transaction) stageEntry(e *entry, id, folded string) error {
 	} else if err != storage.ErrNotFound {
 		return err
 	}
-	t.tx.Set(t.key, []byte(folded), nil)
+	t.tx.Set(t.key, t.value, nil)
 	return nil
 }
 

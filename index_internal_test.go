@@ -32,6 +32,7 @@ func TestIndex_Layout_Golden(t *testing.T) {
 	b.Put("users/ann", []byte(`{"City":"Bonn","Age":42,"Mail":"a@b"}`), InCollection("Users"))
 	b.Put("users/bob", []byte(`{"City":["bonn","Ulm"],"Age":7.50}`), InCollection("Users"))
 	b.Put("users/cyd", []byte(`{"Age":19}`), InCollection("Users"))
+	b.Put("users/33-A", []byte(`{"City":"Ulm","Age":50,"Mail":"e@b"}`), InCollection("Users"))
 	if _, err := db.Apply(ctx, &b); err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ type plan struct {
 	ordered  bool       // candidates come in the order that is asked for
 	reverse  bool       // by walking backwards
 	counted  bool       // entries can be counted instead of documents
+	covered  bool       // entries have all that the query looks at
 }
 
 // path is a way into one index.
@@ -37,6 +38,7 @@ type path struct {
 	exact    []int      // those of them that need no second look
 	estimate int        // entries in the ranges, up to a bound
 	more     bool       // there are more than estimate
+	covers   bool       // the entries have all that the query looks at
 }
 
 // keyRange is a range of keys: from lo on and before hi.
@@ -64,6 +66,7 @@ type planner struct {
 	q        *query.Query
 	snapshot storage.Reader
 	indexes  []*index // that are ready, of the collection
+	counting bool     // only the number of answers is wanted
 
 	conjuncts []query.Expr
 	paths     []*path
@@ -71,8 +74,8 @@ type planner struct {
 }
 
 // newPlan decides how a query is answered.
-func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader) (*plan, *planner, error) {
-	p := &planner{db: db, q: q, snapshot: snapshot, conjuncts: conjunctsOf(q.Where)}
+func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader, counting bool) (*plan, *planner, error) {
+	p := &planner{db: db, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
 		for _, ix := range c.all {
 			if ix.collection == foldName(q.From) && ix.info.State == IndexReady && p.implies(ix) {
@@ -171,7 +174,7 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 
 // addPath finds how the conjuncts bound an index, if they do.
 func (p *planner) addPath(ix *index) error {
-	if !p.concerns(ix.fields[0]) {
+	if !p.concerns(ix.fields[0]) && !p.covers(ix, p.q.Where) {
 		return nil // spares the look at its flags
 	}
 	flags, err := indexFlags(p.snapshot, ix.number)
@@ -214,11 +217,16 @@ func (p *planner) addPath(ix *index) error {
 	}
 	slices.SortFunc(a.ranges, func(x, y keyRange) int { return bytes.Compare(x.lo, y.lo) })
 	a.ranges = slices.CompactFunc(a.ranges, func(x, y keyRange) bool { return bytes.Equal(x.lo, y.lo) && bytes.Equal(x.hi, y.hi) })
-	if len(a.used) > 0 || p.orderBy(a) != orderNone {
+	a.covers = p.covers(ix, p.residual(a))
+	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.isSmaller() {
 		p.paths = append(p.paths, a)
 	}
 	return nil
 }
+
+// isSmaller tells whether a walk over all of the index gives what a walk over
+// the documents gives, each of them once, for less.
+func (a *path) isSmaller() bool { return a.covers && a.flags&flagMulti == 0 }
 
 // maxSpellings is how many spellings of texts that are equal but for case a
 // path tells apart.
@@ -487,6 +495,9 @@ func (p *planner) choose() (*plan, error) {
 	fewest := probeKeys
 	slices.SortStableFunc(p.paths, func(a, b *path) int { return b.equal - a.equal })
 	for _, a := range p.paths {
+		if len(a.used) == 0 && p.orderBy(a) == orderNone {
+			continue
+		}
 		// One that has more than another need not be counted to its end.
 		if err := p.probe(a, fewest); err != nil {
 			return nil, err
@@ -502,7 +513,7 @@ func (p *planner) choose() (*plan, error) {
 		}
 	}
 	byEstimate := func(a, b *path) int {
-		return cmp.Or(a.estimate-b.estimate, compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
+		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
 	}
 	slices.SortStableFunc(bounded, byEstimate)
 	slices.SortStableFunc(ordered, byEstimate)
@@ -517,7 +528,23 @@ func (p *planner) choose() (*plan, error) {
 	case len(bounded) > 0:
 		return p.over(bounded[0], nil), nil
 	}
-	return p.scan(), nil
+	scan := p.scan()
+	if a := p.smallest(); a != nil && scan.prefix == "" && !scan.ordered {
+		return p.over(a, nil), nil
+	}
+	return scan, nil
+}
+
+// smallest returns the path with the fewest fields that gives what a walk over
+// the documents gives, or nil.
+func (p *planner) smallest() *path {
+	var smallest *path
+	for _, a := range p.paths {
+		if a.isSmaller() && len(a.used) == 0 && (smallest == nil || len(a.ix.fields) < len(smallest.ix.fields)) {
+			smallest = a
+		}
+	}
+	return smallest
 }
 
 func compareBool(a, b bool) int {
@@ -540,6 +567,7 @@ func (p *planner) over(a, also *path) *plan {
 		pl.ordered, pl.reverse = true, true
 	}
 	pl.counted = pl.residual == nil && also == nil
+	pl.covered = a.covers
 	return pl
 }
 
@@ -634,7 +662,8 @@ func (p *planner) union() (*plan, error) {
 	if best == nil || p.hasSmaller(best) {
 		return nil, nil
 	}
-	return &plan{access: best, residual: p.q.Where}, nil
+	covered := !slices.ContainsFunc(best, func(a *path) bool { return !p.covers(a.ix, p.q.Where) })
+	return &plan{access: best, residual: p.q.Where, covered: covered}, nil
 }
 
 // candidates returns how many entries paths have together.

@@ -419,6 +419,8 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 	plain.OrderBy, plain.Include = nil, nil
 	if len(plain.Select) > 0 || plain.Distinct || q.run.after != nil {
 		plain = q.q // the rows themselves must be made
+	} else {
+		q.run.counting = true
 	}
 	r, err := q.via.startRun(ctx, &plain, q.run)
 	if err != nil {

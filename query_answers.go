@@ -136,17 +136,14 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	for {
-		doc, err := r.nextDocument(ctx)
-		if err != nil {
-			return nil, err
+	err = r.each(ctx, func(doc query.Doc) error {
+		if err := groups.Add(doc); err != nil {
+			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
-		if doc == nil {
-			break
-		}
-		if err := groups.Add(r.doc(doc)); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrQuery, err)
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	rows := slices.Collect(groups.Rows())
 	if len(r.q.OrderBy) > 0 {

@@ -62,6 +62,9 @@ func TestQuery_AgainstNaive(t *testing.T) {
 		}
 	}
 	t.Logf("%d queries, first seed %d, plans: %v", total, first, plans)
+	if !testing.Short() && (plans["answers from entries"] < total/100 || plans["answers from some entries"] < total/200) {
+		t.Error("entries have answered too few queries for a test of it")
+	}
 }
 
 func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
@@ -224,6 +227,13 @@ func (d *differential) check(via asker, docs []*naiveDoc, q *query.Query) {
 		return
 	}
 	d.plans[planKind(explain.Plan)]++
+	for _, step := range explain.Plan {
+		if strings.HasPrefix(step, "answer from entries") && explain.Documents == 0 {
+			d.plans["answers from entries"]++
+		} else if strings.HasPrefix(step, "answer from entries") && int(explain.Documents) < len(docs) {
+			d.plans["answers from some entries"]++
+		}
+	}
 	fail := func(format string, args ...any) {
 		d.t.Helper()
 		var indexes []string

@@ -337,6 +337,8 @@ func (g *generator) query(indexes []jay.Index) *query.Query {
 		q.Offset = g.IntN(6)
 	}
 	switch n := g.IntN(100); {
+	case n < 15 && len(indexes) > 0:
+		g.covered(q, pickOne(g, indexes...))
 	case n < 70:
 		q.OrderBy = g.orders()
 		if g.chance(50) {
@@ -392,6 +394,42 @@ func (g *generator) columns() []query.Column {
 		out = append(out, query.Column{Name: fmt.Sprint("c", i), Field: g.field()})
 	}
 	return out
+}
+
+// covered makes a query that looks at what one index has, IDs, and nothing
+// else.
+func (g *generator) covered(q *query.Query, ix jay.Index) {
+	q.From, q.Where = "Orders", nil
+	field := func() query.Field {
+		if g.chance(15) {
+			return query.Field{Meta: query.MetaID}
+		}
+		return query.Field{Path: jsonpath.MustParse(strings.TrimPrefix(pickOne(g, ix.Fields...), "-"))}
+	}
+	if g.chance(60) {
+		q.Where = g.bindFirst(ix)
+	}
+	if g.chance(30) { // something to look for in every entry
+		e := query.Compare{Field: field(), Op: query.Op(g.IntN(5)), Value: g.operand()}
+		q.Where = query.And{query.Or{e, query.Exists{Field: field()}}}
+	}
+	for i := range 1 + g.IntN(3) {
+		q.Select = append(q.Select, query.Column{Name: fmt.Sprint("c", i), Field: field()})
+	}
+	switch g.IntN(4) {
+	case 0:
+		q.OrderBy = g.indexOrders([]jay.Index{ix})
+	case 1:
+		q.OrderBy = []query.Order{{Field: field(), Descending: g.chance(50)}}
+	case 2:
+		q.Distinct = true
+	case 3:
+		q.Select, q.GroupBy = nil, []query.Field{field()}
+		q.Select = append(q.Select, query.Column{Name: "k", Field: q.GroupBy[0]}, query.Column{Name: "n", Func: query.FuncCount})
+		for f := query.FuncSum; f <= query.FuncMax; f++ {
+			q.Select = append(q.Select, query.Column{Name: fmt.Sprint("f", f), Func: f, Field: field()})
+		}
+	}
 }
 
 func (g *generator) grouping(q *query.Query) {

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type run struct {
 	owned    storage.Snapshot // to be closed with the run, or nil
 	source   source
 	matcher  *query.Matcher // of the plan's residual; nil for none
+	covers   []*cover       // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
 	options  runOptions
 	key      []byte // scratch
@@ -48,14 +50,16 @@ type run struct {
 
 // runOptions are what is asked of a run beside the query.
 type runOptions struct {
-	noScan bool    // fail rather than look at every document
-	paging bool    // every row needs its cursor
-	after  *cursor // begin behind it; nil for the beginning
+	noScan   bool    // fail rather than look at every document
+	paging   bool    // every row needs its cursor
+	counting bool    // only the number of answers is wanted
+	after    *cursor // begin behind it; nil for the beginning
 }
 
 // queryStats are what a run has cost.
 type queryStats struct {
 	keys, documents, returned int64
+	counted                   bool // entries were, instead of documents
 	sorted                    bool
 	elapsed                   time.Duration
 }
@@ -176,7 +180,7 @@ func (r *run) start(c *catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, r.from, err = r.db.newPlan(r.q, c, r.snapshot); err != nil {
+	if r.plan, r.from, err = r.db.newPlan(r.q, c, r.snapshot, r.options.counting); err != nil {
 		return err
 	}
 	if r.options.noScan && r.plan.isScan() && r.q.Where != nil {
@@ -203,6 +207,7 @@ func (r *run) start(c *catalog) (err error) {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
 	}
+	r.cover(where)
 	if len(r.q.OrderBy) > 0 && !isGrouped(r.q) {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
@@ -210,6 +215,22 @@ func (r *run) start(c *catalog) (err error) {
 	}
 	r.source, err = r.openSource()
 	return err
+}
+
+// cover makes what answers from entries, if the plan does, and they have all
+// that where looks at, too.
+func (r *run) cover(where query.Expr) {
+	for _, a := range r.plan.access {
+		if !r.plan.covered {
+			break
+		}
+		c := r.from.newCover(a.ix, where)
+		r.covers = append(r.covers, c)
+		r.plan.covered = c != nil
+	}
+	if !r.plan.covered {
+		r.covers = nil
+	}
 }
 
 // queryOptions are how conditions are compiled for this database.
@@ -288,7 +309,6 @@ func (r *run) release(cause error) error {
 
 // matches implements wanted: it tells whether a document is an answer.
 func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
-	r.stats.documents++
 	if r.hidden != nil && r.hidden[string(folded)] {
 		return false
 	}
@@ -480,23 +500,38 @@ func (r *run) count(ctx context.Context) (int64, error) {
 // countDocuments counts what matches, without copying it.
 func (r *run) countDocuments(ctx context.Context) (int64, error) {
 	if s, ok := r.source.(*indexSource); ok && r.plan.counted {
+		r.stats.counted = true
 		return s.countEntries(ctx)
 	}
 	n := int64(0)
-	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
-		if r.matches(folded, h, body) {
-			n++
-		}
-		return false
+	err := r.each(ctx, func(query.Doc) error {
+		n++
+		return nil
 	})
-	if err != nil {
-		return 0, err
+	return n, err
+}
+
+// each calls fn with every document that matches, until it returns an error.
+// What it is given is valid until it returns.
+func (r *run) each(ctx context.Context, fn func(query.Doc) error) error {
+	var failed error
+	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
+		if failed == nil && r.matches(folded, h, body) {
+			r.meta.folded, r.meta.header = folded, h
+			failed = fn(query.Doc{Body: body, Meta: &r.meta})
+		}
+		return failed != nil // no document is wanted, but to end the walk
+	})
+	if err := cmp.Or(failed, err); err != nil {
+		return err
 	}
 	for {
 		doc, err := r.nextDocument(ctx) // the transaction's own
 		if doc == nil || err != nil {
-			return n, err
+			return err
 		}
-		n++
+		if err := fn(r.doc(doc)); err != nil {
+			return err
+		}
 	}
 }

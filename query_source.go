@@ -20,7 +20,10 @@ type scanSource struct {
 }
 
 func (s *scanSource) next(ctx context.Context, want wanted) (*Document, error) {
-	s.w.want = want
+	s.w.want = func(folded []byte, h *metadata.Header, body []byte) bool {
+		s.r.stats.documents++
+		return want(folded, h, body)
+	}
 	return s.w.next(ctx)
 }
 
@@ -69,6 +72,7 @@ func (r *run) fetch(folded string, want wanted) (*Document, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
 	}
+	r.stats.documents++
 	if !want(r.key[1:len(r.key)-1], &h, body) {
 		return nil, closer.Close()
 	}
@@ -88,20 +92,26 @@ type indexSource struct {
 	ahead  []candidate         // fetched together, to be given out
 	chunk  int                 // how many were fetched together last
 	docs   storage.Iterator    // over documents; nil until needed
+	id     []byte              // what nextID returned
 }
 
 // sourceRange is one range of one index.
 type sourceRange struct {
-	ix *index
+	ix    *index
+	cover *cover // nil if documents must be read
 	keyRange
 }
 
 // openIndexes opens the indexes of the plan.
 func (r *run) openIndexes() (source, error) {
 	s := &indexSource{r: r}
-	for _, a := range r.plan.access {
+	for i, a := range r.plan.access {
+		var c *cover
+		if r.covers != nil {
+			c = r.covers[i]
+		}
 		for _, kr := range a.ranges {
-			s.ranges = append(s.ranges, sourceRange{a.ix, kr})
+			s.ranges = append(s.ranges, sourceRange{a.ix, c, kr})
 		}
 		if a.flags&flagMulti != 0 && (len(a.ix.fields) > 1 || !a.isPoints()) || len(r.plan.access) > 1 || a.flags&flagMulti != 0 && len(a.ranges) > 1 {
 			s.seen = make(map[string]struct{})
@@ -115,7 +125,7 @@ func (r *run) openIndexes() (source, error) {
 	}
 	other := &indexSource{r: r}
 	for _, kr := range r.plan.also.ranges {
-		other.ranges = append(other.ranges, sourceRange{r.plan.also.ix, kr})
+		other.ranges = append(other.ranges, sourceRange{r.plan.also.ix, nil, kr})
 	}
 	var err error
 	s.also, err = other.collect()
@@ -172,34 +182,34 @@ func (ix *index) isAlone(values []byte) bool {
 	return true
 }
 
-// nextID returns the folded ID that the next entry leads to, "" at the end.
-func (s *indexSource) nextID() (string, error) {
+// nextID moves to the next entry that leads to a candidate, and returns the
+// candidate's folded ID, nil at the end. It is valid until the next call.
+func (s *indexSource) nextID() ([]byte, error) {
 	for {
 		ok, err := s.advance()
 		if err != nil || !ok {
-			return "", err
+			return nil, err
 		}
 		s.r.stats.keys++
-		id, err := s.ranges[0].ix.entryID(s.it.Key(), s.it.Value())
-		if err != nil {
-			return "", err
+		if s.id, err = s.ranges[0].ix.appendEntryID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
+			return nil, err
 		}
 		if s.also != nil {
-			if _, found := s.also[id]; !found {
+			if _, found := s.also[string(s.id)]; !found {
 				continue
 			}
 		}
 		if s.seen == nil {
-			return id, nil
+			return s.id, nil
 		}
-		if _, found := s.seen[id]; found {
+		if _, found := s.seen[string(s.id)]; found {
 			continue
 		}
-		s.seen[id] = struct{}{}
-		if s.used += len(id) + 48; s.used > s.r.db.opts.MaxQueryBytes {
-			return "", fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.opts.MaxQueryBytes)
+		s.seen[string(s.id)] = struct{}{}
+		if s.used += len(s.id) + 48; s.used > s.r.db.opts.MaxQueryBytes {
+			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.opts.MaxQueryBytes)
 		}
-		return id, nil
+		return s.id, nil
 	}
 }
 
@@ -251,19 +261,23 @@ func (s *indexSource) endRange() error {
 	return err
 }
 
-// entryID returns the folded ID that an entry is of.
-func (ix *index) entryID(key, value []byte) (string, error) {
+// appendEntryID appends the folded ID that an entry is of.
+func (ix *index) appendEntryID(dst, key, value []byte) ([]byte, error) {
 	rest := key[5:]
 	for range ix.fields {
 		var ok bool
 		if rest, ok = query.SkipKey(rest); !ok {
-			return "", fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
+			return nil, fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
 		}
 	}
 	if len(rest) == 0 {
-		return string(value), nil
+		folded, _ := splitValue(value, true)
+		if len(folded) == 0 {
+			return nil, fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
+		}
+		return append(dst, folded...), nil
 	}
-	return decodeEntryID(rest, ix.lastDescending())
+	return appendDecodedID(dst, rest, ix.lastDescending())
 }
 
 func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) {
@@ -272,7 +286,7 @@ func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) 
 			return nil, err
 		}
 		if len(s.ahead) == 0 {
-			if err := s.fill(want); err != nil || len(s.ahead) == 0 {
+			if err := s.fill(ctx, want); err != nil || len(s.ahead) == 0 {
 				return nil, err
 			}
 		}
@@ -307,29 +321,37 @@ const (
 // fill fetches the next documents together, in the order of their keys: one
 // iterator finds them quicker than as many look-ups, above all where they lie
 // side by side.
-func (s *indexSource) fill(want wanted) error {
+func (s *indexSource) fill(ctx context.Context, want wanted) error {
 	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
-	ids := make([]string, 0, s.chunk)
-	for len(ids) < s.chunk {
+	s.ahead = make([]candidate, 0, s.chunk)
+	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
+	for n := 1; len(s.ahead) < s.chunk; n++ {
+		if n%128 == 0 { // entries that are not wanted are passed over
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
 		id, err := s.nextID()
 		if err != nil {
 			return err
 		}
-		if id == "" {
+		if id == nil {
 			break
 		}
-		ids = append(ids, id)
+		doc, told := s.fromEntry(id, want)
+		switch {
+		case !told:
+			order = append(order, len(s.ahead))
+			s.ahead = append(s.ahead, candidate{id: string(id)})
+		case doc != nil:
+			s.ahead = append(s.ahead, candidate{doc: doc})
+		}
 	}
-	s.ahead = make([]candidate, len(ids))
-	order := make([]int, len(ids))
-	for i, id := range ids {
-		s.ahead[i].id, order[i] = id, i
-	}
-	if len(ids) == 1 {
-		s.ahead[0].later = true // a look-up is quicker than an iterator
+	if len(order) == 1 {
+		s.ahead[order[0]].later = true // a look-up is quicker than an iterator
 		return nil
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(ids[a], ids[b]) })
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.ahead[a].id, s.ahead[b].id) })
 	bytes := 0
 	for _, i := range order {
 		c := &s.ahead[i]
@@ -346,6 +368,21 @@ func (s *indexSource) fill(want wanted) error {
 		}
 	}
 	return nil
+}
+
+// fromEntry makes a document of the entry that led to an ID, if want accepts
+// it. It returns false if the document must be read.
+func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told bool) {
+	c := s.ranges[0].cover
+	if c == nil {
+		return nil, false
+	}
+	h, body, told := c.document(s.it.Key(), s.it.Value(), id)
+	if !told || !want(id, h, body) {
+		return nil, told
+	}
+	header := metadata.Header{ID: bytes.Clone(h.ID)}
+	return &Document{db: s.r.db, folded: string(id), header: header, body: bytes.Clone(body)}, true
 }
 
 // seek is run.fetch by way of one iterator.
@@ -366,6 +403,7 @@ func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("document %q: %w", folded, err)
 	}
+	s.r.stats.documents++
 	if !want(key[1:len(key)-1], &h, body) {
 		return nil, nil
 	}
@@ -394,14 +432,14 @@ func (r *run) need() int {
 func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 	n := int64(0)
 	for {
-		if n%1024 == 0 {
+		if n%128 == 0 {
 			if err := ctx.Err(); err != nil {
 				return 0, err
 			}
 		}
 		if s.seen != nil {
 			id, err := s.nextID()
-			if err != nil || id == "" {
+			if err != nil || id == nil {
 				return n, err
 			}
 		} else {
@@ -421,10 +459,10 @@ func (s *indexSource) collect() (_ map[string]struct{}, err error) {
 	ids := make(map[string]struct{})
 	for {
 		id, err := s.nextID()
-		if err != nil || id == "" {
+		if err != nil || id == nil {
 			return ids, err
 		}
-		ids[id] = struct{}{}
+		ids[string(id)] = struct{}{}
 	}
 }
 

@@ -55,8 +55,12 @@ func TestQuery_Plans(t *testing.T) {
 		{`from Orders where startsWith(id(),'orders/00')`, `scan Orders with IDs from "orders/00"`, 10},
 		{`from Orders where Customer = 'customers/4' and Status = 'open'`, `index "open"`, 10},
 		{`from Orders where Status = 'open' select count() as n`, `index "Status,-Total"`, 1},
-		{`from Orders group by Status order by Status select Status, count() as n, sum(Total) as sum`, `scan Orders`, 3},
-		{`from Orders select distinct Status`, `scan Orders`, 3},
+		{`from Orders group by Status order by Status select Status, count() as n, sum(Total) as sum`, `index "Status,-Total", all of it`, 3},
+		{`from Orders select distinct Status`, `index "Status,-Total", all of it`, 3},
+		{`from Orders select distinct Status, Customer`, `scan Orders`, 30},
+		{`from Orders select max(Total) as most`, `index "Total", all of it`, 1},
+		{`from Orders select distinct Lines.Product`, `scan Orders`, -1},
+		{`from Orders order by id() select Total limit 3`, `scan Orders`, 3},
 	}
 	plain, indexed := memory(t, nil), memory(t, nil)
 	shop(t, plain)

@@ -631,7 +631,7 @@ func (t *transaction) stageEntries(o *op, old oldDocument) error {
 			return err
 		}
 	}
-	return t.stageIndexes(ci, o.id, o.foldedID, old.Body, o.entries)
+	return t.stageIndexes(ci, o.id, o.foldedID, old, o.entries)
 }
 
 // indexes returns the indexes that this run of the transaction maintains. An
@@ -684,7 +684,7 @@ func (t *transaction) stageDelete(o *op) error {
 	t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(changeDelete, etag, collection, folded)
 	if ci := t.indexes().of(key); ci != nil {
-		return t.stageIndexes(ci, o.id, folded, old.Body, nil)
+		return t.stageIndexes(ci, o.id, folded, old, nil)
 	}
 	return nil
 }
@@ -694,6 +694,7 @@ type oldDocument struct {
 	Node, Etag uint64
 	Collection []byte
 	Body       []byte // if its collection has indexes
+	ID         string // too
 }
 
 func (t *transaction) old(folded string) (oldDocument, bool, error) {
@@ -708,7 +709,10 @@ func (t *transaction) old(folded string) (oldDocument, bool, error) {
 	h, body, err := metadata.Decode(value)
 	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: bytes.Clone(h.Collection)}
 	if c := t.indexes(); err == nil && len(c.byCollection) > 0 && c.of(t.db.collectionKey(string(h.Collection))) != nil {
-		old.Body = bytes.Clone(body)
+		old.Body, old.ID = bytes.Clone(body), folded
+		if h.ID != nil {
+			old.ID = string(h.ID)
+		}
 	}
 	return old, true, firstError(err, closer.Close())
 }

@@ -202,6 +202,17 @@ func checkPart(t rapid.TB, v query.Value) {
 		if exact == cut || exact && !back.Equal(v) || back.Kind() != v.Kind() {
 			t.Fatalf("%v: DecodeKey(%x) gives %v, %v", v, key, back, exact)
 		}
+		for _, follow := range []string{"", "\x00", "\x80\xc3", "\xff"} {
+			text, rest, ok := query.AppendDecoded([]byte("x"), append(bytes.Clone(key), follow...))
+			if want := back.AppendJSON([]byte("x")); !ok || string(rest) != follow || !back.IsMissing() && !bytes.Equal(text, want) || back.IsMissing() && len(text) != 1 {
+				t.Fatalf("%v: AppendDecoded(%x %x) gives %s, %x, %v", v, key, follow, text, rest, ok)
+			}
+		}
+		for i := range key {
+			if text, _, ok := query.AppendDecoded(nil, key[:i]); ok || len(text) > 0 {
+				t.Fatalf("%v: AppendDecoded(%x) reads half a key", v, key[:i])
+			}
+		}
 		if cut && v.Kind() == query.KindText && (!utf8.ValidString(back.Text()) || !strings.HasPrefix(naiveFold(v.Text()), back.Text())) {
 			t.Fatalf("%v: DecodeKey gives %v, which it does not begin with", v, back)
 		}

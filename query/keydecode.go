@@ -32,6 +32,76 @@ func DecodeKey(key []byte) (v Value, exact bool) {
 	return v, exact
 }
 
+// AppendDecoded appends the JSON text that DecodeKey gives for the part that
+// key begins with, nothing for missing, and returns what follows the part. It
+// returns false if key does not begin with a part. It allocates nothing for
+// ASCII text without escapes and for numbers.
+func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
+	r := keyReader{key: key}
+	if len(key) > 0 && key[0]&tagDescending != 0 {
+		r.mask = 0xff
+	}
+	switch tag := r.peek(); {
+	case tag == tagText:
+		if text, ok := r.appendASCII(dst); ok {
+			return text, key[r.i:], true
+		}
+	case tag >= tagNegativeLarge && tag <= tagPositiveLarge && tag != tagZero:
+		r.i++
+		var digits [2 * maxKeyPairs]byte
+		n, _ := r.number(tag, digits[:0])
+		if r.broken {
+			return dst, nil, false
+		}
+		return n.append(dst), key[r.i:], true
+	}
+	r.i = 0
+	v, _ := r.decode()
+	if r.broken {
+		return dst, nil, false
+	}
+	if !v.IsMissing() {
+		dst = v.AppendJSON(dst)
+	}
+	return dst, key[r.i:], true
+}
+
+// appendASCII appends the text of the part, in quotes. It returns false, and
+// dst as it was, if the text is not the plainest there is.
+func (r *keyReader) appendASCII(dst []byte) ([]byte, bool) {
+	start := len(dst)
+	dst = append(dst, '"')
+	i := 1
+	for ; ; i++ {
+		if i >= len(r.key) {
+			return dst[:start], false
+		}
+		c := r.key[i] ^ r.mask
+		if c == keyEnd {
+			break
+		}
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return dst[:start], false
+		}
+		dst = append(dst, c)
+	}
+	r.i = i + 1
+	for at := start + 1; ; at++ {
+		change, distance := r.change()
+		switch {
+		case r.broken:
+			r.broken = false
+			return dst[:start], false
+		case change == caseEnd:
+			return append(dst, '"'), true
+		}
+		if at += distance; at >= len(dst) || change != caseLess || dst[at] < 'a' || dst[at] > 'z' || r.peek() >= 0xc0 {
+			return dst[:start], false
+		}
+		dst[at] -= 'a' - 'A'
+	}
+}
+
 // Recoverable tells whether DecodeKey gives the very JSON text of v back, so
 // that an index that holds v's key can answer for the document.
 func Recoverable(v Value) bool {

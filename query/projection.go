@@ -21,7 +21,8 @@ type Projector struct {
 	extractor *jsonpath.Extractor
 	ofPath    []int      // the column that a path of the extractor is
 	values    [][][]byte // parallel to columns
-	collect   func(path int, raw []byte)
+	through   []bool     // parallel to columns: an array was gone through
+	collect   func(path int, raw []byte, through bool)
 	text      []byte
 }
 
@@ -49,10 +50,11 @@ func NewProjector(columns []Column) (*Projector, error) {
 // Clone returns a Projector of the same columns, for another goroutine.
 func (p *Projector) Clone() *Projector {
 	c := &Projector{columns: p.columns, heads: p.heads, extractor: p.extractor, ofPath: p.ofPath}
-	c.values = make([][][]byte, len(p.columns))
-	c.collect = func(path int, raw []byte) {
+	c.values, c.through = make([][][]byte, len(p.columns)), make([]bool, len(p.columns))
+	c.collect = func(path int, raw []byte, through bool) {
 		column := c.ofPath[path]
 		c.values[column] = append(c.values[column], raw)
+		c.through[column] = through
 	}
 	return c
 }
@@ -76,7 +78,7 @@ func (p *Projector) Append(dst []byte, doc Doc) []byte {
 		if c.Field.Meta != MetaNone {
 			dst = p.appendMeta(dst, doc, c.Field.Meta)
 		} else {
-			dst = appendReached(dst, doc.Body, c.Field.Path, p.values[i])
+			dst = appendReached(dst, p.values[i], p.through[i])
 		}
 	}
 	return append(dst, '}')
@@ -93,12 +95,13 @@ func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	return plainText(p.text).AppendJSON(dst)
 }
 
-// appendReached appends what a path leads to.
-func appendReached(dst, body []byte, path jsonpath.Path, values [][]byte) []byte {
+// appendReached appends what a path leads to. It is one value, or as many as
+// there are if all elements of an array were gone through.
+func appendReached(dst []byte, values [][]byte, through bool) []byte {
 	switch {
 	case len(values) == 0:
 		return append(dst, "null"...)
-	case len(values) == 1 && !throughArray(body, path):
+	case !through:
 		return append(dst, values[0]...)
 	}
 	dst = append(dst, '[')
@@ -109,14 +112,4 @@ func appendReached(dst, body []byte, path jsonpath.Path, values [][]byte) []byte
 		dst = append(dst, raw...)
 	}
 	return append(dst, ']')
-}
-
-// throughArray tells whether a path that leads to one value gets there through
-// all elements of an array: a strict look does not.
-func throughArray(body []byte, path jsonpath.Path) bool {
-	if path.Len() <= 1 {
-		return false
-	}
-	_, found := jsonpath.Get(body, path)
-	return path.FansOut() || !found
 }

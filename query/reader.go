@@ -27,7 +27,7 @@ type Reader struct {
 	extractor *jsonpath.Extractor // nil if no field is in the body
 	ofPath    []int               // the field that a path of the extractor is
 	fields    []reached
-	collect   func(path int, raw []byte)
+	collect   func(path int, raw []byte, through bool)
 
 	doc  Doc
 	read bool // the body was
@@ -38,6 +38,7 @@ type reached struct {
 	field  Field
 	values []Value
 	found  bool   // the path leads to something
+	array  bool   // an array was gone through, or stands at the end of the path
 	read   bool   // if the field is metadata: it was
 	text   []byte // the metadata
 }
@@ -80,7 +81,7 @@ func (r *Reader) Reset(doc Doc) {
 	r.doc, r.read = doc, false
 	for i := range r.fields {
 		f := &r.fields[i]
-		f.values, f.found, f.read = f.values[:0], false, false
+		f.values, f.found, f.array, f.read = f.values[:0], false, false, false
 		if cap(f.values) > maxIdleValues {
 			f.values = nil
 		}
@@ -95,6 +96,11 @@ func (r *Reader) Values(field int) []Value { return r.reach(field).values }
 // Found tells whether a field's path leads to something, be it null or an
 // empty array.
 func (r *Reader) Found(field int) bool { return r.reach(field).found }
+
+// Single tells whether a field reaches one value or none by itself: no array
+// was gone through and none stands at the end of its path, not even an empty
+// one.
+func (r *Reader) Single(field int) bool { return !r.reach(field).array }
 
 func (r *Reader) reach(field int) *reached {
 	f := &r.fields[field]
@@ -122,13 +128,15 @@ func (r *Reader) readMeta(f *reached) {
 }
 
 // add takes a value from the extractor. An array stands for its elements.
-func (r *Reader) add(path int, raw []byte) {
+func (r *Reader) add(path int, raw []byte, through bool) {
 	f := &r.fields[r.ofPath[path]]
 	f.found = true
 	if len(raw) == 0 || raw[0] != '[' {
 		f.values = append(f.values, ValueOf(raw))
+		f.array = f.array || through
 		return
 	}
+	f.array = true
 	for _, element := range jsonpath.Elements(raw) {
 		f.values = append(f.values, ValueOf(element))
 	}

@@ -25,7 +25,7 @@ func TestExtractor_AllocatesNothing(t *testing.T) {
 	x := jsonpath.NewExtractor(parsed([]string{"Customer", "ShipTo.City", "Lines.Product", "Lines[].Quantity", "Lines[1]"}))
 	p, one, sum := jsonpath.MustParse("Lines.Quantity"), jsonpath.MustParse("ShipTo.City"), 0
 	allocs := testing.AllocsPerRun(100, func() {
-		x.Extract(order, func(path int, raw []byte) { sum += path })
+		x.Extract(order, func(path int, raw []byte, _ bool) { sum += path })
 		jsonpath.EachLoose(order, p, func(raw []byte) bool { sum += len(raw); return true })
 		raw, _ := jsonpath.Get(order, one)
 		sum += len(raw)
@@ -45,7 +45,7 @@ func BenchmarkExtract(b *testing.B) {
 			x, found := jsonpath.NewExtractor(parsed(texts)), 0
 			b.ReportAllocs()
 			for b.Loop() {
-				x.Extract(order, func(int, []byte) { found++ })
+				x.Extract(order, func(int, []byte, bool) { found++ })
 			}
 		})
 	}

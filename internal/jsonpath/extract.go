@@ -30,8 +30,9 @@ const manyNames = 8
 // state is a node that the walk is at. A loose state was reached by going into
 // an array for a member step, so only member steps may follow.
 type state struct {
-	node  *node
-	loose bool
+	node    *node
+	loose   bool
+	through bool // an array was gone through: all its elements were visited
 }
 
 // NewExtractor returns an Extractor of the paths, whose indexes Extract
@@ -93,12 +94,13 @@ func (n *node) member(name []byte) *node {
 }
 
 // Extract calls fn with every value of every path, and with the path's index.
-// It is loose, as EachLoose. The values of one path come in the order of the
+// Through tells that the path got to the value through all elements of an
+// array, by [] or loosely, however few they are. It is loose, as EachLoose. The values of one path come in the order of the
 // body; those of different paths mix. An array at the end of a path is one
 // value, which the caller may take apart with Elements. The values are raw and
 // share memory with the body. Extract allocates nothing unless more than eight
 // paths with and without [] meet at one place.
-func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte)) {
+func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte, through bool)) {
 	if len(body) == 0 {
 		return
 	}
@@ -113,7 +115,7 @@ func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte)) {
 // visit visits the value at i for the states, which all have reached it, and
 // returns the offset behind it. It hands fn on as a parameter: in a struct
 // beside body it would be moved to the heap.
-func visit(body []byte, i int, states []state, fn func(path int, raw []byte)) (end int) {
+func visit(body []byte, i int, states []state, fn func(path int, raw []byte, through bool)) (end int) {
 	switch {
 	case i >= len(body):
 		return len(body)
@@ -129,7 +131,7 @@ func visit(body []byte, i int, states []state, fn func(path int, raw []byte)) (e
 			continue // reported as what it is an element of
 		}
 		for _, path := range s.node.paths {
-			fn(path, body[i:end])
+			fn(path, body[i:end], s.through)
 		}
 	}
 	return end
@@ -155,7 +157,7 @@ func wantsElements(states []state) bool {
 
 // visitObject visits the object at i. Once all its members that paths want were
 // seen the rest is skipped, or left alone if nothing follows that is wanted.
-func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte)) (end int) {
+func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte, through bool)) (end int) {
 	wanted := 0
 	for _, s := range states {
 		wanted += len(s.node.names)
@@ -171,7 +173,7 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 		next := buf[:0]
 		for _, s := range states {
 			if child := s.node.member(name); child != nil {
-				next = append(next, state{node: child})
+				next = append(next, state{node: child, through: s.through || s.loose})
 			}
 		}
 		if len(next) == 0 {
@@ -193,24 +195,24 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 }
 
 // visitArray visits the array at i.
-func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte)) (end int) {
+func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte, through bool)) (end int) {
 	var buf [8]state
 	i++
 	for index := 0; i < len(body) && body[i] != ']'; index++ {
 		next := buf[:0]
 		for _, s := range states {
 			if len(s.node.names) > 0 {
-				next = append(next, state{s.node, true})
+				next = append(next, state{node: s.node, loose: true, through: true})
 			}
 			if s.loose {
 				continue
 			}
 			if s.node.every != nil {
-				next = append(next, state{node: s.node.every})
+				next = append(next, state{node: s.node.every, through: true})
 			}
 			for _, e := range s.node.indexes {
 				if e.index == index {
-					next = append(next, state{node: e.node})
+					next = append(next, state{node: e.node, through: s.through})
 				}
 			}
 		}

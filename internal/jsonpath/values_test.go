@@ -50,7 +50,7 @@ func TestEach(t *testing.T) {
 			var strict, loose, extracted []string
 			jsonpath.Each(body, p, func(raw []byte) bool { strict = append(strict, string(raw)); return true })
 			jsonpath.EachLoose(body, p, func(raw []byte) bool { loose = append(loose, string(raw)); return true })
-			jsonpath.NewExtractor([]jsonpath.Path{p}).Extract(body, func(_ int, raw []byte) { extracted = append(extracted, string(raw)) })
+			jsonpath.NewExtractor([]jsonpath.Path{p}).Extract(body, func(_ int, raw []byte, _ bool) { extracted = append(extracted, string(raw)) })
 			if got := strings.Join(strict, " "); got != test.strict {
 				t.Errorf("strict: got %s, want %s", got, test.strict)
 			}
@@ -87,7 +87,7 @@ func TestExtractor_SharedBeginnings(t *testing.T) {
 		paths = append(paths, jsonpath.MustParse(text))
 	}
 	got := make([][]string, len(paths))
-	jsonpath.NewExtractor(paths).Extract(body, func(path int, raw []byte) { got[path] = append(got[path], string(raw)) })
+	jsonpath.NewExtractor(paths).Extract(body, func(path int, raw []byte, _ bool) { got[path] = append(got[path], string(raw)) })
 	for i := range texts {
 		if g := strings.Join(got[i], " "); g != want[i] {
 			t.Errorf("%s: got %s, want %s", texts[i], g, want[i])
@@ -191,7 +191,10 @@ func FuzzExtract(f *testing.F) {
 		body = slices.Clip(bytes.Clone(body))
 
 		got := make([][]string, len(paths))
-		jsonpath.NewExtractor(paths).Extract(body, func(path int, raw []byte) { got[path] = append(got[path], string(raw)) })
+		array := make([]bool, len(paths))
+		jsonpath.NewExtractor(paths).Extract(body, func(path int, raw []byte, through bool) {
+			got[path], array[path] = append(got[path], string(raw)), through
+		})
 		for i, p := range paths {
 			var strict, loose []string
 			jsonpath.Each(body, p, func(raw []byte) bool { strict = append(strict, string(raw)); return true })
@@ -206,6 +209,9 @@ func FuzzExtract(f *testing.F) {
 			if want := naive(body, p, 0, true); !slices.Equal(loose, want) || !slices.Equal(got[i], want) {
 				t.Errorf("%s of %s: got %v, extracted %v; want %v", p, body, loose, got[i], want)
 			}
+			if want := len(got[i]) > 0 && (p.FansOut() || !found); array[i] != want {
+				t.Errorf("%s of %s: through an array %v, want %v", p, body, array[i], want)
+			}
 		}
 	})
 }
@@ -213,7 +219,7 @@ func FuzzExtract(f *testing.F) {
 func ExampleExtractor() {
 	paths := []jsonpath.Path{jsonpath.MustParse("Customer"), jsonpath.MustParse("Lines.Product")}
 	x := jsonpath.NewExtractor(paths)
-	x.Extract([]byte(`{"Customer":"customers/1","Lines":[{"Product":"products/7"},{"Product":"products/9"}]}`), func(path int, raw []byte) {
+	x.Extract([]byte(`{"Customer":"customers/1","Lines":[{"Product":"products/7"},{"Product":"products/9"}]}`), func(path int, raw []byte, _ bool) {
 		fmt.Println(paths[path], jsonpath.Unquoted(raw))
 	})
 	// Output:

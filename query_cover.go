@@ -1,0 +1,174 @@
+package jay
+
+import (
+	"slices"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+)
+
+// cover makes documents of the entries of an index, with what one query looks
+// at in them and nothing else, so that the documents themselves need not be
+// read. An entry that does not tell enough is left to its document.
+type cover struct {
+	ix     *index
+	wanted [maxIndexFields]bool // fields of the index that the query looks at
+	root   shape
+	wants  bool // any of them
+	ids    bool // the query looks at IDs
+
+	body   []byte
+	texts  [maxIndexFields][]byte // the JSON of the fields that are wanted, empty if missing
+	header metadata.Header
+	id     []byte
+}
+
+// shape is a JSON object around the values of an index.
+type shape struct {
+	names   [][]byte // `"Name":`
+	members []member // parallel to names
+}
+
+// member is one member of a shape: the value of a field, or another shape.
+type member struct {
+	field int
+	inner *shape // nil for a value
+}
+
+// newCover returns what makes documents of the entries of ix for a query that
+// has the condition where left to be checked, or nil if the entries lack
+// something that it looks at.
+func (p *planner) newCover(ix *index, where query.Expr) *cover {
+	c := &cover{ix: ix}
+	for _, f := range p.looksAt(where) {
+		if f.Meta == query.MetaID {
+			c.ids = true
+			continue
+		}
+		if f.Meta != query.MetaNone || f.Path.IsZero() {
+			return nil
+		}
+		i := slices.IndexFunc(ix.fields, func(g indexField) bool { return g.is(f) })
+		if i < 0 {
+			return nil
+		}
+		if c.wanted[i] {
+			continue
+		}
+		c.wanted[i], c.wants = true, true
+		if !c.root.put(f.Path, i) {
+			return nil
+		}
+	}
+	return c
+}
+
+// covers tells whether all that the query looks at is in an index.
+func (p *planner) covers(ix *index, where query.Expr) bool {
+	return p.isSelective() && p.newCover(ix, where) != nil
+}
+
+// isSelective tells whether the query wants less than whole documents.
+func (p *planner) isSelective() bool {
+	return (len(p.q.Select) > 0 || p.counting) && len(p.q.Include) == 0
+}
+
+// looksAt returns the fields that a query looks at, each at least once.
+func (p *planner) looksAt(where query.Expr) []query.Field {
+	var fields []query.Field
+	if where != nil {
+		fields = query.Fields(where)
+	}
+	for _, c := range p.q.Select {
+		if c.Func != query.FuncCount {
+			fields = append(fields, c.Field)
+		}
+	}
+	for _, o := range p.q.OrderBy {
+		if o.Column == "" {
+			fields = append(fields, o.Field)
+		}
+	}
+	return append(fields, p.q.GroupBy...)
+}
+
+// put puts the value of a field where its path leads to. It returns false for
+// a path into an array, and for one on whose way another value lies: of both
+// an index can have only one.
+func (s *shape) put(path jsonpath.Path, field int) bool {
+	for i := range path.Len() {
+		step := path.At(i)
+		if step.Kind != jsonpath.Member {
+			return false
+		}
+		name := append(jsonpath.AppendQuoted(nil, step.Name), ':')
+		at := slices.IndexFunc(s.names, func(n []byte) bool { return string(n) == string(name) })
+		last := i == path.Len()-1
+		if at < 0 {
+			m := member{field: field}
+			if !last {
+				m.inner = new(shape)
+			}
+			s.names, s.members = append(s.names, name), append(s.members, m)
+			at = len(s.names) - 1
+		} else if last || s.members[at].inner == nil {
+			return false
+		}
+		s = s.members[at].inner
+	}
+	return true
+}
+
+// append appends the object to dst. Members without a value are left out.
+func (s *shape) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
+	dst = append(dst, '{')
+	first := true
+	for i, m := range s.members {
+		if m.inner == nil && len(texts[m.field]) == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(dst, s.names[i]...)
+		if m.inner != nil {
+			dst = m.inner.append(dst, texts)
+		} else {
+			dst = append(dst, texts[m.field]...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// document makes the document of an entry, whose folded ID is given: what of
+// its header and body the query looks at. Both are valid until the next call.
+// It returns false if the document must be read.
+func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
+	rest := key[5:]
+	for i := range c.ix.fields {
+		if c.wanted[i] {
+			c.texts[i], rest, ok = query.AppendDecoded(c.texts[i][:0], rest)
+		} else {
+			rest, ok = query.SkipKey(rest)
+		}
+		if !ok {
+			return nil, nil, false
+		}
+	}
+	c.header.ID = nil
+	_, spelling := splitValue(value, len(rest) == 0)
+	if len(spelling) > 0 && spelling[0] == entryTellsNot {
+		if c.wants || c.ids {
+			return nil, nil, false
+		}
+	} else if c.ids && len(spelling) > 0 {
+		if c.id, ok = appendSpelt(c.id[:0], folded, spelling); !ok {
+			return nil, nil, false
+		}
+		c.header.ID = c.id
+	}
+	c.body = c.root.append(c.body[:0], &c.texts)
+	return &c.header, c.body, true
+}
