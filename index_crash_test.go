@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -307,5 +308,42 @@ func TestIndex_Build_Refused(t *testing.T) {
 	}
 	if err := jay.CheckIndexes(db); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that a document that an index under construction cannot hold is
+// changed and deleted as ever.
+func TestIndex_Build_TooManyEntries(t *testing.T) {
+	defer jay.SetBuildChunks(1, 100)()
+	many := `{"big":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 10_001), ",") + `]}`
+	during := 0
+	for round := range 10 {
+		db := memory(t, nil)
+		for i := range 500 {
+			put(t, db, fmt.Sprint("users/", i), `{"big":1}`, jay.InCollection("Users"))
+		}
+		put(t, db, "users/zz", many, jay.InCollection("Users"))
+		done := make(chan error, 1)
+		go func() { done <- db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"big"}}) }()
+		for !jay.Building(db) && len(done) == 0 {
+			runtime.Gosched()
+		}
+		if jay.Building(db) {
+			during++
+		}
+		if round%2 == 0 {
+			put(t, db, "users/zz", `{"big":2}`, jay.InCollection("Users"))
+		} else {
+			must(t, db.Delete(ctx, "users/zz"))
+		}
+		if err := <-done; err != nil && !errors.Is(err, jay.ErrInvalidDocument) {
+			t.Error(err)
+		}
+		if err := jay.CheckIndexes(db); err != nil {
+			t.Error(err)
+		}
+	}
+	if during == 0 {
+		t.Error("no change came while the index was being built: the test does not test it")
 	}
 }

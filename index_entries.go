@@ -46,6 +46,17 @@ type indexFlag struct {
 
 // extractEntries returns the entries of a document's body.
 func (ci *collectionIndexes) extractEntries(body []byte) (*entries, error) {
+	return ci.extract(body, false)
+}
+
+// storedEntries returns the entries that a document's body has, as it is
+// stored. Where it has too many for an index that is being built, it has none:
+// the build fails by it, unless it is changed before.
+func (ci *collectionIndexes) storedEntries(body []byte) (*entries, error) {
+	return ci.extract(body, true)
+}
+
+func (ci *collectionIndexes) extract(body []byte, stored bool) (*entries, error) {
 	reader := ci.readers.Get().(*query.Reader)
 	defer ci.readers.Put(reader)
 	reader.Reset(query.Doc{Body: body})
@@ -64,7 +75,7 @@ func (ci *collectionIndexes) extractEntries(body []byte) (*entries, error) {
 			}
 			single = single && reader.Single(slot)
 		}
-		if err := out.add(ix, i, fields, single); err != nil {
+		if err := out.add(ix, i, fields, single); err != nil && !(stored && ix.info.State == IndexBuilding) {
 			return nil, err
 		}
 	}
@@ -277,7 +288,7 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	var old *entries
 	if before.Body != nil {
 		var err error
-		if old, err = ci.extractEntries(before.Body); err != nil {
+		if old, err = ci.storedEntries(before.Body); err != nil {
 			return fmt.Errorf("entries of %q: %w: %w", folded, ErrCorrupt, err)
 		}
 	}

@@ -242,7 +242,9 @@ func groupOrders(q *query.Query) []query.Order {
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
-// at every document of the collection. It is meant for tests.
+// at every document of the collection for a condition, an order or a group
+// that an index could have served. It is meant for tests. A query that asks
+// for all documents as they come is not refused.
 func (q Query[T]) NoScan() Query[T] {
 	q.run.noScan = true
 	return q

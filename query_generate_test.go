@@ -205,6 +205,8 @@ func (g *generator) operand() query.Value {
 	return query.ValueOf([]byte(g.scalar()))
 }
 
+func isBool(v query.Value) bool { return v.Kind() == query.KindFalse || v.Kind() == query.KindTrue }
+
 func (g *generator) textOperand() string {
 	for {
 		if v := g.operand(); v.Kind() == query.KindText {
@@ -259,7 +261,7 @@ func (g *generator) leaf() query.Expr {
 		return query.Compare{Field: f, Op: query.Op(1 + g.IntN(4)), Value: g.operand(), Fold: fold}
 	case 7:
 		lo, hi := g.operand(), g.operand()
-		for lo.Kind() != hi.Kind() {
+		for lo.Kind() != hi.Kind() && !(isBool(lo) && isBool(hi)) {
 			lo, hi = g.operand(), g.operand() // a text refuses bounds of two kinds
 		}
 		return query.Between{Field: f, Lo: lo, Hi: hi, Fold: fold}

@@ -183,7 +183,7 @@ func (r *run) start(c *catalog) (err error) {
 	if r.plan, r.from, err = r.db.newPlan(r.q, c, r.snapshot, r.options.counting); err != nil {
 		return err
 	}
-	if r.options.noScan && r.plan.isScan() && r.q.Where != nil {
+	if r.options.noScan && r.plan.isScan() && !r.wantsAll() {
 		return fmt.Errorf("%w: %s%s", ErrNoIndex, r.q, r.suggestionText())
 	}
 	r.stats.keys = int64(r.from.keys)
@@ -259,6 +259,12 @@ func checkQuery(q *query.Query) error {
 func isGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
 
 func (pl *plan) isScan() bool { return !pl.idsOnly && len(pl.access) == 0 && pl.prefix == "" }
+
+// wantsAll tells whether the query asks for every document, in no order that
+// it would have to be brought into: there is no other way than to look at all.
+func (r *run) wantsAll() bool {
+	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.ordered) && !isGrouped(r.q) && !r.q.Distinct
+}
 
 func (r *run) openSource() (source, error) {
 	switch {
@@ -350,6 +356,12 @@ func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 func (r *run) next(ctx context.Context) (*Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if r.tx != nil && len(r.q.Include) > 0 { // what is included is read by the transaction
+		if err := r.tx.enter(ctx); err != nil {
+			return nil, err
+		}
+		defer r.tx.exit()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -453,7 +465,7 @@ func (r *run) include(row *Row) error {
 			return fmt.Errorf("%w: the includes name more than %d documents", ErrQuery, maxIncludes)
 		}
 		r.included[folded] = true
-		doc, err := r.db.readFolded(r.snapshot, folded)
+		doc, err := r.readIncluded(folded)
 		if err == ErrNotFound {
 			continue
 		}
@@ -466,6 +478,14 @@ func (r *run) include(row *Row) error {
 		row.Document = nil
 	}
 	return nil
+}
+
+// readIncluded returns a document that comes along, or ErrNotFound itself.
+func (r *run) readIncluded(folded string) (*Document, error) {
+	if r.tx != nil {
+		return r.tx.lookup(folded)
+	}
+	return r.db.readFolded(r.snapshot, folded)
 }
 
 // count returns the number of answers, without making them where it can.

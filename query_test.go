@@ -313,3 +313,47 @@ func TestQuery_Explain_Limit(t *testing.T) {
 		t.Errorf("got %v, %v, want documents read", e, err)
 	}
 }
+
+// Ensure that what a query includes is read by the transaction: it sees what
+// was staged, and a change by others is a conflict.
+func TestQuery_Include_InTransaction(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "users/ann", `{"n":1}`, jay.InCollection("Users"))
+	put(t, db, "orders/1", `{"user":"users/ann","other":"users/none"}`, jay.InCollection("Orders"))
+	ask := func(tx *jay.Tx) string {
+		q, err := tx.RQL("from Orders include user, other", nil)
+		must(t, err)
+		var out []string
+		for row, err := range q.Iter(ctx) {
+			must(t, err)
+			for _, doc := range row.Included {
+				out = append(out, doc.ID()+string(doc.Body()))
+			}
+		}
+		return strings.Join(out, " ")
+	}
+	for id, body := range map[string]string{"users/ann": `{"n":2}`, "users/none": `{"n":3}`} {
+		err := db.Update(ctx, func(tx *jay.Tx) error {
+			if got := ask(tx); got != `users/ann{"n":1}` {
+				t.Errorf("included %s", got)
+			}
+			put(t, db, id, body, jay.InCollection("Users"))
+			_, err := tx.Put(ctx, "things/x", []byte(`{}`))
+			return err
+		})
+		if !errors.Is(err, jay.ErrConflict) {
+			t.Errorf("%s changed beneath the transaction: %v", id, err)
+		}
+		must(t, db.Delete(ctx, "users/none"))
+		put(t, db, "users/ann", `{"n":1}`, jay.InCollection("Users"))
+	}
+	must(t, db.Update(ctx, func(tx *jay.Tx) error {
+		_, err := tx.Put(ctx, "users/none", []byte(`{"n":9}`), jay.InCollection("Users"))
+		must(t, err)
+		must(t, tx.Delete(ctx, "users/ann"))
+		if got := ask(tx); got != `users/none{"n":9}` {
+			t.Errorf("included %s", got)
+		}
+		return nil
+	}))
+}

@@ -227,7 +227,7 @@ func (p *parser) between(field Field) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if lo.Kind() != hi.Kind() {
+	if class(lo.Kind()) != class(hi.Kind()) {
 		return nil, p.fail(at.offset, "nothing is between %s and %s", literal(lo), literal(hi)).expecting("two values of the same kind")
 	}
 	return Between{Field: field, Lo: lo, Hi: hi, Fold: p.folds(lo)}, nil
