@@ -282,7 +282,9 @@ func (r *run) openSource() (source, error) {
 		return nil, err
 	}
 	r.db.letGo(w) // the run is what is held
-	return &scanSource{r: r, w: w}, nil
+	source := &scanSource{r: r, w: w}
+	w.want = source.look
+	return source, nil
 }
 
 // close ends the run.

@@ -15,16 +15,20 @@ import (
 
 // scanSource yields the documents of a walk.
 type scanSource struct {
-	r *run
-	w *scan
+	r    *run
+	w    *scan
+	want wanted
 }
 
 func (s *scanSource) next(ctx context.Context, want wanted) (*Document, error) {
-	s.w.want = func(folded []byte, h *metadata.Header, body []byte) bool {
-		s.r.stats.documents++
-		return want(folded, h, body)
-	}
+	s.want = want
 	return s.w.next(ctx)
+}
+
+// look implements wanted for the walk.
+func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
+	s.r.stats.documents++
+	return s.want(folded, h, body)
 }
 
 func (s *scanSource) close() error { return s.w.release(ErrClosed) }
