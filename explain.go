@@ -103,6 +103,8 @@ func (pl *plan) steps(r *run) []string {
 		steps = append(steps, "keep what is in "+pl.also.String())
 	}
 	switch {
+	case r.stats.ends:
+		steps = append(steps, "take the ends of the range, read no documents")
 	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
 	case pl.covered && r.stats.documents > 0:
@@ -124,7 +126,7 @@ func (pl *plan) steps(r *run) []string {
 	} else if len(r.q.OrderBy) > 0 && pl.ordered {
 		steps = append(steps, "already in order")
 	}
-	if isGrouped(r.q) {
+	if isGrouped(r.q) && !r.stats.ends {
 		steps = append(steps, "group in memory")
 	}
 	return steps

@@ -131,6 +131,9 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 	if rows, err := r.countedGroup(ctx); rows != nil || err != nil {
 		return rows, err
 	}
+	if rows, err := r.extremes(); rows != nil || err != nil {
+		return rows, err
+	}
 	limit := r.db.opts.MaxQueryBytes
 	groups, err := query.NewGroups(r.q.GroupBy, r.q.Select, limit)
 	if err != nil {
@@ -185,6 +188,11 @@ func (r *run) countedGroup(ctx context.Context) (answers, error) {
 			return nil, err
 		}
 	}
+	return r.oneRow(row), nil
+}
+
+// oneRow is the answer of a query that has one.
+func (r *run) oneRow(row []query.Value) answers {
 	done := false
 	return func(context.Context) (*Row, error) {
 		if done {
@@ -192,7 +200,35 @@ func (r *run) countedGroup(ctx context.Context) (answers, error) {
 		}
 		done = true
 		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
-	}, nil
+	}
+}
+
+// extremes answers "select min(path), max(path)" from the ends of the one range
+// of an index that has the path's values in order, or returns nil.
+func (r *run) extremes() (answers, error) {
+	s, ok := r.source.(*indexSource)
+	if !ok || len(r.q.GroupBy) > 0 || !r.plan.covered || !r.plan.counted || len(s.ranges) != 1 {
+		return nil, nil
+	}
+	a := r.plan.access[0]
+	if a.flags&(flagMulti|flagCut) != 0 || a.equal >= len(a.ix.fields) {
+		return nil, nil
+	}
+	f := a.ix.fields[a.equal]
+	for _, c := range r.q.Select {
+		if c.Func != query.FuncMin && c.Func != query.FuncMax || !f.is(c.Field) {
+			return nil, nil
+		}
+	}
+	row := make([]query.Value, len(r.q.Select))
+	for i, c := range r.q.Select {
+		var err error
+		if row[i], err = s.extreme(a.equal, (c.Func == query.FuncMin) != f.descending); err != nil {
+			return nil, err
+		}
+	}
+	r.stats.ends = true
+	return r.oneRow(row), nil
 }
 
 // cursor is a place in the order of a query's answers.

@@ -418,7 +418,10 @@ func (g *generator) covered(q *query.Query, ix jay.Index) {
 	for i := range 1 + g.IntN(3) {
 		q.Select = append(q.Select, query.Column{Name: fmt.Sprint("c", i), Field: field()})
 	}
-	switch g.IntN(4) {
+	switch g.IntN(5) {
+	case 4: // the ends of a range
+		f := field()
+		q.Select = []query.Column{{Name: "least", Func: query.FuncMin, Field: f}, {Name: "most", Func: query.FuncMax, Field: f}}
 	case 0:
 		q.OrderBy = g.indexOrders([]jay.Index{ix})
 	case 1:

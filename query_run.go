@@ -60,6 +60,7 @@ type runOptions struct {
 type queryStats struct {
 	keys, documents, returned int64
 	counted                   bool // entries were, instead of documents
+	ends                      bool // the ends of a range were all that was looked at
 	sorted                    bool
 	elapsed                   time.Duration
 }

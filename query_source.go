@@ -457,6 +457,46 @@ func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 	}
 }
 
+// extreme returns the value of a field that comes first, or last, in the range
+// of the source, in which the fields before it have one value each. Missing if
+// no document has one.
+func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) {
+	r := s.ranges[0]
+	if r.hi != nil && bytes.Compare(r.lo, r.hi) >= 0 {
+		return query.Value{}, nil
+	}
+	it, err := s.r.snapshot.Iterate(r.lo, r.hi)
+	if err != nil {
+		return query.Value{}, err
+	}
+	defer func() { err = firstError(err, it.Close()) }()
+	descending := r.ix.fields[field].descending
+	missing, _ := query.AppendKey(bytes.Clone(r.boundParts(field)), query.Value{}, descending)
+	var ok bool
+	switch { // entries that say missing stand at one end
+	case first && !descending:
+		if ok = it.First(); ok && bytes.HasPrefix(it.Key(), missing) {
+			ok = it.SeekGE(prefixEnd(missing))
+			s.r.stats.keys++
+		}
+	case first:
+		ok = it.First()
+	case descending:
+		if ok = it.Last(); ok && bytes.HasPrefix(it.Key(), missing) {
+			ok = it.SeekLT(missing)
+			s.r.stats.keys++
+		}
+	default:
+		ok = it.Last()
+	}
+	if !ok {
+		return query.Value{}, it.Error()
+	}
+	s.r.stats.keys++
+	v, _ := query.DecodeKey(it.Key()[len(r.boundParts(field)):])
+	return v, nil
+}
+
 // collect returns all IDs of the source.
 func (s *indexSource) collect() (_ map[string]struct{}, err error) {
 	defer func() { err = firstError(err, s.close()) }()

@@ -59,6 +59,8 @@ func TestQuery_Plans(t *testing.T) {
 		{`from Orders select distinct Status`, `index "Status,-Total", all of it`, 3},
 		{`from Orders select distinct Status, Customer`, `scan Orders`, 30},
 		{`from Orders select max(Total) as most`, `index "Total", all of it`, 1},
+		{`from Orders where exact(Status = 'open') select min(Total) as least, max(Total) as most`, `index "Status,-Total"`, 1},
+		{`from Orders where exact(Status = 'none') select min(Total) as least, max(Total) as most`, `index "Status,-Total"`, 1},
 		{`from Orders select distinct Lines.Product`, `scan Orders`, -1},
 		{`from Orders order by id() select Total limit 3`, `scan Orders`, 3},
 	}
@@ -87,6 +89,9 @@ func TestQuery_Plans(t *testing.T) {
 			must(t, err)
 			if !strings.HasPrefix(e.Plan[0], test.plan) {
 				t.Errorf("plan %q, want %q\n%s", e.Plan[0], test.plan, e)
+			}
+			if strings.Contains(test.rql, "max(Total)") && (e.Keys > 3 || e.Documents > 0) {
+				t.Errorf("more than the ends of a range were looked at:\n%s", e)
 			}
 			n, err := q.Count(ctx)
 			if err != nil || int(n) != len(got) {
