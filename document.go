@@ -32,11 +32,14 @@ func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
 }
 
 // ID returns the document's ID in the casing of the newest write.
-func (d *Document) ID() string {
-	if d.header.ID == nil {
-		return d.folded
+func (d *Document) ID() string { return writtenID(&d.header, d.folded) }
+
+// writtenID returns the ID of a stored document as it was written.
+func writtenID(h *metadata.Header, folded string) string {
+	if h.ID == nil {
+		return folded
 	}
-	return string(d.header.ID)
+	return string(h.ID)
 }
 
 // Collection returns the name of the collection that the document was saved

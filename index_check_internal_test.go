@@ -5,6 +5,7 @@ package jay
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -154,4 +155,28 @@ func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error
 		keys[string(it.Key())] = string(it.Value())
 	}
 	return keys, nil
+}
+
+// FirstEntry returns the first entry of all indexes.
+func FirstEntry(db *DB) (key, value []byte) {
+	it, err := db.engine.Iterate([]byte{spaceIndex}, []byte{spaceIndex + 1})
+	if err != nil || !it.First() {
+		panic(fmt.Sprint("no entry: ", err))
+	}
+	key, value = bytes.Clone(it.Key()), bytes.Clone(it.Value())
+	if err := it.Close(); err != nil {
+		panic(err)
+	}
+	return key, value
+}
+
+// SetEntry writes an entry past all that keeps them right.
+func SetEntry(db *DB, key, value []byte) {
+	err := db.engine.Update(context.Background(), false, func(tx storage.Tx) error {
+		tx.Set(key, value, nil)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
 }

@@ -347,3 +347,46 @@ func TestIndex_Build_TooManyEntries(t *testing.T) {
 		t.Error("no change came while the index was being built: the test does not test it")
 	}
 }
+
+// Ensure that a unique index under construction keeps the entry of a document
+// that took the values of one that is gone before the build came to it.
+func TestIndex_Build_UniqueTaken(t *testing.T) {
+	defer jay.SetBuildChunks(1, 100)()
+	taken := 0
+	for round := range 20 {
+		db := memory(t, nil)
+		for i := range 300 {
+			put(t, db, fmt.Sprint("users/", i), fmt.Sprintf(`{"m":%d}`, i), jay.InCollection("Users"))
+		}
+		put(t, db, "users/zz", `{"m":"x"}`, jay.InCollection("Users"))
+		done := make(chan error, 1)
+		go func() {
+			done <- db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"m"}, Unique: true})
+		}()
+		for !jay.Building(db) && len(done) == 0 {
+			runtime.Gosched()
+		}
+		_, err := db.Put(ctx, "users/new", []byte(`{"m":"x"}`), jay.InCollection("Users"))
+		if round%2 == 0 {
+			must(t, db.Delete(ctx, "users/zz"))
+		} else {
+			put(t, db, "users/zz", `{"m":"y"}`, jay.InCollection("Users"))
+		}
+		if built := <-done; err != nil || built != nil {
+			continue // the build was there first
+		}
+		taken++
+		if err := jay.CheckIndexes(db); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := db.Query("Users").Where(jay.Eq("m", "x")).NoScan().Count(ctx); n != 1 || err != nil {
+			t.Fatalf("%d documents, %v", n, err)
+		}
+		if _, err := db.Put(ctx, "users/third", []byte(`{"m":"x"}`), jay.InCollection("Users")); !errors.Is(err, jay.ErrUnique) {
+			t.Fatalf("a second document with the values: %v", err)
+		}
+	}
+	if taken == 0 {
+		t.Error("no values changed hands while the index was being built: the test does not test it")
+	}
+}

@@ -295,7 +295,9 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	if old != nil {
 		for i := range old.list {
 			if e := &old.list[i]; after.like(e) == nil {
-				t.tx.Delete(e.appendKey(t.key[:0], folded))
+				if err := t.stageRemoval(e, folded); err != nil {
+					return err
+				}
 			}
 		}
 	}
@@ -316,6 +318,30 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 			return err
 		}
 	}
+	return nil
+}
+
+// stageRemoval stages that a document has an entry no more. In a unique index
+// under construction the document may not have got it yet, and another may
+// have: of two that have the same values, one may go before the build comes to
+// it.
+func (t *transaction) stageRemoval(e *entry, folded string) error {
+	t.key = e.appendKey(t.key[:0], folded)
+	if e.alone && e.ix.info.State == IndexBuilding {
+		value, closer, err := t.tx.Get(t.key)
+		if err == storage.ErrNotFound {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		owner, _ := splitValue(value, true)
+		mine := string(owner) == folded
+		if err := closer.Close(); err != nil || !mine {
+			return err
+		}
+	}
+	t.tx.Delete(t.key)
 	return nil
 }
 

@@ -254,7 +254,7 @@ func (t *transaction) stagePatch(o *op) error {
 	if err != nil {
 		return err
 	}
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: h.Collection, Body: body}
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: h.Collection, Body: body, ID: writtenID(&h, o.foldedID)}
 	if err := t.checkVersion(o, old, true); err != nil {
 		return err
 	}
@@ -277,10 +277,7 @@ func (t *transaction) stagePatch(o *op) error {
 		return nil
 	}
 	o.status = PatchPatched
-	o.id = o.foldedID
-	if h.ID != nil {
-		o.id = string(h.ID)
-	}
+	o.id = old.ID
 	o.header.Modified, o.header.Node = o.modified, t.db.node
 	o.tail = o.header.AppendTail(o.tail[:0])
 	o.indexed = nil // the entries are those of the new body

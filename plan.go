@@ -38,7 +38,7 @@ type path struct {
 	exact    []int      // those of them that need no second look
 	estimate int        // entries in the ranges, up to a bound
 	more     bool       // there are more than estimate
-	covers   bool       // the entries have all that the query looks at
+	covers   bool       // the entries have all that the query looks at but what the ranges answer
 }
 
 // keyRange is a range of keys: from lo on and before hi.
@@ -51,6 +51,9 @@ type keyRange struct {
 const (
 	maxRanges   = 500 // that one path has
 	scanPerLook = 8   // documents that a scan reads in the time of one look-up
+
+	sampledEntries = 200 // of an index that is to be walked over
+	sampledShare   = 20  // of so many, one may leave it to its document what it has
 )
 
 // How far planning looks. Variables for tests, which want every plan of few
@@ -218,15 +221,15 @@ func (p *planner) addPath(ix *index) error {
 	slices.SortFunc(a.ranges, func(x, y keyRange) int { return bytes.Compare(x.lo, y.lo) })
 	a.ranges = slices.CompactFunc(a.ranges, func(x, y keyRange) bool { return bytes.Equal(x.lo, y.lo) && bytes.Equal(x.hi, y.hi) })
 	a.covers = p.covers(ix, p.residual(a))
-	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.isSmaller() {
+	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
 		p.paths = append(p.paths, a)
 	}
 	return nil
 }
 
-// isSmaller tells whether a walk over all of the index gives what a walk over
-// the documents gives, each of them once, for less.
-func (a *path) isSmaller() bool { return a.covers && a.flags&flagMulti == 0 }
+// replacesScan tells whether a walk over all of the index gives what a walk
+// over the documents gives, each of them once.
+func (a *path) replacesScan() bool { return a.covers && a.flags&flagMulti == 0 }
 
 // maxSpellings is how many spellings of texts that are equal but for case a
 // path tells apart.
@@ -529,22 +532,74 @@ func (p *planner) choose() (*plan, error) {
 		return p.over(bounded[0], nil), nil
 	}
 	scan := p.scan()
-	if a := p.smallest(); a != nil && scan.prefix == "" && !scan.ordered {
-		return p.over(a, nil), nil
+	if scan.prefix != "" || scan.ordered {
+		return scan, nil
 	}
-	return scan, nil
+	a, err := p.insteadOfScan()
+	if a == nil || err != nil {
+		return scan, err
+	}
+	return p.over(a, nil), nil
 }
 
-// smallest returns the path with the fewest fields that gives what a walk over
-// the documents gives, or nil.
-func (p *planner) smallest() *path {
-	var smallest *path
+// insteadOfScan returns the path with the fewest fields whose walk gives what a
+// walk over the documents gives, or nil.
+func (p *planner) insteadOfScan() (*path, error) {
+	var paths []*path
 	for _, a := range p.paths {
-		if a.isSmaller() && len(a.used) == 0 && (smallest == nil || len(a.ix.fields) < len(smallest.ix.fields)) {
-			smallest = a
+		if a.replacesScan() && len(a.used) == 0 {
+			paths = append(paths, a)
 		}
 	}
-	return smallest
+	slices.SortStableFunc(paths, func(a, b *path) int {
+		return cmp.Or(compareBool(p.wantsEnds(b), p.wantsEnds(a)), len(a.ix.fields)-len(b.ix.fields))
+	})
+	for _, a := range paths {
+		if told, err := p.isTold(a); told || err != nil {
+			return a, err
+		}
+	}
+	return nil, nil
+}
+
+// isTold looks at the first and the last entries of an index, and tells
+// whether few of them leave it to their documents what they have: a look at
+// each of many documents takes longer than a walk over all.
+func (p *planner) isTold(a *path) (told bool, err error) {
+	if c := p.newCover(a.ix, p.q.Where); !c.wants && !c.ids || p.q.Where == nil && p.wantsEnds(a) {
+		return true, nil // no document has to tell
+	}
+	prefix := appendIndexPrefix(nil, a.ix.number)
+	it, err := p.snapshot.Iterate(prefix, prefixEnd(prefix))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = firstError(err, it.Close()) }()
+	looked, not := 0, 0
+	look := func(ok bool, next func() bool) {
+		for n := 0; ok && n < sampledEntries/2; ok = next() {
+			n++
+			looked++
+			if tellsNot(it.Value()) {
+				not++
+			}
+		}
+	}
+	look(it.First(), it.Next)
+	look(it.Last(), it.Prev)
+	p.keys += looked
+	return not*sampledShare <= looked, it.Error()
+}
+
+// wantsEnds tells whether nothing but the least and the greatest value is asked
+// for, of the field by which the entries of a path are ordered.
+func (p *planner) wantsEnds(a *path) bool {
+	if len(p.q.GroupBy) > 0 || a.flags&(flagMulti|flagCut) != 0 || a.equal >= len(a.ix.fields) {
+		return false
+	}
+	return !slices.ContainsFunc(p.q.Select, func(c query.Column) bool {
+		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.ix.fields[a.equal].is(c.Field)
+	})
 }
 
 func compareBool(a, b bool) int {
@@ -567,7 +622,7 @@ func (p *planner) over(a, also *path) *plan {
 		pl.ordered, pl.reverse = true, true
 	}
 	pl.counted = pl.residual == nil && also == nil
-	pl.covered = a.covers
+	pl.covered = p.covers(a.ix, pl.residual)
 	return pl
 }
 

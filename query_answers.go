@@ -207,19 +207,11 @@ func (r *run) oneRow(row []query.Value) answers {
 // of an index that has the path's values in order, or returns nil.
 func (r *run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
-	if !ok || len(r.q.GroupBy) > 0 || !r.plan.covered || !r.plan.counted || len(s.ranges) != 1 {
+	if !ok || !r.plan.covered || !r.plan.counted || len(s.ranges) != 1 || !r.from.wantsEnds(r.plan.access[0]) {
 		return nil, nil
 	}
 	a := r.plan.access[0]
-	if a.flags&(flagMulti|flagCut) != 0 || a.equal >= len(a.ix.fields) {
-		return nil, nil
-	}
 	f := a.ix.fields[a.equal]
-	for _, c := range r.q.Select {
-		if c.Func != query.FuncMin && c.Func != query.FuncMax || !f.is(c.Field) {
-			return nil, nil
-		}
-	}
 	row := make([]query.Value, len(r.q.Select))
 	for i, c := range r.q.Select {
 		var err error

@@ -142,10 +142,19 @@ func (s *shape) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
 	return append(dst, '}')
 }
 
+// tellsNot tells whether an entry with this value leaves all to its document.
+func tellsNot(value []byte) bool {
+	return len(value) > 0 && value[len(value)-1] == entryTellsNot
+}
+
 // document makes the document of an entry, whose folded ID is given: what of
 // its header and body the query looks at. Both are valid until the next call.
 // It returns false if the document must be read.
 func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
+	looks := c.wants || c.ids
+	if looks && tellsNot(value) {
+		return nil, nil, false
+	}
 	rest := key[5:]
 	for i := range c.ix.fields {
 		if c.wanted[i] {
@@ -159,11 +168,7 @@ func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []
 	}
 	c.header.ID = nil
 	_, spelling := splitValue(value, len(rest) == 0)
-	if len(spelling) > 0 && spelling[0] == entryTellsNot {
-		if c.wants || c.ids {
-			return nil, nil, false
-		}
-	} else if c.ids && len(spelling) > 0 {
+	if c.ids && len(spelling) > 0 {
 		if c.id, ok = appendSpelt(c.id[:0], folded, spelling); !ok {
 			return nil, nil, false
 		}

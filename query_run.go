@@ -59,8 +59,9 @@ type runOptions struct {
 // queryStats are what a run has cost.
 type queryStats struct {
 	keys, documents, returned int64
-	counted                   bool // entries were, instead of documents
-	ends                      bool // the ends of a range were all that was looked at
+	untold                    int64 // documents that were read as their entries did not tell enough
+	counted                   bool  // entries were, instead of documents
+	ends                      bool  // the ends of a range were all that was looked at
 	sorted                    bool
 	elapsed                   time.Duration
 }
@@ -122,7 +123,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run,
 	defer db.exit()
 	c, snapshot := db.viewIndexes()
 	r := &run{db: db, q: q, snapshot: snapshot, owned: snapshot, options: o}
-	if err := r.start(c); err != nil {
+	if err := r.start(ctx, c); err != nil {
 		return nil, errors.Join(err, snapshot.Close())
 	}
 	db.hold(r)
@@ -145,7 +146,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 	defer t.exit()
 	r := &run{db: t.db, tx: t, q: q, snapshot: t.snapshot, options: o}
 	r.hidden, r.own = t.written(q.From)
-	if err := r.start(t.catalog); err != nil {
+	if err := r.start(ctx, t.catalog); err != nil {
 		return nil, err
 	}
 	if t.writable {
@@ -176,7 +177,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*Document) {
 }
 
 // start plans the query and opens what it needs.
-func (r *run) start(c *catalog) (err error) {
+func (r *run) start(ctx context.Context, c *catalog) (err error) {
 	r.started = time.Now()
 	if err := checkQuery(r.q); err != nil {
 		return err
@@ -193,10 +194,8 @@ func (r *run) start(c *catalog) (err error) {
 	if r.q.HasLimit {
 		r.left = r.q.Limit
 	}
-	if len(r.hidden) > 0 || !r.plan.ordered {
-		r.plan.ordered = false // own documents must find their place
-	}
 	if len(r.hidden) > 0 {
+		r.plan.ordered = false // own documents must find their place
 		r.plan.counted = false
 	}
 	where := r.plan.residual
@@ -214,7 +213,7 @@ func (r *run) start(c *catalog) (err error) {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
 	}
-	r.source, err = r.openSource()
+	r.source, err = r.openSource(ctx)
 	return err
 }
 
@@ -267,12 +266,12 @@ func (r *run) wantsAll() bool {
 	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.ordered) && !isGrouped(r.q) && !r.q.Distinct
 }
 
-func (r *run) openSource() (source, error) {
+func (r *run) openSource(ctx context.Context) (source, error) {
 	switch {
 	case r.plan.idsOnly:
 		return &idSource{r: r, ids: r.plan.ids}, nil
 	case len(r.plan.access) > 0:
-		return r.openIndexes()
+		return r.openIndexes(ctx)
 	}
 	s := Scan{Collection: r.q.From, Prefix: r.plan.prefix}
 	if r.plan.ordered && r.options.after != nil {

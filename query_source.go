@@ -97,6 +97,7 @@ type indexSource struct {
 	chunk  int                 // how many were fetched together last
 	docs   storage.Iterator    // over documents; nil until needed
 	id     []byte              // what nextID returned
+	steps  int                 // from entry to entry
 }
 
 // sourceRange is one range of one index.
@@ -107,7 +108,7 @@ type sourceRange struct {
 }
 
 // openIndexes opens the indexes of the plan.
-func (r *run) openIndexes() (source, error) {
+func (r *run) openIndexes(ctx context.Context) (source, error) {
 	s := &indexSource{r: r}
 	for i, a := range r.plan.access {
 		var c *cover
@@ -117,7 +118,7 @@ func (r *run) openIndexes() (source, error) {
 		for _, kr := range a.ranges {
 			s.ranges = append(s.ranges, sourceRange{a.ix, c, kr})
 		}
-		if a.flags&flagMulti != 0 && (len(a.ix.fields) > 1 || !a.isPoints()) || len(r.plan.access) > 1 || a.flags&flagMulti != 0 && len(a.ranges) > 1 {
+		if len(r.plan.access) > 1 || a.mayRepeat() {
 			s.seen = make(map[string]struct{})
 		}
 	}
@@ -132,8 +133,13 @@ func (r *run) openIndexes() (source, error) {
 		other.ranges = append(other.ranges, sourceRange{r.plan.also.ix, nil, kr})
 	}
 	var err error
-	s.also, err = other.collect()
+	s.also, err = other.collect(ctx)
 	return s, err
+}
+
+// mayRepeat tells whether the ranges may lead to one document twice.
+func (a *path) mayRepeat() bool {
+	return a.flags&flagMulti != 0 && (len(a.ranges) > 1 || len(a.ix.fields) > 1 || !a.isPoints())
 }
 
 // isPoints tells whether each range holds the entries of one value, so that
@@ -188,13 +194,12 @@ func (ix *index) isAlone(values []byte) bool {
 
 // nextID moves to the next entry that leads to a candidate, and returns the
 // candidate's folded ID, nil at the end. It is valid until the next call.
-func (s *indexSource) nextID() ([]byte, error) {
+func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 	for {
-		ok, err := s.advance()
+		ok, err := s.advance(ctx)
 		if err != nil || !ok {
 			return nil, err
 		}
-		s.r.stats.keys++
 		if s.id, err = s.ranges[0].ix.appendEntryID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
 			return nil, err
 		}
@@ -218,7 +223,12 @@ func (s *indexSource) nextID() ([]byte, error) {
 }
 
 // advance moves to the next entry.
-func (s *indexSource) advance() (bool, error) {
+func (s *indexSource) advance(ctx context.Context) (bool, error) {
+	if s.steps++; s.steps%keysPerLook == 0 {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
 	for len(s.ranges) > 0 {
 		ok := false
 		if s.it != nil {
@@ -244,6 +254,7 @@ func (s *indexSource) advance() (bool, error) {
 			}
 		}
 		if ok {
+			s.r.stats.keys++
 			return true, nil
 		}
 		if err := s.endRange(); err != nil {
@@ -315,6 +326,10 @@ type candidate struct {
 	later bool      // it is to be fetched when its turn comes
 }
 
+// keysPerLook is how many entries are looked at between two looks at the
+// context.
+const keysPerLook = 128
+
 // Bounds of what is fetched together.
 const (
 	firstAhead = 16
@@ -329,13 +344,8 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
 	s.ahead = make([]candidate, 0, s.chunk)
 	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
-	for n := 1; len(s.ahead) < s.chunk; n++ {
-		if n%128 == 0 { // entries that are not wanted are passed over
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		id, err := s.nextID()
+	for len(s.ahead) < s.chunk {
+		id, err := s.nextID(ctx)
 		if err != nil {
 			return err
 		}
@@ -345,6 +355,9 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 		doc, told := s.fromEntry(id, want)
 		switch {
 		case !told:
+			if s.ranges[0].cover != nil {
+				s.r.stats.untold++
+			}
 			order = append(order, len(s.ahead))
 			s.ahead = append(s.ahead, candidate{id: string(id)})
 		case doc != nil:
@@ -356,10 +369,10 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 		return nil
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.ahead[a].id, s.ahead[b].id) })
-	bytes := 0
+	fetched := 0
 	for _, i := range order {
 		c := &s.ahead[i]
-		if bytes > bytesAhead {
+		if fetched > bytesAhead {
 			c.later = true
 			continue
 		}
@@ -368,7 +381,7 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 			return s.broken(c.id, err)
 		}
 		if c.doc != nil {
-			bytes += len(c.doc.body)
+			fetched += len(c.doc.body)
 		}
 	}
 	return nil
@@ -434,24 +447,21 @@ func (r *run) need() int {
 
 // countEntries counts the documents that the entries lead to.
 func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	n := int64(0)
 	for {
-		if n%128 == 0 {
-			if err := ctx.Err(); err != nil {
-				return 0, err
-			}
-		}
 		if s.seen != nil {
-			id, err := s.nextID()
+			id, err := s.nextID(ctx)
 			if err != nil || id == nil {
 				return n, err
 			}
 		} else {
-			ok, err := s.advance()
+			ok, err := s.advance(ctx)
 			if err != nil || !ok {
 				return n, err
 			}
-			s.r.stats.keys++
 		}
 		n++
 	}
@@ -498,11 +508,11 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 }
 
 // collect returns all IDs of the source.
-func (s *indexSource) collect() (_ map[string]struct{}, err error) {
+func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err error) {
 	defer func() { err = firstError(err, s.close()) }()
 	ids := make(map[string]struct{})
 	for {
-		id, err := s.nextID()
+		id, err := s.nextID(ctx)
 		if err != nil || id == nil {
 			return ids, err
 		}

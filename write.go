@@ -693,8 +693,8 @@ func (t *transaction) stageDelete(o *op) error {
 type oldDocument struct {
 	Node, Etag uint64
 	Collection []byte
-	Body       []byte // if its collection has indexes
-	ID         string // too
+	Body       []byte // only if its collection has indexes
+	ID         string // as it was written, if there is a body
 }
 
 func (t *transaction) old(folded string) (oldDocument, bool, error) {
@@ -709,10 +709,7 @@ func (t *transaction) old(folded string) (oldDocument, bool, error) {
 	h, body, err := metadata.Decode(value)
 	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: bytes.Clone(h.Collection)}
 	if c := t.indexes(); err == nil && len(c.byCollection) > 0 && c.of(t.db.collectionKey(string(h.Collection))) != nil {
-		old.Body, old.ID = bytes.Clone(body), folded
-		if h.ID != nil {
-			old.ID = string(h.ID)
-		}
+		old.Body, old.ID = bytes.Clone(body), writtenID(&h, folded)
 	}
 	return old, true, firstError(err, closer.Close())
 }

@@ -43,8 +43,8 @@ func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 	}
 	switch tag := r.peek(); {
 	case tag == tagText:
-		if text, ok := r.appendASCII(dst); ok {
-			return text, key[r.i:], true
+		if quoted, plain := r.appendASCII(dst); plain {
+			return quoted, key[r.i:], true
 		}
 	case tag >= tagNegativeLarge && tag <= tagPositiveLarge && tag != tagZero:
 		r.i++

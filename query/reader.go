@@ -81,10 +81,11 @@ func (r *Reader) Reset(doc Doc) {
 	r.doc, r.read = doc, false
 	for i := range r.fields {
 		f := &r.fields[i]
-		f.values, f.found, f.array, f.read = f.values[:0], false, false, false
 		if cap(f.values) > maxIdleValues {
 			f.values = nil
 		}
+		clear(f.values) // they are part of the last document
+		f.values, f.found, f.array, f.read = f.values[:0], false, false, false
 	}
 }
 

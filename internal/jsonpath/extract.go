@@ -95,11 +95,12 @@ func (n *node) member(name []byte) *node {
 
 // Extract calls fn with every value of every path, and with the path's index.
 // Through tells that the path got to the value through all elements of an
-// array, by [] or loosely, however few they are. It is loose, as EachLoose. The values of one path come in the order of the
-// body; those of different paths mix. An array at the end of a path is one
-// value, which the caller may take apart with Elements. The values are raw and
-// share memory with the body. Extract allocates nothing unless more than eight
-// paths with and without [] meet at one place.
+// array, by [] or loosely, however few they are. It is loose, as EachLoose. The
+// values of one path come in the order of the body; those of different paths
+// mix. An array at the end of a path is one value, which the caller may take
+// apart with Elements. The values are raw and share memory with the body.
+// Extract allocates nothing unless more than eight paths with and without []
+// meet at one place.
 func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte, through bool)) {
 	if len(body) == 0 {
 		return
@@ -173,7 +174,7 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 		next := buf[:0]
 		for _, s := range states {
 			if child := s.node.member(name); child != nil {
-				next = append(next, state{node: child, through: s.through || s.loose})
+				next = append(next, state{node: child, through: s.through})
 			}
 		}
 		if len(next) == 0 {
