@@ -360,7 +360,7 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 		return nil, 0, false, fmt.Errorf("%w: %w", ErrFailed, *failure)
 	}
 
-	e.staged.reset()
+	defer e.staged.reset()
 	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync}
 	err = fn(tx)
 	if closeErr := tx.lookups.close(); err == nil {
@@ -387,7 +387,7 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 	e.applied++
 	e.pending.Store(e.applied)
 	e.sequence = tx.sequence
-	if cap(e.staged.arena) > 4<<20 {
+	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
 		e.staged = newStaging() // one huge transaction must not hold memory for ever
 	}
 	return batch, e.applied, tx.sync, nil
@@ -411,18 +411,25 @@ func (e *Pebble) fill(s *staging) (*pebble.Batch, error) {
 			if int(s.arena[s.entries[i].key]) != space {
 				continue
 			}
-			var err error
-			if s.entries[i].deleted {
-				err = batch.Delete(s.key(i), nil)
-			} else {
-				err = batch.Set(s.key(i), s.value(i), nil)
-			}
-			if err != nil {
+			if err := put(batch, s, i); err != nil {
 				return nil, errors.Join(err, batch.Close())
 			}
 		}
 	}
 	return batch, nil
+}
+
+// put adds entry i of s to batch, writing it where Pebble will keep it.
+func put(batch *pebble.Batch, s *staging, i int) error {
+	key := s.key(i)
+	if s.entries[i].deleted {
+		return batch.Delete(key, nil)
+	}
+	head, tail := s.head(i), s.entries[i].tail
+	op := batch.SetDeferred(len(key), len(head)+len(tail))
+	copy(op.Key, key)
+	copy(op.Value[copy(op.Value, head):], tail)
+	return op.Finish()
 }
 
 // apply gives batch to Pebble. With sync, batch.SyncWait must follow.
@@ -470,8 +477,7 @@ func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
 		if t.entries[i].deleted {
 			return nil, nil, ErrNotFound
 		}
-		// The arena may move when it grows: the caller gets its own bytes.
-		return append([]byte(nil), t.staging.value(i)...), noCloser, nil
+		return t.staging.value(i), noCloser, nil
 	}
 	return t.lookups.get(t.engine.db, key)
 }

@@ -94,8 +94,9 @@ type Tx interface {
 	// before the function returns.
 	Iterate(lo, hi []byte) (Iterator, error)
 
-	// Set stages the value head followed by tail at key. All three are copied.
-	// Two parts spare the caller from joining a header to a large body.
+	// Set stages the value head followed by tail at key. Two parts spare the
+	// caller from joining a header to a large body. key and head are copied; tail
+	// is not, and must stay as it is until Update returns.
 	Set(key, head, tail []byte)
 
 	// Delete stages the removal of key, whether or not it is there.

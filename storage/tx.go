@@ -6,9 +6,10 @@ import (
 	"io"
 )
 
-// staging holds what a transaction has staged: every key and value in one
-// arena, and the newest entry of each key by hash. It knows no engine, so
-// that each engine can replay it into its own kind of batch.
+// staging holds what a transaction has staged: every key and the head of every
+// value in one arena, the tails where the caller has them, and the newest entry
+// of each key by hash. It knows no engine, so that each engine can replay it
+// into its own kind of batch.
 type staging struct {
 	arena   []byte
 	entries []entry
@@ -16,15 +17,17 @@ type staging struct {
 	indexed bool
 	asked   [256]bool // first bytes of keys that were looked for; the others need no index
 	seed    maphash.Seed
-	size    int
+	size    int // of all keys and values
 }
 
-// entry is one staged write. Offsets are into the arena.
+// entry is one staged write: where its key and the head of its value are in
+// the arena, one after the other, and the rest of the value, which is the
+// caller's.
 type entry struct {
-	key, keyEnd     int
-	value, valueEnd int
-	older           int32 // entry with the same hash, or -1
-	deleted         bool
+	key, keyEnd, headEnd int
+	tail                 []byte
+	older                int32 // entry with the same hash, or -1
+	deleted              bool
 }
 
 // smallTx is the number of entries up to which a backward search beats a map.
@@ -32,8 +35,10 @@ const smallTx = 8
 
 func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
 
+// reset empties s, and lets go of the callers' memory.
 func (s *staging) reset() {
 	s.arena = s.arena[:0]
+	clear(s.entries)
 	s.entries = s.entries[:0]
 	if s.indexed {
 		clear(s.newest) // its room is kept for the next transaction
@@ -43,19 +48,23 @@ func (s *staging) reset() {
 	s.size = 0
 }
 
-func (s *staging) key(i int) []byte   { e := &s.entries[i]; return s.arena[e.key:e.keyEnd] }
-func (s *staging) value(i int) []byte { e := &s.entries[i]; return s.arena[e.value:e.valueEnd] }
+func (s *staging) key(i int) []byte  { e := &s.entries[i]; return s.arena[e.key:e.keyEnd] }
+func (s *staging) head(i int) []byte { e := &s.entries[i]; return s.arena[e.keyEnd:e.headEnd] }
+
+// value returns a copy of the value of entry i.
+func (s *staging) value(i int) []byte {
+	head, tail := s.head(i), s.entries[i].tail
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}
 
 func (s *staging) add(key, head, tail []byte, deleted bool) {
-	e := entry{key: len(s.arena), older: -1, deleted: deleted}
+	e := entry{key: len(s.arena), older: -1, tail: tail, deleted: deleted}
 	s.arena = append(s.arena, key...)
 	e.keyEnd = len(s.arena)
-	e.value = e.keyEnd
 	s.arena = append(s.arena, head...)
-	s.arena = append(s.arena, tail...)
-	e.valueEnd = len(s.arena)
+	e.headEnd = len(s.arena)
 	s.entries = append(s.entries, e)
-	s.size = len(s.arena)
+	s.size += e.headEnd - e.key + len(tail)
 	s.index(len(s.entries) - 1)
 }
 
