@@ -32,8 +32,8 @@ type Pebble struct {
 	fs   vfs.FS
 	dir  string
 
-	cache *pebble.Cache
-	log   *slog.Logger
+	room *room
+	log  *slog.Logger
 
 	mu       sync.Mutex
 	sequence uint64   // last number committed. Guarded by mu.
@@ -102,6 +102,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	if failure := e.failure.Load(); failure != nil {
 		return nil, errors.Join(openError(*failure), e.closeFailed())
 	}
+	e.room.start(e.db)
 	return e, nil
 }
 
@@ -112,7 +113,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
 	go func() {
 		err := e.protect(func() (err error) {
-			defer e.cache.Unref()
+			defer e.room.cache.Unref()
 			if e.db, err = pebble.Open(e.dir, options); err != nil || !isNew {
 				return err
 			}
@@ -170,22 +171,24 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 	if memTableBytes == 0 {
 		memTableBytes = defaultMemTableBytes
 	}
-	e.cache = pebble.NewCache(cacheBytes)
+	e.room = newRoom(cacheBytes, memTableBytes)
+	listener := e.listener()
+	e.room.watch(listener)
 
 	o := &pebble.Options{
-		Cache:                       e.cache,
+		Cache:                       e.room.cache,
 		FS:                          e.fs,
 		Lock:                        e.lock,
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(memTableBytes),
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               64 << 20,
 		MaxOpenFiles:                1000,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{e},
-		EventListener:               e.listener(),
+		EventListener:               listener,
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]
@@ -505,6 +508,7 @@ func (t *pebbleTx) RequireSync() { t.sync = true }
 
 // Stats implements Engine.
 func (e *Pebble) Stats() Stats {
+	e.room.fit()
 	m := e.db.Metrics()
 	var syncs dto.Metric
 	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
@@ -534,6 +538,7 @@ func (e *Pebble) Close() error {
 		if failure := e.failure.Load(); failure != nil {
 			return errors.Join(fmt.Errorf("close: %w: %w", ErrUnknownOutcome, *failure), e.closeFailed())
 		}
+		e.room.stop()
 		return errors.Join(e.protect(e.db.Close), e.lock.Close())
 	}
 	return e.closeFailed()
@@ -542,7 +547,10 @@ func (e *Pebble) Close() error {
 // closeFailed closes what is left of a failed engine.
 func (e *Pebble) closeFailed() error {
 	done := make(chan error, 1)
-	go func() { done <- e.protect(e.db.Close) }()
+	go func() {
+		e.room.stop()
+		done <- e.protect(e.db.Close)
+	}()
 	select {
 	case err := <-done:
 		if err != nil {

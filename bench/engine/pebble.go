@@ -26,7 +26,7 @@ var pebbleMaker = Maker{
 type pebbleEngine struct {
 	settings Settings
 	options  *pebble.WriteOptions
-	db       *pebble.DB
+	db       *fixture.DB
 	indexed  bool // entries of Indexes are kept
 }
 

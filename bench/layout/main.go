@@ -132,7 +132,7 @@ func withStore(l layout, docs *fixture.Documents, ids *ids, fn func(*store) erro
 // store is a layout at work.
 type store struct {
 	layout
-	db   *pebble.DB
+	db   *fixture.DB
 	docs *fixture.Documents
 	ids  *ids
 	etag uint64
