@@ -302,7 +302,7 @@ func (s *scanner) object(depth int) error {
 func (s *scanner) enter(text []byte, first int, seen map[string]struct{}, start int) (map[string]struct{}, error) {
 	repeated := false
 	if n := len(s.keys) - first; n < manyKeys {
-		k := key{fingerprint(text), text}
+		k := key{s.fingerprint(text, start+1), text}
 		for j := first; j < len(s.keys); j++ {
 			if s.keys[j].print == k.print && bytes.Equal(s.keys[j].text, text) {
 				repeated = true
@@ -326,13 +326,17 @@ func (s *scanner) enter(text []byte, first int, seen map[string]struct{}, start 
 	return seen, nil
 }
 
-// fingerprint mixes the length and both ends of a key.
-func fingerprint(text []byte) uint64 {
+// fingerprint mixes the length and both ends of a key. A short one is told
+// whole; if it stands at src[at:], it is loaded with what follows it.
+func (s *scanner) fingerprint(text []byte, at int) uint64 {
 	n := len(text)
 	if n >= 8 {
 		return uint64(n)<<56 ^ binary.LittleEndian.Uint64(text) ^ binary.LittleEndian.Uint64(text[n-8:])*0x9e3779b97f4a7c15
 	}
 	print := uint64(n) << 56
+	if n > 0 && at+8 <= len(s.src) && &s.src[at] == &text[0] {
+		return print | binary.LittleEndian.Uint64(s.src[at:])&(1<<(8*n)-1)
+	}
 	for i, c := range text {
 		print |= uint64(c) << (8 * i)
 	}
@@ -389,23 +393,24 @@ func (s *scanner) array(depth int) error {
 
 // text reads a string and returns what is between its quotes.
 func (s *scanner) text() (inside []byte, escaped bool, err error) {
+	src := s.src // a local stays in registers
 	start := s.i + 1
 	ascii := true
 	i := start
 	for {
-		for i+8 <= len(s.src) {
-			special := specials(binary.LittleEndian.Uint64(s.src[i:]))
+		for i+8 <= len(src) {
+			special := specials(binary.LittleEndian.Uint64(src[i:]))
 			if special != 0 {
 				i += bits.TrailingZeros64(special) >> 3
 				break
 			}
 			i += 8
 		}
-		if i >= len(s.src) {
+		if i >= len(src) {
 			s.i = i
 			return nil, false, s.expected("the end of a string")
 		}
-		c := s.src[i]
+		c := src[i]
 		if c == '"' {
 			break
 		}
@@ -424,15 +429,15 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 		i++
 		if c >= utf8.RuneSelf {
 			ascii = false
-			for i < len(s.src) && s.src[i] >= utf8.RuneSelf {
+			for i < len(src) && src[i] >= utf8.RuneSelf {
 				i++ // a word at a time is no gain among them
 			}
 		}
 	}
 	s.i = i + 1
-	if inside = s.src[start:i]; !ascii && !utf8.Valid(inside) {
+	if inside = src[start:i]; !ascii && !utf8.Valid(inside) {
 		s.i = start + validPrefix(inside)
-		return nil, false, s.fail("must be valid UTF-8", fmt.Sprintf("byte 0x%02x", s.src[s.i]))
+		return nil, false, s.fail("must be valid UTF-8", fmt.Sprintf("byte 0x%02x", src[s.i]))
 	}
 	return inside, escaped, nil
 }
@@ -492,39 +497,38 @@ func unescape(inside []byte) []byte {
 }
 
 func (s *scanner) number() error {
-	if s.src[s.i] == '-' {
-		s.i++
+	src, i := s.src, s.i // locals stay in registers
+	if src[i] == '-' {
+		i++
 	}
-	if s.i < len(s.src) && s.src[s.i] == '0' {
-		s.i++
-	} else if err := s.digits(); err != nil {
-		return err
+	end := i + 1
+	if i >= len(src) || src[i] != '0' {
+		end = digits(src, i)
 	}
-	if s.i < len(s.src) && s.src[s.i] == '.' {
-		s.i++
-		if err := s.digits(); err != nil {
-			return err
+	if end > i && end < len(src) && src[end] == '.' {
+		i = end + 1
+		end = digits(src, i)
+	}
+	if end > i && end < len(src) && (src[end] == 'e' || src[end] == 'E') {
+		i = end + 1
+		if i < len(src) && (src[i] == '+' || src[i] == '-') {
+			i++
 		}
+		end = digits(src, i)
 	}
-	if s.i < len(s.src) && (s.src[s.i] == 'e' || s.src[s.i] == 'E') {
-		s.i++
-		if s.i < len(s.src) && (s.src[s.i] == '+' || s.src[s.i] == '-') {
-			s.i++
-		}
-		return s.digits()
+	s.i = end
+	if end == i {
+		return s.expected("a digit")
 	}
 	return nil
 }
 
-func (s *scanner) digits() error {
-	start := s.i
-	for s.i < len(s.src) && '0' <= s.src[s.i] && s.src[s.i] <= '9' {
-		s.i++
+// digits returns where the digits that begin at i end: at i if there are none.
+func digits(src []byte, i int) int {
+	for i < len(src) && '0' <= src[i] && src[i] <= '9' {
+		i++
 	}
-	if s.i == start {
-		return s.expected("a digit")
-	}
-	return nil
+	return i
 }
 
 func (s *scanner) literal(word string) error {
