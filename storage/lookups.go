@@ -19,7 +19,7 @@ type lookups struct {
 	gets int              // plain ones so far
 	it   *pebble.Iterator // nil until there are enough
 
-	last  []byte // the last key that was not there; nil before the first
+	last  []byte // the last key that was not there; empty before the first
 	next  []byte // the first committed key behind last; nil for none
 	known bool   // next was looked for
 	// walking says that the iterator stands on a key that it was moved to by
@@ -37,7 +37,7 @@ const (
 
 // get is Reader.Get.
 func (l *lookups) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
-	rising := l.last != nil && bytes.Compare(key, l.last) > 0
+	rising := len(l.last) > 0 && bytes.Compare(key, l.last) > 0
 	if rising && l.known && (l.next == nil || bytes.Compare(key, l.next) < 0) {
 		l.wasted = 0
 		return nil, nil, ErrNotFound

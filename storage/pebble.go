@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -39,6 +40,8 @@ type Pebble struct {
 	sequence uint64   // last number committed. Guarded by mu.
 	applied  uint64   // commits handed to Pebble. Guarded by mu.
 	staged   *staging // reused by each transaction. Guarded by mu.
+	absent   []byte   // memory of lookups.last. Guarded by mu.
+	watches  watches
 
 	commits atomic.Uint64
 	pending atomic.Uint64         // the last commit that may not be on disk, counted as applied is
@@ -69,6 +72,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	default:
 		e.fs = vfs.Default
 	}
+	e.watches.seed = maphash.MakeSeed()
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -364,8 +368,9 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 	}
 
 	defer e.staged.reset()
-	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync}
+	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync, lookups: lookups{last: e.absent[:0]}}
 	err = fn(tx)
+	e.absent = tx.lookups.last
 	if closeErr := tx.lookups.close(); err == nil {
 		err = closeErr
 	}
@@ -388,6 +393,7 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 		return nil, 0, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	e.applied++
+	e.watches.note(tx.staging, e.applied)
 	e.pending.Store(e.applied)
 	e.sequence = tx.sequence
 	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
@@ -396,27 +402,14 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 	return batch, e.applied, tx.sync, nil
 }
 
-// fill makes a batch of what was staged, keys that begin with the same byte
-// together: Pebble remembers where in the skip list the last key went, which
-// helps only if the next one goes beside it. Writes of one key keep their
-// order.
+// fill makes a batch of what was staged, in the order of keys: Pebble remembers
+// where in the skip list the last key went, which helps only if the next one
+// goes beside it. Writes of one key keep their order.
 func (e *Pebble) fill(s *staging) (*pebble.Batch, error) {
 	batch := e.db.NewBatchWithSize(s.size + 16*len(s.entries))
-	var spaces [256]bool
-	for i := range s.entries {
-		spaces[s.arena[s.entries[i].key]] = true
-	}
-	for space, used := range spaces {
-		if !used {
-			continue
-		}
-		for i := range s.entries {
-			if int(s.arena[s.entries[i].key]) != space {
-				continue
-			}
-			if err := put(batch, s, i); err != nil {
-				return nil, errors.Join(err, batch.Close())
-			}
+	for _, i := range s.sorted() {
+		if err := put(batch, s, int(i)); err != nil {
+			return nil, errors.Join(err, batch.Close())
 		}
 	}
 	return batch, nil

@@ -47,6 +47,11 @@ type Engine interface {
 	// ErrConflict means that another writer won and nothing was changed.
 	Update(ctx context.Context, sync bool, fn func(Tx) error) error
 
+	// Watch begins to note which keys are written. It lets a caller read many
+	// keys before its transaction, with several goroutines, and ask in it which
+	// of the answers still hold: Tx.Unchanged. The Watch must be closed.
+	Watch() Watch
+
 	// StartSequence makes every later Tx.Sequence return a number above n. It
 	// never lowers the sequence. It is not durable by itself: whoever opens an
 	// engine finds the highest number in use and passes it here.
@@ -81,12 +86,38 @@ type Snapshot interface {
 	Close() error
 }
 
+// Watch is the time from Engine.Watch to Close. It is safe for concurrent use,
+// but for Close.
+type Watch interface {
+	// Look returns a reader of what is committed now. It must be closed before
+	// the Watch is.
+	Look() (Look, error)
+
+	// Close ends the watch.
+	Close()
+}
+
+// Look reads keys. It is not safe for concurrent use.
+type Look interface {
+	// Get returns the value at key, or ErrNotFound. The value is valid until the
+	// next call and must not be changed.
+	Get(key []byte) ([]byte, error)
+
+	Close() error
+}
+
 // Tx stages the writes of one transaction and reads through them. It belongs
 // to the function it was given to, and to the goroutine that runs it.
 type Tx interface {
 	// Get is Reader.Get, and sees what this transaction staged. A conflict on
 	// a key that was read makes the transaction run again or fail.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
+
+	// Unchanged tells whether Get would find at key what a Look of w has found
+	// there: nobody has written it since w began, and this transaction has not
+	// staged it. A false answer may be too careful, a true one counts as a read
+	// of key.
+	Unchanged(w Watch, key []byte) bool
 
 	// Iterate is Reader.Iterate over what was committed before: it does not see
 	// what this transaction staged. A conflict on a key in [lo, hi), there or

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"io"
+	"slices"
 )
 
 // staging holds what a transaction has staged: every key and the head of every
@@ -17,7 +18,8 @@ type staging struct {
 	indexed bool
 	asked   [256]bool // first bytes of keys that were looked for; the others need no index
 	seed    maphash.Seed
-	size    int // of all keys and values
+	size    int     // of all keys and values
+	order   []int32 // room for sorted
 }
 
 // entry is one staged write: where its key and the head of its value are in
@@ -66,6 +68,54 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	s.entries = append(s.entries, e)
 	s.size += e.headEnd - e.key + len(tail)
 	s.index(len(s.entries) - 1)
+}
+
+// sorted returns the entries in the order of their keys, those of one key in
+// the order in which they were staged. Keys that begin with the same byte are
+// mostly staged in order: they are put together first, and sorted if they were
+// not.
+func (s *staging) sorted() []int32 {
+	s.order = slices.Grow(s.order[:0], len(s.entries))[:len(s.entries)]
+	if len(s.entries) <= smallTx {
+		for i := range s.order {
+			s.order[i] = int32(i)
+		}
+		s.sort(s.order)
+		return s.order
+	}
+
+	var starts [257]int32
+	for i := range s.entries {
+		starts[int(s.arena[s.entries[i].key])+1]++
+	}
+	for space := range 256 {
+		starts[space+1] += starts[space]
+	}
+	ends := starts
+	rising := true
+	for i := range s.entries {
+		space := s.arena[s.entries[i].key]
+		at := ends[space]
+		s.order[at] = int32(i)
+		ends[space]++
+		if rising && at > starts[space] {
+			rising = bytes.Compare(s.key(int(s.order[at-1])), s.key(i)) <= 0
+		}
+	}
+	if rising {
+		return s.order
+	}
+	for space := range 256 {
+		s.sort(s.order[starts[space]:ends[space]])
+	}
+	return s.order
+}
+
+// sort sorts entries by their keys, and those of one key by their age.
+func (s *staging) sort(order []int32) {
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return bytes.Compare(s.key(int(a)), s.key(int(b)))
+	})
 }
 
 // index enters entry i into the map, building the map when the transaction

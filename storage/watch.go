@@ -1,0 +1,87 @@
+package storage
+
+import (
+	"bytes"
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// watches remember which keys were written, for those who read keys before
+// their transaction and ask in it whether they may rely on what they saw. Keys
+// that share some bits of their hash are one: a watch may say that a key was
+// written that was not, never the other way round.
+type watches struct {
+	open    atomic.Int32
+	seed    maphash.Seed
+	written [watchStripes]uint64 // the last commit to a key of the stripe, while a watch was open. Guarded by Pebble.mu.
+}
+
+const watchStripes = 1 << 14
+
+func (w *watches) stripe(key []byte) *uint64 {
+	return &w.written[maphash.Bytes(w.seed, key)%watchStripes]
+}
+
+// note notes the keys of a commit. Pebble.mu is held.
+func (w *watches) note(s *staging, commit uint64) {
+	if w.open.Load() == 0 {
+		return
+	}
+	for i := range s.entries {
+		*w.stripe(s.key(i)) = commit
+	}
+}
+
+// pebbleWatch is a Watch on Pebble.
+type pebbleWatch struct {
+	engine *Pebble
+	since  uint64 // commits up to this one were there when the watch began
+}
+
+// Watch implements Engine.
+func (e *Pebble) Watch() Watch {
+	// Under the lock: no commit is on its way that would not be noted.
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.watches.open.Add(1)
+	return &pebbleWatch{engine: e, since: e.applied}
+}
+
+// Close implements Watch.
+func (w *pebbleWatch) Close() { w.engine.watches.open.Add(-1) }
+
+// Look implements Watch.
+func (w *pebbleWatch) Look() (Look, error) {
+	it, err := w.engine.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return &pebbleLook{it}, nil
+}
+
+// pebbleLook is a Look on Pebble.
+type pebbleLook struct{ it *pebble.Iterator }
+
+// Get implements Look.
+func (l *pebbleLook) Get(key []byte) ([]byte, error) {
+	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
+	if err := l.it.Error(); err != nil {
+		return nil, readError(err)
+	}
+	if !found || !bytes.Equal(l.it.Key(), key) {
+		return nil, ErrNotFound
+	}
+	value, err := l.it.ValueAndErr()
+	return value, readError(err)
+}
+
+// Close implements Look.
+func (l *pebbleLook) Close() error { return readError(l.it.Close()) }
+
+// Unchanged implements Tx.
+func (t *pebbleTx) Unchanged(w Watch, key []byte) bool {
+	pw := w.(*pebbleWatch)
+	return *t.engine.watches.stripe(key) <= pw.since && t.find(key) < 0
+}
