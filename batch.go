@@ -61,7 +61,7 @@ func (b *Batch) Len() int { return len(b.ops) }
 // Reset empties the batch for the next use.
 func (b *Batch) Reset() {
 	for _, o := range b.ops {
-		*o = op{tail: o.tail[:0]} // its memory is used again
+		*o = op{tail: o.tail[:0], written: o.written[:0]} // its memory is used again
 	}
 	b.ops = b.ops[:0]
 }

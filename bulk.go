@@ -221,6 +221,13 @@ func (p *preparation) release() {
 	preparations.Put(p)
 }
 
+// use forgets what follows from the conventions of another database.
+func (p *preparation) use(db *DB) {
+	if p.db != db {
+		p.db, p.naming = db, naming{}
+	}
+}
+
 // add prepares a document outside the lock and puts it into the batch.
 func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	o := &p.op
@@ -260,9 +267,7 @@ func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
 		return err
 	}
 	defer w.db.exit()
-	if p.db != w.db {
-		p.db, p.naming = w.db, naming{}
-	}
+	p.use(w.db)
 	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.opts.Now()), &p.naming); err != nil {
 		return err
 	}

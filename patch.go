@@ -254,7 +254,7 @@ func (t *transaction) stagePatch(o *op) error {
 	if err != nil {
 		return err
 	}
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: h.Collection, Body: body, ID: writtenID(&h, o.foldedID)}
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: body, ID: writtenID(&h, o.foldedID)}
 	if err := t.checkVersion(o, old, true); err != nil {
 		return err
 	}

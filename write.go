@@ -2,13 +2,11 @@ package jay
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
@@ -60,6 +58,7 @@ type op struct {
 	json     []byte // the body as it is stored
 	header   metadata.Header
 	tail     []byte // header.AppendTail
+	written  []byte // id, if header has it
 	guess    guess  // what a patch would make of the document as it was
 	modified uint64 // of a patch, in ticks
 	insert   *op    // of a patch that inserts if nothing is there
@@ -67,6 +66,9 @@ type op struct {
 	folded   string // collection, folded
 	indexed  *collectionIndexes
 	entries  *entries // in those indexes
+	ahead    bool     // found and before were read before the transaction
+	found    bool
+	before   oldDocument
 
 	// What the transaction decided. Each run writes it anew.
 	result  Metadata
@@ -133,8 +135,14 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if err := db.guessPatches(ops); err != nil {
 		return err
 	}
+	a, err := db.readAhead(ops)
+	if err != nil {
+		db.gaps.count(ops)
+		return err
+	}
+	defer a.close()
 	for {
-		err := db.commit(ctx, ops)
+		err := db.commit(ctx, ops, a)
 		if !errors.Is(err, errTaken) {
 			if err != nil {
 				db.gaps.count(ops)
@@ -147,6 +155,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 			if !o.taken {
 				continue
 			}
+			o.ahead = false
 			if err := db.redrawID(ctx, o); err != nil {
 				return opError(ops, o, err)
 			}
@@ -157,21 +166,9 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 // prepareAll checks every op before the first number is drawn.
 func (db *DB) prepareAll(ops []*op) error {
 	modified := metadata.Ticks(db.opts.Now())
-	half := 0
-	if len(ops) >= manyOps && runtime.GOMAXPROCS(0) > 1 {
-		half = len(ops) / 2
-	}
-	var firstErr error
-	var wg sync.WaitGroup
-	if half > 0 {
-		wg.Go(func() { firstErr = db.prepareSome(ops, ops[:half], modified) })
-	}
-	err := db.prepareSome(ops, ops[half:], modified)
-	wg.Wait()
-	if err := cmp.Or(firstErr, err); err != nil {
+	if err := db.prepareOps(ops, modified); err != nil {
 		return err
 	}
-
 	size := 0
 	for _, o := range ops {
 		size += len(o.json) + len(o.tail) + 2*len(o.id)
@@ -182,14 +179,22 @@ func (db *DB) prepareAll(ops []*op) error {
 	return nil
 }
 
-// manyOps is the size from which a batch is prepared by two goroutines:
-// validation is a third of the writer's work.
-const manyOps = 128
+func (db *DB) prepareOps(ops []*op, modified uint64) error {
+	if len(ops) >= manyOps {
+		return inChunks(ops, func() func([]*op) error {
+			last := new(naming)
+			return func(some []*op) error { return db.prepareSome(ops, some, modified, last) }
+		})
+	}
+	p := preparations.Get().(*preparation) // it may know the collection
+	defer preparations.Put(p)
+	p.use(db)
+	return db.prepareSome(ops, ops, modified, &p.naming)
+}
 
-func (db *DB) prepareSome(all, some []*op, modified uint64) error {
-	var last naming
+func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error {
 	for _, o := range some {
-		if err := db.prepare(o, modified, &last); err != nil {
+		if err := db.prepare(o, modified, last); err != nil {
 			return opError(all, o, err)
 		}
 	}
@@ -223,6 +228,7 @@ func shorten(s string) string {
 
 // prepare checks and encodes all that does not need the transaction.
 func (db *DB) prepare(o *op, modified uint64, last *naming) error {
+	o.ahead = false
 	if o.misuse != nil {
 		return o.misuse
 	}
@@ -230,6 +236,7 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		return err
 	}
 	if o.verb == verbDelete {
+		o.foldedID = db.rules.Fold(o.id)
 		return nil
 	}
 	if o.verb == verbPatch {
@@ -412,10 +419,17 @@ func (db *DB) encodeTail(o *op) {
 	o.header.ID = nil
 	o.foldedID = db.rules.Fold(o.id)
 	if o.foldedID != o.id {
-		o.header.ID = []byte(o.id)
+		o.written = append(o.written[:0], o.id...)
+		o.header.ID = o.written
+	}
+	if o.tail == nil {
+		o.tail = make([]byte, 0, tailBytes)
 	}
 	o.tail = o.header.AppendTail(o.tail[:0])
 }
+
+// tailBytes holds a time, a collection and an ID of usual length.
+const tailBytes = 64
 
 // drawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (db *DB) drawID(ctx context.Context, o *op) (err error) {
@@ -466,35 +480,42 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 }
 
 // commit runs the transaction of ops.
-func (db *DB) commit(ctx context.Context, ops []*op) error {
-	return db.transact(ctx, db.opts.Durability == Synced, func(t *transaction) error { return t.run(ops) })
+func (db *DB) commit(ctx context.Context, ops []*op, a *ahead) error {
+	return db.transact(ctx, db.opts.Durability == Synced, func(t *transaction) error {
+		t.ahead = a
+		return t.run(ops)
+	})
 }
 
 // transact runs fn in a transaction, which may run it more than once, reserves
 // the etags that it needs, and notes the ceilings that the commit made durable.
 func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
-	var changing []uint64 // documents that the cache must not take in before the end
-	defer func() { db.cache.end(changing) }()
+	t := transactions.Get().(*transaction)
+	defer transactions.Put(t)
+	defer func() {
+		db.cache.end(t.changing)
+		*t = transaction{changing: t.changing[:0], key: t.key, value: t.value}
+	}()
 	for {
-		var last *transaction
 		err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
-			last = &transaction{db: db, tx: tx, changing: changing}
-			err := fn(last)
-			changing = last.changing
-			return err
+			*t = transaction{db: db, tx: tx, changing: t.changing, key: t.key, value: t.value}
+			return fn(t)
 		})
 		if errors.Is(err, errReserve) {
-			if err := db.reserveEtags(ctx, last.needed+last.hint); err != nil {
+			if err := db.reserveEtags(ctx, t.needed+t.hint); err != nil {
 				return fmt.Errorf("reserve etags: %w", err)
 			}
 			continue
 		}
 		if err == nil {
-			db.ceilings.durable(last.raised)
+			db.ceilings.durable(t.raised)
 		}
 		return err
 	}
 }
+
+// transactions are kept for their scratch memory.
+var transactions = sync.Pool{New: func() any { return new(transaction) }}
 
 // transaction stages ops. It lives for one run of one transaction.
 type transaction struct {
@@ -502,6 +523,7 @@ type transaction struct {
 	tx       storage.Tx
 	raised   map[string]uint64 // ceilings of identities staged, by name
 	catalog  *catalog          // see indexes
+	ahead    *ahead            // what was read before
 	etags    uint64            // reserved on disk up to here; 0 until it is looked up
 	needed   uint64            // the etag that could not be drawn, with errReserve
 	hint     uint64            // etags that will be needed beside it
@@ -563,8 +585,7 @@ func (t *transaction) stage(o *op) error {
 
 // stagePut checks the document that is there and stages the new one.
 func (t *transaction) stagePut(o *op, etag uint64) error {
-	folded := o.foldedID
-	old, found, err := t.old(folded)
+	old, found, err := t.old(o)
 	if err != nil {
 		return err
 	}
@@ -657,24 +678,24 @@ func (t *transaction) stageChange(kind byte, etag uint64, collection, folded str
 }
 
 func (t *transaction) stageDelete(o *op) error {
-	folded := t.db.rules.Fold(o.id)
+	folded := o.foldedID
 	o.result = Metadata{ID: o.id}
-	old, found, err := t.old(folded)
+	old, found, err := t.old(o)
 	if err != nil {
 		return err
 	}
 	if err := t.checkVersion(o, old, found); err != nil || !found {
 		return err
 	}
-	if o.only != "" && t.db.collectionKey(string(old.Collection)) != o.only {
-		return &CollectionError{ID: o.id, Current: orEmpty(string(old.Collection)), Given: o.collection}
+	if o.only != "" && t.db.collectionKey(old.Collection) != o.only {
+		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: o.collection}
 	}
 
 	etag, err := t.Sequence()
 	if err != nil {
 		return err
 	}
-	collection := string(old.Collection)
+	collection := old.Collection
 	key := t.db.collectionKey(collection)
 	t.change(folded)
 	t.tx.Delete(documentKey(t.key[:0], folded))
@@ -692,13 +713,18 @@ func (t *transaction) stageDelete(o *op) error {
 // oldDocument is what a write needs to know of the document it meets.
 type oldDocument struct {
 	Node, Etag uint64
-	Collection []byte
+	Collection string
 	Body       []byte // only if its collection has indexes
 	ID         string // as it was written, if there is a body
 }
 
-func (t *transaction) old(folded string) (oldDocument, bool, error) {
-	t.key = documentKey(t.key[:0], folded)
+// old finds the document that o meets, unless it was read before and is still
+// the same.
+func (t *transaction) old(o *op) (oldDocument, bool, error) {
+	t.key = documentKey(t.key[:0], o.foldedID)
+	if o.ahead && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
+		return o.before, o.found, nil
+	}
 	value, closer, err := t.tx.Get(t.key)
 	if err == storage.ErrNotFound {
 		return oldDocument{}, false, nil
@@ -706,11 +732,7 @@ func (t *transaction) old(folded string) (oldDocument, bool, error) {
 	if err != nil {
 		return oldDocument{}, false, err
 	}
-	h, body, err := metadata.Decode(value)
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: bytes.Clone(h.Collection)}
-	if c := t.indexes(); err == nil && len(c.byCollection) > 0 && c.of(t.db.collectionKey(string(h.Collection))) != nil {
-		old.Body, old.ID = bytes.Clone(body), writtenID(&h, folded)
-	}
+	old, err := decodeOld(t.db, t.indexes(), o, value)
 	return old, true, firstError(err, closer.Close())
 }
 
@@ -725,8 +747,8 @@ func (t *transaction) check(o *op, old oldDocument, found bool) error {
 	case o.verb == verbReplace && !found:
 		return ErrNotFound
 	}
-	if found && t.db.collectionKey(string(old.Collection)) != o.folded {
-		return &CollectionError{ID: o.id, Current: orEmpty(string(old.Collection)), Given: orEmpty(o.collection)}
+	if found && t.db.collectionKey(old.Collection) != o.folded {
+		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: orEmpty(o.collection)}
 	}
 	return nil
 }

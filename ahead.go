@@ -1,0 +1,177 @@
+package jay
+
+import (
+	"bytes"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// manyOps is the size from which a batch is worth more goroutines than one.
+const manyOps = 128
+
+// chunkOps is how many ops a goroutine takes at a time, and maxWorkers the most
+// goroutines for one batch.
+const (
+	chunkOps   = 32
+	maxWorkers = 4
+)
+
+// inChunks calls the functions that newWorker returns for all of ops, bit by
+// bit, with several goroutines, each with a function of its own. Who is held up
+// by a busy machine takes fewer bits. It returns the error of the first op that
+// has one, and all ops before that have been through.
+func inChunks(ops []*op, newWorker func() func(some []*op) error) error {
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	if workers == 1 {
+		return newWorker()(ops)
+	}
+
+	var next atomic.Int64
+	failedAt := make([]int, workers)
+	failures := make([]error, workers)
+	work := func(i int) {
+		do := newWorker()
+		for {
+			lo := int(next.Add(chunkOps)) - chunkOps
+			if lo >= len(ops) {
+				return
+			}
+			if err := do(ops[lo:min(lo+chunkOps, len(ops))]); err != nil {
+				failedAt[i], failures[i] = lo, err
+				next.Store(int64(len(ops))) // all before lo is taken already
+				return
+			}
+		}
+	}
+	var wg sync.WaitGroup
+	for i := 1; i < workers; i++ {
+		wg.Go(func() { work(i) })
+	}
+	work(0)
+	wg.Wait()
+
+	var first error
+	at := len(ops)
+	for i, err := range failures {
+		if err != nil && failedAt[i] < at {
+			first, at = err, failedAt[i]
+		}
+	}
+	return first
+}
+
+// ahead is what was read before a transaction: the documents that its ops will
+// meet. A nil *ahead holds nothing.
+type ahead struct {
+	watch   storage.Watch
+	catalog *catalog     // decided which bodies were kept
+	bodies  atomic.Int64 // bytes of them
+}
+
+// maxAheadBytes is how many bytes of bodies are read ahead, about: what is
+// beyond is read when its turn comes. A variable for tests.
+var maxAheadBytes int64 = 32 << 20
+
+// readAhead reads the documents that many ops will meet, with several
+// goroutines and without holding up other writers. The transaction relies on
+// what was not written since (storage.Tx.Unchanged). New HiLo IDs are left out:
+// a transaction passes over the gaps that they lie in.
+func (db *DB) readAhead(ops []*op) (_ *ahead, err error) {
+	named := namedOps(ops)
+	if len(named) < manyOps {
+		return nil, nil
+	}
+	a := &ahead{watch: db.engine.Watch(), catalog: db.indexes()}
+	var mu sync.Mutex
+	var looks []storage.Look // one for each goroutine
+	err = inChunks(named, func() func([]*op) error {
+		look, err := a.watch.Look()
+		if err != nil {
+			return func([]*op) error { return err }
+		}
+		mu.Lock()
+		looks = append(looks, look)
+		mu.Unlock()
+		return func(some []*op) error { return a.read(db, ops, some, look) }
+	})
+	for _, look := range looks {
+		err = firstError(err, look.Close())
+	}
+	if err != nil {
+		a.close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// namedOps returns the ops whose document may be there, in the order of their
+// IDs: neighbours lie in the same blocks.
+func namedOps(ops []*op) []*op {
+	if len(ops) < manyOps {
+		return nil
+	}
+	named := make([]*op, 0, len(ops))
+	for _, o := range ops {
+		if o.verb != verbPatch && (o.strategy == ids.Semantic || o.strategy == ids.GUID) {
+			named = append(named, o)
+		}
+	}
+	slices.SortFunc(named, func(a, b *op) int { return strings.Compare(a.foldedID, b.foldedID) })
+	return named
+}
+
+// read reads the documents of some of all ops.
+func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
+	var scratch [128]byte
+	for _, o := range some {
+		if a.bodies.Load() > maxAheadBytes {
+			return nil
+		}
+		value, err := look.Get(documentKey(scratch[:0], o.foldedID))
+		if err == storage.ErrNotFound {
+			o.ahead, o.found, o.before = true, false, oldDocument{}
+			continue
+		}
+		if err == nil {
+			o.ahead, o.found = true, true
+			o.before, err = decodeOld(db, a.catalog, o, value)
+			a.bodies.Add(int64(len(o.before.Body)))
+		}
+		if err != nil {
+			return opError(all, o, err)
+		}
+	}
+	return nil
+}
+
+func (a *ahead) close() {
+	if a != nil {
+		a.watch.Close()
+	}
+}
+
+// decodeOld takes from a record what a write needs to know. The record is not
+// kept.
+func decodeOld(db *DB, c *catalog, o *op, record []byte) (oldDocument, error) {
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return oldDocument{}, err
+	}
+	old := oldDocument{Node: h.Node, Etag: h.Etag}
+	if string(h.Collection) == o.collection {
+		old.Collection = o.collection // spares an allocation
+	} else {
+		old.Collection = string(h.Collection)
+	}
+	if len(c.byCollection) > 0 && c.of(db.collectionKey(old.Collection)) != nil {
+		old.Body, old.ID = bytes.Clone(body), writtenID(&h, o.foldedID)
+	}
+	return old, nil
+}

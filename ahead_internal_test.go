@@ -1,0 +1,248 @@
+package jay
+
+// This file counts change entries as they lie in storage, which nothing
+// outside the package can list.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+)
+
+// checkChanges makes sure that every document has one change entry, its own.
+func checkChanges(t *testing.T, db *DB) {
+	t.Helper()
+	it, err := db.engine.Iterate([]byte{spaceChanges}, []byte{spaceChanges + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		c, err := decodeChange(it.Value())
+		if err != nil {
+			t.Fatal(err)
+		}
+		etag, err := etagOf(it.Key())
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := db.Get(context.Background(), c.folded)
+		switch {
+		case c.kind == changeDelete:
+		case err != nil:
+			t.Errorf("change %d of %q: %v", etag, c.folded, err)
+		case doc.Metadata().Etag != etag:
+			t.Errorf("change %d is of %q, whose etag is %d", etag, c.folded, doc.Metadata().Etag)
+		}
+	}
+	if err := it.Error(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that large batches, which read the documents they meet before their
+// transaction, replace what is there when they commit: the changes of others
+// in between, and those of the batch itself, must not be missed.
+func TestApply_ReadsAhead(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(&Options{Durability: Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const documents = 200
+
+	var writers sync.WaitGroup
+	for writer := range 4 {
+		writers.Go(func() {
+			for round := range 25 {
+				var b Batch
+				for i := range documents {
+					id := fmt.Sprintf("users/%d", (i*7+writer)%documents)
+					switch {
+					case i%50 == 0 && round%3 == 0:
+						b.Delete(id)
+					case i%40 == 0:
+						b.Put(id, []byte(`{"twice":1}`), InCollection("Users"))
+						fallthrough
+					default:
+						b.Put(id, fmt.Appendf(nil, `{"w":%d,"r":%d}`, writer, round), InCollection("Users"))
+					}
+				}
+				if _, err := db.Apply(ctx, &b); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		writers.Go(func() {
+			for i := range 500 {
+				if _, err := db.Put(ctx, fmt.Sprintf("users/%d", i%documents), []byte(`{}`), InCollection("Users")); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"w"}}); err != nil {
+		t.Error(err)
+	}
+	writers.Wait()
+	checkChanges(t, db)
+	if err := CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that a version that was current when a large batch read ahead, but not
+// when it committed, is a conflict: one of many batches that expect the same
+// version wins.
+func TestApply_ReadsAhead_Conflict(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(&Options{Durability: Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for round := range 30 {
+		id := fmt.Sprintf("users/%d", round)
+		before, err := db.Put(ctx, id, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var writers sync.WaitGroup
+		won := 0
+		for writer := range 4 {
+			writers.Go(func() {
+				var b Batch
+				for i := range 2 * manyOps {
+					b.Put(fmt.Sprintf("w%d/%d", writer, i), []byte(`{}`))
+				}
+				b.Put(id, []byte(`{"n":1}`), IfMatch(before.ChangeVector))
+				_, err := db.Apply(ctx, &b)
+				mu.Lock()
+				defer mu.Unlock()
+				if err == nil {
+					won++
+				} else if !errors.Is(err, ErrConflict) {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		if won != 1 {
+			t.Fatalf("round %d: %d batches replaced the same version", round, won)
+		}
+	}
+	checkChanges(t, db)
+}
+
+// Ensure that an index that is made between the reading ahead, which keeps no
+// bodies without one, and the commit loses the entries of the old documents.
+func TestApply_ReadsAhead_NewIndex(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	batch := func(text string) *Batch {
+		b := new(Batch)
+		for i := range manyOps {
+			b.Put(fmt.Sprintf("users/%d", i), fmt.Appendf(nil, `{"Name":%q}`, text), InCollection("Users"))
+		}
+		return b
+	}
+	if _, err := db.Apply(ctx, batch("before")); err != nil {
+		t.Fatal(err)
+	}
+
+	// db.write, with something in its middle.
+	ops := batch("after").ops
+	if err := db.prepareAll(ops); err != nil {
+		t.Fatal(err)
+	}
+	a, err := db.readAhead(ops)
+	if err != nil || a == nil {
+		t.Fatalf("read ahead: %v, %v", a, err)
+	}
+	defer a.close()
+	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"Name"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.commit(ctx, ops, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that of several bad documents in a large batch the first is named,
+// whichever goroutine meets it.
+func TestApply_FirstErrorOfMany(t *testing.T) {
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for range 50 {
+		var b Batch
+		for i := range 1000 {
+			body := `{}`
+			if i >= 517 && i%3 == 1 {
+				body = `{`
+			}
+			b.Put(fmt.Sprintf("users/%d", i), []byte(body))
+		}
+		_, err := db.Apply(context.Background(), &b)
+		if want := `write 518 of 1000: put "users/517"`; err == nil || err.Error()[:len(want)] != want {
+			t.Fatalf("got %v, want %s…", err, want)
+		}
+	}
+}
+
+// Ensure that what is read ahead is bounded, and that what is not read ahead
+// leaves the indexes as well.
+func TestApply_ReadsAhead_Bounded(t *testing.T) {
+	defer func(old int64) { maxAheadBytes = old }(maxAheadBytes)
+	maxAheadBytes = 10_000
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"n"}}); err != nil {
+		t.Fatal(err)
+	}
+	var puts, deletes Batch
+	for i := range 1000 {
+		id := fmt.Sprint("users/", i)
+		puts.Put(id, fmt.Appendf(nil, `{"n":%d,"pad":"%0100d"}`, i, i), InCollection("Users"))
+		deletes.Delete(id)
+	}
+	if _, err := db.Apply(ctx, &puts); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Apply(ctx, &deletes); err != nil {
+		t.Fatal(err)
+	}
+	ahead := 0
+	for _, o := range deletes.ops {
+		ahead += len(o.before.Body)
+	}
+	// Each goroutine may have one more under way.
+	if ahead == 0 || ahead > 10_000+maxWorkers*200 {
+		t.Errorf("%d bytes were read ahead", ahead)
+	}
+	it, err := db.engine.Iterate([]byte{spaceIndex}, []byte{spaceIndex + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if it.First() {
+		t.Errorf("an entry is left: %q", it.Key())
+	}
+}
