@@ -88,6 +88,7 @@ var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(
 	{6, "collection scan", "jay ÷ pebble", 1.5, jayBy(engine.Raw)},
 	{6, rowTyped, "jay ÷ (JSON decoding + 1.2 × raw get)", 1, typedGet},
 	{6, "update, batches, unsynced", "jay ÷ pebble", 2, jayBy(engine.Raw)},
+	{6, "update, batches, in cache, unsynced", "jay ÷ pebble", 2, jayBy(engine.Raw)},
 	{6, "update, one by one, unsynced", "jay ÷ pebble", 2, jayBy(engine.Raw)},
 	{6, "open after a clean close", "jay ÷ bare Pebble on the same files", 1.5, byBare},
 	{6, "open after kill -9", "jay ÷ bare Pebble on the same files", 1.5, byBare},

@@ -252,11 +252,13 @@ func (l *list) addChanges() {
 		if ops == 0 {
 			w.LatencyOf = "batch"
 		}
+		w.warm = s.CacheBytes != 0
 		l.add(w)
 	}
 	single := max(256, l.p.Docs/4)
 	durable := engine.Settings{Synced: true, Writers: 32}
 	add("update, batches, unsynced", updateBatches, engine.Settings{}, 0)
+	add("update, batches, in cache, unsynced", updateBatches, engine.Settings{CacheBytes: l.wholeCache()}, 0)
 	add("update, one by one, unsynced", updateSingly, engine.Settings{}, single)
 	add("update, durable, 32 goroutines", updateSingly, durable, l.few())
 	add("delete, batches, unsynced", deleteBatches, engine.Settings{}, 0)
