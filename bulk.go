@@ -179,6 +179,13 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	if err != nil {
 		return err
 	}
+	e := newEncoder(1)
+	defer e.release()
+	body, err := e.encode(c.m, v, w.db.limits())
+	if err != nil {
+		return err
+	}
+	o.setBody(c.m, body)
 	if !o.strategyUnknown(w.db) {
 		id, err := w.add(ctx, &preparation{op: *o})
 		if err == nil {

@@ -212,6 +212,9 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 		o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
 		ops[i] = o
 	}
+	if err := c.encode(ops, vs); err != nil {
+		return nil, err
+	}
 	if err := c.via.write(ctx, ops); err != nil {
 		return nil, err
 	}
@@ -219,4 +222,21 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 		c.m.setIdentity(vs[i], o.result.ID, cmp.Or(o.result.ChangeVector, c.m.getVersion(vs[i])))
 	}
 	return results(ops), nil
+}
+
+// encode gives ops the JSON of vs.
+func (c *Collection[T]) encode(ops []*op, vs []*T) error {
+	limits := c.via.limits()
+	return inHalves(len(vs), c.m.many(), func(lo, hi int) error {
+		e := newEncoder(hi - lo)
+		defer e.release()
+		for i := lo; i < hi; i++ {
+			body, err := e.encode(c.m, vs[i], limits)
+			if err != nil {
+				return err
+			}
+			ops[i].setBody(c.m, body)
+		}
+		return nil
+	})
 }

@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -26,6 +25,7 @@ type mapping struct {
 	version []int    // index path of the version field, nil if there is none
 	drop    []string // the names of both in JSON, where encoding/json writes them
 	exact   bool     // holds interfaces: decode numbers as json.Number
+	shape   shape
 }
 
 // mappingOf returns the mapping of t. It returns ErrType if t cannot be
@@ -67,6 +67,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*mapping, erro
 		return nil, err
 	}
 	m.exact = holdsInterface(t, nil)
+	m.findShape()
 	return m, nil
 }
 
@@ -233,18 +234,7 @@ func (m *mapping) owns(doc *Document) bool {
 	return sameCollection(doc.header.Collection, foldName(m.name))
 }
 
-// encode returns the JSON of v, ID and version included.
-func (m *mapping) encode(v any) ([]byte, error) {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrType, err)
-	}
-	return body.Bytes(), nil
-}
-
-// newOp encodes a value for a write.
+// newOp returns the write of a value, which is still to be encoded.
 func (m *mapping) newOp(ctx context.Context, verb verb, v any, opts []WriteOption) (*op, error) {
 	id := m.getID(v)
 	made := id == "" && m.makeID != nil
@@ -257,15 +247,9 @@ func (m *mapping) newOp(ctx context.Context, verb verb, v any, opts []WriteOptio
 	if id == "" && verb == verbReplace {
 		return nil, fmt.Errorf("%w: Replace of a %s without an id", ErrUsage, m.typ)
 	}
-	body, err := m.encode(v)
-	if err != nil {
-		return nil, err
-	}
-
-	o := newOp(verb, id, body, opts)
+	o := newOp(verb, id, nil, opts)
 	o.hilo = id == "" && !made
 	o.prefix = m.prefix
-	o.drop = m.drop
 	if o.expected == nil && m.version != nil && verb != verbInsert && id != "" && !made {
 		version := m.getVersion(v)
 		o.expected = &version

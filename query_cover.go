@@ -14,7 +14,7 @@ import (
 type cover struct {
 	ix     *index
 	wanted [maxIndexFields]bool // fields of the index that the query looks at
-	root   shape
+	root   outline
 	wants  bool // any of them
 	ids    bool // the query looks at IDs
 
@@ -24,16 +24,16 @@ type cover struct {
 	id     []byte
 }
 
-// shape is a JSON object around the values of an index.
-type shape struct {
+// outline is a JSON object around the values of an index.
+type outline struct {
 	names   [][]byte // `"Name":`
 	members []member // parallel to names
 }
 
-// member is one member of a shape: the value of a field, or another shape.
+// member is one member of a outline: the value of a field, or another outline.
 type member struct {
 	field int
-	inner *shape // nil for a value
+	inner *outline // nil for a value
 }
 
 // newCover returns what makes documents of the entries of ix for a query that
@@ -96,7 +96,7 @@ func (p *planner) looksAt(where query.Expr) []query.Field {
 // put puts the value of a field where its path leads to. It returns false for
 // a path into an array, and for one on whose way another value lies: of both
 // an index can have only one.
-func (s *shape) put(path jsonpath.Path, field int) bool {
+func (s *outline) put(path jsonpath.Path, field int) bool {
 	for i := range path.Len() {
 		step := path.At(i)
 		if step.Kind != jsonpath.Member {
@@ -108,7 +108,7 @@ func (s *shape) put(path jsonpath.Path, field int) bool {
 		if at < 0 {
 			m := member{field: field}
 			if !last {
-				m.inner = new(shape)
+				m.inner = new(outline)
 			}
 			s.names, s.members = append(s.names, name), append(s.members, m)
 			at = len(s.names) - 1
@@ -121,7 +121,7 @@ func (s *shape) put(path jsonpath.Path, field int) bool {
 }
 
 // append appends the object to dst. Members without a value are left out.
-func (s *shape) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
+func (s *outline) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, m := range s.members {

@@ -29,6 +29,7 @@ type Session struct {
 	byID     map[string]*entity   // by folded ID
 	byValue  map[any]*entity      // by pointer
 	order    []*entity            // as they came; those that were evicted stay, marked
+	room     []entity             // for entities to come
 	deletes  []*deletion          // as they were asked for
 	included map[string]*Document // by folded ID: came along with a Load, not asked for yet
 	attempt  *attempt             // a save whose outcome is not known
@@ -138,7 +139,8 @@ func (s *Session) Store(ctx context.Context, v any) error {
 	if s.byValue[v] != nil {
 		return nil
 	}
-	e := &entity{m: m, value: v, id: m.getID(v), version: m.getVersion(v)}
+	e := s.newEntity()
+	*e = entity{m: m, value: v, id: m.getID(v), version: m.getVersion(v)}
 	if err := s.nameEntity(ctx, e); err != nil {
 		return fmt.Errorf("store %T: %w", v, err)
 	}
@@ -153,6 +155,16 @@ func (s *Session) Store(ctx context.Context, v any) error {
 	m.setIdentity(v, e.id, m.getVersion(v))
 	s.keep(e)
 	return nil
+}
+
+// newEntity returns room for an entity.
+func (s *Session) newEntity() *entity {
+	if len(s.room) == 0 {
+		s.room = make([]entity, min(max(1, len(s.order)), 32))
+	}
+	e := &s.room[0]
+	s.room = s.room[1:]
+	return e
 }
 
 // checkEntity returns the mapping of v, or ErrType.

@@ -59,7 +59,7 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	if w.kept {
 		return nil, nil
 	}
-	now, err := s.strip(w.entity.m, w.op.body)
+	now, err := s.strip(w.entity.m, encoded{w.op.body, w.op.sound})
 	if err != nil {
 		return nil, err
 	}

@@ -62,8 +62,10 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
-	for _, w := range writes {
-		s.saved(w)
+	docs := make([]Document, len(writes))
+	for i, w := range writes {
+		s.saved(w, &docs[i])
+		w.op.release()
 	}
 	s.deletes = nil
 	return nil
@@ -71,17 +73,19 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 
 // collect returns what is to be written.
 func (s *Session) collect() ([]*saving, error) {
-	var writes, requests []*saving
+	s.order = slices.DeleteFunc(s.order, func(e *entity) bool { return e.evicted })
+	savings, err := s.savings(s.order)
+	if err != nil {
+		return nil, err
+	}
+	var requests []*saving
+	writes := make([]*saving, 0, len(s.deletes)+len(savings))
 	for _, d := range s.deletes {
 		writes = append(writes, s.savingOfDeletion(d))
 	}
-	s.order = slices.DeleteFunc(s.order, func(e *entity) bool { return e.evicted })
-	for _, e := range s.order {
-		w, err := s.savingOf(e)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", e, err)
-		case w == nil:
+	for i, e := range s.order {
+		switch w := &savings[i]; {
+		case w.op == nil:
 		case e.folded == "":
 			requests = append(requests, w)
 		default:
@@ -89,6 +93,28 @@ func (s *Session) collect() ([]*saving, error) {
 		}
 	}
 	return append(writes, requests...), nil
+}
+
+// savings returns the write of each of entities, without an op for one that
+// needs none.
+func (s *Session) savings(entities []*entity) ([]saving, error) {
+	many := 0
+	for _, e := range entities {
+		many = max(many, e.m.many())
+	}
+	out := make([]saving, len(entities))
+	err := inHalves(len(entities), many, func(lo, hi int) error {
+		c := newEncoder(hi - lo)
+		defer c.release()
+		for i := lo; i < hi; i++ {
+			var err error
+			if out[i], err = s.savingOf(c, entities[i]); err != nil {
+				return fmt.Errorf("%s: %w", entities[i], err)
+			}
+		}
+		return nil
+	})
+	return out, err
 }
 
 // savingOfDeletion returns the write of a deletion.
@@ -107,21 +133,22 @@ func (s *Session) savingOfDeletion(d *deletion) *saving {
 // String names an entity, for errors.
 func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.typ, shorten(e.id)) }
 
-// savingOf returns the write of an entity, or nil if it needs none.
-func (s *Session) savingOf(e *entity) (*saving, error) {
+// savingOf returns the write of an entity, or none if it needs none.
+func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 	if id := e.m.getID(e.value); id != e.id {
-		return nil, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, shorten(id))
+		return saving{}, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, shorten(id))
 	}
-	body, changed, err := s.changed(e)
+	body, changed, err := s.changed(c, e)
 	if err != nil || !changed {
-		return nil, err
+		return saving{}, err
 	}
-	kept := e.doc != nil && &body[0] == &e.doc.body[0]
-	o := newOp(verbPut, e.id, body, nil)
-	o.collection, o.prefix = e.m.name, e.m.prefix
+	kept := e.doc != nil && &body.body[0] == &e.doc.body[0]
+	o := takeOp()
+	o.init(verbPut, e.id, body.body, nil)
 	if !kept {
-		o.drop = e.m.drop
+		o.setBody(e.m, body)
 	}
+	o.collection, o.prefix = e.m.name, e.m.prefix
 	o.custom = e.custom
 	if o.custom == nil && e.doc != nil {
 		o.custom = e.doc.header.Custom
@@ -136,33 +163,33 @@ func (s *Session) savingOf(e *entity) (*saving, error) {
 		}
 		o.expected = &version
 	}
-	return &saving{op: o, entity: e, kept: kept}, nil
+	return saving{op: o, entity: e, kept: kept}, nil
 }
 
 // changed returns the JSON of an entity and tells whether it must be written.
 // If only its metadata must be, the JSON is the document's own, with what the
 // struct has no field for.
-func (s *Session) changed(e *entity) (body []byte, changed bool, err error) {
-	if body, err = e.m.encode(e.value); err != nil || e.doc == nil {
+func (s *Session) changed(c *encoder, e *entity) (body encoded, changed bool, err error) {
+	if body, err = c.encode(e.m, e.value, s.db.limits()); err != nil || e.doc == nil {
 		return body, true, err
 	}
 	now, err := s.strip(e.m, body)
 	if err != nil {
-		return nil, false, err
+		return encoded{}, false, err
 	}
 	if !bytes.Equal(now, e.doc.body) {
 		// Another program may have written the document, with other members or
 		// in another order: what counts is what the struct makes of it.
 		if e.loaded == nil {
 			if e.loaded, err = s.reencode(e); err != nil {
-				return nil, false, err
+				return encoded{}, false, err
 			}
 		}
 		if !bytes.Equal(now, e.loaded) {
 			return body, true, nil
 		}
 	}
-	return e.doc.body, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
+	return encoded{e.doc.body, true}, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -174,8 +201,11 @@ func orObject(custom []byte) []byte {
 }
 
 // strip returns what of a struct's JSON is stored.
-func (s *Session) strip(m *mapping, body []byte) ([]byte, error) {
-	scanned, err := metadata.Scan(body, metadata.Limits{MaxBytes: s.db.opts.MaxDocumentBytes, MaxDepth: s.db.opts.MaxDepth}, m.drop...)
+func (s *Session) strip(m *mapping, e encoded) ([]byte, error) {
+	if e.stored {
+		return e.body, nil
+	}
+	scanned, err := metadata.Scan(e.body, s.db.limits(), m.drop...)
 	return scanned.Body, err
 }
 
@@ -185,29 +215,34 @@ func (s *Session) reencode(e *entity) ([]byte, error) {
 	if err := e.m.decode(e.doc, fresh); err != nil {
 		return nil, err
 	}
-	body, err := e.m.encode(fresh)
+	c := newEncoder(1)
+	defer c.release()
+	body, err := c.encode(e.m, fresh, s.db.limits())
 	if err != nil {
 		return nil, err
 	}
 	return s.strip(e.m, body)
 }
 
-// saved notes that a write is done.
-func (s *Session) saved(w *saving) {
+// saved notes that a write is done, in doc.
+func (s *Session) saved(w *saving, doc *Document) {
 	if w.entity == nil {
 		return
 	}
 	e, o := w.entity, w.op
 	e.id, e.folded = o.result.ID, o.foldedID
-	e.doc = &Document{db: s.db, folded: o.foldedID, header: o.header, body: o.json}
+	*doc = Document{db: s.db, folded: o.foldedID, header: o.header, body: o.json}
+	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted {
 		return
 	}
-	if other := s.byID[e.folded]; other != nil && other != e {
-		s.forget(other) // somebody has deleted its document: the ID is of another one now
+	if other := s.byID[e.folded]; other != e {
+		if other != nil {
+			s.forget(other) // somebody has deleted its document: the ID is of another one now
+		}
+		s.byID[e.folded] = e
 	}
-	s.byID[e.folded] = e
 	e.m.setIdentity(e.value, e.id, o.result.ChangeVector)
 }
 
@@ -260,7 +295,7 @@ func (s *Session) recognise(ctx context.Context) error {
 		if w.deletion != nil {
 			s.dropDeletion(w.deletion)
 		} else {
-			s.saved(w)
+			s.saved(w, new(Document))
 		}
 	}
 	s.attempt = nil

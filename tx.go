@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -368,6 +369,9 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	}
 	return results(ops), nil
 }
+
+// limits implements access.
+func (t *Tx) limits() metadata.Limits { return t.db.limits() }
 
 // write implements access: it stages ops, all of them or none. The results
 // are what is known before the commit.

@@ -2,11 +2,14 @@ package jay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"runtime"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
@@ -46,6 +49,7 @@ type op struct {
 	edits      []patch.Edit // of a patch
 	orInsert   bool         // a patch of nothing inserts body
 	drop       []string     // top-level members that hold the ID and the version of a typed document
+	sound      bool         // body is what will be stored, and needs no check: encoded.stored
 	misuse     error
 	returning  *Metadata             // gets the result
 	committed  func(result Metadata) // is told of the commit
@@ -77,6 +81,17 @@ type op struct {
 	redraws int         // how often
 }
 
+// opPool keeps ops for sessions, each with the memory of its tail.
+var opPool = sync.Pool{New: func() any { return new(op) }}
+
+func takeOp() *op { return opPool.Get().(*op) }
+
+// release gives the op back. Nobody may hold it or its tail any more.
+func (o *op) release() {
+	*o = op{tail: o.tail[:0]}
+	opPool.Put(o)
+}
+
 // errTaken says that some op's made ID is in use: draw another, run again.
 var errTaken = errors.New("a made id is in use")
 
@@ -86,6 +101,7 @@ type access interface {
 	Get(ctx context.Context, id string) (*Document, error)
 	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
+	limits() metadata.Limits
 	write(ctx context.Context, ops []*op) error
 }
 
@@ -190,6 +206,20 @@ func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	defer preparations.Put(p)
 	p.use(db)
 	return db.prepareSome(ops, ops, modified, &p.naming)
+}
+
+// inHalves calls fn for [0, n), or, from many on, for both halves of it at
+// once. It returns the error of the first half before that of the second.
+func inHalves(n, many int, fn func(lo, hi int) error) error {
+	if n < many || runtime.GOMAXPROCS(0) == 1 {
+		return fn(0, n)
+	}
+	var first error
+	var wg sync.WaitGroup
+	wg.Go(func() { first = fn(0, n/2) })
+	second := fn(n/2, n)
+	wg.Wait()
+	return cmp.Or(first, second)
 }
 
 func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error {
@@ -336,9 +366,12 @@ type naming struct {
 // prepareBody validates the JSON, takes its @metadata out and decides the
 // collection.
 func (db *DB) prepareBody(o *op) error {
-	scanned, err := metadata.Scan(o.body, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}, o.drop...)
-	if err != nil {
-		return err
+	scanned := metadata.Scanned{Body: o.body}
+	if !o.sound {
+		var err error
+		if scanned, err = metadata.Scan(o.body, db.limits(), o.drop...); err != nil {
+			return err
+		}
 	}
 	o.json = scanned.Body
 	o.header = metadata.Header{}
@@ -373,6 +406,11 @@ func (db *DB) prepareBody(o *op) error {
 		o.collection = given.Collection
 	}
 	return nil
+}
+
+// limits returns what bounds a document.
+func (db *DB) limits() metadata.Limits {
+	return metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
 }
 
 func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
@@ -424,6 +462,10 @@ func (db *DB) encodeTail(o *op) {
 	}
 	if o.tail == nil {
 		o.tail = make([]byte, 0, tailBytes)
+	}
+	if o.tail == nil {
+		const numbers = 3 * binary.MaxVarintLen16 // lengths; Modified has its own
+		o.tail = make([]byte, 0, binary.MaxVarintLen64+numbers+len(o.header.Collection)+len(o.header.ID)+len(o.header.Custom))
 	}
 	o.tail = o.header.AppendTail(o.tail[:0])
 }

@@ -1,0 +1,129 @@
+package jay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/jaydb/jay/metadata"
+)
+
+// encoded is the JSON of a value.
+type encoded struct {
+	body   []byte
+	stored bool // body is what is stored; else it has the ID and the version, and was not checked
+}
+
+// setBody makes the JSON of a value the body of its write.
+func (o *op) setBody(m *mapping, e encoded) {
+	if o.body, o.sound = e.body, e.stored; !o.sound {
+		o.drop = m.drop
+	}
+}
+
+// manyValues is the number from which values are encoded by two goroutines. It
+// is far below manyOps, as encoding costs some times what preparing costs.
+const manyValues = 16
+
+// many returns the number from which values of the mapping's type are encoded
+// by two goroutines. A user's MarshalJSON is always called on the caller's.
+func (m *mapping) many() int {
+	if m.shape.quiet {
+		return manyValues
+	}
+	return math.MaxInt
+}
+
+// encoder encodes the values of one write. Their JSON shares memory.
+type encoder struct {
+	json *json.Encoder // writes to the encoder itself
+	left int           // values to come, about
+	room []byte        // for them
+	last []byte        // what was written last
+}
+
+// encoderRoom bounds the memory that an encoder takes at once: it lives as long
+// as any document in it.
+const encoderRoom = 64 << 10
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.json = json.NewEncoder(e)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+// newEncoder returns an encoder for n values. release must follow.
+func newEncoder(n int) *encoder {
+	e := encoders.Get().(*encoder)
+	e.left = n
+	return e
+}
+
+func (e *encoder) release() {
+	e.room, e.last = nil, nil
+	encoders.Put(e)
+}
+
+// Write implements io.Writer. encoding/json calls it once for each value.
+func (e *encoder) Write(p []byte) (int, error) {
+	if len(p) > cap(e.room)-len(e.room) {
+		e.room = make([]byte, 0, max(len(p), min(len(p)*e.left, encoderRoom)))
+	}
+	start := len(e.room)
+	e.room = append(e.room, p...)
+	e.last = e.room[start:len(e.room):len(e.room)]
+	e.left--
+	return len(p), nil
+}
+
+// encode returns the JSON of the struct that v points to.
+func (e *encoder) encode(m *mapping, v any, limits metadata.Limits) (encoded, error) {
+	if body, ok := e.encodeStored(m, v, limits); ok {
+		return encoded{body, true}, nil
+	}
+	if err := e.json.Encode(v); err != nil {
+		return encoded{}, fmt.Errorf("%w: %w", ErrType, err)
+	}
+	return encoded{e.last, false}, nil
+}
+
+// encodeStored returns what is stored of v, if nothing that metadata.Scan looks
+// for can be wrong with it: else Scan decides, so that the errors are its own.
+func (e *encoder) encodeStored(m *mapping, v any, limits metadata.Limits) ([]byte, bool) {
+	if m.shape.view == nil || m.shape.depth > limits.MaxDepth {
+		return nil, false
+	}
+	// The view differs in tags only, so a pointer to one is a pointer to the
+	// other: findShape has asked reflect.
+	view := reflect.NewAt(m.shape.view, reflect.ValueOf(v).UnsafePointer()).Interface()
+	if err := e.json.Encode(view); err != nil {
+		return nil, false
+	}
+	body := bytes.TrimSuffix(e.last, []byte{'\n'})
+	if len(body)+m.leftOutBytes(v) > limits.MaxBytes || m.shape.textKeys && repeatsKeys(body) {
+		return nil, false
+	}
+	return body, true
+}
+
+// leftOutBytes returns how much longer the JSON can be with the members that
+// are not stored.
+func (m *mapping) leftOutBytes(v any) int {
+	const escaped, around = 12, 16 // bytes for one, with the option "string" too; quotes, colon, comma, new line
+	n := around + escaped*(len(m.getID(v))+len(m.getVersion(v)))
+	for _, name := range m.drop {
+		n += around + len(name)
+	}
+	return n
+}
+
+// repeatsKeys tells whether two keys of a map may have become one: encoding/json
+// replaces what is no UTF-8 by U+FFFD, as an escape.
+func repeatsKeys(body []byte) bool {
+	return bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
+}
