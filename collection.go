@@ -120,6 +120,13 @@ func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) 
 // Get returns the value with this ID. It returns ErrNotFound if there is none,
 // and a *CollectionError if the document belongs to another collection.
 func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
+	if db, ok := c.via.(*DB); ok && c.m.shape.quiet {
+		v := new(T)
+		if err := db.getInto(ctx, c.m, id, v); err != nil {
+			return nil, err
+		}
+		return v, nil
+	}
 	doc, err := c.via.Get(ctx, id)
 	if err != nil {
 		return nil, err

@@ -128,6 +128,47 @@ func (db *DB) readCurrent(folded string) (*Document, error) {
 	return doc, err
 }
 
+// getInto decodes the document with this ID into v, from the memory of the
+// storage engine if it is not in the cache and not to be. No code of the user's
+// must run meanwhile: the gate is held.
+func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	folded := db.rules.Fold(id)
+	doc, ticket := db.cache.get(folded)
+	if doc == nil && ticket.valid {
+		var err error
+		if doc, err = db.readFolded(db.engine, folded); err != nil {
+			return fmt.Errorf("get %q: %w", id, err)
+		}
+		db.cache.enter(ticket, doc)
+	}
+	if doc != nil {
+		return m.decodeMember(doc, v)
+	}
+
+	var scratch [128]byte
+	record, closer, err := db.engine.Get(documentKey(scratch[:0], folded))
+	if err == storage.ErrNotFound {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("get %q: %w", id, err)
+	}
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		err = fmt.Errorf("get %q: document %q: %w", id, folded, err)
+	} else {
+		err = m.decodeMember(&Document{db: db, folded: folded, header: h, body: body}, v)
+	}
+	return firstError(err, closer.Close())
+}
+
 // GetMany returns the documents with these IDs, in their order, all as they
 // were at one moment. A missing one is nil.
 func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err error) {

@@ -216,7 +216,11 @@ func (m *mapping) decode(doc *Document, v any) error {
 	} else if err := json.Unmarshal(doc.body, v); err != nil {
 		return fmt.Errorf("decode %q: %w", doc.ID(), err)
 	}
-	m.setIdentity(v, doc.ID(), doc.ChangeVector())
+	version := ""
+	if m.version != nil {
+		version = doc.ChangeVector()
+	}
+	m.setIdentity(v, doc.ID(), version)
 	return nil
 }
 
@@ -231,6 +235,9 @@ func (m *mapping) decodeMember(doc *Document, v any) error {
 
 // owns tells whether a document is in the mapping's collection.
 func (m *mapping) owns(doc *Document) bool {
+	if string(doc.header.Collection) == m.name {
+		return true
+	}
 	return sameCollection(doc.header.Collection, foldName(m.name))
 }
 
