@@ -304,15 +304,16 @@ func (s *Session) recognise(ctx context.Context) error {
 }
 
 // survivors returns the writes of an attempt that need no repetition: all of
-// them or none. Only of deletions alone can nobody tell; of those it returns
-// the ones whose document is gone.
+// them or none. Of an attempt that had only deletions and is not known to have
+// survived, it returns those whose document is gone.
 func (s *Session) survivors(ctx context.Context, a *attempt) (done []*saving, err error) {
-	if slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }) {
-		survived, err := s.survived(ctx, a)
-		if !survived {
-			return nil, err
-		}
+	switch survived, err := s.survived(ctx, a); {
+	case err != nil:
+		return nil, err
+	case survived:
 		return a.writes, nil
+	case slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }):
+		return nil, nil
 	}
 	for _, w := range a.writes {
 		found, err := s.db.Exists(ctx, w.deletion.id)
@@ -328,20 +329,21 @@ func (s *Session) survivors(ctx context.Context, a *attempt) (done []*saving, er
 
 // survived tells whether an attempt was written. Its documents would have
 // change vectors that no other write can have, and one of them speaks for all,
-// as the write was atomic. If all of them were written over since, the etags
-// that the reopened database found tell.
+// as the write was atomic. If all of them were written over since, or all
+// writes were deletions, which have etags too, the etags that the reopened
+// database found tell.
 func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
-		if w.entity == nil {
-			continue
-		}
 		etag := w.op.header.Etag
-		if etag == 0 {
+		if w.entity == nil && w.op.result.ID == "" || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {
 			first = etag
+		}
+		if w.entity == nil {
+			continue
 		}
 		doc, err := s.db.Get(ctx, w.op.result.ID)
 		if err == nil && doc.ChangeVector() == w.op.result.ChangeVector {

@@ -721,13 +721,17 @@ func (t *transaction) stageChange(kind byte, etag uint64, collection, folded str
 
 func (t *transaction) stageDelete(o *op) error {
 	folded := o.foldedID
-	o.result = Metadata{ID: o.id}
+	o.result, o.header.Etag = Metadata{}, 0
 	old, found, err := t.old(o)
 	if err != nil {
 		return err
 	}
-	if err := t.checkVersion(o, old, found); err != nil || !found {
+	if err := t.checkVersion(o, old, found); err != nil {
 		return err
+	}
+	if !found {
+		o.result = Metadata{ID: o.id}
+		return nil
 	}
 	if o.only != "" && t.db.collectionKey(old.Collection) != o.only {
 		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: o.collection}
@@ -747,8 +751,11 @@ func (t *transaction) stageDelete(o *op) error {
 	t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(changeDelete, etag, collection, folded)
 	if ci := t.indexes().of(key); ci != nil {
-		return t.stageIndexes(ci, o.id, folded, old, nil)
+		if err := t.stageIndexes(ci, o.id, folded, old, nil); err != nil {
+			return err
+		}
 	}
+	o.result, o.header.Etag = Metadata{ID: o.id}, etag // no result tells of it: sessions do
 	return nil
 }
 
