@@ -103,7 +103,7 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 		many = max(many, e.m.many())
 	}
 	out := make([]saving, len(entities))
-	err := inHalves(len(entities), many, func(lo, hi int) error {
+	err := shared(len(entities), many, func(lo, hi int) error {
 		c := newEncoder(hi - lo)
 		defer c.release()
 		for i := lo; i < hi; i++ {

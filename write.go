@@ -11,6 +11,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
@@ -208,18 +209,31 @@ func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	return db.prepareSome(ops, ops, modified, &p.naming)
 }
 
-// inHalves calls fn for [0, n), or, from many on, for both halves of it at
-// once. It returns the error of the first half before that of the second.
-func inHalves(n, many int, fn func(lo, hi int) error) error {
+// shares is how many parts work for two goroutines is cut into.
+const shares = 8
+
+// shared calls fn for [0, n), or, from many on, for parts of it, which the
+// caller and another goroutine take by turns. The caller waits for no part that
+// was not begun: on a busy machine the other may come late. The error is that
+// of the first part that has one.
+func shared(n, many int, fn func(lo, hi int) error) error {
 	if n < many || runtime.GOMAXPROCS(0) == 1 {
 		return fn(0, n)
 	}
-	var first error
-	var wg sync.WaitGroup
-	wg.Go(func() { first = fn(0, n/2) })
-	second := fn(n/2, n)
-	wg.Wait()
-	return cmp.Or(first, second)
+	var errs [shares]error
+	var next atomic.Int32
+	var done sync.WaitGroup
+	done.Add(shares)
+	work := func() {
+		for i := int(next.Add(1)) - 1; i < shares; i = int(next.Add(1)) - 1 {
+			errs[i] = fn(i*n/shares, (i+1)*n/shares)
+			done.Done()
+		}
+	}
+	go work()
+	work()
+	done.Wait()
+	return cmp.Or(errs[:]...)
 }
 
 func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error {
