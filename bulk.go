@@ -63,16 +63,17 @@ const (
 // ErrExists, and a new writer goes on behind it.
 //
 // A writer holds at most three batches in memory; a caller that is quicker
-// than the disk waits, for as long as one commit takes, whatever its context
-// says. A writer on a database that was closed gets ErrClosed, and what was not
+// than the disk waits, for as long as one commit takes. If its context ends
+// meanwhile, its document is not added and the writer goes on. A writer on a database that was closed gets ErrClosed, and what was not
 // flushed before is not stored.
 type BulkWriter struct {
 	db   *DB
 	opts BulkOptions
 
 	mu      sync.Mutex
-	filling *bulkBatch // Guarded by mu.
-	closed  bool       // Guarded by mu.
+	filling *bulkBatch    // nil until one is free again. Guarded by mu.
+	filled  chan struct{} // closed when filling is one again. Guarded by mu.
+	closed  bool          // Guarded by mu.
 	timer   *time.Timer
 
 	full chan *bulkBatch // to the committer
@@ -98,13 +99,16 @@ type bulkBatch struct {
 // way, one that is committed.
 const bulkBatches = 3
 
+// allBatches are those and the one that Close makes if none is filled.
+const allBatches = bulkBatches + 1
+
 // BulkInsert starts a bulk insert. Close must be called. It returns ErrOption
 // for options that make no sense.
 func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
 	w := &BulkWriter{
 		db:      db,
-		full:    make(chan *bulkBatch, bulkBatches),
-		free:    make(chan *bulkBatch, bulkBatches),
+		full:    make(chan *bulkBatch, allBatches),
+		free:    make(chan *bulkBatch, allBatches),
 		done:    make(chan struct{}),
 		started: time.Now(),
 	}
@@ -246,24 +250,53 @@ func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 		id = o.resolved
 	}
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
-		w.db.gaps.count([]*op{o})
-		return "", errWriterClosed{}
-	}
-	if err := w.failure(); err != nil {
+	if err := w.lock(ctx); err != nil {
 		w.db.gaps.count([]*op{o})
 		return "", err
 	}
+	defer w.mu.Unlock()
 	w.filling.add(o)
 	if len(w.filling.ops) == 1 {
 		w.startTimer()
 	}
-	if len(w.filling.ops) < w.opts.BatchDocuments && w.filling.bytes < w.opts.BatchBytes {
-		return id, nil
+	if len(w.filling.ops) == w.opts.BatchDocuments || w.filling.bytes >= w.opts.BatchBytes {
+		w.send(nil)
 	}
-	return id, w.send(nil)
+	return id, nil
+}
+
+// lock locks w.mu when there is a batch to fill, and waits for one without the
+// lock. The error is why the writer has ended, or that of ctx.
+func (w *BulkWriter) lock(ctx context.Context) error {
+	for {
+		w.mu.Lock()
+		err := w.failure()
+		if w.closed {
+			err = errWriterClosed{}
+		}
+		if err == nil && w.filling != nil {
+			return nil
+		}
+		filled := w.filled
+		w.mu.Unlock()
+		if err != nil {
+			return err
+		}
+
+		select {
+		case b := <-w.free:
+			w.mu.Lock()
+			if w.filling == nil {
+				w.fill(b)
+			} else {
+				w.free <- b // somebody was quicker
+			}
+			w.mu.Unlock()
+		case <-filled:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
@@ -305,16 +338,24 @@ func (b *bulkBatch) keep(p []byte) []byte {
 	return b.arena[start:len(b.arena):len(b.arena)]
 }
 
-// send hands the batch that is filled to the committer and takes a free one,
-// waiting for it. w.mu is held.
-func (w *BulkWriter) send(flush chan error) error {
+// fill makes b the batch that is filled, where there was none. w.mu is held.
+func (w *BulkWriter) fill(b *bulkBatch) {
+	w.filling = b
+	close(w.filled)
+}
+
+// send hands the batch that is filled to the committer. w.mu is held.
+func (w *BulkWriter) send(flush chan error) {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
 	w.filling.flush = flush
 	w.full <- w.filling
-	w.filling = <-w.free
-	return w.failure()
+	select {
+	case w.filling = <-w.free:
+	default: // the next call waits for one
+		w.filling, w.filled = nil, make(chan struct{})
+	}
 }
 
 // startTimer makes sure that the batch is committed even if nothing more
@@ -325,7 +366,7 @@ func (w *BulkWriter) startTimer() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !w.closed && w.filling == batch && len(batch.ops) > 0 && batch.ops[0] == first {
-			_ = w.send(nil) // a failure is what the next call returns
+			w.send(nil)
 		}
 	})
 }
@@ -336,16 +377,11 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 		return err
 	}
 	flushed := make(chan error, 1)
-	w.mu.Lock()
-	if w.closed {
-		w.mu.Unlock()
-		return errWriterClosed{}
-	}
-	err := w.send(flushed)
-	w.mu.Unlock()
-	if err != nil {
+	if err := w.lock(ctx); err != nil {
 		return err
 	}
+	w.send(flushed)
+	w.mu.Unlock()
 	select {
 	case err := <-flushed:
 		return err
@@ -363,6 +399,9 @@ func (w *BulkWriter) Close() error {
 		w.closed = true
 		if w.timer != nil {
 			w.timer.Stop()
+		}
+		if w.filling == nil {
+			w.fill(new(bulkBatch))
 		}
 		w.filling.flush = make(chan error, 1)
 		w.full <- w.filling
