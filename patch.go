@@ -341,6 +341,9 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	if !t.writable {
 		return PatchResult{}, fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
 	}
+	if err := t.prepareOne(p); err != nil {
+		return PatchResult{}, opError([]*op{p}, p, err)
+	}
 	o, result, err := t.resolvePatch(p)
 	if err == nil && o != nil {
 		if err = t.prepareOne(o); err == nil {
@@ -366,12 +369,9 @@ func (t *Tx) prepareOne(o *op) error {
 	return t.db.prepare(o, metadata.Ticks(t.db.opts.Now()), &last)
 }
 
-// resolvePatch returns the write that a patch comes to, or nil if it comes to
-// none.
+// resolvePatch returns the write that a prepared patch comes to, or nil if it
+// comes to none.
 func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
-	if err := t.prepareOne(p); err != nil {
-		return nil, PatchResult{}, err
-	}
 	doc, err := t.lookup(p.foldedID)
 	if err != nil && err != ErrNotFound {
 		return nil, PatchResult{}, err

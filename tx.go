@@ -349,13 +349,11 @@ func (t *Tx) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	return err
 }
 
-// Apply is DB.Apply. b can be used again at once.
+// Apply is DB.Apply, with patches as Tx.Patch makes them. b can be used again
+// at once.
 func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
-	}
-	if slices.ContainsFunc(b.ops, func(o *op) bool { return o.verb == verbPatch }) {
-		return nil, fmt.Errorf("%w: a batch with patches cannot be applied in a transaction: call Tx.Patch", ErrUsage)
 	}
 	slab := make([]op, len(b.ops))
 	ops := make([]*op, len(b.ops))
@@ -388,15 +386,44 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	}
 	count, bytes := len(t.ops), t.bytes
 	replaced := make([]int, 0, len(ops))
+	var unchanged []*op // patches that come to no write
 	for _, o := range ops {
-		before, err := t.add(ctx, o)
+		staged, before, err := t.stage(ctx, o)
 		if err != nil {
 			t.undo(count, bytes, replaced)
 			return opError(ops, o, err)
 		}
-		replaced = append(replaced, before)
+		if staged {
+			replaced = append(replaced, before)
+		} else {
+			unchanged = append(unchanged, o)
+		}
 	}
+	publish(unchanged)
 	return nil
+}
+
+// stage stages an op that is prepared, or tells that it comes to no write. The
+// op that it stood over is before, or -1.
+func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err error) {
+	if o.verb != verbPatch {
+		before, err = t.add(ctx, o)
+		return true, before, err
+	}
+	w, result, err := t.resolvePatch(o)
+	if err != nil {
+		return false, 0, err
+	}
+	if w == nil {
+		o.result = result.Metadata
+		return false, 0, nil
+	}
+	if err := t.prepareOne(w); err != nil {
+		return false, 0, err
+	}
+	before, err = t.add(ctx, w)
+	o.result = w.result
+	return true, before, err
 }
 
 // undo takes back the ops from count on; replaced are the ops that they stood
