@@ -2,7 +2,6 @@ package jay
 
 import (
 	"bytes"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -16,56 +15,8 @@ import (
 // manyOps is the size from which a batch is worth more goroutines than one.
 const manyOps = 128
 
-// chunkOps is how many ops a goroutine takes at a time, and maxWorkers the most
-// goroutines for one batch.
-const (
-	chunkOps   = 32
-	maxWorkers = 4
-)
-
-// inChunks calls the functions that newWorker returns for all of ops, bit by
-// bit, with several goroutines, each with a function of its own. Who is held up
-// by a busy machine takes fewer bits. It returns the error of the first op that
-// has one, and all ops before that have been through.
-func inChunks(ops []*op, newWorker func() func(some []*op) error) error {
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
-	if workers == 1 {
-		return newWorker()(ops)
-	}
-
-	var next atomic.Int64
-	failedAt := make([]int, workers)
-	failures := make([]error, workers)
-	work := func(i int) {
-		do := newWorker()
-		for {
-			lo := int(next.Add(chunkOps)) - chunkOps
-			if lo >= len(ops) {
-				return
-			}
-			if err := do(ops[lo:min(lo+chunkOps, len(ops))]); err != nil {
-				failedAt[i], failures[i] = lo, err
-				next.Store(int64(len(ops))) // all before lo is taken already
-				return
-			}
-		}
-	}
-	var wg sync.WaitGroup
-	for i := 1; i < workers; i++ {
-		wg.Go(func() { work(i) })
-	}
-	work(0)
-	wg.Wait()
-
-	var first error
-	at := len(ops)
-	for i, err := range failures {
-		if err != nil && failedAt[i] < at {
-			first, at = err, failedAt[i]
-		}
-	}
-	return first
-}
+// opsPerPart is how many ops a goroutine takes at a time.
+const opsPerPart = 32
 
 // ahead is what was read before a transaction: the documents that its ops will
 // meet. A nil *ahead holds nothing.
@@ -91,15 +42,15 @@ func (db *DB) readAhead(ops []*op) (_ *ahead, err error) {
 	a := &ahead{watch: db.engine.Watch(), catalog: db.indexes()}
 	var mu sync.Mutex
 	var looks []storage.Look // one for each goroutine
-	err = inChunks(named, func() func([]*op) error {
+	err = sharedBy(len(named), opsPerPart, func() func(lo, hi int) error {
 		look, err := a.watch.Look()
 		if err != nil {
-			return func([]*op) error { return err }
+			return func(int, int) error { return err }
 		}
 		mu.Lock()
 		looks = append(looks, look)
 		mu.Unlock()
-		return func(some []*op) error { return a.read(db, ops, some, look) }
+		return func(lo, hi int) error { return a.read(db, ops, named[lo:hi], look) }
 	})
 	for _, look := range looks {
 		err = firstError(err, look.Close())

@@ -234,7 +234,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 // encode gives ops the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 	limits := c.via.limits()
-	return shared(len(vs), c.m.many(), func(lo, hi int) error {
+	return shared(len(vs), c.m.part(len(vs)), func(lo, hi int) error {
 		e := newEncoder(hi - lo)
 		defer e.release()
 		for i := lo; i < hi; i++ {

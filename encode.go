@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"reflect"
 	"sync"
 	"unicode/utf8"
@@ -25,17 +24,21 @@ func (o *op) setBody(m *mapping, e encoded) {
 	}
 }
 
-// manyValues is the number from which values are encoded by two goroutines. It
-// is far below manyOps, as encoding costs some times what preparing costs.
-const manyValues = 16
+// manyValues is the number from which values are encoded by several goroutines,
+// each of which takes one of valueParts at a time. It is far below manyOps, as
+// encoding costs some times what preparing costs.
+const (
+	manyValues = 16
+	valueParts = 8
+)
 
-// many returns the number from which values of the mapping's type are encoded
-// by two goroutines. A user's MarshalJSON is always called on the caller's.
-func (m *mapping) many() int {
-	if m.shape.quiet {
-		return manyValues
+// part returns how many of n values of the mapping's type a goroutine encodes
+// at a time. A user's MarshalJSON is always called on the caller's.
+func (m *mapping) part(n int) int {
+	if !m.shape.quiet || n < manyValues {
+		return max(1, n)
 	}
-	return math.MaxInt
+	return (n + valueParts - 1) / valueParts
 }
 
 // encoder encodes the values of one write. Their JSON shares memory.

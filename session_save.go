@@ -98,12 +98,12 @@ func (s *Session) collect() ([]*saving, error) {
 // savings returns the write of each of entities, without an op for one that
 // needs none.
 func (s *Session) savings(entities []*entity) ([]saving, error) {
-	many := 0
+	part := 1
 	for _, e := range entities {
-		many = max(many, e.m.many())
+		part = max(part, e.m.part(len(entities)))
 	}
 	out := make([]saving, len(entities))
-	err := shared(len(entities), many, func(lo, hi int) error {
+	err := shared(len(entities), part, func(lo, hi int) error {
 		c := newEncoder(hi - lo)
 		defer c.release()
 		for i := lo; i < hi; i++ {

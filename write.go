@@ -2,16 +2,13 @@ package jay
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
@@ -198,42 +195,15 @@ func (db *DB) prepareAll(ops []*op) error {
 
 func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	if len(ops) >= manyOps {
-		return inChunks(ops, func() func([]*op) error {
+		return sharedBy(len(ops), opsPerPart, func() func(lo, hi int) error {
 			last := new(naming)
-			return func(some []*op) error { return db.prepareSome(ops, some, modified, last) }
+			return func(lo, hi int) error { return db.prepareSome(ops, ops[lo:hi], modified, last) }
 		})
 	}
 	p := preparations.Get().(*preparation) // it may know the collection
 	defer preparations.Put(p)
 	p.use(db)
 	return db.prepareSome(ops, ops, modified, &p.naming)
-}
-
-// shares is how many parts work for two goroutines is cut into.
-const shares = 8
-
-// shared calls fn for [0, n), or, from many on, for parts of it, which the
-// caller and another goroutine take by turns. The caller waits for no part that
-// was not begun: on a busy machine the other may come late. The error is that
-// of the first part that has one.
-func shared(n, many int, fn func(lo, hi int) error) error {
-	if n < many || runtime.GOMAXPROCS(0) == 1 {
-		return fn(0, n)
-	}
-	var errs [shares]error
-	var next atomic.Int32
-	var done sync.WaitGroup
-	done.Add(shares)
-	work := func() {
-		for i := int(next.Add(1)) - 1; i < shares; i = int(next.Add(1)) - 1 {
-			errs[i] = fn(i*n/shares, (i+1)*n/shares)
-			done.Done()
-		}
-	}
-	go work()
-	work()
-	done.Wait()
-	return cmp.Or(errs[:]...)
 }
 
 func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error {
@@ -610,7 +580,7 @@ func (t *transaction) run(ops []*op) error {
 
 // stage resolves and stages one op.
 func (t *transaction) stage(o *op) error {
-	o.taken = false
+	o.taken, o.header.Etag = false, 0 // as an earlier run may have left them
 	switch o.verb {
 	case verbDelete:
 		return t.stageDelete(o)
@@ -735,7 +705,7 @@ func (t *transaction) stageChange(kind byte, etag uint64, collection, folded str
 
 func (t *transaction) stageDelete(o *op) error {
 	folded := o.foldedID
-	o.result, o.header.Etag = Metadata{}, 0
+	o.result = Metadata{}
 	old, found, err := t.old(o)
 	if err != nil {
 		return err
