@@ -64,8 +64,9 @@ const (
 //
 // A writer holds at most three batches in memory; a caller that is quicker
 // than the disk waits, for as long as one commit takes. If its context ends
-// meanwhile, its document is not added and the writer goes on. A writer on a database that was closed gets ErrClosed, and what was not
-// flushed before is not stored.
+// meanwhile, its document is not added and the writer goes on. A writer on a
+// database that was closed gets ErrClosed, and what was not flushed before is
+// not stored.
 type BulkWriter struct {
 	db   *DB
 	opts BulkOptions
