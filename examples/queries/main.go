@@ -224,7 +224,7 @@ func groups(ctx context.Context, db *jay.DB) error {
 		Sum   float64
 		Mean  float64
 	}
-	cities := db.Query("Orders").GroupBy("City")
+	cities := db.Query("Orders").GroupBy("City").OrderBy("City")
 	for c, err := range jay.Select[city](cities, "City", "count()", "sum(Total) as Sum", "avg(Total) as Mean").Iter(ctx) {
 		if err != nil {
 			return err
