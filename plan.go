@@ -177,7 +177,7 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 
 // addPath finds how the conjuncts bound an index, if they do.
 func (p *planner) addPath(ix *index) error {
-	if !p.concerns(ix.fields[0]) && !p.covers(ix, p.q.Where) {
+	if !p.concerns(ix.fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
 		return nil // spares the look at its flags
 	}
 	flags, err := indexFlags(p.snapshot, ix.number)
@@ -566,7 +566,8 @@ func (p *planner) insteadOfScan() (*path, error) {
 // whether few of them leave it to their documents what they have: a look at
 // each of many documents takes longer than a walk over all.
 func (p *planner) isTold(a *path) (told bool, err error) {
-	if c := p.newCover(a.ix, p.q.Where); !c.wants && !c.ids || p.q.Where == nil && p.wantsEnds(a) {
+	where := p.residual(a)
+	if c := p.newCover(a.ix, where); !c.wants && !c.ids || where == nil && p.wantsEnds(a) {
 		return true, nil // no document has to tell
 	}
 	prefix := appendIndexPrefix(nil, a.ix.number)

@@ -153,3 +153,28 @@ func TestQuery_Cover_PatchWritesNoEntries(t *testing.T) {
 		t.Errorf("the entry of an ID that is spelt anew was not written: %x", now)
 	}
 }
+
+// Ensure that a partial index covers a query that asks for its condition, also
+// where nothing but the condition is in common, and where the index has another
+// order than is asked for.
+func TestQuery_Cover_Partial(t *testing.T) {
+	db := memory(t, nil)
+	must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"c", "-n"}, Where: "s = 'open'"}))
+	for i := range 50 {
+		put(t, db, fmt.Sprint("things/", i), fmt.Sprintf(`{"c":"c%d","n":%d,"s":"%s"}`, i%3, i, []string{"open", "shut"}[i%2]), jay.InCollection("Things"))
+	}
+	for text, want := range map[string]int{
+		`from Things where s = 'open' order by c, n select c, n`:              25,
+		`from Things where s = 'open' select distinct c`:                      3,
+		`from Things group by c where s = 'open' select c, max(n) as most`:    3,
+		`from Things where s = 'open' and endsWith(c, '1') select id() as id`: 8,
+	} {
+		q, err := db.RQL(text, nil)
+		must(t, err)
+		e, err := q.Explain(ctx)
+		must(t, err)
+		if e.Documents > 0 || int(e.Returned) != want {
+			t.Errorf("want %d answers and no documents:\n%s", want, e)
+		}
+	}
+}

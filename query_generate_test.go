@@ -415,6 +415,17 @@ func (g *generator) covered(q *query.Query, ix jay.Index) {
 		e := query.Compare{Field: field(), Op: query.Op(g.IntN(5)), Value: g.operand()}
 		q.Where = query.And{query.Or{e, query.Exists{Field: field()}}}
 	}
+	if ix.Where != "" && g.chance(80) { // else a partial index is of no use
+		filter, err := query.Parse("from Orders where "+ix.Where, nil)
+		if err != nil {
+			panic(err)
+		}
+		if q.Where == nil {
+			q.Where = filter.Where
+		} else {
+			q.Where = query.And{q.Where, filter.Where}
+		}
+	}
 	for i := range 1 + g.IntN(3) {
 		q.Select = append(q.Select, query.Column{Name: fmt.Sprint("c", i), Field: field()})
 	}
