@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -152,19 +153,14 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 		return m.decodeMember(doc, v)
 	}
 
-	var scratch [128]byte
-	record, closer, err := db.engine.Get(documentKey(scratch[:0], folded))
-	if err == storage.ErrNotFound {
-		err = ErrNotFound
-	}
+	record, closer, err := readRecord(db.engine, folded)
 	if err != nil {
 		return fmt.Errorf("get %q: %w", id, err)
 	}
-	h, body, err := metadata.Decode(record)
-	if err != nil {
-		err = fmt.Errorf("get %q: document %q: %w", id, folded, err)
+	if doc, err = db.newDocument(folded, record); err != nil {
+		err = fmt.Errorf("get %q: %w", id, err)
 	} else {
-		err = m.decodeMember(&Document{db: db, folded: folded, header: h, body: body}, v)
+		err = m.decodeMember(doc, v)
 	}
 	return firstError(err, closer.Close())
 }
@@ -216,16 +212,23 @@ func (db *DB) read(r getter, id string) (*Document, error) {
 }
 
 func (db *DB) readFolded(r getter, folded string) (*Document, error) {
-	var scratch [128]byte
-	value, closer, err := r.Get(documentKey(scratch[:0], folded))
-	if err == storage.ErrNotFound {
-		return nil, ErrNotFound
-	}
+	record, closer, err := readRecord(r, folded)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := db.newDocument(folded, bytes.Clone(value))
+	doc, err := db.newDocument(folded, bytes.Clone(record))
 	return doc, firstError(err, closer.Close())
+}
+
+// readRecord returns a document as it is stored, in the reader's memory, to be
+// given back by closer, or ErrNotFound itself.
+func readRecord(r getter, folded string) (record []byte, closer io.Closer, err error) {
+	var scratch [128]byte
+	record, closer, err = r.Get(documentKey(scratch[:0], folded))
+	if err == storage.ErrNotFound {
+		err = ErrNotFound
+	}
+	return record, closer, err
 }
 
 // firstError returns err, or the error of a clean-up that followed it.

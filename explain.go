@@ -107,9 +107,9 @@ func (pl *plan) steps(r *run) []string {
 		steps = append(steps, "take the ends of the range, read no documents")
 	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
-	case pl.covered && r.stats.untold > 0:
+	case r.covers != nil && r.stats.untold > 0:
 		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
-	case pl.covered:
+	case r.covers != nil:
 		steps = append(steps, "answer from entries, read no documents")
 	case len(pl.access) > 0:
 		steps = append(steps, "read documents")

@@ -24,7 +24,6 @@ type plan struct {
 	ordered  bool       // candidates come in the order that is asked for
 	reverse  bool       // by walking backwards
 	counted  bool       // entries can be counted instead of documents
-	covered  bool       // entries have all that the query looks at
 }
 
 // path is a way into one index.
@@ -623,7 +622,6 @@ func (p *planner) over(a, also *path) *plan {
 		pl.ordered, pl.reverse = true, true
 	}
 	pl.counted = pl.residual == nil && also == nil
-	pl.covered = p.covers(a.ix, pl.residual)
 	return pl
 }
 
@@ -718,8 +716,7 @@ func (p *planner) union() (*plan, error) {
 	if best == nil || p.hasSmaller(best) {
 		return nil, nil
 	}
-	covered := !slices.ContainsFunc(best, func(a *path) bool { return !p.covers(a.ix, p.q.Where) })
-	return &plan{access: best, residual: p.q.Where, covered: covered}, nil
+	return &plan{access: best, residual: p.q.Where}, nil
 }
 
 // candidates returns how many entries paths have together.

@@ -207,7 +207,7 @@ func (r *run) oneRow(row []query.Value) answers {
 // of an index that has the path's values in order, or returns nil.
 func (r *run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
-	if !ok || !r.plan.covered || !r.plan.counted || len(s.ranges) != 1 || !r.from.wantsEnds(r.plan.access[0]) {
+	if !ok || r.covers == nil || !r.plan.counted || len(s.ranges) != 1 || !r.from.wantsEnds(r.plan.access[0]) {
 		return nil, nil
 	}
 	a := r.plan.access[0]

@@ -38,8 +38,11 @@ type member struct {
 
 // newCover returns what makes documents of the entries of ix for a query that
 // has the condition where left to be checked, or nil if the entries lack
-// something that it looks at.
+// something that it looks at, or it wants whole documents.
 func (p *planner) newCover(ix *index, where query.Expr) *cover {
+	if len(p.q.Select) == 0 && !p.counting || len(p.q.Include) > 0 {
+		return nil
+	}
 	c := &cover{ix: ix}
 	for _, f := range p.looksAt(where) {
 		if f.Meta == query.MetaID {
@@ -65,14 +68,7 @@ func (p *planner) newCover(ix *index, where query.Expr) *cover {
 }
 
 // covers tells whether all that the query looks at is in an index.
-func (p *planner) covers(ix *index, where query.Expr) bool {
-	return p.isSelective() && p.newCover(ix, where) != nil
-}
-
-// isSelective tells whether the query wants less than whole documents.
-func (p *planner) isSelective() bool {
-	return (len(p.q.Select) > 0 || p.counting) && len(p.q.Include) == 0
-}
+func (p *planner) covers(ix *index, where query.Expr) bool { return p.newCover(ix, where) != nil }
 
 // looksAt returns the fields that a query looks at, each at least once.
 func (p *planner) looksAt(where query.Expr) []query.Field {

@@ -217,19 +217,16 @@ func (r *run) start(ctx context.Context, c *catalog) (err error) {
 	return err
 }
 
-// cover makes what answers from entries, if the plan does, and they have all
-// that where looks at, too.
+// cover makes what answers from entries, if those of every path have all that
+// the query and where look at.
 func (r *run) cover(where query.Expr) {
 	for _, a := range r.plan.access {
-		if !r.plan.covered {
-			break
-		}
 		c := r.from.newCover(a.ix, where)
+		if c == nil {
+			r.covers = nil
+			return
+		}
 		r.covers = append(r.covers, c)
-		r.plan.covered = c != nil
-	}
-	if !r.plan.covered {
-		r.covers = nil
 	}
 }
 

@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/storage"
 )
 
 // Read calls fn with the document where it lies in the memory of the storage
@@ -47,16 +47,12 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 
 // lend returns a document's record in the engine's memory, to be given back by
 // closer. It holds the gate no longer than the call: user code comes next.
-func (db *DB) lend(folded string) (value []byte, closer interface{ Close() error }, err error) {
+func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
 	if err := db.enter(); err != nil {
 		return nil, nil, err
 	}
 	defer db.exit()
-	value, closer, err = db.engine.Get(documentKey(nil, folded))
-	if err == storage.ErrNotFound {
-		err = ErrNotFound
-	}
-	return value, closer, err
+	return readRecord(db.engine, folded)
 }
 
 // loans are the calls of Read under way. Close waits for them before it closes

@@ -445,17 +445,11 @@ func (db *DB) encodeTail(o *op) {
 		o.header.ID = o.written
 	}
 	if o.tail == nil {
-		o.tail = make([]byte, 0, tailBytes)
-	}
-	if o.tail == nil {
 		const numbers = 3 * binary.MaxVarintLen16 // lengths; Modified has its own
 		o.tail = make([]byte, 0, binary.MaxVarintLen64+numbers+len(o.header.Collection)+len(o.header.ID)+len(o.header.Custom))
 	}
 	o.tail = o.header.AppendTail(o.tail[:0])
 }
-
-// tailBytes holds a time, a collection and an ID of usual length.
-const tailBytes = 64
 
 // drawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (db *DB) drawID(ctx context.Context, o *op) (err error) {
