@@ -91,6 +91,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		MustExist:     opts.MustExist,
 		CacheBytes:    opts.CacheBytes,
 		MemTableBytes: opts.MemTableBytes,
+		TableBounds:   tableBounds,
 		Logger:        opts.Logger,
 		FS:            opts.fs,
 	})

@@ -45,6 +45,21 @@ const (
 	spaceIndexState = 'y'
 )
 
+// tableBounds part what grows in order (documents of new HiLo IDs, changes) from
+// what is written over again and again, the records of HiLo and the others:
+// tables of documents in order are then never merged with each other.
+// docs/decisions/0010-write-path.md has the measurement.
+var tableBounds = [][]byte{
+	{spaceDocument},
+	[]byte(string(spaceDocument) + hiloPrefix), // of databases with case-sensitive IDs
+	prefixEnd([]byte(string(spaceDocument) + hiloPrefix)),
+	[]byte(string(spaceDocument) + foldName(hiloPrefix)),
+	prefixEnd([]byte(string(spaceDocument) + foldName(hiloPrefix))),
+	{spaceChanges},
+	{spaceChanges + 1},
+	{spaceIndex},
+}
+
 // Kinds of a change. Part of the on-disk format. Must not change.
 const (
 	changePut    = 1

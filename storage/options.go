@@ -27,6 +27,13 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
+	// TableBounds are keys, ascending, at which a table ends and another begins,
+	// so that what is written to one part of the key space does not make tables
+	// of another overlap, which would have to be merged. Each costs a small
+	// table now and then: a dozen is many. They may change from one Open to
+	// the next.
+	TableBounds [][]byte
+
 	// Logger receives what the engine has to say. The default is silence.
 	Logger *slog.Logger
 

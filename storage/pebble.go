@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -186,13 +187,16 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(memTableBytes),
 		MemTableStopWritesThreshold: memTables,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       8, // merges begin at half of it: four tables deep
 		L0StopWritesThreshold:       24,
 		LBaseMaxBytes:               64 << 20,
 		MaxOpenFiles:                1000,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		Logger:                      pebbleLogger{e},
 		EventListener:               listener,
+	}
+	o.Experimental.SpanPolicyFunc = func(start []byte) (pebble.SpanPolicy, []byte, error) {
+		return pebble.SpanPolicy{}, nextBound(opts.TableBounds, start), nil
 	}
 	for i := range o.Levels {
 		l := &o.Levels[i]
@@ -202,6 +206,16 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 		l.FilterType = pebble.TableFilter
 	}
 	return o
+}
+
+// nextBound returns the first of bounds after start, nil if there is none.
+func nextBound(bounds [][]byte, start []byte) []byte {
+	for _, bound := range bounds {
+		if bytes.Compare(start, bound) < 0 {
+			return bound
+		}
+	}
+	return nil
 }
 
 // listener watches Pebble's background work. A flush or compaction that fails
