@@ -56,7 +56,7 @@ func (db *DB) readAhead(ops []*op) (_ *ahead, err error) {
 		err = firstError(err, look.Close())
 	}
 	if err != nil {
-		a.close()
+		a.close(ops)
 		return nil, err
 	}
 	return a, nil
@@ -81,30 +81,38 @@ func namedOps(ops []*op) []*op {
 // read reads the documents of some of all ops.
 func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
 	var scratch [128]byte
+	found := make([]oldDocument, 0, len(some))
 	for _, o := range some {
 		if a.bodies.Load() > maxAheadBytes {
 			return nil
 		}
 		value, err := look.Get(documentKey(scratch[:0], o.foldedID))
 		if err == storage.ErrNotFound {
-			o.ahead, o.found, o.before = true, false, oldDocument{}
+			o.ahead, o.before = true, nil
 			continue
 		}
+		var old oldDocument
 		if err == nil {
-			o.ahead, o.found = true, true
-			o.before, err = decodeOld(db, a.catalog, o, value)
-			a.bodies.Add(int64(len(o.before.Body)))
+			old, err = decodeOld(db, a.catalog, o, value)
 		}
 		if err != nil {
 			return opError(all, o, err)
 		}
+		found = append(found, old)
+		o.ahead, o.before = true, &found[len(found)-1]
+		a.bodies.Add(int64(len(old.Body)))
 	}
 	return nil
 }
 
-func (a *ahead) close() {
-	if a != nil {
-		a.watch.Close()
+// close ends the watch and lets go of what was read.
+func (a *ahead) close(ops []*op) {
+	if a == nil {
+		return
+	}
+	a.watch.Close()
+	for _, o := range ops {
+		o.ahead, o.before = false, nil
 	}
 }
 

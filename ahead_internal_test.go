@@ -167,7 +167,7 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 	if err != nil || a == nil {
 		t.Fatalf("read ahead: %v, %v", a, err)
 	}
-	defer a.close()
+	defer a.close(ops)
 	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"Name"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -226,16 +226,31 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 	if _, err := db.Apply(ctx, &puts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Apply(ctx, &deletes); err != nil {
+	if err := db.prepareAll(deletes.ops); err != nil {
+		t.Fatal(err)
+	}
+	a, err := db.readAhead(deletes.ops)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ahead := 0
 	for _, o := range deletes.ops {
-		ahead += len(o.before.Body)
+		if o.before != nil {
+			ahead += len(o.before.Body)
+		}
 	}
 	// Each goroutine may have one more under way.
 	if ahead == 0 || ahead > 10_000+maxWorkers*200 {
 		t.Errorf("%d bytes were read ahead", ahead)
+	}
+	a.close(deletes.ops)
+	if _, err := db.Apply(ctx, &deletes); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range deletes.ops {
+		if o.before != nil {
+			t.Fatalf("the batch still holds the old body of %s", o.id)
+		}
 	}
 	it, err := db.engine.Iterate([]byte{spaceIndex}, []byte{spaceIndex + 1})
 	if err != nil {

@@ -78,7 +78,7 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if err := db.write(ctx, b.ops); err != nil {
 		return nil, err
 	}
-	return results(b.ops), nil
+	return results(db, b.ops), nil
 }
 
 // Put stores body as the document with this ID, over the one that may be

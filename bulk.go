@@ -497,7 +497,7 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 		db.gaps.count(ops)
 		return err
 	}
-	publish(ops)
+	db.publish(ops)
 	return nil
 }
 

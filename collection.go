@@ -225,10 +225,11 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 	if err := c.via.write(ctx, ops); err != nil {
 		return nil, err
 	}
-	for i, o := range ops {
-		c.m.setIdentity(vs[i], o.result.ID, cmp.Or(o.result.ChangeVector, c.m.getVersion(vs[i])))
+	told := results(c.via, ops)
+	for i, v := range vs {
+		c.m.setIdentity(v, told[i].ID, cmp.Or(told[i].ChangeVector, c.m.getVersion(v)))
 	}
-	return results(ops), nil
+	return told, nil
 }
 
 // encode gives ops the JSON of vs.

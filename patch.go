@@ -29,7 +29,31 @@ func (w WriteOption) patch(o *op) { w(o) }
 
 type edit patch.Edit
 
-func (e edit) patch(o *op) { o.edits = append(o.edits, patch.Edit(e)) }
+func (e edit) patch(o *op) {
+	p := o.patched()
+	p.edits = append(p.edits, patch.Edit(e))
+}
+
+// patching is what an op has only if it is a patch.
+type patching struct {
+	edits    []patch.Edit
+	orInsert bool // if nothing is there, insert the op's body
+
+	// What prepare made of it.
+	modified uint64 // in ticks
+	insert   *op    // if orInsert
+	guess    guess  // what the patch would make of the document as it was
+
+	status PatchStatus // decided by the transaction
+}
+
+// patched returns what makes o a patch.
+func (o *op) patched() *patching {
+	if o.patching == nil {
+		o.patching = new(patching)
+	}
+	return o.patching
+}
 
 // Set puts a value at the path, over the one that may be there. Missing
 // objects on the way are made. The value is encoded as encoding/json does; a
@@ -68,7 +92,7 @@ func JSONPatch(doc json.RawMessage) PatchOption { return edit(patch.JSONPatch(do
 // named as in Put.
 func OrInsert(body any) PatchOption {
 	return WriteOption(func(o *op) {
-		o.orInsert = true
+		o.patched().orInsert = true
 		if raw, ok := body.(json.RawMessage); ok {
 			o.body = raw
 			return
@@ -122,10 +146,10 @@ type PatchError = patch.Error
 // *IDError. The document stays in its collection and keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
-	if _, err := writeOne(ctx, db, o); err != nil {
+	if err := db.write(ctx, []*op{o}); err != nil {
 		return PatchResult{}, err
 	}
-	return o.patchResult(), nil
+	return patchResult(db, o), nil
 }
 
 // Patch is DB.Patch for a document of the collection: one of another is a
@@ -139,32 +163,33 @@ func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOptio
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}
-	if _, err := writeOne(ctx, c.via, o); err != nil {
+	if err := c.via.write(ctx, []*op{o}); err != nil {
 		return PatchResult{}, err
 	}
-	return o.patchResult(), nil
+	return patchResult(c.via, o), nil
 }
 
 // Patch adds DB.Patch.
 func (b *Batch) Patch(id string, opts ...PatchOption) {
-	o := b.add()
-	o.verb, o.request = verbPatch, id
-	for _, option := range opts {
-		option.patch(o)
-	}
+	b.add().initPatch(id, opts)
 }
 
 func newPatch(id string, opts []PatchOption) *op {
-	o := &op{verb: verbPatch, request: id}
-	for _, option := range opts {
-		option.patch(o)
-	}
+	o := new(op)
+	o.initPatch(id, opts)
 	return o
 }
 
-func (o *op) patchResult() PatchResult {
-	r := PatchResult{Status: o.status, Metadata: o.result}
-	if o.status != PatchNotFound {
+func (o *op) initPatch(id string, opts []PatchOption) {
+	o.verb, o.request, o.patching = verbPatch, id, new(patching)
+	for _, option := range opts {
+		option.patch(o)
+	}
+}
+
+func patchResult(a access, o *op) PatchResult {
+	r := PatchResult{Status: o.patching.status, Metadata: a.result(o)}
+	if r.Status != PatchNotFound {
 		r.Body = o.json
 	}
 	return r
@@ -180,31 +205,32 @@ type guess struct {
 
 // preparePatch checks what does not need the document.
 func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
-	if len(o.edits) == 0 {
+	p := o.patching
+	if len(p.edits) == 0 {
 		return fmt.Errorf("%w: a patch without edits", ErrUsage)
 	}
-	for i, e := range o.edits {
+	for i, e := range p.edits {
 		if err := e.Err(); err != nil {
-			var p *PatchError
-			if errors.As(err, &p) {
-				p.Edit = i
+			var wrong *PatchError
+			if errors.As(err, &wrong) {
+				wrong.Edit = i
 			}
 			return err
 		}
 	}
-	o.foldedID, o.modified = db.rules.Fold(o.id), modified
-	if !o.orInsert {
+	o.foldedID, p.modified = db.rules.Fold(o.id), modified
+	if !p.orInsert {
 		return nil
 	}
-	o.insert = &op{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}
-	return db.prepare(o.insert, modified, last)
+	p.insert = &op{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}
+	return db.prepare(p.insert, modified, last)
 }
 
 // applyEdits returns what a patch makes of a body. A patch of a collection must
 // not make members that would be read as the ID or the version of a value.
 func (db *DB) applyEdits(o *op, body []byte) (out []byte, changed bool, err error) {
 	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
-	if out, changed, err = patch.Apply(body, o.edits, limits); err != nil || !changed {
+	if out, changed, err = patch.Apply(body, o.patching.edits, limits); err != nil || !changed {
 		return out, changed, err
 	}
 	for _, name := range o.drop {
@@ -236,7 +262,7 @@ func (db *DB) guessPatches(ops []*op) error {
 		if err != nil {
 			continue // an earlier op may change the document: the transaction decides
 		}
-		o.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
+		o.patching.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
 	}
 	return nil
 }
@@ -262,23 +288,22 @@ func (t *transaction) stagePatch(o *op) error {
 	if o.only != "" && key != o.only {
 		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
 	}
-	out, changed := o.guess.body, o.guess.changed
-	if (o.guess.of != version{h.Node, h.Etag}) || out == nil {
+	p := o.patching
+	out, changed := p.guess.body, p.guess.changed
+	if (p.guess.of != version{h.Node, h.Etag}) || out == nil {
 		if out, changed, err = t.db.applyEdits(o, body); err != nil {
 			return err
 		}
 	}
 
 	o.header = h
-	o.json, o.collection, o.folded = out, string(h.Collection), key
+	o.id, o.json, o.collection, o.folded = old.ID, out, old.Collection, key
 	if !changed {
-		o.status = PatchNotModified
-		o.result = t.db.metadataOf(o.foldedID, &h)
+		p.status, o.outcome = PatchNotModified, present
 		return nil
 	}
-	o.status = PatchPatched
-	o.id = old.ID
-	o.header.Modified, o.header.Node = o.modified, t.db.node
+	p.status = PatchPatched
+	o.header.Modified, o.header.Node = p.modified, t.db.node
 	o.tail = o.header.AppendTail(o.tail[:0])
 	o.indexed = nil // the entries are those of the new body
 	etag, err := t.Sequence()
@@ -293,19 +318,21 @@ func (t *transaction) stageMissing(o *op) error {
 	if err := t.checkVersion(o, oldDocument{}, false); err != nil {
 		return err
 	}
-	if o.insert == nil {
-		o.status, o.result = PatchNotFound, Metadata{ID: o.id}
+	p := o.patching
+	if p.insert == nil {
+		p.status, o.outcome = PatchNotFound, absent
 		return nil
 	}
 	etag, err := t.Sequence()
 	if err != nil {
 		return err
 	}
-	if err := t.stagePut(o.insert, etag); err != nil {
+	if err := t.stagePut(p.insert, etag); err != nil {
 		return err
 	}
-	// The body may be the caller's own memory.
-	o.status, o.result, o.json = PatchCreated, o.insert.result, bytes.Clone(o.insert.json)
+	p.status, o.outcome = PatchCreated, present
+	o.id, o.collection, o.header = p.insert.id, p.insert.collection, p.insert.header
+	o.json = bytes.Clone(p.insert.json) // it may be the caller's own memory
 	return nil
 }
 
@@ -318,11 +345,6 @@ func (t *transaction) record(folded string) ([]byte, error) {
 	}
 	record := bytes.Clone(value)
 	return record, closer.Close()
-}
-
-// metadataOf returns the metadata that a header holds.
-func (db *DB) metadataOf(folded string, h *metadata.Header) Metadata {
-	return (&Document{db: db, folded: folded, header: *h}).Metadata()
 }
 
 // Patch is DB.Patch. The transaction must then still find the document as it
@@ -359,7 +381,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		}
 		return result, nil
 	}
-	result.Metadata, result.Body = o.result, o.json
+	result.Metadata, result.Body = t.db.result(o), o.json
 	return result, nil
 }
 
@@ -378,7 +400,8 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	}
 	o := &op{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}
 	if doc == nil {
-		if p.insert == nil {
+		if p.patching.insert == nil {
+			p.outcome = absent
 			return nil, PatchResult{Status: PatchNotFound, Metadata: Metadata{ID: p.id}}, t.expectVersion(p)
 		}
 		o.verb, o.body, o.collection, o.custom, o.drop = verbInsert, p.body, p.collection, p.custom, p.drop
@@ -392,6 +415,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 		return nil, PatchResult{}, err
 	}
 	if !changed {
+		p.outcome, p.id, p.collection, p.header = present, doc.ID(), string(doc.header.Collection), doc.header
 		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, t.expectVersion(p)
 	}
 	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom

@@ -230,7 +230,7 @@ func (s *Session) saved(w *saving, doc *Document) {
 		return
 	}
 	e, o := w.entity, w.op
-	e.id, e.folded = o.result.ID, o.foldedID
+	e.id, e.folded = o.id, o.foldedID
 	*doc = Document{db: s.db, folded: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
@@ -243,7 +243,11 @@ func (s *Session) saved(w *saving, doc *Document) {
 		}
 		s.byID[e.folded] = e
 	}
-	e.m.setIdentity(e.value, e.id, o.result.ChangeVector)
+	version := ""
+	if e.m.version != nil {
+		version = doc.ChangeVector()
+	}
+	e.m.setIdentity(e.value, e.id, version)
 }
 
 // inAttempt tells whether an entity may have been written by a save whose
@@ -336,7 +340,7 @@ func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.header.Etag
-		if w.entity == nil && w.op.result.ID == "" || w.entity != nil && etag == 0 {
+		if w.op.outcome == unsettled || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {
@@ -345,8 +349,8 @@ func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
 		if w.entity == nil {
 			continue
 		}
-		doc, err := s.db.Get(ctx, w.op.result.ID)
-		if err == nil && doc.ChangeVector() == w.op.result.ChangeVector {
+		doc, err := s.db.Get(ctx, w.op.id)
+		if err == nil && doc.ChangeVector() == a.db.changeVector(w.op.header.Node, etag) {
 			return true, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {

@@ -365,7 +365,7 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if err := t.write(ctx, ops); err != nil {
 		return nil, err
 	}
-	return results(ops), nil
+	return results(t, ops), nil
 }
 
 // limits implements access.
@@ -399,7 +399,7 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 			unchanged = append(unchanged, o)
 		}
 	}
-	publish(unchanged)
+	t.db.publish(unchanged)
 	return nil
 }
 
@@ -410,19 +410,15 @@ func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err err
 		before, err = t.add(ctx, o)
 		return true, before, err
 	}
-	w, result, err := t.resolvePatch(o)
-	if err != nil {
+	w, _, err := t.resolvePatch(o)
+	if w == nil || err != nil {
 		return false, 0, err
-	}
-	if w == nil {
-		o.result = result.Metadata
-		return false, 0, nil
 	}
 	if err := t.prepareOne(w); err != nil {
 		return false, 0, err
 	}
 	before, err = t.add(ctx, w)
-	o.result = w.result
+	o.outcome, o.id, o.collection, o.header = w.outcome, w.id, w.collection, w.header
 	return true, before, err
 }
 
@@ -468,7 +464,9 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	}
 
 	o.own()
-	o.provisional()
+	if o.outcome = provisional; o.verb == verbDelete {
+		o.outcome = absent
+	}
 	staged := *o // the commit writes its results here, and the caller reads those in o
 	t.ops, t.bytes = append(t.ops, &staged), t.bytes+size
 	if o.foldedID == "" {
@@ -492,17 +490,7 @@ func (o *op) own() {
 	o.body, o.custom = nil, nil
 }
 
-// provisional fills in the result as far as it is known before the commit.
-func (o *op) provisional() {
-	o.result = Metadata{ID: o.id}
-	if o.verb == verbDelete {
-		return
-	}
-	o.result.Collection, o.result.Custom = orEmpty(o.collection), bytes.Clone(o.header.Custom)
-	if o.id == "" {
-		o.result.ID = o.resolved
-	}
-}
+func (t *Tx) result(o *op) Metadata { return t.db.result(o) }
 
 // drawID makes HiLo IDs and GUIDs: such as nobody has, this transaction
 // included.
@@ -637,18 +625,18 @@ func (t *Tx) commit(ctx context.Context) error {
 	for prefix, list := range t.numbers.all {
 		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.rules.Fold(id)) })
 	}
-	publish(t.ops)
+	t.db.publish(t.ops)
 	return nil
 }
 
 // publish tells the callers of ops what became of them.
-func publish(ops []*op) {
+func (db *DB) publish(ops []*op) {
 	for _, o := range ops {
 		if o.returning != nil {
-			*o.returning = o.result
+			*o.returning = db.result(o)
 		}
 		if o.committed != nil {
-			o.committed(o.result)
+			o.committed(db.result(o))
 		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -43,12 +42,11 @@ type op struct {
 	expected   *string
 	custom     []byte
 	body       []byte
-	only       string       // folded collection that a delete is limited to
-	edits      []patch.Edit // of a patch
-	orInsert   bool         // a patch of nothing inserts body
-	drop       []string     // top-level members that hold the ID and the version of a typed document
-	sound      bool         // body is what will be stored, and needs no check: encoded.stored
+	only       string   // folded collection that a delete is limited to
+	drop       []string // top-level members that hold the ID and the version of a typed document
+	sound      bool     // body is what will be stored, and needs no check: encoded.stored
 	misuse     error
+	patching   *patching             // of a patch
 	returning  *Metadata             // gets the result
 	committed  func(result Metadata) // is told of the commit
 
@@ -61,22 +59,52 @@ type op struct {
 	header   metadata.Header
 	tail     []byte // header.AppendTail
 	written  []byte // id, if header has it
-	guess    guess  // what a patch would make of the document as it was
-	modified uint64 // of a patch, in ticks
-	insert   *op    // of a patch that inserts if nothing is there
 	shown    bool   // the made ID is known outside and cannot be changed
 	folded   string // collection, folded
 	indexed  *collectionIndexes
-	entries  *entries // in those indexes
-	ahead    bool     // found and before were read before the transaction
-	found    bool
-	before   oldDocument
+	entries  *entries     // in those indexes
+	ahead    bool         // before was read before the transaction
+	before   *oldDocument // nil if there was none
 
 	// What the transaction decided. Each run writes it anew.
-	result  Metadata
-	status  PatchStatus // of a patch
-	taken   bool        // a made ID turned out to be in use
-	redraws int         // how often
+	outcome settled
+	taken   bool // a made ID turned out to be in use
+	redraws int  // how often
+}
+
+// settled is what has become of an op.
+type settled uint8
+
+const (
+	unsettled   settled = iota
+	provisional         // staged in a Tx, whose commit will tell more
+	absent              // there is no document
+	present             // the document is as the header says
+)
+
+// result returns the metadata of the document that o wrote, and only its ID if
+// there is none now. It is made when somebody asks: bulk loads never do.
+func (db *DB) result(o *op) Metadata {
+	switch o.outcome {
+	case unsettled:
+		return Metadata{}
+	case provisional:
+		m := Metadata{ID: o.id, Collection: orEmpty(o.collection), Custom: bytes.Clone(o.header.Custom)}
+		if o.id == "" {
+			m.ID = o.resolved
+		}
+		return m
+	case absent:
+		return Metadata{ID: o.id}
+	}
+	return Metadata{
+		ID:           o.id,
+		Collection:   orEmpty(o.collection),
+		ChangeVector: db.changeVector(o.header.Node, o.header.Etag),
+		Etag:         o.header.Etag,
+		LastModified: metadata.Time(o.header.Modified),
+		Custom:       o.header.Custom,
+	}
 }
 
 // opPool keeps ops for sessions, each with the memory of its tail.
@@ -101,6 +129,7 @@ type access interface {
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
 	limits() metadata.Limits
 	write(ctx context.Context, ops []*op) error
+	result(o *op) Metadata
 }
 
 var (
@@ -112,14 +141,14 @@ func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
 	if err := a.write(ctx, []*op{o}); err != nil {
 		return Metadata{}, err
 	}
-	return o.result, nil
+	return a.result(o), nil
 }
 
 // results returns what became of ops.
-func results(ops []*op) []Metadata {
+func results(a access, ops []*op) []Metadata {
 	out := make([]Metadata, len(ops))
 	for i, o := range ops {
-		out[i] = o.result
+		out[i] = a.result(o)
 	}
 	return out
 }
@@ -154,7 +183,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		db.gaps.count(ops)
 		return err
 	}
-	defer a.close()
+	defer a.close(ops)
 	for {
 		err := db.commit(ctx, ops, a)
 		if !errors.Is(err, errTaken) {
@@ -162,7 +191,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 				db.gaps.count(ops)
 				return err
 			}
-			publish(ops)
+			db.publish(ops)
 			return nil
 		}
 		for _, o := range ops {
@@ -574,7 +603,7 @@ func (t *transaction) run(ops []*op) error {
 
 // stage resolves and stages one op.
 func (t *transaction) stage(o *op) error {
-	o.taken, o.header.Etag = false, 0 // as an earlier run may have left them
+	o.outcome, o.taken, o.header.Etag = unsettled, false, 0 // as an earlier run may have left them
 	switch o.verb {
 	case verbDelete:
 		return t.stageDelete(o)
@@ -643,18 +672,7 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	if err := t.stageEntries(o, old); err != nil {
 		return err
 	}
-
-	o.result = Metadata{
-		ID:           o.id,
-		Collection:   o.collection,
-		ChangeVector: t.db.changeVector(t.db.node, etag),
-		Etag:         etag,
-		LastModified: metadata.Time(o.header.Modified),
-		Custom:       o.header.Custom,
-	}
-	if o.collection == "" {
-		o.result.Collection = metadata.Empty
-	}
+	o.outcome = present
 	return nil
 }
 
@@ -699,7 +717,6 @@ func (t *transaction) stageChange(kind byte, etag uint64, collection, folded str
 
 func (t *transaction) stageDelete(o *op) error {
 	folded := o.foldedID
-	o.result = Metadata{}
 	old, found, err := t.old(o)
 	if err != nil {
 		return err
@@ -708,7 +725,7 @@ func (t *transaction) stageDelete(o *op) error {
 		return err
 	}
 	if !found {
-		o.result = Metadata{ID: o.id}
+		o.outcome = absent
 		return nil
 	}
 	if o.only != "" && t.db.collectionKey(old.Collection) != o.only {
@@ -733,7 +750,7 @@ func (t *transaction) stageDelete(o *op) error {
 			return err
 		}
 	}
-	o.result, o.header.Etag = Metadata{ID: o.id}, etag // no result tells of it: sessions do
+	o.outcome, o.header.Etag = absent, etag // no result tells of it: sessions do
 	return nil
 }
 
@@ -750,7 +767,10 @@ type oldDocument struct {
 func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	t.key = documentKey(t.key[:0], o.foldedID)
 	if o.ahead && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
-		return o.before, o.found, nil
+		if o.before == nil {
+			return oldDocument{}, false, nil
+		}
+		return *o.before, true, nil
 	}
 	value, closer, err := t.tx.Get(t.key)
 	if err == storage.ErrNotFound {
