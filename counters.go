@@ -22,10 +22,13 @@ var _ ids.Counters = (*transaction)(nil)
 const etagName = "etag"
 
 // Blocks reserved ahead: of etags always, of identities under Relaxed
-// durability.
+// durability. A block of etags is as large as the number of those that this
+// process has used, within bounds: each one reserved during a load is a table
+// of its own when it is written out, which lies over that of the one before.
 const (
-	etagBlock     = 1 << 16
-	identityBlock = 1 << 10
+	leastEtagBlock = 1 << 16
+	mostEtagBlock  = 1 << 18
+	identityBlock  = 1 << 10
 )
 
 // ceilings are the numbers up to which this process may count without asking
@@ -84,7 +87,8 @@ func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 	if used <= c.etags() {
 		return nil
 	}
-	return db.writeEtagCeiling(ctx, addCapped(used, etagBlock), 0)
+	block := min(max(used-db.newest, leastEtagBlock), mostEtagBlock)
+	return db.writeEtagCeiling(ctx, addCapped(used, block), 0)
 }
 
 // writeEtagCeiling raises the ceiling on disk, and the floor if it is not 0.
