@@ -92,9 +92,12 @@ func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
 	}
 	ahead := newReadAhead(ctx, r)
 	defer ahead.stop()
-	text, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile))
+	text, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", name, err)
+	}
+	if len(text) > maxQueryFile {
+		return "", fmt.Errorf("%s holds more than 1 MiB: that is no query", name)
 	}
 	return string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
 }
