@@ -86,16 +86,26 @@ type scanner struct {
 	i       int
 	spaced  bool     // white space between tokens was seen
 	keys    []key    // of the objects that are open, outermost first
-	used    int      // the most that keys has held
+	escaped [][]byte // the texts of keys that have escapes, without them
 	members []member // of the document itself
 	cut     bool     // a member is left out
 	meta    []byte
 }
 
-// key is an object key: its fingerprint, and its text without escapes.
+// key is an object key: its fingerprint, and where in src its text is. The text
+// of one with escapes is escaped[start], and end is -1. There is no pointer in
+// it, so that keys cost the collector nothing.
 type key struct {
-	print uint64
-	text  []byte
+	print      uint64
+	start, end int
+}
+
+// text returns the text of a key, without escapes.
+func (s *scanner) textOf(k key) []byte {
+	if k.end < 0 {
+		return s.escaped[k.start]
+	}
+	return s.src[k.start:k.end]
 }
 
 // member is a top-level member of the document, from its key to its value.
@@ -109,7 +119,6 @@ type member struct {
 const manyKeys = 48
 
 func (s *scanner) release() {
-	clear(s.keys[:s.used]) // they point into the caller's memory
 	*s = scanner{keys: s.keys[:0], members: s.members[:0]}
 	scanners.Put(s)
 }
@@ -211,6 +220,10 @@ func (s *scanner) value(depth int) error {
 	}
 	switch c := s.src[s.i]; {
 	case c == '"':
+		if end := plain(s.src, s.i+1); end >= 0 {
+			s.i = end + 1
+			return nil
+		}
 		_, _, err := s.text()
 		return err
 	case c == '{':
@@ -253,20 +266,42 @@ func (s *scanner) object(depth int) error {
 		if s.i >= len(s.src) || s.src[s.i] != '"' {
 			return s.expected("a key")
 		}
-		text, escaped, err := s.text()
-		if err != nil {
-			return err
+		var text []byte
+		k := key{start: start + 1, end: plain(s.src, start+1)}
+		if k.end >= 0 {
+			text, s.i = s.src[k.start:k.end], k.end+1
+		} else {
+			var escaped bool
+			var err error
+			if text, escaped, err = s.text(); err != nil {
+				return err
+			}
+			k.end = s.i - 1
+			if escaped {
+				text = unescape(text)
+				k.start, k.end = len(s.escaped), -1
+				s.escaped = append(s.escaped, text)
+			}
 		}
-		if escaped {
-			text = unescape(text)
-		}
-		if seen, err = s.enter(text, first, seen, start); err != nil {
-			return err
+		k.print = s.fingerprint(text, start+1)
+		if len(s.keys)-first < manyKeys {
+			for _, other := range s.keys[first:] {
+				if other.print == k.print && bytes.Equal(s.textOf(other), text) {
+					return repeated(text, start)
+				}
+			}
+			s.keys = append(s.keys, k)
+		} else {
+			var err error
+			if seen, err = s.enterMany(text, first, seen, start); err != nil {
+				return err
+			}
 		}
 
-		s.space()
 		if s.i >= len(s.src) || s.src[s.i] != ':' {
-			return s.expected("a colon")
+			if s.space(); s.i >= len(s.src) || s.src[s.i] != ':' {
+				return s.expected("a colon")
+			}
 		}
 		s.i++
 		s.space()
@@ -297,33 +332,24 @@ func (s *scanner) object(depth int) error {
 	}
 }
 
-// enter remembers a key of the object whose keys begin at first, and refuses
-// one that it has already.
-func (s *scanner) enter(text []byte, first int, seen map[string]struct{}, start int) (map[string]struct{}, error) {
-	repeated := false
-	if n := len(s.keys) - first; n < manyKeys {
-		k := key{s.fingerprint(text, start+1), text}
-		for j := first; j < len(s.keys); j++ {
-			if s.keys[j].print == k.print && bytes.Equal(s.keys[j].text, text) {
-				repeated = true
-			}
+// enterMany remembers a key of an object that has many, beginning at first, and
+// refuses one that it has already.
+func (s *scanner) enterMany(text []byte, first int, seen map[string]struct{}, start int) (map[string]struct{}, error) {
+	if seen == nil {
+		seen = make(map[string]struct{}, 2*manyKeys)
+		for _, k := range s.keys[first:] {
+			seen[string(s.textOf(k))] = struct{}{}
 		}
-		s.keys = append(s.keys, k)
-		s.used = max(s.used, len(s.keys))
-	} else {
-		if seen == nil {
-			seen = make(map[string]struct{}, 2*manyKeys)
-			for _, k := range s.keys[first:] {
-				seen[string(k.text)] = struct{}{}
-			}
-		}
-		_, repeated = seen[string(text)]
-		seen[string(text)] = struct{}{}
 	}
-	if repeated {
-		return seen, &Error{Rule: "keys must not repeat within an object", Detail: fmt.Sprintf("%.60q is there twice", text), Offset: start}
+	if _, found := seen[string(text)]; found {
+		return seen, repeated(text, start)
 	}
+	seen[string(text)] = struct{}{}
 	return seen, nil
+}
+
+func repeated(text []byte, start int) error {
+	return &Error{Rule: "keys must not repeat within an object", Detail: fmt.Sprintf("%.60q is there twice", text), Offset: start}
 }
 
 // fingerprint mixes the length and both ends of a key. A short one is told
@@ -389,6 +415,21 @@ func (s *scanner) array(depth int) error {
 		}
 		s.space()
 	}
+}
+
+// plain returns where the string ends whose text begins at i, at its quote, or
+// -1 if the string must be looked at more closely: most need not.
+func plain(src []byte, i int) int {
+	for i+8 <= len(src) {
+		if special := specials(binary.LittleEndian.Uint64(src[i:])); special != 0 {
+			if i += bits.TrailingZeros64(special) >> 3; src[i] == '"' {
+				return i
+			}
+			return -1
+		}
+		i += 8
+	}
+	return -1
 }
 
 // text reads a string and returns what is between its quotes.
