@@ -61,7 +61,7 @@ var leaves = []reflect.Type{
 	reflect.TypeFor[any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[json.Number](), reflect.TypeFor[repeating](),
 	reflect.TypeFor[spacing](), reflect.TypeFor[describing](), reflect.TypeFor[textual](), reflect.TypeFor[pointed](),
 	reflect.TypeFor[emptyish](), reflect.TypeFor[recursive](), reflect.TypeFor[map[time.Time]struct{}](), reflect.TypeFor[map[textKey]struct{}](),
-	reflect.TypeFor[chan int](), reflect.TypeFor[map[bool]int](), reflect.TypeFor[[]*recursive](),
+	reflect.TypeFor[chan int](), reflect.TypeFor[map[bool]int](), reflect.TypeFor[[]*recursive](), reflect.TypeFor[map[*time.Time]struct{}](),
 }
 
 const plainLeaves = 14
@@ -342,6 +342,10 @@ type (
 		ID string
 		V  map[time.Time]int
 	}
+	pointerKeyThing struct {
+		ID string
+		V  map[*time.Time]int
+	}
 	numberThing struct {
 		ID string
 		V  json.Number
@@ -395,6 +399,7 @@ func TestShape(t *testing.T) {
 		{zeroThing{}, false, false, 0},
 		{recursiveTop{}, true, false, 0},
 		{timeKeyThing{}, true, false, 0},
+		{pointerKeyThing{}, true, false, 0},
 		{numberThing{}, true, false, 0},
 		{rawThing{}, false, false, 0},
 		{ownThing{}, false, false, 0},

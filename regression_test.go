@@ -264,3 +264,20 @@ func TestRegression_RuinedHiLoDocument(t *testing.T) {
 		equal(t, returnRange(t, db, "orders", 1, r.High), false)
 	}
 }
+
+// A typed document with two keys of one text was stored: pointers to times
+// make such keys.
+func TestRegression_PointersToOneTime(t *testing.T) {
+	type calendar struct {
+		ID      string
+		Entries map[*time.Time]string
+	}
+	db := memory(t, nil)
+	calendars := collectionOf[calendar](t, db)
+	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	second := first
+	_, err := calendars.Put(ctx, &calendar{"calendars/1", map[*time.Time]string{&first: "a", &second: "b"}})
+	if !errors.Is(err, jay.ErrInvalidDocument) {
+		t.Errorf("got %v, want ErrInvalidDocument", err)
+	}
+}

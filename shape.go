@@ -151,8 +151,12 @@ func (w *shapeWalk) look(t reflect.Type) int {
 	case reflect.Slice, reflect.Array:
 		return deeper(w.value(t.Elem()))
 	case reflect.Map:
-		w.textKeys = w.textKeys || t.Key().Kind() == reflect.String
-		w.sound = w.sound && t.Key().Kind() != reflect.Struct // two times can have one text
+		switch t.Key().Kind() {
+		case reflect.String:
+			w.textKeys = true
+		case reflect.Struct, reflect.Pointer:
+			w.sound = false // two times can have one text
+		}
 		w.value(t.Key())
 		return deeper(w.value(t.Elem()))
 	case reflect.Struct:
