@@ -359,7 +359,7 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	ops := make([]*op, len(b.ops))
 	for i, o := range b.ops {
 		slab[i] = *o
-		slab[i].tail = nil
+		slab[i].tail, slab[i].written = nil, nil
 		ops[i] = &slab[i]
 	}
 	if err := t.write(ctx, ops); err != nil {

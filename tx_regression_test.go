@@ -351,3 +351,28 @@ func TestTx_Put_ErrorSaysItOnce(t *testing.T) {
 		return nil
 	})
 }
+
+// Ensure that a batch that is used again leaves the documents alone that it has
+// put into a transaction.
+func TestTx_Apply_BatchUsedAgain(t *testing.T) {
+	db := memory(t, nil)
+	var b jay.Batch
+	b.Put("Users/1", json.RawMessage(`{}`))
+	_, err := db.Apply(ctx, &b)
+	must(t, err)
+	err = db.Update(ctx, func(tx *jay.Tx) error {
+		for _, id := range []string{"Users/2", "Users/3"} {
+			b.Reset()
+			b.Put(id, json.RawMessage(`{}`))
+			if _, err := tx.Apply(ctx, &b); err != nil {
+				return err
+			}
+		}
+		doc, err := tx.Get(ctx, "users/2")
+		if err == nil {
+			equal(t, doc.ID(), "Users/2")
+		}
+		return err
+	})
+	must(t, err)
+}
