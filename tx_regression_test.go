@@ -376,3 +376,25 @@ func TestTx_Apply_BatchUsedAgain(t *testing.T) {
 	})
 	must(t, err)
 }
+
+// Ensure that a batch that has made an ID does not stage its next document
+// under that ID.
+func TestTx_Apply_BatchAppliedBefore(t *testing.T) {
+	db := memory(t, nil)
+	var b jay.Batch
+	b.Put("users|", json.RawMessage(`{"n":1}`))
+	_, err := db.Apply(ctx, &b)
+	must(t, err)
+	err = db.Update(ctx, func(tx *jay.Tx) error {
+		must(t, tx.Delete(ctx, "users/1"))
+		metas, err := tx.Apply(ctx, &b)
+		if err != nil {
+			return err
+		}
+		equal(t, metas[0].ID, "users|")
+		found, err := tx.Exists(ctx, "users/1")
+		equal(t, found, false)
+		return err
+	})
+	must(t, err)
+}

@@ -271,7 +271,7 @@ func shorten(s string) string {
 
 // prepare checks and encodes all that does not need the transaction.
 func (db *DB) prepare(o *op, modified uint64, last *naming) error {
-	o.ahead = false
+	o.id, o.foldedID, o.ahead = "", "", false // as an earlier use of the batch may have left them
 	if o.misuse != nil {
 		return o.misuse
 	}
