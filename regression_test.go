@@ -281,3 +281,46 @@ func TestRegression_PointersToOneTime(t *testing.T) {
 		t.Errorf("got %v, want ErrInvalidDocument", err)
 	}
 }
+
+// Numbers that were drawn for a batch that then failed to draw others were not
+// counted.
+func TestRegression_GapsOfFailedDraws(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "Raven/HiLo/orders", `{"Max":9223372036854775807}`, jay.InCollection("@hilo"))
+	var b jay.Batch
+	b.Store("Users", []byte(`{}`))
+	b.Store("Orders", []byte(`{}`))
+	for range 2 {
+		if _, err := db.Apply(ctx, &b); !errors.Is(err, jay.ErrExhausted) {
+			t.Fatalf("got %v, want ErrExhausted", err)
+		}
+	}
+	stats, err := db.Stats(ctx, nil)
+	must(t, err)
+	equal(t, stats.Gaps["users"], 2)
+	equal(t, stats.Gaps["orders"], 0)
+}
+
+// Numbers of a batch were not counted when one of its GUIDs was taken and could
+// not be replaced.
+func TestRegression_GapsOfFailedRedraws(t *testing.T) {
+	db := memory(t, &jay.Options{Rand: zeros{}})
+	put(t, db, "", `{}`)
+	var b jay.Batch
+	b.Store("Users", []byte(`{}`))
+	b.Put("", []byte(`{}`))
+	if _, err := db.Apply(ctx, &b); !errors.Is(err, jay.ErrUsage) {
+		t.Fatalf("got %v, want ErrUsage", err)
+	}
+	stats, err := db.Stats(ctx, nil)
+	must(t, err)
+	equal(t, stats.Gaps["users"], 1)
+}
+
+// zeros is a source of randomness that is none.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

@@ -170,6 +170,16 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if err := db.prepareAll(ops); err != nil {
 		return err
 	}
+	if err := db.drawAndCommit(ctx, ops); err != nil {
+		db.gaps.count(ops)
+		return err
+	}
+	db.publish(ops)
+	return nil
+}
+
+// drawAndCommit makes the IDs of prepared ops and runs their transaction.
+func (db *DB) drawAndCommit(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		if err := db.drawID(ctx, o); err != nil {
 			return opError(ops, o, err)
@@ -180,19 +190,13 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	}
 	a, err := db.readAhead(ops)
 	if err != nil {
-		db.gaps.count(ops)
 		return err
 	}
 	defer a.close(ops)
 	for {
 		err := db.commit(ctx, ops, a)
 		if !errors.Is(err, errTaken) {
-			if err != nil {
-				db.gaps.count(ops)
-				return err
-			}
-			db.publish(ops)
-			return nil
+			return err
 		}
 		for _, o := range ops {
 			if !o.taken {
