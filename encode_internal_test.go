@@ -70,6 +70,7 @@ const plainLeaves = 14
 var oddTags = []string{
 	`json:"-"`, `json:"-,"`, `json:"ID"`, `json:"Version"`, `json:"@metadata"`, `json:"@id"`, `json:"a b"`, `json:"a\"b"`, `json:"<&>"`,
 	`json:"a.b"`, `json:"é"`, `json:",omitempty"`, `json:",omitzero"`, `json:",string"`, `json:"F0"`, `json:"F1,omitempty"`,
+	`json:",inline"`, `json:",unknown"`,
 }
 
 // maker makes types and values from a seed.
@@ -346,6 +347,10 @@ type (
 		ID string
 		V  map[*time.Time]int
 	}
+	inlineThing struct {
+		ID string
+		V  map[string]int `json:",inline"`
+	}
 	numberThing struct {
 		ID string
 		V  json.Number
@@ -400,6 +405,7 @@ func TestShape(t *testing.T) {
 		{recursiveTop{}, true, false, 0},
 		{timeKeyThing{}, true, false, 0},
 		{pointerKeyThing{}, true, false, 0},
+		{inlineThing{}, true, false, 0},
 		{numberThing{}, true, false, 0},
 		{rawThing{}, false, false, 0},
 		{ownThing{}, false, false, 0},

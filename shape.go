@@ -176,8 +176,8 @@ func (w *shapeWalk) fields(t reflect.Type) int {
 		if tag == "-" || !f.IsExported() && !f.Anonymous {
 			continue
 		}
-		name, _, _ := strings.Cut(tag, ",")
-		w.sound = w.sound && isPlainName(name)
+		name, options, _ := strings.Cut(tag, ",")
+		w.sound = w.sound && isPlainName(name) && arePlainOptions(options)
 		depth = max(depth, w.value(f.Type))
 	}
 	return deeper(depth)
@@ -190,6 +190,20 @@ func deeper(depth int) int { return min(depth+1, unbounded) }
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		if !isPlain(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// arePlainOptions tells whether all options of a tag are known. Others may mean
+// something: under GOEXPERIMENT=jsonv2, "inline" makes members of a map or a
+// struct those of the struct around it.
+func arePlainOptions(options string) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		switch option {
+		case "", "omitempty", "omitzero", "string":
+		default:
 			return false
 		}
 	}
