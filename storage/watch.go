@@ -37,16 +37,16 @@ func (w *watches) note(s *staging, commit uint64) {
 // pebbleWatch is a Watch on Pebble.
 type pebbleWatch struct {
 	engine *Pebble
-	since  uint64 // commits up to this one were there when the watch began
+	since  uint64 // commits up to this one could be seen when the watch began
 }
 
-// Watch implements Engine.
+// Watch implements Engine. It takes no lock: a transaction under way may be
+// stuck behind a full disk. A commit is visible before it asks whether there
+// are watches, and is pending after it was noted. So one that was not noted is
+// seen by every Look of the watch, and so is one up to since.
 func (e *Pebble) Watch() Watch {
-	// Under the lock: no commit is on its way that would not be noted.
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.watches.open.Add(1)
-	return &pebbleWatch{engine: e, since: e.applied}
+	return &pebbleWatch{engine: e, since: e.pending.Load()}
 }
 
 // Close implements Watch.
