@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"math"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,6 +28,7 @@ type room struct {
 // newRoom makes the cache. It has one reference, the caller's.
 func newRoom(cacheBytes, memTableBytes int64) *room {
 	bytes := memTables * memTableBytes
+	cacheBytes = min(cacheBytes, math.MaxInt64-bytes) // without bound is what the greatest number means
 	r := &room{cache: pebble.NewCache(cacheBytes + bytes), bytes: bytes}
 	r.hold(bytes)
 	return r

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -48,5 +49,31 @@ func TestPebble_CacheBesideMemTables(t *testing.T) {
 	// Blocks that are unpacked in flushes and compactions stay out of it.
 	if got := e.Stats().CacheBytes; got < 6*mib || got > 9*mib {
 		t.Errorf("the cache holds %d bytes, want about %d", got, 8*mib)
+	}
+}
+
+// Ensure that a cache without bound is one: with the room for tables in memory
+// its size was below 0, and it held nothing.
+func TestPebble_CacheWithoutBound(t *testing.T) {
+	e, err := storage.Open("db", storage.Options{InMemory: true, CacheBytes: math.MaxInt64, MemTableBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	value := make([]byte, 32<<10)
+	const keys = 100
+	for i := range keys {
+		if err := set(e, fmt.Sprint("k", i), string(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range keys {
+		_, closer, err := e.Get(fmt.Append(nil, "k", i))
+		if err := errors.Join(err, closer.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := e.Stats().CacheBytes; got == 0 {
+		t.Error("the cache is empty")
 	}
 }
