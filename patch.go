@@ -213,7 +213,9 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 		if err := e.Err(); err != nil {
 			var wrong *PatchError
 			if errors.As(err, &wrong) {
-				wrong.Edit = i
+				numbered := *wrong // the edit may be one of other patches, too
+				numbered.Edit = i
+				return &numbered
 			}
 			return err
 		}

@@ -324,3 +324,26 @@ func (zeros) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// The error of one patch changed when another used the same edit at another
+// place; in a large batch, several goroutines wrote it.
+func TestRegression_EditOfTwoPatches(t *testing.T) {
+	db := memory(t, nil)
+	bad := jay.Increment("n", "text")
+	_, err := db.Patch(ctx, "a", bad)
+	var first *jay.PatchError
+	if !errors.As(err, &first) {
+		t.Fatalf("got %v, want a PatchError", err)
+	}
+	var b jay.Batch
+	for i := range 500 {
+		b.Patch(fmt.Sprint(i), jay.Set("n", 1), bad)
+	}
+	_, err = db.Apply(ctx, &b)
+	var second *jay.PatchError
+	if !errors.As(err, &second) {
+		t.Fatalf("got %v, want a PatchError", err)
+	}
+	equal(t, first.Edit, 0)
+	equal(t, second.Edit, 1)
+}
