@@ -83,7 +83,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 
 // end does the rest.
 func (p *aheadPair) end(db *DB, ops []*op, a *ahead) error {
-	defer a.close()
+	defer a.close(ops)
 	for {
 		err := db.commit(context.Background(), ops, a)
 		if !errors.Is(err, errTaken) {

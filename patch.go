@@ -299,7 +299,7 @@ func (t *transaction) stagePatch(o *op) error {
 	}
 
 	o.header = h
-	o.id, o.json, o.collection, o.folded = old.ID, out, old.Collection, key
+	o.id, o.json, o.folded = old.ID, out, key
 	if !changed {
 		p.status, o.outcome = PatchNotModified, present
 		return nil
@@ -333,7 +333,7 @@ func (t *transaction) stageMissing(o *op) error {
 		return err
 	}
 	p.status, o.outcome = PatchCreated, present
-	o.id, o.collection, o.header = p.insert.id, p.insert.collection, p.insert.header
+	o.id, o.header = p.insert.id, p.insert.header
 	o.json = bytes.Clone(p.insert.json) // it may be the caller's own memory
 	return nil
 }
@@ -417,7 +417,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 		return nil, PatchResult{}, err
 	}
 	if !changed {
-		p.outcome, p.id, p.collection, p.header = present, doc.ID(), string(doc.header.Collection), doc.header
+		p.outcome, p.id, p.header = present, doc.ID(), doc.header
 		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, t.expectVersion(p)
 	}
 	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom

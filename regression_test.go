@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -346,4 +347,19 @@ func TestRegression_EditOfTwoPatches(t *testing.T) {
 	}
 	equal(t, first.Edit, 0)
 	equal(t, second.Edit, 1)
+}
+
+// A patch that was applied again inserted into the collection of the document
+// that it had found before.
+func TestRegression_PatchInsertsElsewhere(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "a", `{}`, jay.InCollection("Others"))
+	var b jay.Batch
+	b.Patch("a", jay.Set("n", 1), jay.OrInsert(json.RawMessage(`{}`)), jay.InCollection("Users"))
+	for _, want := range []string{"Others", "Users"} {
+		metas, err := db.Apply(ctx, &b)
+		must(t, err)
+		equal(t, metas[0].Collection, want)
+		must(t, db.Delete(ctx, "a"))
+	}
 }

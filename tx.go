@@ -418,7 +418,7 @@ func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err err
 		return false, 0, err
 	}
 	before, err = t.add(ctx, w)
-	o.outcome, o.id, o.collection, o.header = w.outcome, w.id, w.collection, w.header
+	o.outcome, o.id, o.header = w.outcome, w.id, w.header
 	return true, before, err
 }
 

@@ -85,11 +85,15 @@ const (
 // result returns the metadata of the document that o wrote, and only its ID if
 // there is none now. It is made when somebody asks: bulk loads never do.
 func (db *DB) result(o *op) Metadata {
+	collection := o.collection
+	if o.verb == verbPatch {
+		collection = string(o.header.Collection) // the op's is for what it inserts
+	}
 	switch o.outcome {
 	case unsettled:
 		return Metadata{}
 	case provisional:
-		m := Metadata{ID: o.id, Collection: orEmpty(o.collection), Custom: bytes.Clone(o.header.Custom)}
+		m := Metadata{ID: o.id, Collection: orEmpty(collection), Custom: bytes.Clone(o.header.Custom)}
 		if o.id == "" {
 			m.ID = o.resolved
 		}
@@ -99,7 +103,7 @@ func (db *DB) result(o *op) Metadata {
 	}
 	return Metadata{
 		ID:           o.id,
-		Collection:   orEmpty(o.collection),
+		Collection:   orEmpty(collection),
 		ChangeVector: db.changeVector(o.header.Node, o.header.Etag),
 		Etag:         o.header.Etag,
 		LastModified: metadata.Time(o.header.Modified),
@@ -665,7 +669,11 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	t.key = documentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
 	t.tx.Set(t.key, t.value, o.json)
-	t.stageChange(changePut, etag, o.collection, folded)
+	collection := o.collection
+	if o.verb == verbPatch {
+		collection = old.Collection // the op's is for what it inserts
+	}
+	t.stageChange(changePut, etag, collection, folded)
 	switch {
 	case found:
 		t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
