@@ -352,13 +352,17 @@ func TestIndex_Build_TooManyEntries(t *testing.T) {
 // that took the values of one that is gone before the build came to it.
 func TestIndex_Build_UniqueTaken(t *testing.T) {
 	defer jay.SetBuildChunks(1, 100)()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))) // the writer must run beside the build
 	taken := 0
 	for round := range 20 {
 		db := memory(t, nil)
-		for i := range 300 {
-			put(t, db, fmt.Sprint("users/", i), fmt.Sprintf(`{"m":%d}`, i), jay.InCollection("Users"))
+		var b jay.Batch
+		for i := range 3000 {
+			b.Put(fmt.Sprint("users/", i), fmt.Appendf(nil, `{"m":%d}`, i), jay.InCollection("Users"))
 		}
-		put(t, db, "users/zz", `{"m":"x"}`, jay.InCollection("Users"))
+		b.Put("users/zz", []byte(`{"m":"x"}`), jay.InCollection("Users"))
+		_, err := db.Apply(ctx, &b)
+		must(t, err)
 		done := make(chan error, 1)
 		go func() {
 			done <- db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"m"}, Unique: true})
@@ -366,7 +370,7 @@ func TestIndex_Build_UniqueTaken(t *testing.T) {
 		for !jay.Building(db) && len(done) == 0 {
 			runtime.Gosched()
 		}
-		_, err := db.Put(ctx, "users/new", []byte(`{"m":"x"}`), jay.InCollection("Users"))
+		_, err = db.Put(ctx, "users/new", []byte(`{"m":"x"}`), jay.InCollection("Users"))
 		if round%2 == 0 {
 			must(t, db.Delete(ctx, "users/zz"))
 		} else {

@@ -246,11 +246,22 @@ func (db *DB) applyEdits(o *op, body []byte) (out []byte, changed bool, err erro
 	return out, changed, nil
 }
 
+// maxPatchedBytes is how many bytes of bodies the patches of one transaction
+// make. It is what a transaction may stage: only that is found out when all of
+// them are in memory. A variable for tests.
+var maxPatchedBytes = storage.MaxTxBytes
+
 // guessPatches does the work of patches outside the transaction, in the hope
-// that the documents stay as they are.
+// that the documents stay as they are. Beyond as many bytes as are read ahead
+// it is left to the transaction, which bounds them.
 func (db *DB) guessPatches(ops []*op) error {
+	bytes := int64(0)
 	for _, o := range ops {
 		if o.verb != verbPatch {
+			continue
+		}
+		o.patching.guess = guess{} // as an earlier use of the batch may have left it
+		if bytes > maxAheadBytes {
 			continue
 		}
 		doc, err := db.readCurrent(o.foldedID)
@@ -265,6 +276,7 @@ func (db *DB) guessPatches(ops []*op) error {
 			continue // an earlier op may change the document: the transaction decides
 		}
 		o.patching.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
+		bytes += int64(len(out))
 	}
 	return nil
 }
@@ -296,6 +308,9 @@ func (t *transaction) stagePatch(o *op) error {
 		if out, changed, err = t.db.applyEdits(o, body); err != nil {
 			return err
 		}
+	}
+	if t.patched += len(out); t.patched > maxPatchedBytes {
+		return fmt.Errorf("%w: the patches make more than %d bytes; use several batches", ErrTooLarge, maxPatchedBytes)
 	}
 
 	o.header = h

@@ -584,6 +584,7 @@ type transaction struct {
 	etags    uint64            // reserved on disk up to here; 0 until it is looked up
 	needed   uint64            // the etag that could not be drawn, with errReserve
 	hint     uint64            // etags that will be needed beside it
+	patched  int               // bytes of bodies that patches have made
 	changing []uint64          // what documentCache.begin gave, of this run and those before
 	flags    map[uint32]byte   // of indexes, as they are known
 	key      []byte            // scratch
