@@ -2,6 +2,7 @@ package jay
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ var maxAheadBytes int64 = 32 << 20
 // goroutines and without holding up other writers. The transaction relies on
 // what was not written since (storage.Tx.Unchanged). New HiLo IDs are left out:
 // a transaction passes over the gaps that they lie in.
-func (db *DB) readAhead(ops []*op) (_ *ahead, err error) {
+func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 	named := namedOps(ops)
 	if len(named) < manyOps {
 		return nil, nil
@@ -50,7 +51,12 @@ func (db *DB) readAhead(ops []*op) (_ *ahead, err error) {
 		mu.Lock()
 		looks = append(looks, look)
 		mu.Unlock()
-		return func(lo, hi int) error { return a.read(db, ops, named[lo:hi], look) }
+		return func(lo, hi int) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return a.read(db, ops, named[lo:hi], look)
+		}
 	})
 	for _, look := range looks {
 		err = firstError(err, look.Close())

@@ -163,7 +163,7 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 	if err := db.prepareAll(ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.readAhead(ops)
+	a, err := db.readAhead(context.Background(), ops)
 	if err != nil || a == nil {
 		t.Fatalf("read ahead: %v, %v", a, err)
 	}
@@ -229,7 +229,7 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 	if err := db.prepareAll(deletes.ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.readAhead(deletes.ops)
+	a, err := db.readAhead(ctx, deletes.ops)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 		err = db.guessPatches(ops)
 	}
 	if reads && err == nil {
-		a, err = db.readAhead(ops)
+		a, err = db.readAhead(context.Background(), ops)
 	}
 	if err != nil || reads != (a != nil) {
 		p.t.Fatalf("before the transaction: %v, read ahead: %v", err, a)

@@ -192,7 +192,7 @@ func (db *DB) drawAndCommit(ctx context.Context, ops []*op) error {
 	if err := db.guessPatches(ops); err != nil {
 		return err
 	}
-	a, err := db.readAhead(ops)
+	a, err := db.readAhead(ctx, ops)
 	if err != nil {
 		return err
 	}
