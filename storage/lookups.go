@@ -7,101 +7,139 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// lookups reads the committed keys for one transaction. The first few are
-// plain Gets. A transaction with more opens an iterator, which keeps tables
-// open from one look-up to the next, reads the bloom filters of the last level
-// too (DB.Get does not), and tells where the next key is: a transaction that
-// asks in rising order for keys that are not there, as an insert of HiLo
-// documents does, is spared most of its look-ups, since nine numbers of ten
-// lie in the gap that the one before them found. Both are sound because
+// lookups reads the committed keys for one transaction. What the engine's gaps
+// know to be absent costs nothing. Of the rest the first few are plain Gets. A
+// transaction with more opens an iterator, which keeps tables open from one
+// look-up to the next, and reads the bloom filters of the last level too (DB.Get
+// does not). Beside a key that is not there it walks over the gaps that follow,
+// if that has paid for such keys: inserts of HiLo documents are spared nearly
+// all of their look-ups, since nine numbers of ten lie in the gap of the one
+// before them, and the next gaps lie in a row. All of it is sound because
 // nothing commits while a transaction runs.
 type lookups struct {
+	gaps *gaps
 	gets int              // plain ones so far
-	it   *pebble.Iterator // nil until there are enough
-
-	last  []byte // the last key that was not there; empty before the first
-	next  []byte // the first committed key behind last; nil for none
-	known bool   // next was looked for
-	// walking says that the iterator stands on a key that it was moved to by
-	// advance: it can go on to the next.
+	it   *pebble.Iterator // nil until there are enough, or a walk
+	// walking says that the iterator stands on the committed key at which a walk
+	// ended: the next one goes on from there.
 	walking bool
-	// wasted counts the gaps in a row that were of no use. At maxWasted the
-	// transaction's keys are random, and it stops to look for gaps.
-	wasted int
 }
 
-const (
-	maxGets   = 4
-	maxWasted = 3
-)
+const maxGets = 4
 
 // get is Reader.Get.
 func (l *lookups) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
-	rising := len(l.last) > 0 && bytes.Compare(key, l.last) > 0
-	if rising && l.known && (l.next == nil || bytes.Compare(key, l.next) < 0) {
-		l.wasted = 0
+	if l.gaps.absent(key) {
 		return nil, nil, ErrNotFound
 	}
-	if l.it == nil {
-		if l.gets++; l.gets <= maxGets {
-			value, closer, err := get(db, key)
-			if err == ErrNotFound {
-				l.last = append(l.last[:0], key...)
-			}
-			return value, closer, err
-		}
-		var err error
-		if l.it, err = db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
-			return nil, nil, err
-		}
+	if l.walking && l.advance(key) {
+		return nil, nil, ErrNotFound
 	}
-	return l.seek(key, rising && l.wasted < maxWasted)
+	value, closer, err := l.read(db, key)
+	if err == ErrNotFound && l.gaps.worth(key) {
+		l.explore(db, key)
+	}
+	return value, closer, err
 }
 
-// seek looks key up by way of the iterator and, with gap set, notes where the
-// next key is.
-func (l *lookups) seek(key []byte, gap bool) ([]byte, io.Closer, error) {
-	found := false
-	if gap {
-		found = l.advance(key)
-	} else {
-		found = l.it.SeekPrefixGE(key) // the prefix is the whole key
+// read looks key up.
+func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
+	if l.it == nil {
+		if l.gets++; l.gets <= maxGets {
+			return get(db, key)
+		}
+		if err := l.open(db); err != nil {
+			return nil, nil, readError(err)
+		}
 	}
-	l.walking = gap && found
+	l.walking = false
+	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
 	if err := l.it.Error(); err != nil {
 		return nil, nil, readError(err)
 	}
 	if found && bytes.Equal(l.it.Key(), key) {
 		return bytes.Clone(l.it.Value()), noCloser, nil
 	}
-
-	l.last = append(l.last[:0], key...)
-	l.next, l.known = l.next[:0], gap
-	if gap {
-		l.wasted++
-		if found {
-			l.next = append(l.next, l.it.Key()...)
-		} else {
-			l.next = nil
-		}
-	}
 	return nil, nil, ErrNotFound
 }
 
-// advance moves the iterator to the first key from key on. HiLo IDs of one
-// batch that lie in a row have the ID with a digit less behind each tenth of
-// them: one step is all it takes from gap to gap, and costs a tenth of a seek.
+func (l *lookups) open(db *pebble.DB) (err error) {
+	l.it, err = db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	return err
+}
+
+// explore remembers the gap that key is in, which is not there, and those
+// behind it. Nobody depends on it: an error costs no more than the gaps.
+func (l *lookups) explore(db *pebble.DB, key []byte) {
+	if l.it == nil && l.open(db) != nil {
+		return
+	}
+	l.it.ResetStats()
+	lo := []byte{key[0]} // the end of what gaps may reach
+	if l.it.SeekLTWithLimit(key, lo) == pebble.IterValid && l.it.Key()[0] == key[0] {
+		lo = bytes.Clone(l.it.Key())
+	}
+	if l.it.Error() != nil {
+		l.drop()
+		return
+	}
+	l.walk(lo, key, l.it.SeekGEWithLimit(key, above(key)))
+	if l.it != nil {
+		l.gaps.cost(key, l.steps())
+	}
+}
+
+// advance goes on with the walk before this look-up, from the key at which it
+// ended to the one behind. It tells whether key lies between them, and is
+// absent.
 func (l *lookups) advance(key []byte) bool {
-	if !l.walking || bytes.Compare(l.it.Key(), key) > 0 {
-		return l.it.SeekGE(key)
-	}
-	if bytes.Equal(l.it.Key(), key) {
-		return true
-	}
-	if !l.it.Next() {
+	lo := l.it.Key()
+	if lo[0] != key[0] || bytes.Compare(key, lo) <= 0 {
 		return false
 	}
-	return bytes.Compare(l.it.Key(), key) >= 0 || l.it.SeekGE(key)
+	lo = bytes.Clone(lo)
+	l.it.ResetStats()
+	l.walk(lo, key, l.it.NextWithLimit(above(key)))
+	return l.gaps.absent(key)
+}
+
+// walk remembers the gaps from lo on. The iterator was moved to the first key
+// behind lo, with the given outcome; key is where the walk is made for.
+func (l *lookups) walk(lo, key []byte, state pebble.IterValidityState) {
+	end := above(key)
+	for n := 1; ; n++ {
+		if state != pebble.IterValid || l.it.Key()[0] != key[0] {
+			if l.it.Error() != nil {
+				l.drop()
+				return
+			}
+			l.walking = false
+			l.gaps.add(lo, end, key)
+			return
+		}
+		isNew := l.gaps.add(lo, l.it.Key(), key)
+		if !isNew || n == walkGaps || l.steps() > walkSteps {
+			l.walking = true
+			return
+		}
+		lo = append(lo[:0], l.it.Key()...)
+		state = l.it.NextWithLimit(end)
+	}
+}
+
+// above returns the upper end of the keys that begin as key does.
+func above(key []byte) []byte { return []byte{key[0] + 1} }
+
+// steps returns how many keys the iterator has passed, deleted ones included.
+func (l *lookups) steps() int {
+	s := l.it.Stats()
+	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
+}
+
+// drop gives up an iterator that met an error.
+func (l *lookups) drop() {
+	_ = l.it.Close() // it says the same
+	l.it, l.walking = nil, false
 }
 
 // close ends the look-ups of the transaction.

@@ -41,7 +41,7 @@ type Pebble struct {
 	sequence uint64   // last number committed. Guarded by mu.
 	applied  uint64   // commits handed to Pebble. Guarded by mu.
 	staged   *staging // reused by each transaction. Guarded by mu.
-	absent   []byte   // memory of lookups.last. Guarded by mu.
+	gaps     gaps     // where nothing is committed. Guarded by mu.
 	watches  watches
 
 	commits atomic.Uint64
@@ -382,9 +382,8 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 	}
 
 	defer e.staged.reset()
-	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync, lookups: lookups{last: e.absent[:0]}}
+	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync, lookups: lookups{gaps: &e.gaps}}
 	err = fn(tx)
-	e.absent = tx.lookups.last
 	if closeErr := tx.lookups.close(); err == nil {
 		err = closeErr
 	}
@@ -398,10 +397,12 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 		return nil, 0, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
 	}
 
-	batch, err := e.fill(tx.staging)
+	order := tx.sorted()
+	batch, err := e.fill(tx.staging, order)
 	if err != nil {
 		return nil, 0, false, err
 	}
+	e.gaps.occupy(tx.staging, order) // before the commit, whose outcome may stay unknown
 	if err := e.apply(batch, tx.sync); err != nil {
 		e.fail(err)
 		return nil, 0, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
@@ -416,12 +417,12 @@ func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number u
 	return batch, e.applied, tx.sync, nil
 }
 
-// fill makes a batch of what was staged, in the order of keys: Pebble remembers
+// fill makes a batch of what was staged, in order, that of the keys: Pebble remembers
 // where in the skip list the last key went, which helps only if the next one
 // goes beside it. Writes of one key keep their order.
-func (e *Pebble) fill(s *staging) (*pebble.Batch, error) {
+func (e *Pebble) fill(s *staging, order []int32) (*pebble.Batch, error) {
 	batch := e.db.NewBatchWithSize(s.size + 16*len(s.entries))
-	for _, i := range s.sorted() {
+	for _, i := range order {
 		if err := put(batch, s, int(i)); err != nil {
 			return nil, errors.Join(err, batch.Close())
 		}

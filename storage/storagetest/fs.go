@@ -23,6 +23,8 @@ type Disk struct {
 	failing atomic.Bool
 	tables  atomic.Bool   // whether writes of tables fail
 	full    atomic.Bool   // whether no file can be made
+	blind   atomic.Int64  // which reads of tables fail: each nth; 0 for none
+	reads   atomic.Int64  // of tables
 	after   atomic.Int64  // syncs until the disk fails; negative means never
 	onSync  atomic.Value  // func()
 	syncs   atomic.Uint64 // syncs of the log seen
@@ -41,6 +43,9 @@ func newDisk(mem *vfs.MemFS) *Disk {
 // inject fails writes and syncs as told, and reports syncs of the log.
 func (d *Disk) inject(op errorfs.Op) error {
 	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+		if every := d.blind.Load(); every > 0 && strings.HasSuffix(op.Path, ".sst") && d.reads.Add(1)%every == 0 {
+			return ErrInjected
+		}
 		return nil
 	}
 	if isSync(op.Kind) && strings.HasSuffix(op.Path, ".log") {
@@ -70,6 +75,9 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 
 // FailTables makes every write of a table fail from now on. The log goes on.
 func (d *Disk) FailTables() { d.tables.Store(true) }
+
+// FailReads makes each nth read of a table fail from now on; none if n is 0.
+func (d *Disk) FailReads(n int) { d.blind.Store(int64(n)) }
 
 // FailCreations makes it impossible to make a new file from now on.
 func (d *Disk) FailCreations() { d.full.Store(true) }

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jaydb/jay/storage"
@@ -30,6 +33,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"sequence numbers follow the order of commits", testSequence},
 		{"a failed transaction draws no number", testSequenceOfFailure},
 		{"read and write under many goroutines loses nothing", testIncrements},
+		{"what is absent, and what is not, agrees with a map", testAbsent},
+		{"a key that is absent is inserted once", testInsertOnce},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}
@@ -340,6 +345,139 @@ func testIncrements(t *testing.T, e storage.Engine) {
 	}
 	wg.Wait()
 	want(t, read(t, e, "n"), fmt.Sprint(goroutines*rounds))
+}
+
+// absentKeys are ways to make the nth key of one kind: some rise, some share long
+// beginnings, and some are the beginnings of others.
+var absentKeys = []func(n int) []byte{
+	func(n int) []byte { return fmt.Appendf(nil, "dorders/%d-a\x00", n) },
+	func(n int) []byte { return fmt.Appendf(nil, "dorders/%d-a\x00", n%50*100+n) },
+	func(n int) []byte { return fmt.Appendf(nil, "d%016x", uint64(n+1)*0x9e3779b97f4a7c15) },
+	func(n int) []byte { return append([]byte("dlines/"), bytes.Repeat([]byte{'a' + byte(n%3)}, n%700)...) },
+	func(n int) []byte { return bytes.Repeat([]byte{byte(n)}, 1+n/256%3) },
+	func(n int) []byte { return []byte{'c' + byte(n%3), byte(n / 3)}[:1+n/7%2] },
+}
+
+// errRefused is the error of functions that fail on purpose.
+var errRefused = errors.New("refused")
+
+// Ensure that Get finds in a transaction what was committed before, and staged
+// in it, and nothing else: in whatever order keys come, go and come again, and
+// though some transactions fail.
+func testAbsent(t *testing.T, e storage.Engine) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	there := make(map[string]string) // "absent" is a deletion
+	front := 0                       // near which most numbers are
+	for round := range 4000 {
+		changes := make(map[string]string) // of this transaction
+		fails := random.IntN(8) == 0
+		err := e.Update(ctx, false, func(tx storage.Tx) error {
+			clear(changes)
+			for range 1 + random.IntN(3)*random.IntN(10) {
+				front += random.IntN(3)
+				n := max(0, front-random.IntN(20))
+				if random.IntN(10) == 0 {
+					n = random.IntN(front + 10)
+				}
+				key := absentKeys[0](n)
+				if random.IntN(2) == 0 {
+					key = absentKeys[random.IntN(len(absentKeys))](n)
+				}
+
+				expected := "absent"
+				if value, changed := changes[string(key)]; changed {
+					expected = value
+				} else if value, found := there[string(key)]; found {
+					expected = value
+				}
+				if got := txRead(t, tx, string(key)); got != expected {
+					return fmt.Errorf("round %d: %.40q is %q, want %q", round, key, got, expected)
+				}
+				switch random.IntN(5) {
+				case 0:
+					tx.Delete(key)
+					changes[string(key)] = "absent"
+				case 1: // only read
+				default:
+					value := fmt.Sprint(round)
+					tx.Set(key, []byte(value), nil)
+					changes[string(key)] = value
+				}
+			}
+			if fails {
+				return errRefused
+			}
+			return nil
+		})
+		if fails && err == errRefused {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(there, changes)
+	}
+	update(t, e, func(tx storage.Tx) error {
+		for key, value := range there {
+			want(t, txRead(t, tx, key), value)
+		}
+		return nil
+	})
+}
+
+// Ensure that of many goroutines that insert and delete the same keys, each
+// insert finds its key absent, and each delete finds it there.
+func testInsertOnce(t *testing.T, e storage.Engine) {
+	const goroutines, rounds, keys = 8, 400, 300
+	var present [keys]atomic.Int64
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		random := rand.New(rand.NewPCG(1, uint64(g)))
+		wg.Go(func() {
+			for i := range rounds {
+				n := (i/2 + random.IntN(20)) % keys
+				var change int64
+				step := func(tx storage.Tx) error {
+					change = 1
+					key := absentKeys[0](n)
+					switch found := txRead(t, tx, string(key)) != "absent"; {
+					case !found:
+						tx.Set(key, nil, nil)
+					case i%4 == 0:
+						tx.Delete(key)
+						change = -1
+					default:
+						change = 0
+					}
+					if i%16 == 5 {
+						return errRefused
+					}
+					return nil
+				}
+				err := e.Update(ctx, false, step)
+				for errors.Is(err, storage.ErrConflict) {
+					err = e.Update(ctx, false, step)
+				}
+				if err == nil {
+					present[n].Add(change)
+				} else if err != errRefused {
+					t.Errorf("update: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for n := range keys {
+		got := int64(0)
+		if read(t, e, string(absentKeys[0](n))) != "absent" {
+			got = 1
+		}
+		if inserts := present[n].Load(); got != inserts {
+			t.Errorf("%q: inserted %d times more than deleted, and there %d times", absentKeys[0](n), inserts, got)
+		}
+	}
 }
 
 // Ensure that a context that is done keeps the function from running.
