@@ -8,8 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -195,4 +200,52 @@ func TestGaps_OfUse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Ensure that nothing writes to Pebble but apply, which commit calls after it has
+// told the gaps.
+func TestGaps_OneWayIn(t *testing.T) {
+	reads := []string{"Get", "NewIter", "NewSnapshot", "NewBatchWithSize", "LogData", "Metrics", "Close"}
+	paths, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	applies := 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range file.Decls {
+			fn, _ := decl.(*ast.FuncDecl)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				call, ok := n.(*ast.SelectorExpr)
+				if !ok || !isDB(call.X) || slices.Contains(reads, call.Sel.Name) {
+					return true
+				}
+				if fn == nil || fn.Name.Name != "apply" {
+					t.Errorf("%s: db.%s is called outside of apply", path, call.Sel.Name)
+				}
+				applies++
+				return true
+			})
+		}
+	}
+	if applies != 2 {
+		t.Errorf("apply writes in %d ways, want 2: what do the gaps know of the others?", applies)
+	}
+}
+
+// isDB tells whether x is a variable or field named db.
+func isDB(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Ident:
+		return x.Name == "db"
+	case *ast.SelectorExpr:
+		return x.Sel.Name == "db"
+	}
+	return false
 }
