@@ -52,7 +52,7 @@ const (
 
 	// A walk goes over walkGaps gaps, each of which has room for ten HiLo IDs. It
 	// ends early when Pebble has to pass many deleted keys.
-	walkGaps  = 8
+	walkGaps  = 16
 	walkSteps = 1000
 
 	// A walk has paid when it has spared walkHits look-ups, and one more for every
