@@ -58,7 +58,11 @@ func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
 		return nil, nil, readError(err)
 	}
 	if found && bytes.Equal(l.it.Key(), key) {
-		return bytes.Clone(l.it.Value()), noCloser, nil
+		value, err := l.it.ValueAndErr()
+		if err != nil {
+			return nil, nil, readError(err)
+		}
+		return bytes.Clone(value), noCloser, nil
 	}
 	return nil, nil, ErrNotFound
 }
