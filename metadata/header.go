@@ -81,58 +81,66 @@ func appendBytes(dst, b []byte) []byte {
 // record. It returns ErrCorrupt for anything that AppendHead, AppendTail and
 // a body cannot have made.
 func Decode(record []byte) (h Header, body []byte, err error) {
+	body, err = h.Decode(record)
+	return h, body, err
+}
+
+// Decode is the function Decode with the header stored in h, which stays as it
+// is if there is an error. Nothing can be appended to the body in place.
+func (h *Header) Decode(record []byte) (body []byte, err error) {
 	if len(record) < 2 || record[0] != recordVersion || record[1]&^knownFlags != 0 {
-		return Header{}, nil, ErrCorrupt
+		return nil, ErrCorrupt
 	}
 	flags := record[1]
-	d := decoder{record: record, i: 2}
-	h.Node = d.uvarint()
-	h.Etag = d.uvarint()
-	h.Modified = d.uvarint()
-	h.Collection = d.bytes()
+	node, i := uvarint(record, 2)
+	etag, i := uvarint(record, i)
+	modified, i := uvarint(record, i)
+	collection, i := text(record, i)
+	var id, custom []byte
 	if flags&flagID != 0 {
-		h.ID = d.bytes()
+		id, i = text(record, i)
 	}
 	if flags&flagCustom != 0 {
-		h.Custom = d.bytes()
+		custom, i = text(record, i)
 	}
-	if d.bad || len(record)-d.i < 2 || record[d.i] != '{' {
-		return Header{}, nil, ErrCorrupt
+	if len(record)-i < 2 || record[i] != '{' {
+		return nil, ErrCorrupt
 	}
-	return h, record[d.i:], nil
+
+	// All at once: h is often on the heap, where each pointer that is stored by
+	// itself asks whether garbage is being collected.
+	h.Node, h.Etag, h.Modified = node, etag, modified
+	h.Collection, h.ID, h.Custom = collection, id, custom
+	return record[i:len(record):len(record)], nil
 }
 
-// decoder reads parts of record from i on. A bad part sticks. It moves an
-// offset, not a slice, which spares the garbage collector's write barriers.
-type decoder struct {
-	record []byte
-	i      int
-	bad    bool
+// uvarint returns the number at offset i of record and the offset behind it,
+// which is that behind the end of record if there is no number. Nothing
+// can be read from there on.
+func uvarint(record []byte, i int) (n uint64, next int) {
+	if i < len(record) && record[i] < 0x80 {
+		return uint64(record[i]), i + 1
+	}
+	return longUvarint(record, i)
 }
 
-func (d *decoder) uvarint() uint64 {
-	if d.i < len(d.record) && d.record[d.i] < 0x80 {
-		d.i++
-		return uint64(d.record[d.i-1])
+func longUvarint(record []byte, i int) (n uint64, next int) {
+	if i < len(record) {
+		if n, size := binary.Uvarint(record[i:]); size > 0 {
+			return n, i + size
+		}
 	}
-	n, size := binary.Uvarint(d.record[d.i:])
-	if size <= 0 {
-		d.bad = true
-		return 0
-	}
-	d.i += size
-	return n
+	return 0, len(record) + 1
 }
 
-func (d *decoder) bytes() []byte {
-	n := d.uvarint()
-	if n > uint64(len(d.record)-d.i) {
-		d.bad = true
-		return nil
+// text is uvarint for bytes with their length in front.
+func text(record []byte, i int) (b []byte, next int) {
+	n, i := uvarint(record, i)
+	if i > len(record) || n > uint64(len(record)-i) {
+		return nil, len(record) + 1
 	}
-	start := d.i
-	d.i += int(n)
-	return d.record[start:d.i:d.i]
+	next = i + int(n)
+	return record[i:next:next], next
 }
 
 // ticksPerSecond is RavenDB's (and .NET's) resolution of a time.
