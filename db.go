@@ -28,7 +28,7 @@ type DB struct {
 	rules    ids.Rules
 	foldSep  string // the separator, folded
 	node     uint64 // the number under which this database writes
-	nodes    map[uint64]origin
+	nodes    origins
 	newest   uint64 // etag of the newest change that this database had written when it was opened
 	ceilings ceilings
 	gaps     gaps
@@ -211,14 +211,14 @@ func (db *DB) random() io.Reader {
 	return rand.Reader
 }
 
-func (db *DB) loadNodes() (map[uint64]origin, error) {
+func (db *DB) loadNodes() (origins, error) {
 	lo := []byte{spaceNode}
 	it, err := db.engine.Iterate(lo, prefixEnd(lo))
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
-	nodes := make(map[uint64]origin)
+	nodes := make(origins)
 	for ok := it.First(); ok; ok = it.Next() {
 		var o origin
 		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
@@ -325,8 +325,15 @@ func (db *DB) Close() error {
 func foldName(name string) string { return ids.Fold(name) }
 
 // changeVector returns the text for a version of a document.
-func (db *DB) changeVector(node, etag uint64) string {
-	o := db.nodes[node]
+func (db *DB) changeVector(node, etag uint64) string { return db.nodes.changeVector(node, etag) }
+
+// origins are the databases behind node numbers. They do not change while the
+// database is open.
+type origins map[uint64]origin
+
+// changeVector returns the text for a version of a document.
+func (all origins) changeVector(node, etag uint64) string {
+	o := all[node]
 	var scratch [64]byte
 	b := append(scratch[:0], o.Tag...)
 	b = append(b, ':')

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -16,9 +17,12 @@ type Metadata = metadata.Metadata
 
 // Document is a document as it was when it was read. It is immutable and does
 // not change with the database.
+//
+// A Document, and a body alone, holds the memory of this one document, whether it
+// was read by itself or in a walk over many.
 type Document struct {
-	db     *DB
-	folded string // the ID, folded
+	nodes  origins // for the change vector; not the database, which a body that is kept would keep
+	folded string  // the ID, folded; it may lie in the document's own memory
 	header metadata.Header
 	body   []byte
 }
@@ -29,11 +33,33 @@ func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("document %q: %w", foldedID, err)
 	}
-	return &Document{db: db, folded: foldedID, header: h, body: body}, nil
+	return &Document{nodes: db.nodes, folded: foldedID, header: h, body: body}, nil
+}
+
+// copyDocument decodes a record in somebody else's memory, of which the document
+// keeps nothing.
+func (db *DB) copyDocument(foldedID, record []byte) (*Document, error) {
+	if len(foldedID)+len(record) > maxPiece {
+		return db.newDocument(string(foldedID), bytes.Clone(record))
+	}
+	d, room := newPiece(len(foldedID) + len(record))
+	n := copy(room, foldedID)
+	copy(room[n:], record)
+	d.nodes, d.folded = db.nodes, textOf(room[:n])
+	var err error
+	if d.body, err = d.header.Decode(room[n:]); err != nil {
+		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	}
+	return d, nil
 }
 
 // ID returns the document's ID in the casing of the newest write.
-func (d *Document) ID() string { return writtenID(&d.header, d.folded) }
+func (d *Document) ID() string {
+	if d.header.ID != nil {
+		return string(d.header.ID)
+	}
+	return strings.Clone(d.folded) // an ID that is kept must not keep the document
+}
 
 // writtenID returns the ID of a stored document as it was written.
 func writtenID(h *metadata.Header, folded string) string {
@@ -59,7 +85,7 @@ func (d *Document) ChangeVector() string {
 	if d.header.Etag == 0 {
 		return ""
 	}
-	return d.db.changeVector(d.header.Node, d.header.Etag)
+	return d.nodes.changeVector(d.header.Node, d.header.Etag)
 }
 
 // Body returns the document's JSON without @metadata and without
@@ -216,7 +242,7 @@ func (db *DB) readFolded(r getter, folded string) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := db.newDocument(folded, bytes.Clone(record))
+	doc, err := db.copyDocument([]byte(folded), record)
 	return doc, firstError(err, closer.Close())
 }
 

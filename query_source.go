@@ -399,7 +399,7 @@ func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told boo
 		return nil, told
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
-	return &Document{db: s.r.db, folded: string(id), header: header, body: bytes.Clone(body)}, true
+	return &Document{nodes: s.r.db.nodes, folded: string(id), header: header, body: bytes.Clone(body)}, true
 }
 
 // seek is run.fetch by way of one iterator.

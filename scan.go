@@ -266,7 +266,7 @@ func (w *scan) take(id, value []byte, check bool) (*Document, error) {
 		}
 		check = false
 	}
-	doc, err := w.db.newDocument(string(id), bytes.Clone(value))
+	doc, err := w.db.copyDocument(id, value)
 	if err == nil && check && !w.isMember(doc.header.Collection) {
 		return nil, nil
 	}

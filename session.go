@@ -353,7 +353,7 @@ func (s *Session) Reattach(db *DB) error {
 	for _, e := range s.order {
 		if e.doc != nil {
 			doc := *e.doc // others may hold it
-			doc.db = db
+			doc.nodes = db.nodes
 			e.doc = &doc
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -148,7 +149,7 @@ func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
 		if err := m.decodeMember(doc, value); err != nil {
 			return nil, err
 		}
-		out = append(out, &entity{m: m, value: value, id: doc.ID(), folded: doc.folded, doc: doc})
+		out = append(out, &entity{m: m, value: value, id: doc.ID(), folded: strings.Clone(doc.folded), doc: doc})
 	}
 	return out, nil
 }

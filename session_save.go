@@ -231,7 +231,7 @@ func (s *Session) saved(w *saving, doc *Document) {
 	}
 	e, o := w.entity, w.op
 	e.id, e.folded = o.id, o.foldedID
-	*doc = Document{db: s.db, folded: o.foldedID, header: o.header, body: o.json}
+	*doc = Document{nodes: s.db.nodes, folded: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted {

@@ -317,7 +317,7 @@ func (t *Tx) pending(o *op) (*Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
 	}
-	doc := &Document{db: t.db, folded: o.foldedID, header: o.header, body: o.json}
+	doc := &Document{nodes: t.db.nodes, folded: o.foldedID, header: o.header, body: o.json}
 	replaced := t.reads.versions[o.foldedID]
 	doc.header.Node, doc.header.Etag = replaced.node, replaced.etag
 	return doc, nil

@@ -40,7 +40,7 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
 	}
-	doc := &RawDocument{Document{db: db, folded: folded, header: h, body: body}}
+	doc := &RawDocument{Document{nodes: db.nodes, folded: folded, header: h, body: body}}
 	defer func() { doc.d = Document{} }()
 	return fn(doc)
 }

@@ -1,0 +1,75 @@
+package jay
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"unsafe"
+
+	"github.com/jaydb/jay/metadata"
+)
+
+// Internal: the room of a document cannot be seen from outside.
+
+// Ensure that a document has the room it was asked for, all of it its own, in
+// one allocation, whatever its size.
+func TestNewPiece(t *testing.T) {
+	var doc *Document
+	var room []byte
+	for n := range maxPiece + 1 {
+		allocs := testing.AllocsPerRun(1, func() { doc, room = newPiece(n) })
+		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.folded != "" {
+			t.Fatalf("%d bytes: %v allocations, room for %d, document %v", n, allocs, len(room), doc)
+		}
+	}
+}
+
+// Ensure that a document shares no memory with the record it was made of, that
+// nothing can be appended to its body into other parts of it, and that an ID that
+// is kept does not keep the document.
+func TestCopyDocument(t *testing.T) {
+	db := &DB{}
+	for _, id := range []string{"", "Users/1-A"} {
+		for size := 2; size < maxPiece+100; size += 7 {
+			h := metadata.Header{Etag: 300, Collection: []byte("Users"), Custom: []byte(`{"k":1}`)}
+			if id != "" {
+				h.ID = []byte(id)
+			}
+			body := append(append([]byte{'{'}, bytes.Repeat([]byte{' '}, size-2)...), '}')
+			record := append(h.AppendTail(h.AppendHead(nil)), body...)
+			folded := []byte("users/1-a")
+
+			doc, err := db.copyDocument(folded, record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clear(record)
+			clear(folded)
+			_ = append(doc.Body(), "a body has no room behind it"...)
+			want := "users/1-a"
+			if id != "" {
+				want = id
+			}
+			if doc.folded != "users/1-a" || doc.ID() != want || doc.Collection() != "Users" || !bytes.Equal(doc.Body(), body) ||
+				string(doc.Metadata().Custom) != `{"k":1}` || doc.header.Etag != 300 {
+				t.Fatalf("body of %d bytes, ID %q: got %q, %+v", size, id, doc.folded, doc.Metadata())
+			}
+			if cap(doc.Body()) != len(doc.Body()) {
+				t.Fatalf("body of %d bytes has room for %d", size, cap(doc.Body()))
+			}
+			if kept := doc.ID(); unsafe.StringData(kept) == unsafe.StringData(doc.folded) {
+				t.Fatalf("the ID %q is in the document's memory", kept)
+			}
+		}
+	}
+}
+
+// Ensure that a record that is not one is ErrCorrupt at every size.
+func TestCopyDocument_Corrupt(t *testing.T) {
+	db := &DB{}
+	for size := range maxPiece + 100 {
+		if doc, err := db.copyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("%d bytes: got %v, %v", size, doc, err)
+		}
+	}
+}
