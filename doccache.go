@@ -82,15 +82,16 @@ type ticket struct {
 	valid bool
 }
 
-// get returns the document with a folded ID, or else a ticket.
-func (c *documentCache) get(folded string) (*Document, ticket) {
+// get returns the document with a folded ID, or else a ticket. It does not keep
+// folded.
+func (c *documentCache) get(folded []byte) (*Document, ticket) {
 	if c == nil {
 		return nil, ticket{}
 	}
-	hash := maphash.String(c.seed, folded)
+	hash := maphash.Bytes(c.seed, folded)
 	s := c.shard(hash)
 	s.mu.Lock()
-	if e := s.entries[hash]; e != nil && e.doc.folded == folded {
+	if e := s.entries[hash]; e != nil && e.doc.folded == string(folded) {
 		e.read = true
 		doc := e.doc
 		s.mu.Unlock()
@@ -183,7 +184,7 @@ func (s *cacheShard) remove(e *cachedDocument) {
 // begin takes a document out, and keeps it out until end. It returns what end
 // wants.
 func (c *documentCache) begin(folded string) uint64 {
-	hash := maphash.String(c.seed, folded)
+	hash := maphash.String(c.seed, folded) // as of the bytes, for get
 	stripe := c.stripe(hash)
 	stripe.writing.Add(1)
 	stripe.epoch.Add(1)

@@ -135,25 +135,44 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 		return nil, err
 	}
 	defer db.exit()
-	doc, err := db.readCurrent(db.rules.Fold(id))
+	var scratch [128]byte
+	doc, err := db.readCurrent(db.rules.AppendFold(scratch[:0], id))
 	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", id, err)
+		return nil, getError(id, err)
 	}
 	return doc, nil
 }
 
-// readCurrent returns a document as it is now, or ErrNotFound itself.
-func (db *DB) readCurrent(folded string) (*Document, error) {
+// readCurrent returns a document as it is now, or ErrNotFound itself. It does
+// not keep folded.
+func (db *DB) readCurrent(folded []byte) (*Document, error) {
 	doc, ticket := db.cache.get(folded)
 	if doc != nil {
 		return doc, nil
 	}
-	doc, err := db.readFolded(db.engine, folded)
+	doc, err := db.readKey(db.engine, newDocumentKey(folded))
 	if err == nil {
 		db.cache.enter(ticket, doc)
 	}
 	return doc, err
 }
+
+// getError is the error of a Get. A missing document is often no surprise, and
+// its error is made at little cost.
+func getError(id string, err error) error {
+	if err == ErrNotFound {
+		return &missingError{strings.Clone(id)}
+	}
+	return fmt.Errorf("get %q: %w", id, err)
+}
+
+// missingError says that a Get has found no document with this ID.
+type missingError struct{ id string }
+
+func (e *missingError) Error() string { return fmt.Sprintf("get %q: %v", e.id, ErrNotFound) }
+
+// Unwrap returns ErrNotFound.
+func (e *missingError) Unwrap() error { return ErrNotFound }
 
 // getInto decodes the document with this ID into v, from the memory of the
 // storage engine if it is not in the cache and not to be. No code of the user's
@@ -166,27 +185,31 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 		return err
 	}
 	defer db.exit()
-	folded := db.rules.Fold(id)
+	var scratch [128]byte
+	folded := db.rules.AppendFold(scratch[:0], id)
 	doc, ticket := db.cache.get(folded)
-	if doc == nil && ticket.valid {
-		var err error
-		if doc, err = db.readFolded(db.engine, folded); err != nil {
-			return fmt.Errorf("get %q: %w", id, err)
-		}
-		db.cache.enter(ticket, doc)
-	}
 	if doc != nil {
 		return m.decodeMember(doc, v)
 	}
-
-	record, closer, err := readRecord(db.engine, folded)
-	if err != nil {
-		return fmt.Errorf("get %q: %w", id, err)
+	key := newDocumentKey(folded)
+	if ticket.valid {
+		doc, err := db.readKey(db.engine, key)
+		if err != nil {
+			return getError(id, err)
+		}
+		db.cache.enter(ticket, doc)
+		return m.decodeMember(doc, v)
 	}
-	if doc, err = db.newDocument(folded, record); err != nil {
-		err = fmt.Errorf("get %q: %w", id, err)
+
+	record, closer, err := readRecord(db.engine, key)
+	if err != nil {
+		return getError(id, err)
+	}
+	lent := Document{nodes: db.nodes, folded: textOf(idOfKey(key))}
+	if lent.body, err = lent.header.Decode(record); err != nil {
+		err = fmt.Errorf("get %q: document %q: %w", id, lent.folded, err)
 	} else {
-		err = m.decodeMember(doc, v)
+		err = m.decodeMember(&lent, v)
 	}
 	return firstError(err, closer.Close())
 }
@@ -224,8 +247,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer db.exit()
-	var scratch [128]byte
-	found, err := exists(db.engine, documentKey(scratch[:0], db.rules.Fold(id)))
+	found, err := exists(db.engine, newDocumentKey(db.rules.Fold(id)))
 	if err != nil {
 		return false, fmt.Errorf("exists %q: %w", id, err)
 	}
@@ -238,19 +260,34 @@ func (db *DB) read(r getter, id string) (*Document, error) {
 }
 
 func (db *DB) readFolded(r getter, folded string) (*Document, error) {
-	record, closer, err := readRecord(r, folded)
+	return db.readKey(r, newDocumentKey(folded))
+}
+
+// readKey returns the document at a key, or ErrNotFound itself.
+func (db *DB) readKey(r getter, key []byte) (*Document, error) {
+	record, closer, err := readRecord(r, key)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := db.copyDocument([]byte(folded), record)
+	doc, err := db.copyDocument(idOfKey(key), record)
 	return doc, firstError(err, closer.Close())
 }
 
-// readRecord returns a document as it is stored, in the reader's memory, to be
-// given back by closer, or ErrNotFound itself.
-func readRecord(r getter, folded string) (record []byte, closer io.Closer, err error) {
-	var scratch [128]byte
-	record, closer, err = r.Get(documentKey(scratch[:0], folded))
+// newDocumentKey returns a document's key in memory of its own: a key that is
+// given to a storage engine leaves the stack, and room for the longest would be
+// more than most need.
+func newDocumentKey[ID string | []byte](folded ID) []byte {
+	key := make([]byte, 0, len(folded)+2)
+	return append(append(append(key, spaceDocument), folded...), 0)
+}
+
+// idOfKey returns the ID in a document's key, in the key's memory.
+func idOfKey(key []byte) []byte { return key[1 : len(key)-1] }
+
+// readRecord returns the document at a key as it is stored, in the reader's
+// memory, to be given back by closer, or ErrNotFound itself.
+func readRecord(r getter, key []byte) (record []byte, closer io.Closer, err error) {
+	record, closer, err = r.Get(key)
 	if err == storage.ErrNotFound {
 		err = ErrNotFound
 	}

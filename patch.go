@@ -264,7 +264,7 @@ func (db *DB) guessPatches(ops []*op) error {
 		if bytes > maxAheadBytes {
 			continue
 		}
-		doc, err := db.readCurrent(o.foldedID)
+		doc, err := db.readCurrent([]byte(o.foldedID))
 		if err == ErrNotFound {
 			continue
 		}

@@ -17,7 +17,7 @@ func TestNewPiece(t *testing.T) {
 	var doc *Document
 	var room []byte
 	for n := range maxPiece + 1 {
-		allocs := testing.AllocsPerRun(1, func() { doc, room = newPiece(n) })
+		allocs := testing.AllocsPerRun(10, func() { doc, room = newPiece(n) })
 		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.folded != "" {
 			t.Fatalf("%d bytes: %v allocations, room for %d, document %v", n, allocs, len(room), doc)
 		}

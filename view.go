@@ -52,7 +52,7 @@ func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
 		return nil, nil, err
 	}
 	defer db.exit()
-	return readRecord(db.engine, folded)
+	return readRecord(db.engine, newDocumentKey(folded))
 }
 
 // loans are the calls of Read under way. Close waits for them before it closes

@@ -17,7 +17,7 @@ import (
 func Fold(id string) string { return fold.String(id) }
 
 // AppendFold appends Fold(id) to dst.
-func AppendFold(dst []byte, id string) []byte { return fold.Append(dst, id) }
+func AppendFold(dst []byte, id string) []byte { return fold.AppendString(dst, id) }
 
 // FoldGrowth returns how many bytes Fold(id) has more than id. It can be
 // negative.

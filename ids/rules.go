@@ -110,6 +110,14 @@ func (r Rules) Fold(id string) string {
 	return Fold(id)
 }
 
+// AppendFold appends r.Fold(id) to dst.
+func (r Rules) AppendFold(dst []byte, id string) []byte {
+	if r.CaseSensitive {
+		return append(dst, id...)
+	}
+	return AppendFold(dst, id)
+}
+
 // Check returns an *Error if id, a final ID, breaks a rule.
 func (r Rules) Check(id string) error {
 	if id == "" {

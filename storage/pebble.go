@@ -263,7 +263,7 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 	if err == nil {
 		return value, closer, nil
 	}
-	if errors.Is(err, pebble.ErrNotFound) {
+	if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil, ErrNotFound
 	}
 	return nil, nil, readError(err)

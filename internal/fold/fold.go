@@ -52,6 +52,21 @@ func Append[T string | []byte](dst []byte, s T) []byte {
 	return dst
 }
 
+// AppendString is Append for a string, quick for ASCII. The compiler sees that
+// it does not keep dst, which it does not see of a generic function of another
+// package: dst can be on the stack.
+func AppendString(dst []byte, s string) []byte {
+	start := len(dst)
+	dst = append(dst, s...)
+	for i := start; i < len(dst); i++ {
+		if dst[i] >= utf8.RuneSelf {
+			return Append(dst[:i], s[i-start:])
+		}
+		dst[i] = Byte(dst[i])
+	}
+	return dst
+}
+
 // Growth returns how many bytes s has more when it is folded. It can be
 // negative.
 func Growth(s string) int {

@@ -31,6 +31,9 @@ func TestAppend_Bytes(t *testing.T) {
 		if string(text) != string(raw) || string(text) != fold.String(s) {
 			t.Errorf("%q: got %q and %q and %q", s, text, raw, fold.String(s))
 		}
+		if got, want := string(fold.AppendString([]byte("AÄ"), s)), "AÄ"+string(text); got != want {
+			t.Errorf("AppendString(%q): got %q, want %q", s, got, want)
+		}
 		if got, want := fold.Growth(s), len(text)-len(s); got != want {
 			t.Errorf("Growth(%q): got %d, want %d", s, got, want)
 		}
