@@ -276,10 +276,9 @@ func (w *scan) take(id, value []byte, check bool) (*Document, error) {
 // takeAway returns the document that the away iterator points at.
 func (w *scan) takeAway() (*Document, error) {
 	key := w.away.Key()
-	folded := string(key[w.skip : len(key)-1])
 	doc, err := w.readAway(key[w.skip:])
 	if err == ErrNotFound {
-		err = fmt.Errorf("member %q of %q has no document: %w", folded, w.collection, ErrCorrupt)
+		err = fmt.Errorf("member %q of %q has no document: %w", key[w.skip:len(key)-1], w.collection, ErrCorrupt)
 	}
 	w.awayOK = w.away.Next()
 	return doc, err
