@@ -18,8 +18,8 @@ type Metadata = metadata.Metadata
 // Document is a document as it was when it was read. It is immutable and does
 // not change with the database.
 //
-// A Document, and a body alone, holds the memory of this one document, whether it
-// was read by itself or in a walk over many.
+// A Document, and a body alone, keeps the memory of this one document and of no
+// other, whether it was read by itself or in a walk over many.
 type Document struct {
 	nodes  origins // for the change vector; not the database, which a body that is kept would keep
 	folded string  // the ID, folded; it may lie in the document's own memory
