@@ -46,7 +46,10 @@ func sharedBy(n, part int, newWorker func() func(lo, hi int) error) error {
 			done.Done()
 		}
 	}
-	for range workers - 1 {
+	// One more than there is work for: an idle processor takes over the goroutine
+	// that was started last only after tens of microseconds, as Go expects its
+	// starter to wait for it, and those before it at once.
+	for range workers {
 		go work()
 	}
 	work()
