@@ -3,7 +3,6 @@ package jay
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -213,7 +212,7 @@ func (m *mapping) decode(doc *Document, v any) error {
 		if err := doc.Decode(v); err != nil {
 			return err
 		}
-	} else if err := json.Unmarshal(doc.body, v); err != nil {
+	} else if err := m.decodeJSON(doc.body, v); err != nil {
 		return fmt.Errorf("decode %q: %w", doc.ID(), err)
 	}
 	version := ""

@@ -25,6 +25,10 @@ type shape struct {
 	view     reflect.Type
 	depth    int
 	textKeys bool // but keys of maps may repeat: see repeatsKeys
+
+	// quoted says that a field has the option string, which encoding/json reads
+	// in its own way: see decodeJSON.
+	quoted bool
 }
 
 // shapeKey is what a shape depends on.
@@ -62,7 +66,7 @@ func (m *mapping) leftOut(index []int) int {
 func (k shapeKey) shape() shape {
 	w := shapeWalk{sound: k.own, quiet: true, depths: make(map[reflect.Type]int)}
 	depth := w.value(k.typ)
-	s := shape{quiet: w.quiet, depth: depth, textKeys: w.textKeys}
+	s := shape{quiet: w.quiet, depth: depth, textKeys: w.textKeys, quoted: w.quoted}
 	if !w.sound || !w.quiet {
 		return s
 	}
@@ -113,6 +117,7 @@ type shapeWalk struct {
 	sound    bool
 	quiet    bool
 	textKeys bool
+	quoted   bool
 	depths   map[reflect.Type]int // of types that were seen; unbounded while they are looked at
 }
 
@@ -178,6 +183,7 @@ func (w *shapeWalk) fields(t reflect.Type) int {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		w.sound = w.sound && isPlainName(name) && arePlainOptions(options)
+		w.quoted = w.quoted || strings.Contains(options, "string")
 		depth = max(depth, w.value(f.Type))
 	}
 	return deeper(depth)
