@@ -230,11 +230,12 @@ func (s *Session) saved(w *saving, doc *Document) {
 		return
 	}
 	e, o := w.entity, w.op
+	known := e.id == o.id && e.folded == o.foldedID // to the session and to the value
 	e.id, e.folded = o.id, o.foldedID
 	*doc = Document{nodes: s.db.nodes, folded: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
-	if e.evicted {
+	if e.evicted || known && e.m.version == nil {
 		return
 	}
 	if other := s.byID[e.folded]; other != e {
