@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"read and write under many goroutines loses nothing", testIncrements},
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
+		{"a watch tells of every key that was written", testWatch},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}
@@ -498,4 +499,57 @@ func testValueStays(t *testing.T, e storage.Engine) {
 	set(t, e, "a", "after!")
 	want(t, string(value), "before")
 	want(t, closer.Close(), nil)
+}
+
+// testWatch checks that a transaction is told of every key that was written after
+// the watch began, by others or by itself, and may rely on most that were not:
+// else to read ahead is for nothing.
+func testWatch(t *testing.T, e storage.Engine) {
+	put := func(key string) {
+		t.Helper()
+		update(t, e, func(tx storage.Tx) error { tx.Set([]byte(key), []byte("x"), nil); return nil })
+	}
+	const keys = 100
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%d", i) }
+	for i := range keys {
+		put(string(key(i)))
+	}
+
+	w := e.Watch()
+	defer w.Close()
+	put("k7")
+	look, err := w.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("k8") // the look does not see it
+	if _, err := look.Get([]byte("k8")); err != nil {
+		t.Errorf("get k8: %v", err)
+	}
+	if _, err := look.Get([]byte("k")); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("get k: %v, want %v", err, storage.ErrNotFound)
+	}
+	if err := look.Close(); err != nil {
+		t.Fatal(err)
+	}
+	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("k9")); return nil })
+
+	unchanged := 0
+	update(t, e, func(tx storage.Tx) error {
+		unchanged = 0
+		tx.Set([]byte("k10"), nil, nil)
+		tx.Delete([]byte("k11"))
+		for i := range keys {
+			if tx.Unchanged(w, key(i)) {
+				unchanged++
+				if 7 <= i && i <= 11 {
+					t.Errorf("%s is unchanged, but was written", key(i))
+				}
+			}
+		}
+		return nil
+	})
+	if unchanged < keys/2 {
+		t.Errorf("%d of %d keys are unchanged, want nearly all", unchanged, keys)
+	}
 }
