@@ -3,10 +3,7 @@ package jay
 import (
 	"bytes"
 	"encoding/json"
-	"math/rand/v2"
-	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -58,12 +55,7 @@ func (r maker) vary(value any, depth int) any {
 // errors, for random types and bodies, in structs that are empty and in some
 // that are not. What is left behind by an error counts for nothing.
 func TestDecode_AsEncodingJSON(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("JAY_DECODE_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("JAY_DECODE_SEED=%d", seed)
-	r := maker{Rand: rand.New(rand.NewPCG(seed, 0))}
+	r := newMaker(t, "JAY_DECODE_SEED")
 	db, err := OpenMemory(nil)
 	if err != nil {
 		t.Fatal(err)

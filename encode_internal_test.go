@@ -79,6 +79,17 @@ type maker struct {
 	odd bool // types that are not plain, too
 }
 
+// newMaker makes a maker with a new seed, or that of the environment variable,
+// under whose name it logs the seed.
+func newMaker(t *testing.T, variable string) maker {
+	seed := rand.Uint64()
+	if s := os.Getenv(variable); s != "" {
+		seed, _ = strconv.ParseUint(s, 10, 64)
+	}
+	t.Logf("%s=%d", variable, seed)
+	return maker{Rand: rand.New(rand.NewPCG(seed, 0))}
+}
+
 func (r maker) chance(percent int) bool { return r.IntN(100) < percent }
 
 func (r maker) anyType(depth int) reflect.Type {
@@ -240,12 +251,7 @@ func (db *DB) outcomeOf(m *mapping, v any) (_ outcome, trusted bool) {
 // Ensure that a body that is trusted is what the pass over it would have made
 // of it: the same bytes, header and errors, for random types and values.
 func TestEncode_TrustedIsScanned(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("JAY_ENCODE_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("JAY_ENCODE_SEED=%d", seed)
-	r := maker{Rand: rand.New(rand.NewPCG(seed, 0))}
+	r := newMaker(t, "JAY_ENCODE_SEED")
 	var dbs []*DB
 	for _, o := range []Options{{}, {MaxDepth: 3}, {MaxDocumentBytes: 200}, {MaxDepth: 5, MaxDocumentBytes: 60}} {
 		db, err := OpenMemory(&o)
