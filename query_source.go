@@ -77,10 +77,10 @@ func (r *run) fetch(folded string, want wanted) (*Document, error) {
 		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
 	}
 	r.stats.documents++
-	if !want(r.key[1:len(r.key)-1], &h, body) {
+	if !want(idOfKey(r.key), &h, body) {
 		return nil, closer.Close()
 	}
-	doc, err := r.db.newDocument(folded, bytes.Clone(value))
+	doc, err := r.db.copyDocument(idOfKey(r.key), value)
 	return doc, firstError(err, closer.Close())
 }
 
@@ -421,10 +421,10 @@ func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 		return nil, fmt.Errorf("document %q: %w", folded, err)
 	}
 	s.r.stats.documents++
-	if !want(key[1:len(key)-1], &h, body) {
+	if !want(idOfKey(key), &h, body) {
 		return nil, nil
 	}
-	return s.r.db.newDocument(folded, bytes.Clone(value))
+	return s.r.db.copyDocument(idOfKey(key), value)
 }
 
 // broken is the error of an entry whose document cannot be read.
