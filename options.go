@@ -27,7 +27,8 @@ const (
 	// not; it never loses one write and keeps a later one. No ID is repeated
 	// all the same: etags and identities come from blocks reserved on disk in
 	// advance, and after a crash both go on behind the block, which leaves a
-	// hole of up to 262,144 etags and 1,024 numbers per identity.
+	// hole of up to 262,144 etags, beside those of writes that it cut short, and 1,024
+	// numbers per identity.
 	Relaxed
 )
 
