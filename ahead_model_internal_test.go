@@ -84,21 +84,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 // end does the rest.
 func (p *aheadPair) end(db *DB, ops []*op, a *ahead) error {
 	defer a.close(ops)
-	for {
-		err := db.commit(context.Background(), ops, a)
-		if !errors.Is(err, errTaken) {
-			return err
-		}
-		for _, o := range ops {
-			if !o.taken {
-				continue
-			}
-			o.ahead = false
-			if err := db.redrawID(context.Background(), o); err != nil {
-				return err
-			}
-		}
-	}
+	return db.commitFree(context.Background(), ops, a)
 }
 
 // changeIndexes makes an index or drops one, in both databases.

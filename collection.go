@@ -207,6 +207,7 @@ func (c *Collection[T]) writeOne(ctx context.Context, verb verb, v *T, opts []Wr
 }
 
 func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
+	_, later := c.via.(*Tx) // whose commit makes versions, and some IDs
 	ops := make([]*op, len(vs))
 	for i, v := range vs {
 		if v == nil {
@@ -216,7 +217,9 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 		if err != nil {
 			return nil, err
 		}
-		o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+		if later {
+			o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+		}
 		ops[i] = o
 	}
 	if err := c.encode(ops, vs); err != nil {

@@ -255,13 +255,13 @@ var maxPatchedBytes = storage.MaxTxBytes
 // that the documents stay as they are. Beyond as many bytes as are read ahead
 // it is left to the transaction, which bounds them.
 func (db *DB) guessPatches(ops []*op) error {
-	bytes := int64(0)
+	made := int64(0)
 	for _, o := range ops {
 		if o.verb != verbPatch {
 			continue
 		}
 		o.patching.guess = guess{} // as an earlier use of the batch may have left it
-		if bytes > maxAheadBytes {
+		if made > maxAheadBytes {
 			continue
 		}
 		doc, err := db.readCurrent([]byte(o.foldedID))
@@ -276,7 +276,7 @@ func (db *DB) guessPatches(ops []*op) error {
 			continue // an earlier op may change the document: the transaction decides
 		}
 		o.patching.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
-		bytes += int64(len(out))
+		made += int64(len(out))
 	}
 	return nil
 }
@@ -398,7 +398,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		}
 		return result, nil
 	}
-	result.Metadata, result.Body = t.db.result(o), o.json
+	result.Metadata, result.Body = t.result(o), o.json
 	return result, nil
 }
 
@@ -419,7 +419,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	if doc == nil {
 		if p.patching.insert == nil {
 			p.outcome = absent
-			return nil, PatchResult{Status: PatchNotFound, Metadata: Metadata{ID: p.id}}, t.expectVersion(p)
+			return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
 		}
 		o.verb, o.body, o.collection, o.custom, o.drop = verbInsert, p.body, p.collection, p.custom, p.drop
 		return o, PatchResult{Status: PatchCreated}, nil
@@ -433,7 +433,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	}
 	if !changed {
 		p.outcome, p.id, p.header = present, doc.ID(), doc.header
-		return nil, PatchResult{Status: PatchNotModified, Metadata: doc.Metadata(), Body: doc.body}, t.expectVersion(p)
+		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.body}, t.expectVersion(p)
 	}
 	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom
 	o.collection = string(doc.header.Collection)

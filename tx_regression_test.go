@@ -398,3 +398,17 @@ func TestTx_Apply_BatchAppliedBefore(t *testing.T) {
 	})
 	must(t, err)
 }
+
+// Ensure that each answer to a write is the caller's: those of Returning and of
+// Apply shared the custom metadata.
+func TestApply_MetadataIsTheCallers(t *testing.T) {
+	db := memory(t, nil)
+	var b jay.Batch
+	var told jay.Metadata
+	b.Put("users/1", json.RawMessage(`{"n":1,"@metadata":{"k":"v"}}`), jay.Returning(&told))
+	metas, err := db.Apply(ctx, &b)
+	must(t, err)
+	equal(t, string(told.Custom), `{"k":"v"}`)
+	clear(told.Custom)
+	equal(t, string(metas[0].Custom), `{"k":"v"}`)
+}

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -83,32 +84,31 @@ const (
 )
 
 // result returns the metadata of the document that o wrote, and only its ID if
-// there is none now. It is made when somebody asks: bulk loads never do.
+// there is none now. It is the caller's, and made when somebody asks: bulk loads
+// never do.
 func (db *DB) result(o *op) Metadata {
-	collection := o.collection
-	if o.verb == verbPatch {
-		collection = string(o.header.Collection) // the op's is for what it inserts
-	}
 	switch o.outcome {
 	case unsettled:
 		return Metadata{}
-	case provisional:
-		m := Metadata{ID: o.id, Collection: orEmpty(collection), Custom: bytes.Clone(o.header.Custom)}
-		if o.id == "" {
-			m.ID = o.resolved
-		}
-		return m
 	case absent:
 		return Metadata{ID: o.id}
 	}
-	return Metadata{
-		ID:           o.id,
-		Collection:   orEmpty(collection),
-		ChangeVector: db.changeVector(o.header.Node, o.header.Etag),
-		Etag:         o.header.Etag,
-		LastModified: metadata.Time(o.header.Modified),
-		Custom:       o.header.Custom,
+	m := Metadata{ID: cmp.Or(o.id, o.resolved), Collection: orEmpty(o.collectionOf()), Custom: bytes.Clone(o.header.Custom)}
+	if o.outcome == present {
+		m.ChangeVector = db.changeVector(o.header.Node, o.header.Etag)
+		m.Etag, m.LastModified = o.header.Etag, metadata.Time(o.header.Modified)
 	}
+	return m
+}
+
+// collectionOf returns the collection of the document that o writes, as written.
+// A patch leaves its document where it is; what the op names is for the one that
+// it inserts.
+func (o *op) collectionOf() string {
+	if o.verb == verbPatch {
+		return string(o.header.Collection)
+	}
+	return o.collection
 }
 
 // opPool keeps ops for sessions, each with the memory of its tail.
@@ -197,6 +197,12 @@ func (db *DB) drawAndCommit(ctx context.Context, ops []*op) error {
 		return err
 	}
 	defer a.close(ops)
+	return db.commitFree(ctx, ops, a)
+}
+
+// commitFree runs the transaction of ops, with other numbers as long as an ID
+// that was made turns out to be taken.
+func (db *DB) commitFree(ctx context.Context, ops []*op, a *ahead) error {
 	for {
 		err := db.commit(ctx, ops, a)
 		if !errors.Is(err, errTaken) {
@@ -279,7 +285,7 @@ func shorten(s string) string {
 
 // prepare checks and encodes all that does not need the transaction.
 func (db *DB) prepare(o *op, modified uint64, last *naming) error {
-	o.id, o.foldedID, o.ahead = "", "", false // as an earlier use of the batch may have left them
+	o.id, o.foldedID = "", "" // as an earlier use of the batch may have left them
 	if o.misuse != nil {
 		return o.misuse
 	}
@@ -670,11 +676,7 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	t.key = documentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
 	t.tx.Set(t.key, t.value, o.json)
-	collection := o.collection
-	if o.verb == verbPatch {
-		collection = old.Collection // the op's is for what it inserts
-	}
-	t.stageChange(changePut, etag, collection, folded)
+	t.stageChange(changePut, etag, o.collectionOf(), folded)
 	switch {
 	case found:
 		t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
