@@ -58,7 +58,7 @@ func TestGaps_Model(t *testing.T) {
 				s.add(key, nil, nil, false)
 			}
 		}
-		g.occupy(s, s.sorted()) // even if the transaction then fails
+		g.occupy(s, s.sorted(0, len(s.entries))) // even if the transaction then fails
 		if random.IntN(5) > 0 {
 			for i := range s.entries {
 				at, found := slices.BinarySearch(keys, string(s.key(i)))
@@ -202,7 +202,7 @@ func TestGaps_OfUse(t *testing.T) {
 	}
 }
 
-// Ensure that nothing writes to Pebble but apply, which commit calls after it has
+// Ensure that nothing writes to Pebble but apply, which write calls after it has
 // told the gaps.
 func TestGaps_OneWayIn(t *testing.T) {
 	reads := []string{"Get", "NewIter", "NewSnapshot", "NewBatchWithSize", "LogData", "Metrics", "Close"}

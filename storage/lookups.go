@@ -7,18 +7,18 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// lookups reads the committed keys for one transaction. What the engine's gaps
-// know to be absent costs nothing. Of the rest the first few are plain Gets. A
-// transaction with more opens an iterator, which keeps tables open from one
-// look-up to the next, and reads the bloom filters of the last level too (DB.Get
-// does not). Beside a key that is not there it walks over the gaps that follow,
-// if that has paid for such keys: inserts of HiLo documents are spared nearly
-// all of their look-ups, since nine numbers of ten lie in the gap of the one
-// before them, and the next gaps lie in a row. All of it is sound because
-// nothing commits while a transaction runs.
+// lookups reads the committed keys for the transactions of one group. What the
+// engine's gaps know to be absent costs nothing. Of the rest the first few of a
+// transaction are plain Gets. One with more opens an iterator, which keeps
+// tables open from one look-up to the next, and reads the bloom filters of the
+// last level too (DB.Get does not). Beside a key that is not there it walks over
+// the gaps that follow, if that has paid for such keys: inserts of HiLo documents
+// are spared nearly all of their look-ups, since nine numbers of ten lie in the
+// gap of the one before them, and the next gaps lie in a row. All of it is sound
+// because nothing commits while a group runs.
 type lookups struct {
 	gaps *gaps
-	gets int              // plain ones so far
+	gets int              // plain ones of this transaction so far
 	it   *pebble.Iterator // nil until there are enough, or a walk
 	// walking says that the iterator stands on the committed key at which a walk
 	// ended: the next one goes on from there.

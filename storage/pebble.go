@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -26,8 +25,8 @@ import (
 // Pebble is the Engine on one directory, by way of cockroachdb/pebble.
 //
 // Transactions run one after another under mu, and their batches enter
-// Pebble's log in that order (DB.ApplyNoSyncWait); the wait for the disk
-// happens after mu is released, so that concurrent transactions share a sync.
+// Pebble's log in that order; the wait for the disk happens after mu is
+// released, so that concurrent transactions share a sync: commit.go.
 type Pebble struct {
 	db   *pebble.DB
 	lock *pebble.Lock
@@ -37,6 +36,7 @@ type Pebble struct {
 	room *room
 	log  *slog.Logger
 
+	line     line // of transactions
 	mu       sync.Mutex
 	sequence uint64   // last number committed. Guarded by mu.
 	applied  uint64   // commits handed to Pebble. Guarded by mu.
@@ -314,145 +314,6 @@ func (e *Pebble) StartSequence(n uint64) {
 	e.sequence = max(e.sequence, n)
 }
 
-// Update implements Engine.
-func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrFailed, *failure) // before mu: a writer may be stuck behind a full disk
-	}
-	batch, number, sync, err := e.commit(sync, fn)
-	if err != nil {
-		return err
-	}
-	if batch == nil {
-		return e.settled(sync)
-	}
-	if sync {
-		if err := batch.SyncWait(); err != nil {
-			e.fail(err)
-		} else {
-			raise(&e.durable, number)
-		}
-	}
-	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
-	}
-	e.commits.Add(1)
-	// The commit stands; a batch that cannot be recycled is only garbage.
-	_ = batch.Close()
-	return nil
-}
-
-// settled returns when all that a transaction without writes may have seen is
-// on disk: its answer, too, must not be undone by a crash.
-func (e *Pebble) settled(sync bool) error {
-	pending := e.pending.Load()
-	if !sync || pending <= e.durable.Load() {
-		return nil
-	}
-	if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
-		e.fail(err)
-	}
-	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
-	}
-	raise(&e.durable, pending)
-	return nil
-}
-
-// raise makes a at least n.
-func raise(a *atomic.Uint64, n uint64) {
-	for {
-		old := a.Load()
-		if old >= n || a.CompareAndSwap(old, n) {
-			return
-		}
-	}
-}
-
-// commit runs fn and hands its batch to Pebble, in order, without waiting for
-// the disk. The batch is nil if fn staged nothing; else number counts it.
-func (e *Pebble) commit(sync bool, fn func(Tx) error) (_ *pebble.Batch, number uint64, synced bool, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if failure := e.failure.Load(); failure != nil {
-		return nil, 0, false, fmt.Errorf("%w: %w", ErrFailed, *failure)
-	}
-
-	defer e.staged.reset()
-	tx := &pebbleTx{engine: e, staging: e.staged, sequence: e.sequence, sync: sync, lookups: lookups{gaps: &e.gaps}}
-	err = fn(tx)
-	if closeErr := tx.lookups.close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return nil, 0, false, err
-	}
-	if len(tx.entries) == 0 {
-		return nil, 0, tx.sync, nil
-	}
-	if tx.size > MaxTxBytes {
-		return nil, 0, false, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, tx.size, MaxTxBytes)
-	}
-
-	order := tx.sorted()
-	batch, err := e.fill(tx.staging, order)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	e.gaps.occupy(tx.staging, order) // before the commit, whose outcome may stay unknown
-	if err := e.apply(batch, tx.sync); err != nil {
-		e.fail(err)
-		return nil, 0, false, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
-	}
-	e.applied++
-	e.watches.note(tx.staging, e.applied)
-	e.pending.Store(e.applied)
-	e.sequence = tx.sequence
-	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
-		e.staged = newStaging() // one huge transaction must not hold memory for ever
-	}
-	return batch, e.applied, tx.sync, nil
-}
-
-// fill makes a batch of what was staged, in order, that of the keys: Pebble remembers
-// where in the skip list the last key went, which helps only if the next one
-// goes beside it. Writes of one key keep their order.
-func (e *Pebble) fill(s *staging, order []int32) (*pebble.Batch, error) {
-	batch := e.db.NewBatchWithSize(s.size + 16*len(s.entries))
-	for _, i := range order {
-		if err := put(batch, s, int(i)); err != nil {
-			return nil, errors.Join(err, batch.Close())
-		}
-	}
-	return batch, nil
-}
-
-// put adds entry i of s to batch, writing it where Pebble will keep it.
-func put(batch *pebble.Batch, s *staging, i int) error {
-	key := s.key(i)
-	if s.entries[i].deleted {
-		return batch.Delete(key, nil)
-	}
-	head, tail := s.head(i), s.entries[i].tail
-	op := batch.SetDeferred(len(key), len(head)+len(tail))
-	copy(op.Key, key)
-	copy(op.Value[copy(op.Value, head):], tail)
-	return op.Finish()
-}
-
-// apply gives batch to Pebble. With sync, batch.SyncWait must follow.
-func (e *Pebble) apply(batch *pebble.Batch, sync bool) error {
-	return e.protect(func() error {
-		if sync {
-			return e.db.ApplyNoSyncWait(batch, pebble.Sync)
-		}
-		return e.db.Apply(batch, pebble.NoSync)
-	})
-}
-
 // protect calls fn and turns the panic with which Pebble meets a log that
 // cannot be written into an error.
 func (e *Pebble) protect(fn func() error) (err error) {
@@ -471,48 +332,6 @@ func (e *Pebble) fail(cause error) {
 		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}
 }
-
-// pebbleTx is a Tx on Pebble. It reads committed state through the engine:
-// nothing else commits while it runs.
-type pebbleTx struct {
-	*staging
-	engine   *Pebble
-	sequence uint64
-	sync     bool
-	lookups  lookups
-}
-
-// Get implements Tx.
-func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
-	if i := t.find(key); i >= 0 {
-		if t.entries[i].deleted {
-			return nil, nil, ErrNotFound
-		}
-		return t.staging.value(i), noCloser, nil
-	}
-	return t.lookups.get(t.engine.db, key)
-}
-
-// Iterate implements Tx.
-func (t *pebbleTx) Iterate(lo, hi []byte) (Iterator, error) { return iterate(t.engine.db, lo, hi) }
-
-// Set implements Tx.
-func (t *pebbleTx) Set(key, head, tail []byte) { t.add(key, head, tail, false) }
-
-// Delete implements Tx.
-func (t *pebbleTx) Delete(key []byte) { t.add(key, nil, nil, true) }
-
-// Sequence implements Tx.
-func (t *pebbleTx) Sequence() (uint64, error) {
-	if t.sequence >= math.MaxInt64 {
-		return 0, ErrSequenceExhausted
-	}
-	t.sequence++
-	return t.sequence, nil
-}
-
-// RequireSync implements Tx.
-func (t *pebbleTx) RequireSync() { t.sync = true }
 
 // Stats implements Engine.
 func (e *Pebble) Stats() Stats {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -320,36 +319,6 @@ func TestPebble_Get_DamagedTable(t *testing.T) {
 		t.Errorf("iterate: got %v, want ErrCorrupt", err)
 	}
 	_ = it.Close()
-}
-
-// Ensure that commits that come while the disk is busy share its next sync.
-func TestPebble_GroupCommit(t *testing.T) {
-	disk := storagetest.NewDisk()
-	e := openDisk(t, disk)
-	defer e.Close()
-	before := disk.Syncs()
-	busy := make(chan struct{})
-	disk.OnSync(func() { <-busy })
-
-	const goroutines = 16
-	var wg sync.WaitGroup
-	for i := range goroutines {
-		wg.Go(func() {
-			if err := set(e, string(rune('a'+i)), "v"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for i := range goroutines {
-		for !has(t, e, string(rune('a'+i))) {
-			runtime.Gosched() // committed, but not yet on disk
-		}
-	}
-	close(busy)
-	wg.Wait()
-	if syncs := disk.Syncs() - before; syncs > 3 {
-		t.Errorf("%d syncs for %d commits that came together, want at most 3", syncs, goroutines)
-	}
 }
 
 // Ensure that each way a directory can be wrong has its own error, that the

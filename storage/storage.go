@@ -10,7 +10,8 @@
 // # The caller's duties
 //
 //  1. A function given to [Engine.Update] may run more than once before it
-//     commits. It must do nothing but read and stage through its Tx.
+//     commits, and on another goroutine. It must do nothing but read and stage
+//     through its Tx, and take no lock that somebody holds who calls Update.
 //  2. Close what you open: snapshots, iterators and the closers of Get.
 //  3. Call [Engine.Close] only when no call is in flight and no iterator or
 //     snapshot is open.
@@ -28,7 +29,8 @@ type Engine interface {
 
 	// Update runs fn with a new transaction and commits what fn staged, all of
 	// it or none of it. If fn returns an error, nothing is staged and Update
-	// returns that error as it is. fn may run more than once.
+	// returns that error as it is. fn may run more than once, and on another
+	// goroutine.
 	//
 	// Commits happen in the order of the numbers that Tx.Sequence drew: a
 	// reader that sees the effects of number n sees those of every committed

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// staging holds what a transaction has staged: every key and the head of every
+// staging holds what transactions have staged: every key and the head of every
 // value in one arena, the tails where the caller has them, and the newest entry
 // of each key by hash. It knows no engine, so that each engine can replay it
 // into its own kind of batch.
@@ -16,6 +16,7 @@ type staging struct {
 	entries []entry
 	newest  map[uint64]int32 // hash of key → index in entries; in use if indexed
 	indexed bool
+	room    int       // most keys that newest has held
 	asked   [256]bool // first bytes of keys that were looked for; the others need no index
 	seed    maphash.Seed
 	size    int     // of all keys and values
@@ -32,8 +33,14 @@ type entry struct {
 	deleted              bool
 }
 
+// size returns the bytes of the key and the value.
+func (e *entry) size() int { return e.headEnd - e.key + len(e.tail) }
+
 // smallTx is the number of entries up to which a backward search beats a map.
 const smallTx = 8
+
+// largeTx is the number of keys up to which a map is always used again.
+const largeTx = 1024
 
 func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
 
@@ -43,6 +50,10 @@ func (s *staging) reset() {
 	clear(s.entries)
 	s.entries = s.entries[:0]
 	if s.indexed {
+		s.room = max(s.room, len(s.newest))
+		if s.room > largeTx && s.room > 16*len(s.newest) {
+			s.newest, s.room = nil, 0 // to clear it would take longer than to fill a new one
+		}
 		clear(s.newest) // its room is kept for the next transaction
 		s.indexed = false
 	}
@@ -66,26 +77,49 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	s.arena = append(s.arena, head...)
 	e.headEnd = len(s.arena)
 	s.entries = append(s.entries, e)
-	s.size += e.headEnd - e.key + len(tail)
+	s.size += e.size()
 	s.index(len(s.entries) - 1)
 }
 
-// sorted returns the entries in the order of their keys, those of one key in
-// the order in which they were staged. Keys that begin with the same byte are
-// mostly staged in order: they are put together first, and sorted if they were
-// not.
-func (s *staging) sorted() []int32 {
-	s.order = slices.Grow(s.order[:0], len(s.entries))[:len(s.entries)]
-	if len(s.entries) <= smallTx {
+// mark is how much was staged at some time.
+type mark struct{ entries, arena, size int }
+
+func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size} }
+
+// rollback takes back what was staged since m.
+func (s *staging) rollback(m mark) {
+	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
+		if !s.asked[s.arena[s.entries[i].key]] {
+			continue
+		}
+		h := maphash.Bytes(s.seed, s.key(i))
+		if older := s.entries[i].older; older >= 0 {
+			s.newest[h] = older
+		} else {
+			delete(s.newest, h)
+		}
+	}
+	clear(s.entries[m.entries:])
+	s.entries, s.arena, s.size = s.entries[:m.entries], s.arena[:m.arena], m.size
+}
+
+// sorted returns the entries from lo up to hi in the order of their keys, those
+// of one key in the order in which they were staged. Keys that begin with the
+// same byte are mostly staged in order: they are put together first, and sorted
+// if they were not.
+func (s *staging) sorted(lo, hi int) []int32 {
+	n := hi - lo
+	s.order = slices.Grow(s.order[:0], n)[:n]
+	if n <= smallTx {
 		for i := range s.order {
-			s.order[i] = int32(i)
+			s.order[i] = int32(lo + i)
 		}
 		s.sort(s.order)
 		return s.order
 	}
 
 	var starts [257]int32
-	for i := range s.entries {
+	for i := lo; i < hi; i++ {
 		starts[int(s.arena[s.entries[i].key])+1]++
 	}
 	for space := range 256 {
@@ -93,7 +127,7 @@ func (s *staging) sorted() []int32 {
 	}
 	ends := starts
 	rising := true
-	for i := range s.entries {
+	for i := lo; i < hi; i++ {
 		space := s.arena[s.entries[i].key]
 		at := ends[space]
 		s.order[at] = int32(i)
@@ -121,20 +155,20 @@ func (s *staging) sort(order []int32) {
 // index enters entry i into the map, building the map when the transaction
 // outgrows the linear search.
 func (s *staging) index(i int) {
+	if s.indexed {
+		s.link(i)
+		return
+	}
 	if len(s.entries) <= smallTx {
 		return
 	}
-	if !s.indexed {
-		s.indexed = true
-		if s.newest == nil {
-			s.newest = make(map[uint64]int32, 4*smallTx)
-		}
-		for j := range s.entries {
-			s.link(j)
-		}
-		return
+	s.indexed = true
+	if s.newest == nil {
+		s.newest = make(map[uint64]int32, 4*smallTx)
 	}
-	s.link(i)
+	for j := range s.entries {
+		s.link(j)
+	}
 }
 
 func (s *staging) link(i int) {

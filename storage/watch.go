@@ -24,12 +24,13 @@ func (w *watches) stripe(key []byte) *uint64 {
 	return &w.written[maphash.Bytes(w.seed, key)%watchStripes]
 }
 
-// note notes the keys of a commit. Pebble.mu is held.
-func (w *watches) note(s *staging, commit uint64) {
+// note notes the keys of a commit: of the entries from lo up to hi. Pebble.mu is
+// held.
+func (w *watches) note(s *staging, lo, hi int, commit uint64) {
 	if w.open.Load() == 0 {
 		return
 	}
-	for i := range s.entries {
+	for i := lo; i < hi; i++ {
 		*w.stripe(s.key(i)) = commit
 	}
 }
@@ -79,9 +80,3 @@ func (l *pebbleLook) Get(key []byte) ([]byte, error) {
 
 // Close implements Look.
 func (l *pebbleLook) Close() error { return readError(l.it.Close()) }
-
-// Unchanged implements Tx.
-func (t *pebbleTx) Unchanged(w Watch, key []byte) bool {
-	pw := w.(*pebbleWatch)
-	return *t.engine.watches.stripe(key) <= pw.since && t.find(key) < 0
-}

@@ -1,0 +1,147 @@
+package storage
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+)
+
+// line is where requests wait for a leader: see commit.go.
+//
+// While the disk syncs the log for a small group, requests that want a sync
+// stay in line, since theirs cannot begin before that one has ended. Then the
+// next leader waits a moment for those whom it has woken: goroutines that write
+// one document after the other come back at once, and share the next sync with
+// all others. Without that they would take turns in two halves, and each wait
+// for two syncs.
+type line struct {
+	mu      sync.Mutex
+	waiting []*request // from first on. Guarded by mu.
+	first   int        // Guarded by mu.
+	eager   int        // of them, that want no sync. Guarded by mu.
+	led     bool       // somebody leads, or was told to. Guarded by mu.
+	syncing int        // small groups that the disk is busy with. Guarded by mu.
+
+	expected int       // how many there will be in line if all come back. Guarded by mu.
+	until    time.Time // to wait for them. Guarded by mu.
+	skip     int       // leaders that will not wait, as others did in vain. The leader's.
+	penalty  int       // skip after the next time in vain. The leader's.
+}
+
+const (
+	maxPatience = 500 * time.Microsecond
+	maxPenalty  = 63
+)
+
+// join puts r in line and tells whether r is to lead.
+func (l *line) join(r *request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, r)
+	if !r.sync {
+		l.eager++
+	}
+	if l.led || l.syncing > 0 && r.sync {
+		return false
+	}
+	l.led = true
+	return true
+}
+
+// gather waits until those are in line who may be expected, for half as long
+// as the sync took that has kept them. It is for the leader.
+func (l *line) gather() {
+	l.mu.Lock()
+	n, expected, until := l.count(), l.expected, l.until
+	l.expected = 0
+	l.mu.Unlock()
+	if n >= expected {
+		return
+	}
+	if l.skip > 0 {
+		l.skip--
+		return
+	}
+	for n < expected {
+		if time.Now().After(until) {
+			l.penalty = min(2*l.penalty+1, maxPenalty)
+			l.skip = l.penalty
+			return
+		}
+		runtime.Gosched() // they are about to run
+		n = l.length()
+	}
+	l.penalty = 0
+}
+
+func (l *line) length() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count()
+}
+
+// count is length for those who hold l.mu.
+func (l *line) count() int { return len(l.waiting) - l.first }
+
+// next takes the first request out of the line, nil if there is none. It is
+// for the leader.
+func (l *line) next() *request {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count() == 0 {
+		return nil
+	}
+	r := l.waiting[l.first]
+	l.waiting[l.first] = nil
+	if l.first++; l.count() == 0 {
+		l.waiting, l.first = l.waiting[:0], 0
+	}
+	if !r.sync {
+		l.eager--
+	}
+	return r
+}
+
+// putBack makes r the first in line again.
+func (l *line) putBack(r *request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = slices.Insert(l.waiting, l.first, r)
+	if !r.sync {
+		l.eager++
+	}
+}
+
+// leave ends the lead. If syncs, a small group now waits for the disk, and
+// synced follows.
+func (l *line) leave(syncs bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.led = false
+	if syncs {
+		l.syncing++
+	}
+	l.pass()
+}
+
+// synced says that the disk is done with a small group, which took so long.
+// Those who are expected were in line before its requests were answered, or
+// were answered.
+func (l *line) synced(expected int, took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.syncing--
+	l.expected, l.until = expected, time.Now().Add(min(took/2, maxPatience))
+	l.pass()
+}
+
+// pass gives the lead to the first in line, if there is anything to do now.
+// l.mu is held.
+func (l *line) pass() {
+	if l.led || l.count() == 0 || l.syncing > 0 && l.eager == 0 {
+		return
+	}
+	l.led = true
+	l.waiting[l.first].turn <- toLead
+}

@@ -1,0 +1,209 @@
+package storage
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func newRequest(sync bool) *request { return &request{sync: sync, turn: make(chan turn, 1)} }
+
+// leads tells whether r was told to lead.
+func leads(t *testing.T, r *request) bool {
+	t.Helper()
+	select {
+	case told := <-r.turn:
+		return told == toLead
+	default:
+		return false
+	}
+}
+
+// Ensure that there is one leader at a time, and who it is.
+func TestLine_Lead(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(true), newRequest(true)
+	if !l.join(a) {
+		t.Fatal("the first does not lead")
+	}
+	if l.join(b) || l.join(c) {
+		t.Fatal("two lead")
+	}
+	if l.next() != a || l.next() != b {
+		t.Fatal("the order is wrong")
+	}
+	l.putBack(b)
+	l.leave(false)
+	if !leads(t, b) || leads(t, c) {
+		t.Fatal("the lead went to somebody else than the first in line")
+	}
+	if l.next() != b || l.next() != c || l.next() != nil {
+		t.Fatal("the order is wrong")
+	}
+	l.leave(false)
+	if !l.join(a) {
+		t.Fatal("nobody can lead after an empty line")
+	}
+}
+
+// Ensure that a sync for a small group keeps those in line who want one too,
+// and nobody else.
+func TestLine_Syncing(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(true), newRequest(true)
+	l.join(a)
+	l.next()
+	l.leave(true)
+	if l.join(b) || l.join(c) {
+		t.Fatal("one leads that must wait for the disk")
+	}
+	eager := newRequest(false)
+	if !l.join(eager) {
+		t.Fatal("one waits for the disk that has no need to")
+	}
+	late := newRequest(false)
+	if l.join(late) {
+		t.Fatal("two lead")
+	}
+	for _, want := range []*request{b, c, eager} {
+		if l.next() != want {
+			t.Fatal("the order is wrong")
+		}
+	}
+	l.leave(true) // two groups wait for the disk
+	if !leads(t, late) {
+		t.Fatal("one waits for the disk that has no need to")
+	}
+	l.next()
+	l.leave(false)
+	l.join(a)
+	l.synced(0, 0)
+	if leads(t, a) {
+		t.Fatal("one leads that must wait for the disk")
+	}
+	l.synced(0, 0)
+	if !leads(t, a) {
+		t.Fatal("nobody leads when the disk is done")
+	}
+}
+
+// Ensure that a leader waits for those who may be expected, but not for ever,
+// and ever more rarely if in vain.
+func TestLine_Gather(t *testing.T) {
+	var l line
+	first := newRequest(true)
+	l.join(first)
+	sync := func(expected int) {
+		l.leave(true)
+		l.synced(expected, time.Hour)
+		<-first.turn // it leads again
+	}
+	sync(3)
+	go func() {
+		l.join(newRequest(true))
+		l.join(newRequest(true))
+	}()
+	l.mu.Lock()
+	l.until = l.until.Add(time.Hour)
+	l.mu.Unlock()
+	l.gather()
+	if n := l.length(); n != 3 {
+		t.Fatalf("%d in line, want 3", n)
+	}
+
+	waits := 0
+	for range 200 {
+		sync(4)
+		l.gather()
+		if l.skip == l.penalty {
+			waits++
+		}
+	}
+	if waits < 3 || waits > 10 {
+		t.Errorf("200 leaders waited %d times in vain", waits)
+	}
+	l.skip = 0
+	sync(3)
+	l.gather()
+	sync(4)
+	go l.join(newRequest(true))
+	l.mu.Lock()
+	l.until = l.until.Add(time.Hour)
+	l.mu.Unlock()
+	l.gather()
+	if l.length() != 4 || l.penalty != 0 {
+		t.Errorf("%d in line, want 4; penalty %d, want 0", l.length(), l.penalty)
+	}
+}
+
+// Ensure that rollback leaves what was staged before, whatever was staged, asked
+// for and rolled back in between.
+func TestStaging_Rollback(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		s := newStaging()
+		model := make(map[string]string)
+		key := func() []byte { return []byte{"ab"[random.IntN(2)], byte('0' + random.IntN(6))} }
+		for range random.IntN(12) {
+			m, before, wrote := s.mark(), maps.Clone(model), 0
+			for range random.IntN(7) {
+				k := key()
+				switch random.IntN(4) {
+				case 0:
+					s.add(k, nil, nil, true)
+					model[string(k)] = "-"
+					wrote++
+				case 1, 2:
+					v := []byte{byte('A' + random.IntN(26))}
+					s.add(k, v[:random.IntN(2)], v, false)
+					model[string(k)] = string(s.value(len(s.entries) - 1))
+					wrote++
+				default:
+					s.find(k)
+				}
+			}
+			if random.IntN(2) == 0 {
+				s.rollback(m)
+				model = before
+			}
+			for _, space := range "ab" {
+				for digit := range byte(6) {
+					k := []byte{byte(space), '0' + digit}
+					got := ""
+					if i := s.find(k); i >= 0 {
+						if got = string(s.value(i)); s.entries[i].deleted {
+							got = "-"
+						}
+					}
+					if want := model[string(k)]; got != want {
+						t.Fatalf("%s holds %q, want %q", k, got, want)
+					}
+				}
+				if random.IntN(3) > 0 {
+					break // do not ask for all keys each time
+				}
+			}
+		}
+		size := 0
+		for i := range s.entries {
+			size += s.entries[i].size()
+		}
+		if size != s.size {
+			t.Fatalf("size %d, want %d", s.size, size)
+		}
+		lo := random.IntN(len(s.entries) + 1)
+		hi := lo + random.IntN(len(s.entries)-lo+1)
+		want := make([]int32, 0)
+		for i := lo; i < hi; i++ {
+			want = append(want, int32(i))
+		}
+		slices.SortStableFunc(want, func(a, b int32) int { return slices.Compare(s.key(int(a)), s.key(int(b))) })
+		if got := s.sorted(lo, hi); !slices.Equal(got, want) {
+			t.Fatalf("sorted(%d, %d) is %v, want %v", lo, hi, got, want)
+		}
+	}
+}
