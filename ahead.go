@@ -129,14 +129,18 @@ func decodeOld(db *DB, c *catalog, o *op, record []byte) (oldDocument, error) {
 	if err != nil {
 		return oldDocument{}, err
 	}
-	old := oldDocument{Node: h.Node, Etag: h.Etag}
-	if string(h.Collection) == o.collection {
-		old.Collection = o.collection // spares an allocation
-	} else {
-		old.Collection = string(h.Collection)
-	}
-	if len(c.byCollection) > 0 && c.of(db.collectionKey(old.Collection)) != nil {
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: o.nameOf(h.Collection)}
+	if c.needsBody(db, old.Collection) {
 		old.Body, old.ID = bytes.Clone(body), writtenID(&h, o.foldedID)
 	}
 	return old, nil
+}
+
+// nameOf returns the name of a stored document's collection. It is mostly the
+// op's.
+func (o *op) nameOf(collection []byte) string {
+	if string(collection) == o.collection {
+		return o.collection
+	}
+	return string(collection)
 }

@@ -110,6 +110,23 @@ func (c *documentCache) get(folded []byte) (*Document, ticket) {
 	return nil, t
 }
 
+// current returns the document if it is here. In a transaction that has not
+// changed it, it is the one that is committed: none that another one changes is
+// here from before its commit on.
+func (c *documentCache) current(folded string) *Document {
+	if c == nil {
+		return nil
+	}
+	hash := maphash.String(c.seed, folded)
+	s := c.shard(hash)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[hash]; e != nil && e.doc.folded == folded {
+		return e.doc
+	}
+	return nil
+}
+
 // enter enters a document that was read from the store after get gave the
 // ticket, unless a write may have replaced it since.
 func (c *documentCache) enter(t ticket, doc *Document) {

@@ -87,6 +87,75 @@ func writeSomehow(db *jay.DB, id string, n int64) error {
 	return err
 }
 
+// Ensure that writes, which take what is kept for what is there, lose no update
+// and leave no index entry: counters are read and written back on the condition
+// that nobody else did, by many goroutines and in many ways.
+func TestDocumentCache_NoUpdateLost(t *testing.T) {
+	const hot, goroutines = 3, 8
+	db := memory(t, &jay.Options{Durability: jay.Relaxed})
+	must(t, db.EnsureIndex(ctx, "Hot", jay.Index{Fields: []string{"n"}}))
+	for i := range hot {
+		put(t, db, fmt.Sprintf("hot/%d", i), `{"@metadata":{"@collection":"Hot"},"n":0}`)
+	}
+	rounds := 400
+	if testing.Short() {
+		rounds = 100
+	}
+	var written [hot]atomic.Int64
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for i := range rounds {
+				at := (g + i) % hot
+				id := fmt.Sprintf("hot/%d", at)
+				_, err := db.Get(ctx, id) // twice, so that it is kept
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				doc, err := db.Get(ctx, id)
+				var v struct{ N int64 }
+				if err != nil || json.Unmarshal(doc.Body(), &v) != nil {
+					t.Errorf("got %v, %v", doc, err)
+					return
+				}
+				body := func(n int64) []byte {
+					return fmt.Appendf(nil, `{"@metadata":{"@collection":"Hot"},"n":%d}`, n)
+				}
+				added := int64(1)
+				var b jay.Batch
+				switch i % 3 {
+				case 0:
+					b.Put(id, body(v.N+1), jay.IfMatch(doc.ChangeVector()))
+				case 1:
+					b.Replace(id, body(v.N+1), jay.IfMatch(doc.ChangeVector()))
+					b.Put(id, body(v.N+2)) // over the one of this batch
+					added = 2
+				case 2:
+					b.Put(id, body(v.N+1), jay.IfMatch(doc.ChangeVector()))
+					b.Delete(id)
+					b.Insert(id, body(v.N+1))
+				}
+				_, err = db.Apply(ctx, &b)
+				var conflict *jay.ConflictError
+				switch {
+				case err == nil:
+					written[at].Add(added)
+				case !errors.As(err, &conflict):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range hot {
+		if want := fmt.Sprintf(`{"n":%d}`, written[i].Load()); body(t, db, fmt.Sprintf("hot/%d", i)) != want {
+			t.Errorf("hot/%d is %s, want %s", i, body(t, db, fmt.Sprintf("hot/%d", i)), want)
+		}
+	}
+	must(t, jay.CheckIndexes(db))
+}
+
 // Ensure that what is kept stays within its bound whatever is read, and that
 // documents come and go without harm.
 func TestDocumentCache_Bounded(t *testing.T) {
