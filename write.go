@@ -671,7 +671,9 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 // stageDocument stages the document of o with all that goes with it.
 func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found bool) error {
 	folded := o.foldedID
-	t.change(folded)
+	if found { // what is not there is not in the cache, nor on its way there
+		t.change(folded)
+	}
 	o.header.Etag = etag
 	t.key = documentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
