@@ -328,7 +328,7 @@ func (e *Pebble) wait(g *group) {
 		}
 		if err := b.pebble.SyncWait(); err != nil {
 			e.fail(err)
-		} else {
+		} else if e.failure.Load() == nil { // logFS hides a failed sync from Pebble
 			raise(&e.durable, b.number)
 		}
 		expected := len(g.left)
