@@ -28,6 +28,7 @@ type request struct {
 	sync bool // asked for, or required by fn
 
 	entries, end int    // what it has staged: entries up to end
+	sequence     uint64 // the last number, if it has staged anything
 	size         int    // of that, in bytes
 	batch        *batch // in which that is, nil if Pebble has not got it
 	err          error  // what Update returns
@@ -53,8 +54,8 @@ var requests = sync.Pool{New: func() any { return &request{turn: make(chan turn,
 func (r *request) waits() bool { return r.err == nil && r.sync && r.batch != nil }
 
 // A group is full when it has maxGroup requests, or has staged maxGroupBytes.
-// A request that stages more than smallBytes has a batch of its own, so that the
-// small ones before it need not wait until it is written.
+// A request that stages more than smallBytes is the last of its group, and has a
+// batch of its own: the small ones before it need not wait until the disk has it.
 const (
 	maxGroup      = 512
 	maxGroupBytes = 256 << 10
@@ -64,6 +65,7 @@ const (
 // group is what one leader runs.
 type group struct {
 	requests []*request // those that were run, in order
+	writers  []*request // of them, those of one batch
 	left     []*request // of them, that wait for the disk
 	batches  []*batch
 	lookups  lookups
@@ -121,8 +123,14 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 // request of this goroutine, among them.
 func (e *Pebble) lead(own *request) {
 	g := groups.Get().(*group)
-	defer e.answer(g) // even if a function ends its goroutine
+	done := false
+	defer e.answer(g) // even if a function ends this goroutine
 	defer func() { e.line.leave(g.small) }()
+	defer func() {
+		if !done {
+			e.orphan(own)
+		}
+	}()
 	e.line.gather()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -135,13 +143,38 @@ func (e *Pebble) lead(own *request) {
 	for len(g.requests) < maxGroup && e.staged.size < maxGroupBytes {
 		r := e.line.next()
 		if r == nil {
-			return
+			break
 		}
 		if !e.run(g, r) {
 			e.line.putBack(r)
-			return
+			break
+		}
+		if r.size > smallBytes {
+			break
 		}
 	}
+	done = true
+}
+
+// orphan sees to the request of a leader whose goroutine was ended by a function
+// of a request: nobody waits for its answer, but the lead may come to it, or the
+// group that it is in may ask it to wait. If it was not run, it never is.
+func (e *Pebble) orphan(own *request) {
+	if own.batch == nil {
+		own.fn = func(Tx) error { return errGone }
+	}
+	go func() {
+		for {
+			switch <-own.turn {
+			case toLead:
+				e.lead(own)
+			case toWait:
+				e.wait(own.group)
+			default:
+				return
+			}
+		}
+	}()
 }
 
 // run runs the function of r. It returns false if r must be the first of a
@@ -160,8 +193,8 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 	defer func() {
 		if r.err == errGone {
 			tx.again = false
-			if v := recover(); v != nil {
-				r.panicked = fmt.Sprintf("%v\n\n%s", v, debug.Stack())
+			if r.panicked = recover(); r.panicked != nil {
+				e.log.Error("jay: a transaction's function panics", "dir", e.dir, "panic", r.panicked, "stack", string(debug.Stack()))
 			}
 		}
 		if r.err != nil {
@@ -181,8 +214,9 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 	}
 	if r.err = err; err == nil {
 		r.sync, r.entries, r.end, r.size = tx.sync, before.entries, len(e.staged.entries), size
-		r.settle = r.entries == r.end
-		g.sequence = tx.sequence
+		if r.settle = r.entries == r.end; !r.settle {
+			g.sequence, r.sequence = tx.sequence, tx.sequence
+		}
 	}
 	return // done is set above
 }
@@ -200,7 +234,8 @@ var (
 // for the disk. e.mu is held.
 func (e *Pebble) commit(g *group) {
 	defer e.staged.reset()
-	err := g.lookups.close()
+	g.lookups.close()
+	var err error
 	for first, end := 0, 0; first < len(g.requests); first = end {
 		end = first + 1
 		for end < len(g.requests) && max(g.requests[first].size, g.requests[end].size) <= smallBytes {
@@ -215,9 +250,6 @@ func (e *Pebble) commit(g *group) {
 			}
 		}
 	}
-	if err == nil {
-		e.sequence = g.sequence
-	}
 	g.small = len(g.batches) == 1 && g.batches[0].sync && e.staged.size <= maxGroupBytes
 	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
 		e.staged = newStaging() // one huge transaction must not hold memory for ever
@@ -228,33 +260,44 @@ func (e *Pebble) commit(g *group) {
 func (e *Pebble) write(g *group, some []*request) error {
 	b := new(batch)
 	lo, hi := len(e.staged.entries), 0
+	writers := g.writers[:0]
 	for _, r := range some {
 		if r.entries < r.end {
 			lo, hi, b.sync = min(lo, r.entries), r.end, b.sync || r.sync
+			writers = append(writers, r)
 		}
 	}
-	if lo >= hi {
+	if g.writers = writers; len(writers) == 0 {
 		return nil
 	}
+
+	// The gaps are told of each transaction by itself, and before the commit,
+	// whose outcome may stay unknown.
+	if len(writers) > 1 {
+		for _, r := range writers {
+			e.gaps.occupy(e.staged, e.staged.sorted(r.entries, r.end))
+		}
+	}
 	order := e.staged.sorted(lo, hi)
+	if len(writers) == 1 {
+		e.gaps.occupy(e.staged, order)
+	}
 	var err error
 	if b.pebble, err = e.fill(e.staged, order); err != nil {
 		return err
 	}
-	e.gaps.occupy(e.staged, order) // before the commit, whose outcome may stay unknown
 	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
+	e.sequence = writers[len(writers)-1].sequence
 	e.applied++
 	b.number = e.applied
 	e.watches.note(e.staged, lo, hi, e.applied)
 	e.pending.Store(e.applied)
 	g.batches = append(g.batches, b)
-	for _, r := range some {
-		if r.entries < r.end {
-			r.batch = b
-		}
+	for _, r := range writers {
+		r.batch = b
 	}
 	return nil
 }
@@ -350,8 +393,9 @@ func (e *Pebble) wait(g *group) {
 		}
 	}
 	clear(g.requests[:cap(g.requests)])
+	clear(g.writers[:cap(g.writers)])
 	clear(g.batches)
-	*g = group{requests: g.requests[:0], batches: g.batches[:0]}
+	*g = group{requests: g.requests[:0], writers: g.writers[:0], batches: g.batches[:0]}
 	groups.Put(g)
 }
 

@@ -13,8 +13,10 @@ import (
 	"go/token"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -248,4 +250,44 @@ func isDB(x ast.Expr) bool {
 		return x.Sel.Name == "db"
 	}
 	return false
+}
+
+// Ensure that the gap between two keys of different transactions stays known when
+// they share a batch.
+func TestGaps_SharedBatch(t *testing.T) {
+	e, err := Open("db", Options{InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	e.gaps.add([]byte("d"), []byte("e"), []byte("d5"))
+	started := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = e.Update(context.Background(), false, func(Tx) error {
+			close(started)
+			for e.line.length() < 2 {
+				runtime.Gosched()
+			}
+			return nil
+		})
+	})
+	<-started
+	for _, key := range []string{"d10", "d50"} {
+		all.Go(func() {
+			_ = e.Update(context.Background(), false, func(tx Tx) error {
+				tx.Set([]byte(key), nil, nil)
+				return nil
+			})
+		})
+	}
+	all.Wait()
+	if e.applied != 1 {
+		t.Fatalf("%d batches, want one", e.applied)
+	}
+	for key, want := range map[string]bool{"d0": true, "d10": false, "d11": true, "d50": false, "d51": true} {
+		if e.gaps.absent([]byte(key)) != want {
+			t.Errorf("%s is known to be absent: %v, want %v", key, !want, want)
+		}
+	}
 }

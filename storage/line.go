@@ -38,6 +38,11 @@ const (
 func (l *line) join(r *request) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.first > len(l.waiting)/2 { // a line may never be empty
+		n := copy(l.waiting, l.waiting[l.first:])
+		clear(l.waiting[n:])
+		l.waiting, l.first = l.waiting[:n], 0
+	}
 	l.waiting = append(l.waiting, r)
 	if !r.sync {
 		l.eager++
@@ -50,30 +55,37 @@ func (l *line) join(r *request) bool {
 }
 
 // gather waits until those are in line who may be expected, for half as long
-// as the sync took that has kept them. It is for the leader.
+// as the sync took that has kept them, unless somebody is there who need not wait
+// for any sync. It is for the leader.
 func (l *line) gather() {
 	l.mu.Lock()
-	n, expected, until := l.count(), l.expected, l.until
+	expected, until := l.expected, l.until
 	l.expected = 0
+	ready := l.ready(expected)
 	l.mu.Unlock()
-	if n >= expected {
+	if ready {
 		return
 	}
 	if l.skip > 0 {
 		l.skip--
 		return
 	}
-	for n < expected {
+	for !ready {
 		if time.Now().After(until) {
 			l.penalty = min(2*l.penalty+1, maxPenalty)
 			l.skip = l.penalty
 			return
 		}
 		runtime.Gosched() // they are about to run
-		n = l.length()
+		l.mu.Lock()
+		ready = l.ready(expected)
+		l.mu.Unlock()
 	}
 	l.penalty = 0
 }
+
+// ready tells whether there is nobody to wait for. l.mu is held.
+func (l *line) ready(expected int) bool { return l.count() >= expected || l.eager > 0 }
 
 func (l *line) length() int {
 	l.mu.Lock()
@@ -107,7 +119,12 @@ func (l *line) next() *request {
 func (l *line) putBack(r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = slices.Insert(l.waiting, l.first, r)
+	if l.first > 0 {
+		l.first--
+		l.waiting[l.first] = r
+	} else {
+		l.waiting = slices.Insert(l.waiting, 0, r)
+	}
 	if !r.sync {
 		l.eager++
 	}

@@ -207,3 +207,37 @@ func TestStaging_Rollback(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a line that is never empty does not grow.
+func TestLine_Memory(t *testing.T) {
+	var l line
+	l.join(newRequest(true))
+	for range 1_000_000 {
+		l.join(newRequest(true))
+		l.next()
+	}
+	if n := cap(l.waiting); n > 1000 {
+		t.Errorf("%d requests in line, room for %d", l.length(), n)
+	}
+}
+
+// Ensure that one that wants no sync does not wait for those who do.
+func TestLine_EagerGathers(t *testing.T) {
+	var l line
+	a := newRequest(true)
+	l.join(a)
+	l.next()
+	l.leave(true)
+	l.synced(8, time.Hour)
+	l.mu.Lock()
+	l.until = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
+	l.mu.Unlock()
+	if !l.join(newRequest(false)) {
+		t.Fatal("does not lead")
+	}
+	start := time.Now()
+	l.gather()
+	if took := time.Since(start); took > 100*time.Millisecond {
+		t.Errorf("one that wants no sync waited %v for goroutines that came from a sync", took)
+	}
+}

@@ -55,11 +55,13 @@ func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
 	l.walking = false
 	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
 	if err := l.it.Error(); err != nil {
+		l.drop() // the error is this transaction's alone
 		return nil, nil, readError(err)
 	}
 	if found && bytes.Equal(l.it.Key(), key) {
 		value, err := l.it.ValueAndErr()
 		if err != nil {
+			l.drop()
 			return nil, nil, readError(err)
 		}
 		return bytes.Clone(value), noCloser, nil
@@ -140,16 +142,15 @@ func (l *lookups) steps() int {
 	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
 }
 
-// drop gives up an iterator that met an error.
+// drop gives the iterator up.
 func (l *lookups) drop() {
-	_ = l.it.Close() // it says the same
+	_ = l.it.Close() // an error that it met was told
 	l.it, l.walking = nil, false
 }
 
-// close ends the look-ups of the transaction.
-func (l *lookups) close() error {
-	if l.it == nil {
-		return nil
+// close ends the look-ups. An iterator that met an error was dropped.
+func (l *lookups) close() {
+	if l.it != nil {
+		l.drop()
 	}
-	return readError(l.it.Close())
 }

@@ -88,6 +88,7 @@ func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size
 
 // rollback takes back what was staged since m.
 func (s *staging) rollback(m mark) {
+	s.room = max(s.room, len(s.newest))
 	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
 		if !s.asked[s.arena[s.entries[i].key]] {
 			continue
