@@ -259,12 +259,12 @@ func (e *Pebble) commit(g *group) {
 // write hands to Pebble what some requests have staged, one behind the other.
 func (e *Pebble) write(g *group, some []*request) error {
 	b := new(batch)
-	lo, hi := len(e.staged.entries), 0
+	lo, hi, size := len(e.staged.entries), 0, 0
 	writers := g.writers[:0]
 	for _, r := range some {
 		if r.entries < r.end {
 			lo, hi, b.sync = min(lo, r.entries), r.end, b.sync || r.sync
-			writers = append(writers, r)
+			writers, size = append(writers, r), size+r.size
 		}
 	}
 	if g.writers = writers; len(writers) == 0 {
@@ -283,7 +283,7 @@ func (e *Pebble) write(g *group, some []*request) error {
 		e.gaps.occupy(e.staged, order)
 	}
 	var err error
-	if b.pebble, err = e.fill(e.staged, order); err != nil {
+	if b.pebble, err = e.fill(e.staged, order, size); err != nil {
 		return err
 	}
 	if err := e.apply(b.pebble, b.sync); err != nil {
@@ -302,15 +302,12 @@ func (e *Pebble) write(g *group, some []*request) error {
 	return nil
 }
 
-// fill makes a batch of what was staged, in order, that of the keys: Pebble remembers
-// where in the skip list the last key went, which helps only if the next one
-// goes beside it. Writes of one key keep their order.
-func (e *Pebble) fill(s *staging, order []int32) (*pebble.Batch, error) {
-	size := 16 * len(order)
-	for _, i := range order {
-		size += s.entries[i].size()
-	}
-	batch := e.db.NewBatchWithSize(size)
+// fill makes a batch of entries, whose keys and values have so many bytes. order is
+// that of the keys: Pebble remembers where in the skip list the last key went,
+// which helps only if the next one goes beside it. Writes of one key keep their
+// order.
+func (e *Pebble) fill(s *staging, order []int32, size int) (*pebble.Batch, error) {
+	batch := e.db.NewBatchWithSize(size + 16*len(order))
 	for _, i := range order {
 		if err := put(batch, s, int(i)); err != nil {
 			return nil, errors.Join(err, batch.Close())
