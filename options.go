@@ -179,11 +179,13 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Now replaces the clock: of @last-modified, and of the sizes of HiLo
-	// ranges. The default is time.Now.
+	// ranges. It must be safe for concurrent use, may be called on the goroutine
+	// of another caller, and must take no lock that is held while Jay is called. The
+	// default is time.Now.
 	Now func() time.Time
 
 	// Rand replaces the source of randomness of GUIDs and of the database's
-	// own ID. It must be safe for concurrent use. The default is crypto/rand.
+	// own ID. What is said of Now holds for it. The default is crypto/rand.
 	Rand io.Reader
 
 	fs storage.FS // for tests of crashes and faults
