@@ -97,16 +97,7 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 	if e.line.join(r) {
 		e.lead(r)
 	}
-	for done := false; !done; {
-		switch <-r.turn {
-		case toLead:
-			e.lead(r)
-		case toWait:
-			e.wait(r.group)
-		default:
-			done = true
-		}
-	}
+	e.attend(r)
 	sync, err, settle, panicked := r.sync, r.err, r.settle, r.panicked
 	*r = request{turn: r.turn}
 	requests.Put(r)
@@ -117,6 +108,20 @@ func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error
 		return e.settled(sync)
 	}
 	return err
+}
+
+// attend does what r is told until it is answered.
+func (e *Pebble) attend(r *request) {
+	for {
+		switch <-r.turn {
+		case toLead:
+			e.lead(r)
+		case toWait:
+			e.wait(r.group)
+		default:
+			return
+		}
+	}
 }
 
 // lead runs a group: that of those who are first in line, mostly with own, the
@@ -163,18 +168,7 @@ func (e *Pebble) orphan(own *request) {
 	if own.batch == nil {
 		own.fn = func(Tx) error { return errGone }
 	}
-	go func() {
-		for {
-			switch <-own.turn {
-			case toLead:
-				e.lead(own)
-			case toWait:
-				e.wait(own.group)
-			default:
-				return
-			}
-		}
-	}()
+	go e.attend(own)
 }
 
 // run runs the function of r. It returns false if r must be the first of a
@@ -258,12 +252,12 @@ func (e *Pebble) commit(g *group) {
 
 // write hands to Pebble what some requests have staged, one behind the other.
 func (e *Pebble) write(g *group, some []*request) error {
-	b := new(batch)
+	sync := false
 	lo, hi, size := len(e.staged.entries), 0, 0
 	writers := g.writers[:0]
 	for _, r := range some {
 		if r.entries < r.end {
-			lo, hi, b.sync = min(lo, r.entries), r.end, b.sync || r.sync
+			lo, hi, sync = min(lo, r.entries), r.end, sync || r.sync
 			writers, size = append(writers, r), size+r.size
 		}
 	}
@@ -282,17 +276,17 @@ func (e *Pebble) write(g *group, some []*request) error {
 	if len(writers) == 1 {
 		e.gaps.occupy(e.staged, order)
 	}
-	var err error
-	if b.pebble, err = e.fill(e.staged, order, size); err != nil {
+	filled, err := e.fill(e.staged, order, size)
+	if err != nil {
 		return err
 	}
-	if err := e.apply(b.pebble, b.sync); err != nil {
+	if err := e.apply(filled, sync); err != nil {
 		e.fail(err)
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	e.sequence = writers[len(writers)-1].sequence
 	e.applied++
-	b.number = e.applied
+	b := &batch{pebble: filled, number: e.applied, sync: sync}
 	e.watches.note(e.staged, lo, hi, e.applied)
 	e.pending.Store(e.applied)
 	g.batches = append(g.batches, b)

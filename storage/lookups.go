@@ -55,13 +55,11 @@ func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
 	l.walking = false
 	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
 	if err := l.it.Error(); err != nil {
-		l.drop() // the error is this transaction's alone
 		return nil, nil, readError(err)
 	}
 	if found && bytes.Equal(l.it.Key(), key) {
 		value, err := l.it.ValueAndErr()
 		if err != nil {
-			l.drop()
 			return nil, nil, readError(err)
 		}
 		return bytes.Clone(value), noCloser, nil
@@ -144,11 +142,11 @@ func (l *lookups) steps() int {
 
 // drop gives the iterator up.
 func (l *lookups) drop() {
-	_ = l.it.Close() // an error that it met was told
+	_ = l.it.Close() // whose look-up met an error was told of it
 	l.it, l.walking = nil, false
 }
 
-// close ends the look-ups. An iterator that met an error was dropped.
+// close ends the look-ups.
 func (l *lookups) close() {
 	if l.it != nil {
 		l.drop()
