@@ -129,18 +129,22 @@ func decodeOld(db *DB, c *catalog, o *op, record []byte) (oldDocument, error) {
 	if err != nil {
 		return oldDocument{}, err
 	}
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: o.nameOf(h.Collection)}
-	if c.needsBody(db, old.Collection) {
-		old.Body, old.ID = bytes.Clone(body), writtenID(&h, o.foldedID)
-	}
+	old := oldOf(db, c, o, &h, body)
+	old.Body = bytes.Clone(old.Body)
 	return old, nil
 }
 
-// nameOf returns the name of a stored document's collection. It is mostly the
-// op's.
-func (o *op) nameOf(collection []byte) string {
-	if string(collection) == o.collection {
-		return o.collection
+// oldOf is what o needs to know of the document that it meets. The body is not
+// copied.
+func oldOf(db *DB, c *catalog, o *op, h *metadata.Header, body []byte) oldDocument {
+	old := oldDocument{Node: h.Node, Etag: h.Etag}
+	if string(h.Collection) == o.collection {
+		old.Collection = o.collection // spares an allocation
+	} else {
+		old.Collection = string(h.Collection)
 	}
-	return string(collection)
+	if len(c.byCollection) > 0 && c.of(db.collectionKey(old.Collection)) != nil {
+		old.Body, old.ID = body, writtenID(h, o.foldedID)
+	}
+	return old
 }

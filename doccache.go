@@ -91,7 +91,7 @@ func (c *documentCache) get(folded []byte) (*Document, ticket) {
 	hash := maphash.Bytes(c.seed, folded)
 	s := c.shard(hash)
 	s.mu.Lock()
-	if e := s.entries[hash]; e != nil && e.doc.folded == string(folded) {
+	if e := s.find(hash, folded); e != nil {
 		e.read = true
 		doc := e.doc
 		s.mu.Unlock()
@@ -113,16 +113,24 @@ func (c *documentCache) get(folded []byte) (*Document, ticket) {
 // current returns the document if it is here. In a transaction that has not
 // changed it, it is the one that is committed: none that another one changes is
 // here from before its commit on.
-func (c *documentCache) current(folded string) *Document {
+func (c *documentCache) current(folded []byte) *Document {
 	if c == nil {
 		return nil
 	}
-	hash := maphash.String(c.seed, folded)
+	hash := maphash.Bytes(c.seed, folded)
 	s := c.shard(hash)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e := s.entries[hash]; e != nil && e.doc.folded == folded {
+	if e := s.find(hash, folded); e != nil {
 		return e.doc
+	}
+	return nil
+}
+
+// find returns the entry of a document. s.mu is held.
+func (s *cacheShard) find(hash uint64, folded []byte) *cachedDocument {
+	if e := s.entries[hash]; e != nil && e.doc.folded == string(folded) {
+		return e
 	}
 	return nil
 }

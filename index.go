@@ -301,12 +301,6 @@ func (c *catalog) of(foldedCollection string) *collectionIndexes {
 	return c.byCollection[foldedCollection]
 }
 
-// needsBody tells whether a write in the collection must know the body that it
-// replaces, to take its entries out.
-func (c *catalog) needsBody(db *DB, collection string) bool {
-	return len(c.byCollection) > 0 && c.of(db.collectionKey(collection)) != nil
-}
-
 // automatic returns how many indexes queries have made.
 func (c *catalog) automatic() int {
 	n := 0

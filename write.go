@@ -790,8 +790,8 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 		return *o.before, true, nil
 	}
 	if o.strategy == ids.Semantic {
-		if doc := t.db.cache.current(o.foldedID); doc != nil {
-			return t.oldOf(o, doc), true, nil
+		if doc := t.db.cache.current(idOfKey(t.key)); doc != nil {
+			return oldOf(t.db, t.indexes(), o, &doc.header, doc.body), true, nil
 		}
 	}
 	value, closer, err := t.tx.Get(t.key)
@@ -803,15 +803,6 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	}
 	old, err := decodeOld(t.db, t.indexes(), o, value)
 	return old, true, firstError(err, closer.Close())
-}
-
-// oldOf is what o needs to know of doc, which is there.
-func (t *transaction) oldOf(o *op, doc *Document) oldDocument {
-	old := oldDocument{Node: doc.header.Node, Etag: doc.header.Etag, Collection: o.nameOf(doc.header.Collection)}
-	if t.indexes().needsBody(t.db, old.Collection) {
-		old.Body, old.ID = doc.body, doc.ID()
-	}
-	return old
 }
 
 // check compares what is there with what the op expects.
