@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 
 	"github.com/jaydb/jay/bench/workload"
 )
@@ -63,11 +64,14 @@ func start(spec Spec) (*Process, error) {
 
 // launch starts the process.
 func launch(spec Spec) (*Process, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
+	var err error
+	program := spec.Program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
 	}
-	p := &Process{spec: spec, cmd: exec.Command(executable, Subcommand)}
+	p := &Process{spec: spec, cmd: exec.Command(program, Subcommand)}
 	p.cmd.Stderr = os.Stderr
 	p.cmd.SysProcAttr = dieWithParent()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
@@ -115,6 +119,10 @@ func (p *Process) Round() (workload.Result, error) {
 	}
 	return *res.Result, nil
 }
+
+// CPU returns how long the process has been on a processor so far, 0 where that
+// cannot be found out.
+func (p *Process) CPU() time.Duration { return cpuTime(p.cmd.Process.Pid) }
 
 // Finish has the data checked, and returns when the process has ended.
 func (p *Process) Finish() (workload.Summary, error) {

@@ -24,6 +24,9 @@ const Subcommand = "worker"
 
 // Spec says what a worker is for.
 type Spec struct {
+	// Program is the file of the program to start, "" for the one that runs. It
+	// may be built from another commit that has this protocol.
+	Program  string          `json:"-"`
 	Engine   string          `json:"engine"`
 	Workload string          `json:"workload"`
 	Params   workload.Params `json:"params"`

@@ -3,6 +3,8 @@ package worker_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -70,5 +72,40 @@ func TestStart_Unknown(t *testing.T) {
 		if _, err := worker.Start(spec, false); err == nil || !strings.Contains(err.Error(), "no ") {
 			t.Errorf("%+v: got %v, want an error", spec, err)
 		}
+	}
+}
+
+// Ensure that a worker can be another program than the one that starts it, and
+// that its time on a processor grows with its work.
+func TestStart_AnotherProgram(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "other")
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(executable, program); err != nil {
+		t.Skip(err)
+	}
+	p, err := worker.Start(worker.Spec{
+		Program: program, Engine: engine.Jay, Workload: "random get, in cache", Params: params, Dir: t.TempDir(),
+	}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := p.CPU()
+	result, err := p.Round()
+	if err != nil || result.Ops == 0 {
+		t.Errorf("round: %+v, %v", result, err)
+	}
+	if after := p.CPU(); runtime.GOOS == "linux" && (before == 0 || after <= before) {
+		t.Errorf("%s on a processor before the round, %s after it", before, after)
+	}
+	if _, err := p.Finish(); err != nil {
+		t.Error(err)
+	}
+
+	spec := worker.Spec{Program: program + "-missing", Engine: engine.Jay, Workload: "missing get", Params: params, Dir: t.TempDir()}
+	if _, err := worker.Start(spec, false); err == nil {
+		t.Error("a program that is not there was started")
 	}
 }
