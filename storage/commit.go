@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,44 +15,69 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Who wants to commit stands in line. The first one leads: it runs the
-// transactions of those behind it too, one after another, each seeing what the
-// ones before it have staged, and hands them to Pebble as one batch. Then it
-// gives the lead to whoever is first by now, waits for the disk, and wakes those
-// whose transactions it ran. So many small transactions cost one record of the
-// log, one pass of Pebble's commit pipeline and one wait; a goroutine sleeps
-// once for all of them, and the lock is not handed from one to the next.
+// Updates that want to commit wait in a queue, the line. A leader, which is a
+// goroutine of the engine, takes a group of them, runs their transactions one
+// after another, each on top of what those before it have staged, and hands the
+// group to Pebble as one batch. Then it lets the next leader begin, waits for
+// the disk and answers the group. So many small transactions cost one record of
+// the log, one pass through Pebble's commit pipeline and one sync.
+//
+// The goroutine that called Update only waits. It can leave when its context
+// ends, however long Pebble makes the leader wait, behind a write stall or
+// behind a disk that does not answer. What leaving means depends on how far its
+// request has come:
+//
+//	queued    no leader has taken it: it is withdrawn, nothing has changed
+//	running   its transaction runs, or its batch is being made from the
+//	          caller's memory: the caller waits for the end of that, which
+//	          writes nothing to the disk
+//	released  the batch is made: the caller gets ErrUnknownOutcome, and the
+//	          commit goes on without it
 
-// request is one call of Update.
+// request is one call of Update, or of Sync.
 type request struct {
-	fn   func(Tx) error
-	sync bool // asked for, or required by fn
+	fn   func(Tx) error // nil for Sync
+	upTo uint64         // of Sync: the commit that must be on disk
+	sync bool           // asked for, or required by fn
 
-	entries, end int    // what it has staged: entries up to end
-	sequence     uint64 // the last number, if it has staged anything
-	size         int    // of that, in bytes
-	batch        *batch // in which that is, nil if Pebble has not got it
-	err          error  // what Update returns
-	settle       bool   // nothing was staged: Update waits for what fn may have seen
-	panicked     any    // what Update panics with
+	state        atomic.Int32
+	entries, end int     // what it has staged: entries up to end
+	sequence     uint64  // the last number, if it has staged anything
+	size         int     // of that, in bytes
+	batch        *batch  // that it waits for, or that has what it staged; nil for none
+	decider      Decider // is called when that is durable
+	err          error   // what Update returns
+	panicked     any     // what Update panics with
 
-	turn  chan turn
-	group *group // with toWait
+	messages chan message
 }
 
-// turn is what a request is told.
-type turn int
-
+// The states of a request. Every change is a compare-and-swap.
 const (
-	answered turn = iota
-	toLead
-	toWait // for the disk, in the place of the leader
+	queued    int32 = iota // in line
+	running                // a leader has it, and uses the caller's memory
+	leaving                // running, and the caller waits to leave
+	released               // a leader has it, and uses nothing of the caller's
+	withdrawn              // taken out of the line by the caller
 )
 
-var requests = sync.Pool{New: func() any { return &request{turn: make(chan turn, 1)} }}
+// message is what a leader sends to a request. A request gets two at most, so
+// that no leader waits for a caller.
+type message int
 
-// waits tells whether r, which was run, is answered only when the disk is done.
-func (r *request) waits() bool { return r.err == nil && r.sync && r.batch != nil }
+const (
+	answered message = iota
+	mayLeave
+)
+
+var requests = sync.Pool{New: func() any { return &request{messages: make(chan message, 2)} }}
+
+// staged reports whether r has anything to commit.
+func (r *request) staged() bool { return r.entries < r.end }
+
+// waits reports whether r, which was run, is answered only when the disk is
+// done.
+func (r *request) waits() bool { return r.sync && r.batch != nil }
 
 // A group is full when it has maxGroup requests, or has staged maxGroupBytes.
 // A request that stages more than smallBytes is the last of its group, and has a
@@ -65,110 +91,245 @@ const (
 // group is what one leader runs.
 type group struct {
 	requests []*request // those that were run, in order
-	writers  []*request // of them, those of one batch
-	left     []*request // of them, that wait for the disk
+	left     []*request // of them, those that wait for the disk
 	batches  []*batch
+	members  []*request // memory for batch.requests
 	lookups  lookups
 	sequence uint64
 	tx       pebbleTx // of the one that runs
 	small    bool     // one small batch, which the disk must sync
-	stays    bool     // its leader has to wait for the disk
 }
 
 // batch is what a group hands to Pebble at once.
 type batch struct {
-	pebble *pebble.Batch
-	number uint64 // counts it, as Pebble.applied does
-	sync   bool   // somebody waits for the disk
+	pebble   *pebble.Batch
+	requests []*request // whose writes it has, or who wait for it, in order
+	lo, hi   int        // the entries of the staging that it has
+	sequence uint64     // the last number drawn by its requests, 0 for none
+	number   uint64     // of the commit, as Pebble.applied counts them
+	sync     bool       // a request waits for the disk
 }
 
 var groups = sync.Pool{New: func() any { return new(group) }}
 
+// syncs reports whether the group has to wait for the disk.
+func (g *group) syncs() bool {
+	return slices.ContainsFunc(g.batches, func(b *batch) bool { return b.sync })
+}
+
 // Update implements Engine.
 func (e *Pebble) Update(ctx context.Context, sync bool, fn func(Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	r := requests.Get().(*request)
+	r.fn, r.sync = fn, sync
+	return e.do(ctx, r)
+}
+
+// Sync implements Engine.
+func (e *Pebble) Sync(ctx context.Context) error {
+	return e.syncUpTo(ctx, e.durability.applying.Load())
+}
+
+// syncUpTo returns when commit and all before it are on disk.
+func (e *Pebble) syncUpTo(ctx context.Context, commit uint64) error {
+	if commit <= e.durability.durable.Load() {
+		return nil
 	}
 	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrFailed, *failure) // before standing in line: the leader may be stuck behind a full disk
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
 	}
 	r := requests.Get().(*request)
-	*r = request{fn: fn, sync: sync, turn: r.turn}
-	if e.line.join(r) {
-		e.lead(r)
-	}
-	e.attend(r)
-	sync, err, settle, panicked := r.sync, r.err, r.settle, r.panicked
-	*r = request{turn: r.turn}
-	requests.Put(r)
-	switch {
-	case panicked != nil:
-		panic(panicked)
-	case err == nil && settle:
-		return e.settled(sync)
+	r.upTo, r.sync = commit, true
+	err := e.do(ctx, r)
+	if err != nil && !errors.Is(err, ErrUnknownOutcome) {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return err
 }
 
-// attend does what r is told until it is answered.
-func (e *Pebble) attend(r *request) {
+// do puts r in line and returns its outcome.
+func (e *Pebble) do(ctx context.Context, r *request) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if failure := e.failure.Load(); failure != nil {
+		return fmt.Errorf("%w: %w", ErrFailed, *failure)
+	}
+	if lead, only := e.line.join(r); lead {
+		if only && !r.sync {
+			e.leadOwn(r)
+		} else {
+			e.startLeader()
+		}
+	}
+	if err := e.await(ctx, r); err != nil {
+		return err // a leader may still hold r
+	}
+	err, panicked := r.err, r.panicked
+	*r = request{messages: r.messages}
+	requests.Put(r)
+	if panicked != nil {
+		panic(panicked)
+	}
+	return err
+}
+
+// await returns nil when r has been answered. An error is the caller's outcome,
+// who has left before that.
+func (e *Pebble) await(ctx context.Context, r *request) error {
+	done, failed, abandoned := ctx.Done(), e.failed, e.abandoned
+	var cause error
 	for {
-		switch <-r.turn {
-		case toLead:
-			e.lead(r)
-		case toWait:
-			e.wait(r.group)
-		default:
+		select {
+		case m := <-r.messages:
+			if m == mayLeave {
+				return fmt.Errorf("%w: %w", ErrUnknownOutcome, cause)
+			}
+			if cause != nil && r.err == errLeft {
+				return cause
+			}
+			return nil
+		case <-failed:
+			failed = nil // the leader answers, if Pebble lets it
+			if e.withdraw(r) {
+				return fmt.Errorf("%w: %w", ErrFailed, *e.failure.Load())
+			}
+			continue
+		case <-done:
+			cause = ctx.Err()
+			if e.withdraw(r) {
+				return cause
+			}
+		case <-abandoned:
+			cause = *e.failure.Load()
+			if e.withdraw(r) {
+				return fmt.Errorf("%w: %w", ErrFailed, cause)
+			}
+		}
+		if !r.state.CompareAndSwap(running, leaving) {
+			return fmt.Errorf("%w: %w", ErrUnknownOutcome, cause)
+		}
+		done, failed, abandoned = nil, nil, nil // a message comes
+	}
+}
+
+// withdraw takes r out of the line, unless a leader has taken it.
+func (e *Pebble) withdraw(r *request) bool {
+	if !r.state.CompareAndSwap(queued, withdrawn) {
+		return false
+	}
+	e.line.remove(r)
+	return true
+}
+
+// startLeader lets a goroutine lead: one that waits for that, or a new one.
+func (e *Pebble) startLeader() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+		e.leaders.Go(e.leader)
+	}
+}
+
+// maxIdle is how many goroutines wait to be leaders.
+const maxIdle = 4
+
+// leader leads until there is nothing to do, and then waits for more.
+func (e *Pebble) leader() {
+	for {
+		for e.lead() {
+		}
+		if e.idle.Add(1) > maxIdle {
+			e.idle.Add(-1)
+			return
+		}
+		select {
+		case <-e.wake:
+			e.idle.Add(-1)
+		case <-e.quit:
 			return
 		}
 	}
 }
 
-// lead runs a group: that of those who are first in line, mostly with own, the
-// request of this goroutine, among them.
-func (e *Pebble) lead(own *request) {
-	g := groups.Get().(*group)
-	done := false
-	defer e.answer(g) // even if a function ends this goroutine
-	defer func() { e.line.leave(g.small) }()
+// lead runs one group and answers it. It returns true if the caller must lead
+// again.
+func (e *Pebble) lead() (again bool) {
+	normal := false
+	e.line.gather()
+	g := e.beginGroup()
 	defer func() {
-		if !done {
-			e.orphan(own)
+		again = e.endGroup(g)
+		if again && !normal { // a function ends this goroutine
+			e.startLeader()
 		}
 	}()
-	e.line.gather()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	defer func() {
-		e.commit(g)
-		g.stays = own.waits() // own may not be of this group: then it is somebody else's after leave
-	}()
-
-	g.sequence, g.lookups = e.sequence, lookups{gaps: &e.gaps}
 	for len(g.requests) < maxGroup && e.staged.size < maxGroupBytes {
 		r := e.line.next()
 		if r == nil {
 			break
 		}
+		if !r.state.CompareAndSwap(queued, running) {
+			continue // withdrawn
+		}
 		if !e.run(g, r) {
-			e.line.putBack(r)
-			break
+			if r.state.CompareAndSwap(running, queued) {
+				e.line.putBack(r)
+				break
+			}
+			r.err = errLeft
+			g.requests = append(g.requests, r)
 		}
 		if r.size > smallBytes {
 			break
 		}
 	}
-	done = true
+	normal = true
+	return false // set above
 }
 
-// orphan sees to the request of a leader whose goroutine was ended by a function
-// of a request: nobody waits for its answer, but the lead may come to it, or the
-// group that it is in may ask it to wait. If it was not run, it never is.
-func (e *Pebble) orphan(own *request) {
-	if own.batch == nil {
-		own.fn = func(Tx) error { return errGone }
+// leadOwn lets the goroutine that called Update lead a group of its own request,
+// which is the only one in line and needs no sync: a commit that stays in memory
+// is not worth two changes of goroutines. What could make it wait, such as a
+// write stall, is left to a leader.
+func (e *Pebble) leadOwn(r *request) {
+	g := e.beginGroup()
+	defer func() {
+		if e.space.fits(e.staged.size, len(e.staged.entries)) && !r.sync {
+			if e.endGroup(g) {
+				e.startLeader()
+			}
+			return
+		}
+		e.leaders.Go(func() {
+			if e.endGroup(g) {
+				e.leader()
+			}
+		})
+	}()
+	if e.line.next(); r.state.CompareAndSwap(queued, running) {
+		e.run(g, r) // which is the first of its group
 	}
-	go e.attend(own)
+}
+
+// beginGroup begins a group. endGroup must follow, on any goroutine.
+func (e *Pebble) beginGroup() *group {
+	g := groups.Get().(*group)
+	e.mu.Lock()
+	g.sequence, g.lookups = e.sequence, lookups{gaps: &e.gaps}
+	return g
+}
+
+// endGroup commits what a group has staged, ends the lead and answers the group.
+// It returns true if the caller must lead.
+func (e *Pebble) endGroup(g *group) bool {
+	e.commit(g)
+	e.mu.Unlock()
+	more := e.line.leave(g.small)
+	if more && g.syncs() {
+		e.startLeader() // this goroutine has to wait
+		more = false
+	}
+	return e.answer(g) || more
 }
 
 // run runs the function of r. It returns false if r must be the first of a
@@ -179,9 +340,13 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 		g.requests = append(g.requests, r)
 		return true
 	}
+	if r.fn == nil {
+		g.requests = append(g.requests, r)
+		return true
+	}
 	before := e.staged.mark()
 	tx := &g.tx
-	*tx = pebbleTx{staging: e.staged, db: e.db, watches: &e.watches, lookups: &g.lookups, sequence: g.sequence, sync: r.sync, first: before.entries == 0}
+	*tx = pebbleTx{staging: e.staged, engine: e, lookups: &g.lookups, sequence: g.sequence, sync: r.sync, first: before.entries == 0}
 	g.lookups.gets = 0
 	r.err = errGone
 	defer func() {
@@ -206,9 +371,10 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 	case err == nil && size > MaxTxBytes:
 		err = fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, size, MaxTxBytes)
 	}
+	r.sync, r.decider = tx.sync, tx.decider
 	if r.err = err; err == nil {
-		r.sync, r.entries, r.end, r.size = tx.sync, before.entries, len(e.staged.entries), size
-		if r.settle = r.entries == r.end; !r.settle {
+		r.entries, r.end, r.size = before.entries, len(e.staged.entries), size
+		if r.staged() {
 			g.sequence, r.sequence = tx.sequence, tx.sequence
 		}
 	}
@@ -222,6 +388,10 @@ var (
 	// errFirst is what a transaction gets that asks for what only the first of a
 	// group can have. It runs again.
 	errFirst = errors.New("the transaction must be the first of its group")
+
+	// errLeft is the error of a request that would have to run again, and whose
+	// caller wants to leave.
+	errLeft = errors.New("the caller has left")
 )
 
 // commit hands to Pebble what the group has staged, in order, without waiting
@@ -229,20 +399,29 @@ var (
 func (e *Pebble) commit(g *group) {
 	defer e.staged.reset()
 	g.lookups.close()
-	var err error
-	for first, end := 0, 0; first < len(g.requests); first = end {
-		end = first + 1
-		for end < len(g.requests) && max(g.requests[first].size, g.requests[end].size) <= smallBytes {
-			end++
+	err := e.makeBatches(g)
+	for _, r := range g.requests {
+		if r.state.CompareAndSwap(running, released) {
+			continue
+		}
+		r.state.Store(released)
+		if r.err != errLeft {
+			r.messages <- mayLeave
+		}
+	}
+	for _, b := range g.batches {
+		if err == nil {
+			err = e.write(b)
 		}
 		if err == nil {
-			err = e.write(g, g.requests[first:end])
+			continue
 		}
-		for _, r := range g.requests[first:end] {
-			if r.err == nil && r.panicked == nil {
-				r.err = err
-			}
+		for _, r := range b.requests {
+			r.err, r.batch = err, nil
 		}
+	}
+	if err != nil {
+		g.batches = slices.DeleteFunc(g.batches, func(b *batch) bool { return b.number == 0 })
 	}
 	g.small = len(g.batches) == 1 && g.batches[0].sync && e.staged.size <= maxGroupBytes
 	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
@@ -250,49 +429,98 @@ func (e *Pebble) commit(g *group) {
 	}
 }
 
-// write hands to Pebble what some requests have staged, one behind the other.
-func (e *Pebble) write(g *group, some []*request) error {
-	sync := false
-	lo, hi, size := len(e.staged.entries), 0, 0
-	writers := g.writers[:0]
-	for _, r := range some {
-		if r.entries < r.end {
-			lo, hi, sync = min(lo, r.entries), r.end, sync || r.sync
-			writers, size = append(writers, r), size+r.size
+// makeBatches fills the batches of the group. From then on nothing is needed of
+// the callers' memory.
+func (e *Pebble) makeBatches(g *group) error {
+	doubt := !e.durability.settled() // whether a request may have seen what is not on disk
+	for first, end := 0, 0; first < len(g.requests); first = end {
+		end = first + 1
+		for end < len(g.requests) && max(g.requests[first].size, g.requests[end].size) <= smallBytes {
+			end++
+		}
+		b := &batch{lo: len(e.staged.entries)}
+		size, writers, members := 0, 0, len(g.members)
+		for _, r := range g.requests[first:end] {
+			switch {
+			case r.staged():
+				b.lo, b.hi, b.sync = min(b.lo, r.entries), r.end, b.sync || r.sync
+				b.sequence, size = r.sequence, size+r.size
+				writers++
+				doubt = true
+			case doubt && e.rests(r):
+				// What it may have seen is on disk before it is answered.
+				r.sync, b.sync = true, true
+			default:
+				continue
+			}
+			r.batch = b
+			g.members = append(g.members, r)
+		}
+		if b.requests = g.members[members:]; len(b.requests) == 0 {
+			continue
+		}
+		g.batches = append(g.batches, b)
+		if err := e.fillBatch(b, size, writers); err != nil {
+			return err
 		}
 	}
-	if g.writers = writers; len(writers) == 0 {
-		return nil
-	}
+	return nil
+}
 
-	// The gaps are told of each transaction by itself, and before the commit,
-	// whose outcome may stay unknown.
-	if len(writers) > 1 {
-		for _, r := range writers {
-			e.gaps.occupy(e.staged, e.staged.sorted(r.entries, r.end))
-		}
+// rests reports whether the answer of r, which has staged nothing, depends on
+// what was committed before: it waits for the disk if a write would.
+func (e *Pebble) rests(r *request) bool {
+	if r.fn == nil {
+		return r.upTo > e.durability.durable.Load()
 	}
-	order := e.staged.sorted(lo, hi)
-	if len(writers) == 1 {
+	return r.sync && r.err == nil && r.panicked == nil
+}
+
+// fillBatch makes Pebble's batch of b.
+func (e *Pebble) fillBatch(b *batch, size, writers int) (err error) {
+	if writers == 0 {
+		b.pebble = e.db.NewBatchWithSize(0)
+		return b.pebble.LogData(nil, nil)
+	}
+	// The gaps learn of each transaction by itself, and before the commit, whose
+	// outcome may stay unknown.
+	order := e.staged.sorted(b.lo, b.hi)
+	if writers == 1 {
 		e.gaps.occupy(e.staged, order)
+	} else {
+		for _, r := range b.requests {
+			if r.staged() {
+				e.gaps.occupy(e.staged, e.staged.sorted(r.entries, r.end))
+			}
+		}
+		order = e.staged.sorted(b.lo, b.hi)
 	}
-	filled, err := e.fill(e.staged, order, size)
-	if err != nil {
-		return err
+	b.pebble, err = e.fill(e.staged, order, size)
+	return err
+}
+
+// write hands b to Pebble.
+func (e *Pebble) write(b *batch) error {
+	b.number = e.applied
+	if b.lo < b.hi {
+		b.number++
 	}
-	if err := e.apply(filled, sync); err != nil {
+	e.durability.begin(e.db, b.number)
+	e.space.use(b.pebble.Len(), b.hi-b.lo)
+	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)
+		b.number = 0 // nothing of it can be waited for
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	e.sequence = writers[len(writers)-1].sequence
-	e.applied++
-	b := &batch{pebble: filled, number: e.applied, sync: sync}
-	e.watches.note(e.staged, lo, hi, e.applied)
-	e.pending.Store(e.applied)
-	g.batches = append(g.batches, b)
-	for _, r := range writers {
-		r.batch = b
+	if b.sync {
+		e.durability.applied(e.db, b.number)
 	}
+	if b.lo == b.hi {
+		return nil
+	}
+	e.sequence, e.applied = max(e.sequence, b.sequence), b.number
+	e.watches.note(e.staged, b.lo, b.hi, e.applied)
+	e.pending.Store(e.applied)
 	return nil
 }
 
@@ -333,9 +561,10 @@ func (e *Pebble) apply(batch *pebble.Batch, sync bool) error {
 	})
 }
 
-// answer wakes those whose requests were run, now or when the disk is done. A
-// request belongs to its goroutine again once it has been answered.
-func (e *Pebble) answer(g *group) {
+// answer answers those whose requests were run: at once, or when the disk is
+// done. A request belongs to its goroutine again once it has been answered. It
+// returns true if its caller must lead.
+func (e *Pebble) answer(g *group) (lead bool) {
 	g.left = g.requests[:0]
 	for _, r := range g.requests {
 		if r.waits() {
@@ -344,17 +573,6 @@ func (e *Pebble) answer(g *group) {
 			e.finish(r)
 		}
 	}
-	if g.stays || len(g.left) == 0 {
-		e.wait(g)
-		return
-	}
-	// The leader's own request is answered, or in line, where the lead may come to it.
-	g.left[0].group = g
-	g.left[0].turn <- toWait
-}
-
-// wait waits for the disk and answers the rest of the group.
-func (e *Pebble) wait(g *group) {
 	start := time.Now()
 	for _, b := range g.batches {
 		if !b.sync {
@@ -363,7 +581,7 @@ func (e *Pebble) wait(g *group) {
 		if err := b.pebble.SyncWait(); err != nil {
 			e.fail(err)
 		} else if e.failure.Load() == nil { // logFS hides a failed sync from Pebble
-			raise(&e.durable, b.number)
+			e.durability.reached(b.number)
 		}
 		expected := len(g.left)
 		if g.small {
@@ -374,7 +592,7 @@ func (e *Pebble) wait(g *group) {
 			g.left = g.left[1:]
 		}
 		if g.small {
-			e.line.synced(expected, time.Since(start))
+			lead = e.line.synced(expected, time.Since(start))
 		}
 	}
 	if e.failure.Load() == nil {
@@ -384,52 +602,38 @@ func (e *Pebble) wait(g *group) {
 		}
 	}
 	clear(g.requests[:cap(g.requests)])
-	clear(g.writers[:cap(g.writers)])
 	clear(g.batches)
-	*g = group{requests: g.requests[:0], writers: g.writers[:0], batches: g.batches[:0]}
+	clear(g.members)
+	*g = group{requests: g.requests[:0], batches: g.batches[:0], members: g.members[:0]}
 	groups.Put(g)
+	return lead
 }
 
 // finish answers one request.
 func (e *Pebble) finish(r *request) {
-	if r.err == nil && r.panicked == nil && !r.settle {
-		failure := e.failure.Load()
-		switch {
-		case failure != nil:
-			r.err = fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
-		case r.batch == nil: // commit has not come to its end
-			r.err = ErrUnknownOutcome
-		default:
-			e.commits.Add(1)
-		}
+	failure := e.failure.Load()
+	switch {
+	case r.err != nil || r.panicked != nil || r.batch == nil && !r.staged(): // nothing to wait for
+	case failure != nil:
+		r.err = fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
+	case r.batch == nil: // commit has not come to its end
+		r.err = ErrUnknownOutcome
+	case r.staged():
+		e.commits.Add(1)
 	}
-	r.turn <- answered
+	e.decide(r)
+	r.messages <- answered
 }
 
-// settled returns when all that a transaction without writes may have seen is
-// on disk: its answer, too, must not be undone by a crash.
-func (e *Pebble) settled(sync bool) error {
-	pending := e.pending.Load()
-	if !sync || pending <= e.durable.Load() {
-		return nil
-	}
-	if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
-		e.fail(err)
-	}
-	if failure := e.failure.Load(); failure != nil {
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, *failure)
-	}
-	raise(&e.durable, pending)
-	return nil
-}
-
-// raise makes a at least n.
-func raise(a *atomic.Uint64, n uint64) {
-	for {
-		old := a.Load()
-		if old >= n || a.CompareAndSwap(old, n) {
-			return
-		}
+// decide calls the decider of r when what r has done is durable, or will never
+// be. What is in doubt since the engine failed stays so.
+func (e *Pebble) decide(r *request) {
+	switch {
+	case r.decider == nil || errors.Is(r.err, ErrUnknownOutcome):
+	case r.err == nil && r.staged() && e.durability.keepViews:
+		e.durability.onDurable(r.batch.number, r.decider)
+	default:
+		r.decider.Decided()
 	}
 }
 
@@ -438,10 +642,10 @@ func raise(a *atomic.Uint64, n uint64) {
 // while it runs.
 type pebbleTx struct {
 	*staging
-	db       *pebble.DB
-	watches  *watches
+	engine   *Pebble
 	lookups  *lookups
 	sequence uint64
+	decider  Decider
 	sync     bool
 	first    bool // nobody in the group has staged anything before
 	again    bool // it must run again, as the first
@@ -455,7 +659,7 @@ func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
 		}
 		return t.staging.value(i), noCloser, nil
 	}
-	return t.lookups.get(t.db, key)
+	return t.lookups.get(t.engine.db, key)
 }
 
 // Iterate implements Tx. An iterator sees only what Pebble has got.
@@ -464,12 +668,12 @@ func (t *pebbleTx) Iterate(lo, hi []byte) (Iterator, error) {
 		t.again = true
 		return nil, errFirst
 	}
-	return iterate(t.db, lo, hi)
+	return iterate(t.engine.db, lo, hi)
 }
 
 // Unchanged implements Tx.
 func (t *pebbleTx) Unchanged(w Watch, key []byte) bool {
-	return *t.watches.stripe(key) <= w.(*pebbleWatch).since && t.find(key) < 0
+	return *t.engine.watches.stripe(key) <= w.(*pebbleWatch).since && t.find(key) < 0
 }
 
 // Set implements Tx.
@@ -480,12 +684,16 @@ func (t *pebbleTx) Delete(key []byte) { t.add(key, nil, nil, true) }
 
 // Sequence implements Tx.
 func (t *pebbleTx) Sequence() (uint64, error) {
-	if t.sequence >= math.MaxInt64 {
+	last := max(t.sequence, t.engine.floor.Load())
+	if last >= math.MaxInt64 {
 		return 0, ErrSequenceExhausted
 	}
-	t.sequence++
+	t.sequence = last + 1
 	return t.sequence, nil
 }
 
 // RequireSync implements Tx.
 func (t *pebbleTx) RequireSync() { t.sync = true }
+
+// OnDecided implements Tx.
+func (t *pebbleTx) OnDecided(d Decider) { t.decider = d }

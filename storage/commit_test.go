@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -496,8 +495,8 @@ func TestGroup_SettledAfterFailure(t *testing.T) {
 	}
 }
 
-// Ensure that a function that ends its goroutine does not stop the line, though
-// the leader whom it ends has not had its turn.
+// Ensure that functions that end the leader's goroutine stop nobody else, while
+// the disk is busy and after it.
 func TestGroup_GoexitOfAnother(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
@@ -508,30 +507,30 @@ func TestGroup_GoexitOfAnother(t *testing.T) {
 	for !has(t, e, "first") {
 		runtime.Gosched()
 	}
-	all.Go(func() { _ = e.Update(ctx, true, func(storage.Tx) error { runtime.Goexit(); return nil }) })
-	for e.InLine() < 1 {
+	exit := func(storage.Tx) error { runtime.Goexit(); return nil }
+	ended := make([]error, 8)
+	for i := range ended {
+		all.Go(func() { ended[i] = e.Update(ctx, true, exit) })
+	}
+	for e.InLine() < len(ended) {
 		runtime.Gosched()
 	}
-	ended := make(chan struct{})
-	go func() { // leads, as it wants no sync, and is ended as well
-		defer close(ended)
-		_ = e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("innocent"), nil, nil); return nil })
-	}()
-	<-ended
-	close(busy)
-	done := make(chan error, 1)
-	go func() { done <- set(e, "after", "") }()
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(2 * time.Second):
-		t.Fatal("no Update returns any more")
+	err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("innocent"), nil, nil); return nil })
+	if err != nil {
+		t.Errorf("one in the same group: %v", err)
 	}
+	close(busy)
 	all.Wait()
-	if has(t, e, "innocent") {
-		t.Error("nobody waits for it any more, and it was committed")
+	for i, err := range ended {
+		if err == nil || !strings.Contains(err.Error(), "ended its goroutine") {
+			t.Errorf("transaction %d: %v", i, err)
+		}
+	}
+	if err := set(e, "after", ""); err != nil {
+		t.Error(err)
+	}
+	if got := contents(t, e); len(got) != 3 {
+		t.Errorf("found %v", got)
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)

@@ -71,3 +71,8 @@ const MaxTxBytes = 1 << 30
 func dirError(dir string, err error) error {
 	return fmt.Errorf("open %q: %w", dir, err)
 }
+
+// closeError is dirError for an engine that is being closed.
+func closeError(dir string, err error) error {
+	return fmt.Errorf("close %q: %w", dir, err)
+}

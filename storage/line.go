@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// line is where requests wait for a leader: see commit.go.
+// line is the queue in which requests wait for a leader: see commit.go. Its
+// methods say when somebody must begin to lead: there is one leader at a time.
 //
 // While the disk syncs the log for a small group, requests that want a sync
 // stay in line, since theirs cannot begin before that one has ended. Then the
@@ -20,7 +21,7 @@ type line struct {
 	waiting []*request // from first on. Guarded by mu.
 	first   int        // Guarded by mu.
 	eager   int        // of them, that want no sync. Guarded by mu.
-	led     bool       // somebody leads, or was told to. Guarded by mu.
+	led     bool       // there is a leader, or one was asked for. Guarded by mu.
 	syncing int        // small groups that the disk is busy with. Guarded by mu.
 
 	expected int       // how many there will be in line if all come back. Guarded by mu.
@@ -34,8 +35,9 @@ const (
 	maxPenalty  = 63
 )
 
-// join puts r in line and tells whether r is to lead.
-func (l *line) join(r *request) bool {
+// join puts r in line. It returns true if a leader must begin, and whether r is
+// the only one in line.
+func (l *line) join(r *request) (lead, only bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first > len(l.waiting)/2 { // a line may never be empty
@@ -48,10 +50,10 @@ func (l *line) join(r *request) bool {
 		l.eager++
 	}
 	if l.led || l.syncing > 0 && r.sync {
-		return false
+		return false, false
 	}
 	l.led = true
-	return true
+	return true, l.count() == 1
 }
 
 // gather waits until those are in line who may be expected, for half as long
@@ -130,35 +132,49 @@ func (l *line) putBack(r *request) {
 	}
 }
 
+// remove takes r out of the line, if it is still there.
+func (l *line) remove(r *request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.Index(l.waiting[l.first:], r)
+	if i < 0 {
+		return
+	}
+	l.waiting = slices.Delete(l.waiting, l.first+i, l.first+i+1)
+	if !r.sync {
+		l.eager--
+	}
+}
+
 // leave ends the lead. If syncs, a small group now waits for the disk, and
-// synced follows.
-func (l *line) leave(syncs bool) {
+// synced follows. It returns true if the next leader must begin.
+func (l *line) leave(syncs bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.led = false
 	if syncs {
 		l.syncing++
 	}
-	l.pass()
+	return l.pass()
 }
 
 // synced says that the disk is done with a small group, which took so long.
 // Those who are expected were in line before its requests were answered, or
-// were answered.
-func (l *line) synced(expected int, took time.Duration) {
+// were answered. It returns true if a leader must begin.
+func (l *line) synced(expected int, took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.syncing--
 	l.expected, l.until = expected, time.Now().Add(min(took/2, maxPatience))
-	l.pass()
+	return l.pass()
 }
 
-// pass gives the lead to the first in line, if there is anything to do now.
-// l.mu is held.
-func (l *line) pass() {
+// pass returns true if a leader must begin: there is something to do now, and
+// there is no leader. l.mu is held.
+func (l *line) pass() bool {
 	if l.led || l.count() == 0 || l.syncing > 0 && l.eager == 0 {
-		return
+		return false
 	}
 	l.led = true
-	l.waiting[l.first].turn <- toLead
+	return true
 }

@@ -8,42 +8,38 @@ import (
 	"time"
 )
 
-func newRequest(sync bool) *request { return &request{sync: sync, turn: make(chan turn, 1)} }
+func newRequest(sync bool) *request { return &request{sync: sync} }
 
-// leads tells whether r was told to lead.
-func leads(t *testing.T, r *request) bool {
-	t.Helper()
-	select {
-	case told := <-r.turn:
-		return told == toLead
-	default:
-		return false
-	}
+// joins puts r in line and reports whether a leader must begin.
+func joins(l *line, r *request) bool {
+	lead, _ := l.join(r)
+	return lead
 }
 
 // Ensure that there is one leader at a time, and who it is.
 func TestLine_Lead(t *testing.T) {
 	var l line
 	a, b, c := newRequest(true), newRequest(true), newRequest(true)
-	if !l.join(a) {
+	if !joins(&l, a) {
 		t.Fatal("the first does not lead")
 	}
-	if l.join(b) || l.join(c) {
+	if joins(&l, b) || joins(&l, c) {
 		t.Fatal("two lead")
 	}
 	if l.next() != a || l.next() != b {
 		t.Fatal("the order is wrong")
 	}
 	l.putBack(b)
-	l.leave(false)
-	if !leads(t, b) || leads(t, c) {
-		t.Fatal("the lead went to somebody else than the first in line")
+	if !l.leave(false) {
+		t.Fatal("nobody leads, and there is work")
 	}
 	if l.next() != b || l.next() != c || l.next() != nil {
 		t.Fatal("the order is wrong")
 	}
-	l.leave(false)
-	if !l.join(a) {
+	if l.leave(false) {
+		t.Fatal("one leads, and there is no work")
+	}
+	if !joins(&l, a) {
 		t.Fatal("nobody can lead after an empty line")
 	}
 }
@@ -56,15 +52,15 @@ func TestLine_Syncing(t *testing.T) {
 	l.join(a)
 	l.next()
 	l.leave(true)
-	if l.join(b) || l.join(c) {
+	if joins(&l, b) || joins(&l, c) {
 		t.Fatal("one leads that must wait for the disk")
 	}
 	eager := newRequest(false)
-	if !l.join(eager) {
+	if !joins(&l, eager) {
 		t.Fatal("one waits for the disk that has no need to")
 	}
 	late := newRequest(false)
-	if l.join(late) {
+	if joins(&l, late) {
 		t.Fatal("two lead")
 	}
 	for _, want := range []*request{b, c, eager} {
@@ -72,20 +68,38 @@ func TestLine_Syncing(t *testing.T) {
 			t.Fatal("the order is wrong")
 		}
 	}
-	l.leave(true) // two groups wait for the disk
-	if !leads(t, late) {
+	if !l.leave(true) { // two groups wait for the disk
 		t.Fatal("one waits for the disk that has no need to")
 	}
 	l.next()
 	l.leave(false)
 	l.join(a)
-	l.synced(0, 0)
-	if leads(t, a) {
+	if l.synced(0, 0) {
 		t.Fatal("one leads that must wait for the disk")
 	}
-	l.synced(0, 0)
-	if !leads(t, a) {
+	if !l.synced(0, 0) {
 		t.Fatal("nobody leads when the disk is done")
+	}
+}
+
+// Ensure that a request that is taken out of the line leaves the order of the
+// others, and the count of those that want no sync, as they should be.
+func TestLine_Remove(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(false), newRequest(true)
+	for _, r := range []*request{a, b, c} {
+		l.join(r)
+	}
+	if l.next() != a {
+		t.Fatal("the order is wrong")
+	}
+	l.remove(a) // it is not there any more
+	l.remove(b)
+	if l.length() != 1 || l.eager != 0 {
+		t.Fatalf("%d in line, %d want no sync; want 1, 0", l.length(), l.eager)
+	}
+	if l.next() != c || l.next() != nil {
+		t.Fatal("the order is wrong")
 	}
 }
 
@@ -97,8 +111,9 @@ func TestLine_Gather(t *testing.T) {
 	l.join(first)
 	sync := func(expected int) {
 		l.leave(true)
-		l.synced(expected, time.Hour)
-		<-first.turn // it leads again
+		if !l.synced(expected, time.Hour) {
+			t.Fatal("nobody leads when the disk is done")
+		}
 	}
 	sync(3)
 	go func() {
@@ -232,7 +247,7 @@ func TestLine_EagerGathers(t *testing.T) {
 	l.mu.Lock()
 	l.until = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
 	l.mu.Unlock()
-	if !l.join(newRequest(false)) {
+	if !joins(&l, newRequest(false)) {
 		t.Fatal("does not lead")
 	}
 	start := time.Now()

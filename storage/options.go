@@ -19,6 +19,11 @@ type Options struct {
 	// MustExist makes Open return ErrNoDatabase instead of creating one.
 	MustExist bool
 
+	// DurableReads makes reads show only commits that are on disk. A read never
+	// waits for that: it sees the newest state that is. Transactions, Latest and
+	// Watch see all commits.
+	DurableReads bool
+
 	// CacheBytes bounds the block cache. The default is 64 MiB.
 	CacheBytes int64
 

@@ -36,19 +36,30 @@ type Pebble struct {
 	room *room
 	log  *slog.Logger
 
-	line     line // of transactions
+	line    line          // of transactions
+	wake    chan struct{} // to a leader that waits
+	quit    chan struct{} // closed when there is nothing to lead any more
+	idle    atomic.Int32  // leaders that wait
+	leaders sync.WaitGroup
+
 	mu       sync.Mutex
 	sequence uint64   // last number committed. Guarded by mu.
 	applied  uint64   // commits handed to Pebble. Guarded by mu.
 	staged   *staging // reused by each transaction. Guarded by mu.
 	gaps     gaps     // where nothing is committed. Guarded by mu.
+	space    space    // in Pebble's table in memory. Guarded by mu, but for its counter.
 	watches  watches
 
-	commits atomic.Uint64
-	pending atomic.Uint64         // the last commit that may not be on disk, counted as applied is
-	durable atomic.Uint64         // every commit up to this one is on disk
-	failure atomic.Pointer[error] // set once, by fail
-	failed  chan struct{}         // closed once failure is set
+	floor      atomic.Uint64 // the sequence goes on above it
+	commits    atomic.Uint64
+	pending    atomic.Uint64 // the last commit that readers see, counted as applied is
+	durability durability
+	progress   *progress
+	hastened   atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
+
+	failure   atomic.Pointer[error] // set once, by fail
+	failed    chan struct{}         // closed once failure is set
+	abandoned chan struct{}         // closed abandonDelay later
 }
 
 var _ Engine = (*Pebble)(nil)
@@ -65,7 +76,12 @@ func Open(dir string, opts Options) (*Pebble, error) {
 }
 
 func open(dir string, opts Options) (*Pebble, error) {
-	e := &Pebble{dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), failed: make(chan struct{})}
+	e := &Pebble{
+		dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), progress: new(progress),
+		wake: make(chan struct{}), quit: make(chan struct{}),
+		failed: make(chan struct{}), abandoned: make(chan struct{}),
+	}
+	e.durability.keepViews = opts.DurableReads
 	switch {
 	case e.fs != nil:
 	case opts.InMemory:
@@ -78,6 +94,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
+	e.fs = progressFS{e.fs, e.progress}
 	e.fs = &logFS{FS: e.fs, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
 	found, err := checkMarker(e.fs, dir)
@@ -105,9 +122,10 @@ func open(dir string, opts Options) (*Pebble, error) {
 		return nil, err
 	}
 	if failure := e.failure.Load(); failure != nil {
-		return nil, errors.Join(openError(*failure), e.closeFailed())
+		return nil, errors.Join(openError(*failure), e.Close())
 	}
 	e.room.start(e.db)
+	e.space.opened()
 	return e, nil
 }
 
@@ -179,6 +197,7 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 	e.room = newRoom(cacheBytes, memTableBytes)
 	listener := e.listener()
 	e.room.watch(listener)
+	e.space.watch(listener, memTableBytes)
 
 	o := &pebble.Options{
 		Cache:                       e.room.cache,
@@ -252,12 +271,6 @@ func (e *Pebble) listener() *pebble.EventListener {
 	}
 }
 
-// Get implements Reader.
-func (e *Pebble) Get(key []byte) ([]byte, io.Closer, error) { return get(e.db, key) }
-
-// Iterate implements Reader.
-func (e *Pebble) Iterate(lo, hi []byte) (Iterator, error) { return iterate(e.db, lo, hi) }
-
 func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := r.Get(key)
 	if err == nil {
@@ -297,21 +310,15 @@ func iterate(r pebble.Reader, lo, hi []byte) (Iterator, error) {
 	return iterator{it}, nil
 }
 
-// snapshot is a Snapshot on Pebble.
-type snapshot struct{ s *pebble.Snapshot }
-
-func (s snapshot) Get(key []byte) ([]byte, io.Closer, error) { return get(s.s, key) }
-func (s snapshot) Iterate(lo, hi []byte) (Iterator, error)   { return iterate(s.s, lo, hi) }
-func (s snapshot) Close() error                              { return s.s.Close() }
-
-// Snapshot implements Engine.
-func (e *Pebble) Snapshot() Snapshot { return snapshot{e.db.NewSnapshot()} }
-
-// StartSequence implements Engine.
+// StartSequence implements Engine. It takes no lock: a transaction under way may
+// be stuck behind the disk.
 func (e *Pebble) StartSequence(n uint64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.sequence = max(e.sequence, n)
+	for {
+		old := e.floor.Load()
+		if old >= n || e.floor.CompareAndSwap(old, n) {
+			return
+		}
+	}
 }
 
 // protect calls fn and turns the panic with which Pebble meets a log that
@@ -329,6 +336,7 @@ func (e *Pebble) protect(fn func() error) (err error) {
 func (e *Pebble) fail(cause error) {
 	if e.failure.CompareAndSwap(nil, &cause) {
 		close(e.failed)
+		time.AfterFunc(abandonDelay, func() { close(e.abandoned) })
 		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}
 }
@@ -350,44 +358,41 @@ func (e *Pebble) Stats() Stats {
 	}
 }
 
-// closeTimeout bounds the wait for a failed Pebble to close. A healthy one is
-// waited for as long as it takes.
-const closeTimeout = 5 * time.Second
-
-// Close implements Engine. If the engine has failed, Pebble may be unable to
-// close: Close then gives up after a few seconds, keeps the directory locked
-// (abandoned goroutines may still touch it) and says so.
+// Close implements Engine.
 func (e *Pebble) Close() error {
+	var err error
+	done := make(chan struct{})
+	go func() {
+		err = e.close()
+		close(done)
+	}()
+	if stuck := e.Await(done); stuck != nil {
+		return stuck
+	}
+	return err
+}
+
+// close closes the engine, however long that takes. The lock goes last.
+func (e *Pebble) close() error {
+	close(e.quit)
+	e.leaders.Wait()
+	var unknown error
 	if e.failure.Load() == nil {
 		if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
 			e.fail(err)
 		}
 		if failure := e.failure.Load(); failure != nil {
-			return errors.Join(fmt.Errorf("close: %w: %w", ErrUnknownOutcome, *failure), e.closeFailed())
+			unknown = fmt.Errorf("close: %w: %w", ErrUnknownOutcome, *failure)
 		}
-		e.room.stop()
-		return errors.Join(e.protect(e.db.Close), e.lock.Close())
 	}
-	return e.closeFailed()
-}
-
-// closeFailed closes what is left of a failed engine.
-func (e *Pebble) closeFailed() error {
-	done := make(chan error, 1)
-	go func() {
-		e.room.stop()
-		done <- e.protect(e.db.Close)
-	}()
-	select {
-	case err := <-done:
-		if err != nil {
-			e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
-		}
-		return e.lock.Close()
-	case <-time.After(closeTimeout):
-		go func() { <-done; _ = e.lock.Close() }()
-		return dirError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: see to the disk, or restart the process", ErrFailed))
+	e.durability.end()
+	e.room.stop()
+	err := e.protect(e.db.Close)
+	if e.failure.Load() != nil && err != nil {
+		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
+		err = nil // what it is about has been returned before
 	}
+	return errors.Join(unknown, err, e.lock.Close())
 }
 
 // pebbleLogger takes Pebble's messages. Pebble's own default ends the process

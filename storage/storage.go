@@ -42,12 +42,21 @@ type Engine interface {
 	// it a crash of the machine or the process may lose the commit, but never
 	// a commit without those before it.
 	//
-	// ctx is looked at before fn runs. A commit under way is never abandoned,
-	// so that its outcome is known. Update returns ErrUnknownOutcome when the
-	// log could not be written or synced: the commit may or may not survive,
-	// and the engine refuses every later Update with ErrFailed.
-	// ErrConflict means that another writer won and nothing was changed.
+	// An error of fn does not wait for the disk: what fn has read may still be
+	// undone by a crash, until Sync has returned.
+	//
+	// Update returns when ctx ends, wherever it waits. If the commit had not
+	// begun, it returns ctx's error and nothing has changed. Afterwards it returns
+	// an ErrUnknownOutcome that wraps ctx's error: the commit goes on, its numbers
+	// are used up, and the engine stays usable. It also returns ErrUnknownOutcome
+	// when the log could not be written or synced; the engine then refuses every
+	// later Update with ErrFailed. ErrConflict means that another writer won and
+	// nothing was changed.
 	Update(ctx context.Context, sync bool, fn func(Tx) error) error
+
+	// Sync returns when every commit before it is on disk. If ctx ends or the log
+	// cannot be synced before, Sync returns ErrUnknownOutcome.
+	Sync(ctx context.Context) error
 
 	// Watch begins to note which keys are written. It lets a caller read many
 	// keys before its transaction, with several goroutines, and ask in it which
@@ -59,18 +68,34 @@ type Engine interface {
 	// engine finds the highest number in use and passes it here.
 	StartSequence(n uint64)
 
-	// Snapshot returns a Reader of the committed state at this moment.
+	// Snapshot returns a Reader of the committed state at this moment, or, with
+	// Options.DurableReads, of the newest state that is on disk.
 	Snapshot() Snapshot
+
+	// Latest returns a Reader of the committed state at this moment, including
+	// commits that are not on disk yet: Snapshot.Settle waits for those.
+	Latest() Snapshot
 
 	// Stats returns figures about memory and disk. It is cheap.
 	Stats() Stats
 
+	// Await returns when done is closed, which whoever closes the engine does
+	// when all calls on it have ended. If the disk does not answer meanwhile,
+	// Await makes the engine fail, so that calls return, and if they cannot, it
+	// returns an ErrFailed within a stated time.
+	Await(done <-chan struct{}) error
+
 	// Close makes everything committed durable, synced or not, and releases
-	// the directory.
+	// the directory. If the disk does not answer, Close returns an ErrFailed
+	// within a stated time, and the directory stays locked until the last
+	// goroutine has left it.
 	Close() error
 }
 
-// Reader reads committed keys.
+// Reader reads committed keys. With Options.DurableReads, an Engine and its
+// Snapshots show only commits that are on disk. After the engine has failed
+// they answer from what is on disk as far as is known, and return
+// ErrUnknownOutcome for a key whose newest commit is in doubt.
 type Reader interface {
 	// Get returns the value at key, or ErrNotFound. The value is valid until
 	// closer is closed and must not be changed. closer is nil exactly when err
@@ -85,6 +110,11 @@ type Reader interface {
 // Snapshot is a Reader of one moment. It holds space until it is closed.
 type Snapshot interface {
 	Reader
+
+	// Settle returns when every commit that the snapshot shows is on disk. It
+	// returns what Engine.Sync returns.
+	Settle(ctx context.Context) error
+
 	Close() error
 }
 
@@ -144,7 +174,17 @@ type Tx interface {
 	// RequireSync makes Update wait for the disk even if its caller did not
 	// ask for it.
 	RequireSync()
+
+	// OnDecided has d called when readers see this run's commit and never again
+	// an older state, or when the run has failed. That may be before Update
+	// returns or long after, on any goroutine. d is not called for a commit that
+	// is in doubt because the engine failed, and may not be called if Update
+	// returns an error other than ErrUnknownOutcome.
+	OnDecided(d Decider)
 }
+
+// Decider is what Tx.OnDecided calls. It must not block.
+type Decider interface{ Decided() }
 
 // Iterator walks over keys in byte order. Key and Value are valid until the
 // next call that moves it. It is not safe for concurrent use. A false return
