@@ -43,8 +43,23 @@ type ceilings struct {
 	floor uint64            // etags up to it were used elsewhere or before. Guarded by mu.
 	until map[string]uint64 // by identity. Guarded by mu.
 
-	reserving sync.Mutex // held while a block of etags is reserved
+	reserving turn // held while a block of etags is reserved
 }
+
+// turn is a lock that can be waited for under a context: a chan with room for
+// one. Whoever has sent holds it.
+type turn chan struct{}
+
+func (t turn) lock(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t turn) unlock() { <-t }
 
 func (c *ceilings) get(name string) (uint64, bool) {
 	c.mu.Lock()
@@ -82,8 +97,10 @@ var errReserve = errors.New("no etag is reserved")
 // it for all who wait.
 func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 	c := &db.ceilings
-	c.reserving.Lock()
-	defer c.reserving.Unlock()
+	if err := c.reserving.lock(ctx); err != nil {
+		return err
+	}
+	defer c.reserving.unlock()
 	if used <= c.etags() {
 		return nil
 	}
@@ -460,8 +477,10 @@ func (db *DB) raiseClients(raised map[string]int64) {
 // raiseEtag makes every later etag greater than n.
 func (db *DB) raiseEtag(ctx context.Context, n uint64) error {
 	c := &db.ceilings
-	c.reserving.Lock()
-	defer c.reserving.Unlock()
+	if err := c.reserving.lock(ctx); err != nil {
+		return err
+	}
+	defer c.reserving.unlock()
 	if n <= c.floor {
 		return nil
 	}

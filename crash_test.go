@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if dir := os.Getenv(seenVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, readUntilKilled(dir, os.Stdout))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -214,6 +218,7 @@ type ledger struct {
 
 	seen    map[string]bool // acknowledged; true if the document must be there. Guarded by mu.
 	deletes int
+	inDoubt bool // the disk has failed: the newest version of a document may be in doubt
 }
 
 func newLedger(t *testing.T) *ledger { return &ledger{t: t, seen: make(map[string]bool)} }
@@ -266,6 +271,9 @@ func (l *ledger) check(db *jay.DB, when string) {
 	l.t.Helper()
 	for id, must := range l.clone() {
 		found, err := db.Exists(ctx, id)
+		if errors.Is(err, jay.ErrUnknownOutcome) && l.inDoubt {
+			continue // of a newer version
+		}
 		if err != nil || must && !found {
 			l.t.Fatalf("%s: %s was acknowledged and is lost (%v)", when, id, err)
 		}
@@ -390,7 +398,9 @@ func TestCrash_DiskFails(t *testing.T) {
 		if _, err := db.Put(ctx, "later", []byte(`{}`)); !errors.Is(err, jay.ErrFailed) {
 			t.Errorf("a later write: %v, want ErrFailed", err)
 		}
+		l.inDoubt = true
 		l.check(db, "on the failed disk")
+		l.inDoubt = false
 		_ = db.Close() // it cannot close cleanly; it must return
 
 		again := onDisk(t, disk.Crash(0, rand.New(rand.NewPCG(1, 2))), jay.Options{})

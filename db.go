@@ -35,8 +35,10 @@ type DB struct {
 	client   *ids.Client
 	clients  clients
 
-	gate     sync.RWMutex // held for reading by every call in flight
-	closed   bool         // Guarded by gate.
+	gate     callGate
+	closing  sync.Once
+	down     chan struct{} // closed when Close has come to its end
+	downErr  error         // of Close. Valid once down is closed, until somebody takes it.
 	holders  holders
 	lent     loans
 	cache    *documentCache // or nil
@@ -89,6 +91,7 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 	engine, err := storage.Open(dir, storage.Options{
 		InMemory:      inMemory,
 		MustExist:     opts.MustExist,
+		DurableReads:  opts.Durability == Synced,
 		CacheBytes:    opts.CacheBytes,
 		MemTableBytes: opts.MemTableBytes,
 		TableBounds:   tableBounds,
@@ -99,7 +102,9 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		return nil, fmt.Errorf("jay: %w", err)
 	}
 
-	db := &DB{dir: dir, opts: opts, engine: engine, cache: newDocumentCache(opts.DocumentCacheBytes)}
+	db := &DB{dir: dir, opts: opts, engine: engine, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
+	db.gate.init()
+	db.ceilings.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
 	}
@@ -284,32 +289,54 @@ func (h *holders) release(cause error) error {
 // Dir returns the directory that Open was given.
 func (db *DB) Dir() string { return db.dir }
 
-// enter begins a call. exit ends it. User code must not run in between: a
-// second enter on the same goroutine can deadlock with Close.
+// enter begins a call. exit ends it. User code must not run in between: Close
+// waits for the calls inside.
 func (db *DB) enter() error {
-	db.gate.RLock()
-	if db.closed {
-		db.gate.RUnlock()
+	if !db.gate.enter() {
 		return ErrClosed
 	}
 	return nil
 }
 
-func (db *DB) exit() { db.gate.RUnlock() }
+func (db *DB) exit() { db.gate.exit() }
 
-// Close waits for the calls in flight and the functions of Read, gives unused HiLo numbers back, makes
-// every write durable and releases the directory. Loops over documents that
-// are still running end with ErrClosed. Close is idempotent: later calls
-// return nil.
+// Close waits for the calls in flight and the functions of Read, gives unused
+// HiLo numbers back, makes every write durable and releases the directory. Loops
+// over documents that are still running end with ErrClosed. Close is
+// idempotent: later calls return nil when the database is closed.
+//
+// If the disk does not answer for 10 seconds (storage.CloseTimeout), writes that
+// wait for it return ErrUnknownOutcome, and Close returns an ErrFailed. The
+// directory stays locked until the disk answers or the process ends: goroutines
+// of the engine may still write to it.
 func (db *DB) Close() error {
+	db.closing.Do(func() {
+		go func() {
+			db.downErr = db.shutDown()
+			close(db.down)
+		}()
+	})
+	if err := db.engine.Await(db.down); err != nil {
+		return fmt.Errorf("jay: %w", err)
+	}
+	return db.takeCloseError()
+}
+
+// takeCloseError returns the error of Close to the first who asks.
+func (db *DB) takeCloseError() error {
+	db.holders.mu.Lock()
+	defer db.holders.mu.Unlock()
+	err := db.downErr
+	db.downErr = nil
+	return err
+}
+
+// shutDown closes the database, however long that takes.
+func (db *DB) shutDown() error {
 	db.stopIndexes()
 	db.lent.stop() // before the gate: a function that Read has called may use the database
-	db.gate.Lock()
-	defer db.gate.Unlock()
-	if db.closed {
-		return nil
-	}
-	db.closed = true
+	db.gate.close()
+	<-db.gate.empty
 
 	ctx := context.Background()
 	err := errors.Join(db.client.Close(ctx), db.holders.release(ErrClosed), db.settle(ctx))
@@ -319,6 +346,26 @@ func (db *DB) Close() error {
 		err = nil
 	}
 	return errors.Join(err, db.engine.Close())
+}
+
+// Flush returns when every write that was acknowledged before it is on disk.
+// Under Synced durability that holds already, but for the batches of a
+// BulkWriter. Concurrent calls, and writes, share the sync.
+//
+// If ctx ends before, or the disk fails, Flush returns an ErrUnknownOutcome: the
+// writes can be read, and a crash may undo them.
+func (db *DB) Flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+	if err := db.engine.Sync(ctx); err != nil {
+		return fmt.Errorf("flush: %w", err)
+	}
+	return nil
 }
 
 // foldName folds the name of a collection.

@@ -133,8 +133,16 @@ var (
 	// ErrTooLarge is returned when one write stages more than 1 GiB.
 	ErrTooLarge = storage.ErrTooLarge
 
-	// ErrUnknownOutcome is returned when the log could not be written or
-	// synced. Whether the write is there shows after a reopen.
+	// ErrUnknownOutcome is returned when it is not known whether a write has
+	// happened, or whether what a transaction or a refused write has read is
+	// durable.
+	//
+	// If the error is also that of the context, the write was waiting for the disk
+	// when the context ended. It may still appear; the database stays usable, and
+	// Flush, with a context that lasts, says when all is decided. Else the log
+	// could not be written or synced: whether the write is there shows after a
+	// reopen. Reads return it for a document whose newest version is in doubt
+	// since then.
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of

@@ -74,7 +74,8 @@ func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapsh
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return f.checkWalks(db, db.engine)
+	latest := db.engine.Latest()
+	return firstError(f.checkWalks(db, latest), latest.Close())
 }
 
 // check compares the state that a transaction commits on with what was seen.

@@ -270,7 +270,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 // readBlock reads what the client decides by: the version of the document and
 // the server prefix.
 func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
-	snapshot := db.engine.Snapshot()
+	snapshot := db.engine.Latest() // the block's commit compares with the newest version
 	defer func() { err = firstError(err, snapshot.Close()) }()
 	doc, err := db.read(snapshot, hiloPrefix+tag)
 	if err != nil && err != ErrNotFound {

@@ -221,7 +221,9 @@ func (db *DB) buildIndex(ix *index, b *build) error {
 	if err != nil {
 		return err
 	}
-	w, err := db.startScan(Scan{Collection: ix.info.Collection, After: after})
+	// Latest: a document that is committed and not yet on disk is in no later
+	// write's way into the index.
+	w, err := db.startScan(Scan{Collection: ix.info.Collection, After: after}, db.engine.Latest)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func CheckIndexes(db *DB) (err error) {
 		return err
 	}
 	defer db.exit()
-	c, snapshot := db.viewIndexes()
+	c, snapshot := db.viewIndexes(db.engine.Snapshot)
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
 	want, flags, err := expectedEntries(db, c, snapshot)

@@ -130,7 +130,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 	// Before the snapshot: what is lost later may be of later ranges.
 	hand := db.atHand()
 	db.exit()
-	w, err := db.startScan(Scan{})
+	w, err := db.startScan(Scan{}, db.engine.Snapshot)
 	if err != nil {
 		return IDReport{}, err
 	}

@@ -18,6 +18,13 @@ type Durability uint8
 const (
 	// Synced acknowledges a write when it is on disk. Concurrent writes share
 	// the sync, so that many goroutines cost little more than one.
+	//
+	// Reads show only what is on disk, and never wait for it: while a write is on
+	// its way, they see the state before it. So nothing that was read can be gone
+	// after a crash. The function of DB.Update may see writes that are not on disk
+	// yet; Update returns, whatever it returns, when they are. The batches of a
+	// BulkWriter are read when they are on disk, which a read brings about within
+	// a moment, but does not wait for.
 	Synced Durability = iota
 
 	// Relaxed acknowledges a write when it is in the log's memory. It is many
@@ -28,7 +35,8 @@ const (
 	// all the same: etags and identities come from blocks reserved on disk in
 	// advance, and after a crash both go on behind the block, which leaves a
 	// hole of up to 262,144 etags, beside those of writes that it cut short, and 1,024
-	// numbers per identity.
+	// numbers per identity. Reads show writes at once. DB.Flush makes everything
+	// that was acknowledged before it durable.
 	Relaxed
 )
 

@@ -121,7 +121,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run,
 		return nil, err
 	}
 	defer db.exit()
-	c, snapshot := db.viewIndexes()
+	c, snapshot := db.viewIndexes(db.engine.Snapshot)
 	r := &run{db: db, q: q, snapshot: snapshot, owned: snapshot, options: o}
 	if err := r.start(ctx, c); err != nil {
 		return nil, errors.Join(err, snapshot.Close())
@@ -130,12 +130,12 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run,
 	return r, nil
 }
 
-// viewIndexes returns the indexes and a snapshot on which they are as the
-// catalog says.
-func (db *DB) viewIndexes() (*catalog, storage.Snapshot) {
+// viewIndexes returns the indexes and a snapshot, taken by take, on which they
+// are as the catalog says.
+func (db *DB) viewIndexes(take func() storage.Snapshot) (*catalog, storage.Snapshot) {
 	db.indexing.view.RLock()
 	defer db.indexing.view.RUnlock()
-	return db.indexes(), db.engine.Snapshot()
+	return db.indexes(), take()
 }
 
 // startRun implements querier.

@@ -44,7 +44,7 @@ type Scan struct {
 // name, as Orders' orders/33-A does; the others cost a look-up each.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
-		w, err := db.startScan(s)
+		w, err := db.startScan(s, db.engine.Snapshot)
 		if err != nil {
 			yield(nil, fmt.Errorf("documents: %w", err))
 			return
@@ -85,13 +85,13 @@ type scan struct {
 	spelling string           // of the collection in the last member
 }
 
-// startScan opens a walk over the documents of this moment.
-func (db *DB) startScan(s Scan) (*scan, error) {
+// startScan opens a walk over the documents of the snapshot that take takes.
+func (db *DB) startScan(s Scan, take func() storage.Snapshot) (*scan, error) {
 	if err := db.enter(); err != nil {
 		return nil, err
 	}
 	defer db.exit()
-	snapshot := db.engine.Snapshot()
+	snapshot := take()
 	w, err := db.newScan(s, snapshot)
 	if err != nil {
 		return nil, errors.Join(err, snapshot.Close())

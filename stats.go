@@ -58,7 +58,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 
 // countDocuments reads the header of every document.
 func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
-	w, err := db.startScan(Scan{})
+	w, err := db.startScan(Scan{}, db.engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		case !isLost:
 			return err
 		case run >= o.retries:
-			return fmt.Errorf("update: %w", lost.cause)
+			return db.settleRefusal(ctx, fmt.Errorf("update: %w", lost.cause))
 		}
 		numbers.again()
 	}
@@ -149,10 +149,32 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 		numbers.keep = true
 		return errClash
 	}
-	if err != nil {
+	if err == nil && len(t.ops) > 0 {
+		return t.commit(ctx)
+	}
+	return t.leave(ctx, err)
+}
+
+// leave returns err, which may be nil, when everything that the transaction
+// could see is on disk: its function has seen it, and a crash must not undo it
+// afterwards. A transaction that writes need not wait: its own commit is behind
+// all that it has read.
+func (t *Tx) leave(ctx context.Context, err error) error {
+	if t.db.opts.Durability != Synced {
 		return err
 	}
-	return t.commit(ctx)
+	if closed := t.db.enter(); closed != nil {
+		return firstError(err, closed) // Close makes it durable
+	}
+	defer t.db.exit()
+	unsure := t.snapshot.Settle(ctx)
+	switch {
+	case unsure == nil:
+		return err
+	case err == nil:
+		return fmt.Errorf("update: what was read: %w", unsure)
+	}
+	return fmt.Errorf("%w: %w", unsure, err)
 }
 
 func (t *Tx) clashed() bool {
@@ -176,7 +198,11 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 		return nil, err
 	}
 	defer db.exit()
-	c, snapshot := db.viewIndexes()
+	take := db.engine.Snapshot
+	if writable {
+		take = db.engine.Latest // it may rest on commits that are in the log before its own
+	}
+	c, snapshot := db.viewIndexes(take)
 	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
 	db.hold(t)
 	return t, nil
@@ -607,9 +633,6 @@ func (t *Tx) commit(ctx context.Context) error {
 		return err
 	}
 	defer t.exit()
-	if len(t.ops) == 0 {
-		return nil
-	}
 	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
@@ -552,28 +553,77 @@ func (db *DB) commit(ctx context.Context, ops []*op, a *ahead) error {
 
 // transact runs fn in a transaction, which may run it more than once, reserves
 // the etags that it needs, and notes the ceilings that the commit made durable.
+//
+// A refusal, an error of fn, is returned when what it may rest on is on disk. Of
+// those errors after which the caller runs the transaction again, that is the
+// caller's business.
 func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
 	t := transactions.Get().(*transaction)
 	defer transactions.Put(t)
-	defer func() {
-		db.cache.end(t.changing)
-		*t = transaction{changing: t.changing[:0], key: t.key, value: t.value}
-	}()
+	defer func() { *t = transaction{key: t.key, value: t.value} }()
 	for {
+		t.changing = nil
 		err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
 			*t = transaction{db: db, tx: tx, changing: t.changing, key: t.key, value: t.value}
-			return fn(t)
+			err := fn(t)
+			if t.changing != nil {
+				tx.OnDecided(t.changing)
+			}
+			return err
 		})
+		if err == nil {
+			db.ceilings.durable(t.raised)
+			return nil
+		}
+		if errors.Is(err, ErrUnknownOutcome) {
+			return err // the engine may still be at it
+		}
+		t.changing.Decided()
 		if errors.Is(err, errReserve) {
 			if err := db.reserveEtags(ctx, t.needed+t.hint); err != nil {
 				return fmt.Errorf("reserve etags: %w", err)
 			}
 			continue
 		}
-		if err == nil {
-			db.ceilings.durable(t.raised)
+		if isRetried(err) {
+			return err
 		}
+		return db.settleRefusal(ctx, err)
+	}
+}
+
+// isRetried reports whether the transaction that ended with err runs again, in
+// another way.
+func isRetried(err error) bool {
+	_, lost := err.(lostError)
+	return lost || errors.Is(err, errTaken) || errors.Is(err, errOvertaken)
+}
+
+// settleRefusal returns err, a refusal, when all that it may rest on is on disk.
+// If that does not come to pass, the error is also an ErrUnknownOutcome.
+func (db *DB) settleRefusal(ctx context.Context, err error) error {
+	if db.opts.Durability != Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
+	}
+	if unsure := db.engine.Sync(ctx); unsure != nil {
+		return fmt.Errorf("%w: %w", unsure, err)
+	}
+	return err
+}
+
+// changes are documents that a transaction keeps out of the cache, until no
+// reader can read an older version any more.
+type changes struct {
+	cache  *documentCache
+	hashes []uint64
+	first  [4]uint64 // room for hashes
+	ended  atomic.Bool
+}
+
+// Decided implements storage.Decider. Only the first call has an effect.
+func (c *changes) Decided() {
+	if c != nil && c.ended.CompareAndSwap(false, true) {
+		c.cache.end(c.hashes)
 	}
 }
 
@@ -591,7 +641,7 @@ type transaction struct {
 	needed   uint64            // the etag that could not be drawn, with errReserve
 	hint     uint64            // etags that will be needed beside it
 	patched  int               // bytes of bodies that patches have made
-	changing []uint64          // what documentCache.begin gave, of this run and those before
+	changing *changes          // of this run, and of those before it in one Update; nil for none
 	flags    map[uint32]byte   // of indexes, as they are known
 	key      []byte            // scratch
 	value    []byte            // scratch
@@ -721,9 +771,14 @@ func (t *transaction) indexes() *catalog {
 
 // change keeps a document out of the cache until the transaction has ended.
 func (t *transaction) change(folded string) {
-	if t.db.cache != nil {
-		t.changing = append(t.changing, t.db.cache.begin(folded))
+	if t.db.cache == nil {
+		return
 	}
+	if t.changing == nil {
+		t.changing = &changes{cache: t.db.cache}
+		t.changing.hashes = t.changing.first[:0]
+	}
+	t.changing.hashes = append(t.changing.hashes, t.db.cache.begin(folded))
 }
 
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {

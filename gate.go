@@ -1,0 +1,44 @@
+package jay
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// callGate counts the calls that are inside a database, so that Close can refuse
+// new ones and wait for those. Its zero value is open.
+type callGate struct {
+	state atomic.Int64 // calls inside, and gateClosed
+	once  sync.Once
+	empty chan struct{} // closed when the gate is and nobody is inside. Made by init.
+}
+
+// gateClosed is far above any number of calls.
+const gateClosed = 1 << 62
+
+func (g *callGate) init() { g.empty = make(chan struct{}) }
+
+// enter begins a call, and reports false if the gate is closed. exit must
+// follow if it is not.
+func (g *callGate) enter() bool {
+	if g.state.Add(1) < gateClosed {
+		return true
+	}
+	g.exit()
+	return false
+}
+
+// exit ends a call.
+func (g *callGate) exit() {
+	if g.state.Add(-1) == gateClosed {
+		g.once.Do(func() { close(g.empty) })
+	}
+}
+
+// close refuses new calls. empty is closed when those inside have ended. It may
+// be called once.
+func (g *callGate) close() {
+	if g.state.Add(gateClosed) == gateClosed {
+		g.once.Do(func() { close(g.empty) })
+	}
+}
