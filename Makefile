@@ -8,7 +8,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash fuzz build
+.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm fuzz build
 
 demo:
 	$(GO) run ./cmd/jay demo
@@ -42,7 +42,16 @@ cross:
 
 # The long ones, for a quiet evening.
 crash:
-	JAY_CRASH_ROUNDS=500 $(GO) test -run 'Kill' -count=1 -timeout 60m -v .
+	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v .
+
+# What readers saw before each of 300 kills must be there behind it.
+kill-reads:
+	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v .
+
+# Every verb at once, for ten minutes, and with the race detector for another five.
+storm:
+	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v .
+	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v .
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

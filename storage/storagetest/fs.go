@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -28,6 +29,9 @@ type Disk struct {
 	after   atomic.Int64  // syncs until the disk fails; negative means never
 	onSync  atomic.Value  // func()
 	syncs   atomic.Uint64 // syncs of the log seen
+
+	holds       atomic.Pointer[[]*Hold]
+	directories sync.Map // paths of those that were opened
 }
 
 // NewDisk returns an empty disk.
@@ -42,6 +46,9 @@ func newDisk(mem *vfs.MemFS) *Disk {
 
 // inject fails writes and syncs as told, and reports syncs of the log.
 func (d *Disk) inject(op errorfs.Op) error {
+	if err := d.hold(op); err != nil {
+		return err
+	}
 	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
 		if every := d.blind.Load(); every > 0 && strings.HasSuffix(op.Path, ".sst") && d.reads.Add(1)%every == 0 {
 			return ErrInjected
