@@ -43,6 +43,15 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 	a := &ahead{watch: db.engine.Watch(), catalog: db.indexes()}
 	var mu sync.Mutex
 	var looks []storage.Look // one for each goroutine
+	whole := false
+	defer func() {
+		for _, look := range looks {
+			err = firstError(err, look.Close())
+		}
+		if !whole || err != nil { // a context may panic
+			a.close(ops)
+		}
+	}()
 	err = sharedBy(len(named), opsPerPart, func() func(lo, hi int) error {
 		look, err := a.watch.Look()
 		if err != nil {
@@ -58,13 +67,10 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 			return a.read(db, ops, named[lo:hi], look)
 		}
 	})
-	for _, look := range looks {
-		err = firstError(err, look.Close())
-	}
 	if err != nil {
-		a.close(ops)
 		return nil, err
 	}
+	whole = true
 	return a, nil
 }
 

@@ -1,8 +1,12 @@
 package jay
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"testing"
 )
@@ -44,5 +48,56 @@ func TestShared(t *testing.T) {
 		return func(int, int) error { return errors.ErrUnsupported }
 	}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that a panic of shared work, and the end of its goroutine, come back
+// to the caller, on whichever goroutine they happen, and that no other part is
+// under way by then.
+func TestShared_PanicAndGoexit(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, byHelper := range []bool{false, true} {
+		for want, end := range map[any]func(){"bad part": func() { panic("bad part") }, nil: runtime.Goexit} {
+			t.Run(fmt.Sprintf("%v, by a helper %v", want, byHelper), func(t *testing.T) {
+				for range 100 {
+					testSharedEnds(t, byHelper, end, want)
+				}
+			})
+		}
+	}
+}
+
+// testSharedEnds shares work of which the first part of a helper, or of the
+// caller, calls end. The others wait until it does.
+func testSharedEnds(t *testing.T, byHelper bool, end func(), want any) {
+	t.Helper()
+	var inside atomic.Int32
+	var once sync.Once
+	broken := make(chan struct{})
+	work := func(int, int) error {
+		inside.Add(1)
+		defer inside.Add(-1)
+		if bytes.Contains(debug.Stack(), []byte("helpWith")) == byHelper {
+			once.Do(func() {
+				close(broken)
+				end()
+			})
+		}
+		<-broken
+		return nil
+	}
+
+	var got any = "nothing"
+	left := int32(-1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { got, left = recover(), inside.Load() }()
+		err := shared(16, 1, work)
+		t.Errorf("shared has returned %v", err)
+	}()
+	<-done
+	if got != want || left != 0 {
+		t.Fatalf("got %v, want %v; %d parts under way", got, want, left)
 	}
 }
