@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/relay"
 )
 
 // ErrClosed is returned by a Client after Close.
@@ -53,6 +55,10 @@ func NewClient(source Source, prefetch bool) *Client {
 // only if the range at hand is used up: then one fetch is under way, whoever
 // asks. If that fetch fails, all who wait get its error, nothing is lost, and
 // the next call fetches again. ctx bounds the wait, not the fetch.
+//
+// If the source panics, so does the call that started the fetch and waits for
+// it, with the same value; if the source calls runtime.Goexit, that ends the
+// goroutine of that call. Other calls that wait fetch again.
 func (c *Client) Next(ctx context.Context, tag string) (string, error) {
 	g, err := c.load(tag)
 	if err != nil {
@@ -132,8 +138,9 @@ func (c *Client) Held(fn func(tag string, low, high int64)) {
 
 // Close seals every generator, so that no number is drawn any more, and gives
 // back what is left of its range. A range that cannot be given back is a gap;
-// the first error is returned after all have been tried. Close is idempotent.
-func (c *Client) Close(ctx context.Context) error {
+// the first error is returned after all have been tried. A panic of the source
+// comes to the caller after all have been tried, too. Close is idempotent.
+func (c *Client) Close(ctx context.Context) (first error) {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
@@ -141,14 +148,13 @@ func (c *Client) Close(ctx context.Context) error {
 	var tags []string
 	c.generators.Range(func(tag, _ any) bool { tags = append(tags, tag.(string)); return true })
 	slices.Sort(tags)
-	var first error
-	for _, tag := range tags {
+	for _, tag := range slices.Backward(tags) {
 		g, _ := c.generators.Load(tag)
-		if err := g.(*generator).close(ctx); err != nil && first == nil {
-			first = err
-		}
+		// Deferred, so that a panic in one leaves no other open. The last to be
+		// deferred runs first.
+		defer func() { first = cmp.Or(first, g.(*generator).close(ctx)) }()
 	}
-	return first
+	return nil
 }
 
 // generator draws the numbers of one tag.
@@ -181,8 +187,9 @@ type held struct {
 
 // fetch is one call of Source.NextRange that any number of callers wait for.
 type fetch struct {
-	done chan struct{}
-	err  error // set before done is closed
+	done   chan struct{}
+	err    error        // set before done is closed
+	ending relay.Ending // of the source. Set before done is closed.
 }
 
 func newGenerator(source Source, tag string, prefetch bool) *generator {
@@ -241,7 +248,8 @@ func (h *held) id(n int64) string {
 	return string(id)
 }
 
-// prefetch starts a fetch that nobody waits for, yet.
+// prefetch starts a fetch that no call waits for, yet. If the source does not
+// return, the call that needs the range fetches again.
 func (g *generator) prefetch(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -250,18 +258,20 @@ func (g *generator) prefetch(ctx context.Context) {
 	}
 }
 
-// startFetch returns the fetch under way, started if there is none. g.mu is
-// held.
-func (g *generator) startFetch(ctx context.Context) *fetch {
-	if g.fetch == nil {
-		g.fetch = &fetch{done: make(chan struct{})}
-		// The fetch serves whoever waits: it outlives the context of the one
-		// who happened to start it.
-		req := g.last
-		req.Waiting = int(g.waiting.Load())
-		go g.run(context.WithoutCancel(ctx), g.fetch, req)
+// startFetch returns the fetch under way, started if there is none; mine tells
+// whether it was. g.mu is held.
+func (g *generator) startFetch(ctx context.Context) (f *fetch, mine bool) {
+	if g.fetch != nil {
+		return g.fetch, false
 	}
-	return g.fetch
+	// The fetch serves whoever waits: it outlives the context of the one who
+	// happened to start it.
+	ctx = context.WithoutCancel(ctx)
+	req := g.last
+	req.Waiting = int(g.waiting.Load())
+	g.fetch = &fetch{done: make(chan struct{})}
+	go g.run(ctx, g.fetch, req)
+	return g.fetch, true
 }
 
 // refill returns when a newer range than used is there, or with the error of
@@ -270,26 +280,15 @@ func (g *generator) refill(ctx context.Context, used *held) error {
 	g.waiting.Add(1)
 	defer g.waiting.Add(-1)
 	for {
-		g.mu.Lock()
-		if g.closed {
-			g.mu.Unlock()
-			return ErrClosed
+		f, mine, err := g.need(ctx, used)
+		if f == nil || err != nil {
+			return err
 		}
-		if g.current.Load() != used {
-			g.mu.Unlock()
-			return nil
-		}
-		if g.ahead != nil {
-			g.current.Store(g.ahead)
-			g.ahead = nil
-			g.mu.Unlock()
-			return nil
-		}
-		f := g.startFetch(ctx)
-		g.mu.Unlock()
-
 		select {
 		case <-f.done:
+			if mine {
+				f.ending.Repeat()
+			}
 			if f.err != nil {
 				return f.err
 			}
@@ -299,24 +298,51 @@ func (g *generator) refill(ctx context.Context, used *held) error {
 	}
 }
 
-// run fetches a range and leaves it in ahead.
-func (g *generator) run(ctx context.Context, f *fetch, req RangeRequest) {
-	r, err := g.source.NextRange(ctx, req)
-
+// need returns the fetch to wait for, and whether this call has started it, or
+// nil when a newer range than used is there.
+func (g *generator) need(ctx context.Context, used *held) (f *fetch, mine bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err == nil {
-		g.last.LastSize, g.last.LastRangeAt = r.Size, r.GrantedAt
-		g.last.LastMax = max(g.last.LastMax, r.High)
-		g.ahead = &held{Range: r, count: r.High - r.Low + 1}
-		if g.ranges++; g.early && g.ranges > 1 {
-			g.ahead.fetchAt = max(g.ahead.count/2, 1)
-		}
-		g.ahead.passOver(g.floor) // it may have been granted before the floor was raised
+	if g.closed {
+		return nil, false, ErrClosed
 	}
-	f.err = err
-	g.fetch = nil
-	close(f.done)
+	if g.current.Load() != used {
+		return nil, false, nil
+	}
+	if g.ahead != nil {
+		g.current.Store(g.ahead)
+		g.ahead = nil
+		return nil, false, nil
+	}
+	f, mine = g.startFetch(ctx)
+	return f, mine, nil
+}
+
+// run fetches a range and leaves it in ahead. The fetch is over when it ends,
+// by whatever way the source does.
+func (g *generator) run(ctx context.Context, f *fetch, req RangeRequest) {
+	var r Range
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if f.ending.Returned() && f.err == nil {
+			g.keep(r)
+		}
+		g.fetch = nil
+		close(f.done)
+	}()
+	f.ending.Watch(func() { r, f.err = g.source.NextRange(ctx, req) })
+}
+
+// keep makes a fetched range the next one. g.mu is held.
+func (g *generator) keep(r Range) {
+	g.last.LastSize, g.last.LastRangeAt = r.Size, r.GrantedAt
+	g.last.LastMax = max(g.last.LastMax, r.High)
+	g.ahead = &held{Range: r, count: r.High - r.Low + 1}
+	if g.ranges++; g.early && g.ranges > 1 {
+		g.ahead.fetchAt = max(g.ahead.count/2, 1)
+	}
+	g.ahead.passOver(g.floor) // it may have been granted before the floor was raised
 }
 
 // raise passes over the numbers up to floor, those of a fetch under way
@@ -357,7 +383,7 @@ func (h *held) passOver(floor int64) {
 }
 
 // close seals the range at hand and returns what is left, newest range first.
-func (g *generator) close(ctx context.Context) error {
+func (g *generator) close(ctx context.Context) (err error) {
 	g.mu.Lock()
 	alreadyClosed := g.closed
 	g.closed = true
@@ -374,11 +400,11 @@ func (g *generator) close(ctx context.Context) error {
 	ahead := g.ahead
 	g.ahead = nil
 	g.mu.Unlock()
-	var err error
+	defer func() { err = cmp.Or(err, g.giveBack(ctx, g.current.Load())) }() // also if the source panics
 	if ahead != nil {
-		err = g.giveBack(ctx, ahead)
+		return g.giveBack(ctx, ahead)
 	}
-	return cmp.Or(err, g.giveBack(ctx, g.current.Load()))
+	return nil
 }
 
 // giveBack seals h and returns its tail. A refusal leaves a gap and is no
