@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -27,6 +29,10 @@ type BulkOptions struct {
 	// Progress is called after each batch that was committed, by one goroutine
 	// at a time. It holds the writer up as long as it runs, and must call none of
 	// its methods but Progress.
+	//
+	// If it panics, or calls runtime.Goexit, the writer ends there: batches that
+	// were committed stay, the others are not stored, and all later calls return
+	// an ErrUsage that says so. The first of them panics with the value instead.
 	Progress func(BulkProgress)
 }
 
@@ -83,6 +89,7 @@ type BulkWriter struct {
 
 	state    sync.Mutex
 	err      error        // why the writer ended. Guarded by state.
+	panicked any          // what the first call that meets err panics with, or nil. Guarded by state.
 	progress BulkProgress // Guarded by state.
 	started  time.Time
 }
@@ -251,12 +258,18 @@ func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 		id = o.resolved
 	}
 
+	added := false
+	defer func() {
+		if !added { // an error, or a context that panics
+			w.db.gaps.count([]*op{o})
+		}
+	}()
 	if err := w.lock(ctx); err != nil {
-		w.db.gaps.count([]*op{o})
 		return "", err
 	}
 	defer w.mu.Unlock()
 	w.filling.add(o)
+	added = true
 	if len(w.filling.ops) == 1 {
 		w.startTimer()
 	}
@@ -281,6 +294,7 @@ func (w *BulkWriter) lock(ctx context.Context) error {
 		filled := w.filled
 		w.mu.Unlock()
 		if err != nil {
+			w.repeatPanic()
 			return err
 		}
 
@@ -385,6 +399,9 @@ func (w *BulkWriter) Flush(ctx context.Context) error {
 	w.mu.Unlock()
 	select {
 	case err := <-flushed:
+		if err != nil {
+			w.repeatPanic()
+		}
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -410,6 +427,7 @@ func (w *BulkWriter) Close() error {
 	}
 	w.mu.Unlock()
 	<-w.done
+	w.repeatPanic()
 	return w.failure()
 }
 
@@ -428,42 +446,103 @@ func (w *BulkWriter) failure() error {
 	return w.err
 }
 
-// commitAll is the committer: it commits full batches in their order.
-func (w *BulkWriter) commitAll() {
-	defer close(w.done)
-	for b := range w.full {
-		err := w.failure()
-		if err == nil {
-			err = w.commit(b)
-		} else {
-			w.db.gaps.count(b.ops)
-		}
-		if b.flush != nil {
-			b.flush <- err
-		}
-		b.reset()
-		w.free <- b
+// repeatPanic panics with what the committer has met, once.
+func (w *BulkWriter) repeatPanic() {
+	w.state.Lock()
+	defer w.state.Unlock()
+	if value := w.panicked; value != nil {
+		w.panicked = nil
+		panic(value)
 	}
 }
 
-// commit commits one batch, and waits for the disk if somebody waits for the
-// batch.
-func (w *BulkWriter) commit(b *bulkBatch) error {
+// commitAll is the committer: it commits full batches in their order. If
+// Progress ends its goroutine, it goes on on another, to answer those who wait.
+func (w *BulkWriter) commitAll() {
+	over := false
+	defer func() {
+		if over {
+			close(w.done)
+		} else {
+			go w.commitAll()
+		}
+	}()
+	for b := range w.full {
+		w.take(b)
+	}
+	over = true
+}
+
+// take commits one batch, or drops it if the writer has ended, and answers the
+// Flush that waits for it.
+func (w *BulkWriter) take(b *bulkBatch) {
+	defer func() {
+		if b.flush != nil {
+			b.flush <- w.failure()
+		}
+		b.reset()
+		w.free <- b
+	}()
+	if w.failure() != nil {
+		w.db.gaps.count(b.ops)
+		return
+	}
+	stored := false
+	w.watch(errCommitBroken, func() { stored = w.commit(b) })
+	if stored && len(b.ops) > 0 && w.opts.Progress != nil {
+		w.watch(errProgressBroken, func() { w.opts.Progress(w.Progress()) })
+	}
+}
+
+// Why a writer ends whose committer has called a function that did not return.
+var (
+	errProgressBroken = fmt.Errorf("%w: BulkOptions.Progress did not return", ErrUsage)
+	errCommitBroken   = errors.New("the commit did not return")
+)
+
+// watch calls fn. If fn does not return, the writer ends with err.
+func (w *BulkWriter) watch(err error, fn func()) {
+	var e relay.Ending
+	defer func() {
+		if !e.Returned() {
+			w.broken(err, e.Panic())
+		}
+	}()
+	e.Watch(fn)
+}
+
+// broken ends the writer because of a function that has panicked, or called
+// runtime.Goexit, for which panicked is nil.
+func (w *BulkWriter) broken(err error, panicked any) {
+	reason := errors.New("it called runtime.Goexit")
+	if panicked != nil {
+		reason = fmt.Errorf("panic: %v", panicked)
+		if err, is := panicked.(error); is {
+			reason = fmt.Errorf("panic: %w", err)
+		}
+	}
+	w.state.Lock()
+	defer w.state.Unlock()
+	w.err = fmt.Errorf("bulk insert, after %d documents: %w: %w", w.progress.Documents, err, reason)
+	w.panicked = panicked
+}
+
+// commit commits one batch, and waits for the disk if a Flush waits for the
+// batch. If it returns false, the writer has ended.
+func (w *BulkWriter) commit(b *bulkBatch) bool {
 	err := w.db.writeBulk(b.ops, b.flush != nil)
 	w.state.Lock()
+	defer w.state.Unlock()
 	if err != nil {
 		w.err = fmt.Errorf("bulk insert, after %d documents: %w", w.progress.Documents, err)
-		err = w.err
-	} else if len(b.ops) > 0 {
+		return false
+	}
+	if len(b.ops) > 0 {
 		w.progress.Documents += int64(len(b.ops))
 		w.progress.Bytes += int64(b.bytes)
 		w.progress.Batches++
 	}
-	w.state.Unlock()
-	if err == nil && len(b.ops) > 0 && w.opts.Progress != nil {
-		w.opts.Progress(w.Progress())
-	}
-	return err
+	return true
 }
 
 // reset empties the batch. Memory that one large document took is let go.
@@ -484,6 +563,12 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 		return err
 	}
 	defer db.exit()
+	written := false
+	defer func() {
+		if !written {
+			db.gaps.count(ops)
+		}
+	}()
 	err := db.transact(context.Background(), sync, func(t *transaction) error {
 		for _, o := range ops {
 			if o.strategy == ids.Identity {
@@ -494,9 +579,9 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 		return t.run(ops)
 	})
 	if err != nil {
-		db.gaps.count(ops)
 		return err
 	}
+	written = true
 	db.publish(ops)
 	return nil
 }
