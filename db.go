@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -80,7 +81,7 @@ func OpenMemory(opts *Options) (*DB, error) {
 	return open("memory", opts, true)
 }
 
-func open(dir string, given *Options, inMemory bool) (*DB, error) {
+func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
@@ -102,14 +103,21 @@ func open(dir string, given *Options, inMemory bool) (*DB, error) {
 		return nil, fmt.Errorf("jay: %w", err)
 	}
 
+	opened := false
+	defer func() {
+		if !opened { // an error, or a clock that panics: the directory is free again
+			err = errors.Join(err, engine.Close())
+		}
+	}()
 	db := &DB{dir: dir, opts: opts, engine: engine, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
 	db.gate.init()
 	db.ceilings.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("jay: open %q: %w", dir, err), engine.Close())
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.client = db.newClient()
 	db.resumeIndexes()
+	opened = true
 	return db, nil
 }
 
@@ -303,21 +311,29 @@ func (db *DB) exit() { db.gate.exit() }
 // Close waits for the calls in flight and the functions of Read, gives unused
 // HiLo numbers back, makes every write durable and releases the directory. Loops
 // over documents that are still running end with ErrClosed. Close is
-// idempotent: later calls return nil when the database is closed.
+// idempotent: later calls return nil when the database is closed. If
+// Options.Now panics under Close, the database is closed all the same, before
+// the panic comes to the caller.
 //
 // If the disk does not answer for 10 seconds (storage.CloseTimeout), writes that
 // wait for it return ErrUnknownOutcome, and Close returns an ErrFailed. The
 // directory stays locked until the disk answers or the process ends: goroutines
 // of the engine may still write to it.
 func (db *DB) Close() error {
+	first := false
+	var ending relay.Ending // of shutDown, for the first caller
 	db.closing.Do(func() {
+		first = true
 		go func() {
-			db.downErr = db.shutDown()
-			close(db.down)
+			defer close(db.down)
+			ending.Watch(func() { db.downErr = db.shutDown() })
 		}()
 	})
 	if err := db.engine.Await(db.down); err != nil {
 		return fmt.Errorf("jay: %w", err)
+	}
+	if first {
+		ending.Repeat()
 	}
 	return db.takeCloseError()
 }
@@ -332,14 +348,23 @@ func (db *DB) takeCloseError() error {
 }
 
 // shutDown closes the database, however long that takes.
-func (db *DB) shutDown() error {
+func (db *DB) shutDown() (err error) {
 	db.stopIndexes()
 	db.lent.stop() // before the gate: a function that Read has called may use the database
 	db.gate.close()
 	<-db.gate.empty
 
-	ctx := context.Background()
-	err := errors.Join(db.client.Close(ctx), db.holders.release(ErrClosed), db.settle(ctx))
+	// Deferred, as the client asks Options.Now for the time, which may panic.
+	var clientErr error
+	defer func() { err = db.closeEngine(clientErr) }()
+	clientErr = db.client.Close(context.Background())
+	return nil
+}
+
+// closeEngine lets go of all that is open, and then of the engine. clientErr is
+// what giving numbers back has come to. Nobody is inside the gate.
+func (db *DB) closeEngine(clientErr error) error {
+	err := errors.Join(clientErr, db.holders.release(ErrClosed), db.settle(context.Background()))
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.opts.Durability == Synced {
 		// The writer that met the failure was told, and nothing that was
 		// acknowledged is lost; what matters now is to let go.

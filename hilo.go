@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -121,7 +122,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 			return err
 		}
 		t.setMarks(req.Tag, marks)
-		return t.stageHiLo(doc, r.High)
+		return t.stageHiLo(doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
 		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
@@ -130,6 +131,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 }
 
 func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
+	now := db.opts.Now()
 	var late []ids.Lease // open, when the holder of one of them came too late
 	err = db.transact(ctx, true, func(t *transaction) error {
 		accepted, late = false, nil
@@ -150,7 +152,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 		}
 		accepted = true
 		t.setMarks(tag, marks)
-		return t.stageHiLo(doc, last)
+		return t.stageHiLo(doc, last, now)
 	})
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
@@ -237,17 +239,19 @@ func numberOf(body []byte, name string) (int64, error) {
 	}
 }
 
-// stageHiLo stages the document with a new Max. A ServerHi has been taken over
-// by it and goes.
-func (t *transaction) stageHiLo(d hiloDocument, max int64) (err error) {
+// stageHiLo stages the document with a new Max, as modified now. A ServerHi has
+// been taken over by it and goes.
+func (t *transaction) stageHiLo(d hiloDocument, max int64, now time.Time) (err error) {
 	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
 		return err
 	}
-	return t.stageField(d, maxField, max)
+	return t.stageField(d, maxField, max, now)
 }
 
-// stageField stages the document with a new value of a field.
-func (t *transaction) stageField(d hiloDocument, name string, n int64) (err error) {
+// stageField stages the document with a new value of a field, as modified now:
+// the clock is the user's, and none of the user's code runs in a transaction of
+// the engine.
+func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.Time) (err error) {
 	o := &d.op
 	if len(d.body) == 0 {
 		d.body = []byte("{}")
@@ -257,7 +261,7 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64) (err erro
 	}
 	o.folded = t.db.collectionKey(o.collection)
 	o.header.Node = t.db.node
-	o.header.Modified = metadata.Ticks(t.db.opts.Now())
+	o.header.Modified = metadata.Ticks(now)
 	o.header.Collection = []byte(o.collection)
 	t.db.encodeTail(o)
 	etag, err := t.Sequence()

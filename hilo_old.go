@@ -142,17 +142,19 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 	if base == 0 {
 		base = defaultHiLoCapacity
 	}
-	before := s.remembered(req.Tag)
+	before, granted := s.remembered(req.Tag), false
+	defer func() {
+		if !granted { // a refusal, or a clock that panics, is no sign that more numbers are needed
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			*s.paces[req.Tag] = before
+		}
+	}()
 	r, err := s.db.takeBlock(ctx, req, func() blockRequest {
 		// The size is decided again on every attempt, as 3.x did.
 		return blockRequest{size: s.pace(req, base), lastMax: req.LastMax, serverPrefix: true}
 	})
-	if err != nil {
-		// A refusal is no sign that more numbers are needed.
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		*s.paces[req.Tag] = before
-	}
+	granted = err == nil
 	return r, err
 }
 
@@ -257,9 +259,9 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		}
 		t.setMarks(req.Tag, marks)
 		if b.aligned {
-			return t.stageField(doc, serverHiField, r.High/b.size+1)
+			return t.stageField(doc, serverHiField, r.High/b.size+1, r.GrantedAt)
 		}
-		return t.stageHiLo(doc, r.High)
+		return t.stageHiLo(doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
 		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)

@@ -182,13 +182,15 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
-	// Logger receives what Jay has to say about its health. The default is
-	// silence.
+	// Logger receives what Jay has to say about its health. Its handler is called
+	// while locks are held, and must not call the database. A handler that panics
+	// loses the record; the panic goes no further. The default is silence.
 	Logger *slog.Logger
 
 	// Now replaces the clock: of @last-modified, and of the sizes of HiLo
-	// ranges. It must be safe for concurrent use, may be called on the goroutine
-	// of another caller, and must take no lock that is held while Jay is called. The
+	// ranges. It must be safe for concurrent use, may be called on a goroutine of
+	// Jay's, and must take no lock that is held while Jay is called. A panic comes
+	// to the caller of the method that needed the time, and nothing is written. The
 	// default is time.Now.
 	Now func() time.Time
 
@@ -210,8 +212,8 @@ type Conventions struct {
 	CollectionName func(t reflect.Type) string
 
 	// Prefix returns the ID prefix of a collection, without the separator. It is
-	// called by many goroutines at once. The
-	// default is the name in lower case, if it has at most one upper-case
+	// called by many goroutines at once, also by those of Jay for a large batch. A
+	// panic comes to the caller who writes the batch. The default is the name in lower case, if it has at most one upper-case
 	// letter (Orders → orders), else the name itself (OrderLines).
 	Prefix func(collection string) string
 
@@ -263,6 +265,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Now == nil {
 		out.Now = time.Now
 	}
+	out.Logger = guardLogger(out.Logger)
 	return out, out.check()
 }
 

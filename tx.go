@@ -412,11 +412,16 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	}
 	count, bytes := len(t.ops), t.bytes
 	replaced := make([]int, 0, len(ops))
+	whole := false
+	defer func() {
+		if !whole { // an error, or a clock that panics
+			t.undo(count, bytes, replaced)
+		}
+	}()
 	var unchanged []*op // patches that come to no write
 	for _, o := range ops {
 		staged, before, err := t.stage(ctx, o)
 		if err != nil {
-			t.undo(count, bytes, replaced)
 			return opError(ops, o, err)
 		}
 		if staged {
@@ -425,6 +430,7 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 			unchanged = append(unchanged, o)
 		}
 	}
+	whole = true
 	t.db.publish(unchanged)
 	return nil
 }

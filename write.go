@@ -175,10 +175,16 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if err := db.prepareAll(ops); err != nil {
 		return err
 	}
+	written := false
+	defer func() {
+		if !written { // an error, or the user's code panics
+			db.gaps.count(ops)
+		}
+	}()
 	if err := db.drawAndCommit(ctx, ops); err != nil {
-		db.gaps.count(ops)
 		return err
 	}
+	written = true
 	db.publish(ops)
 	return nil
 }
@@ -532,6 +538,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
 		}
 		db.gaps.countTaken(o)
+		o.id = "" // it is counted: if the draw panics, it must not be counted again
 		if err := db.drawID(ctx, o); err != nil {
 			return err
 		}
