@@ -113,7 +113,16 @@ func TestScan_Refused(t *testing.T) {
 		{"too deep", deep(16), 20, "at most 16 levels"},
 		{"far too deep", deep(100_000), 20, "at most 16 levels"},
 		{"too large", `{"a":"` + strings.Repeat("x", 1<<20) + `"}`, 1 << 20, "at most 1048576 bytes"},
-		{"byte order mark", "\ufeff{}", 0, "a JSON object"},
+		{"byte order mark", "\ufeff{}", 0, "byte order mark"},
+		{"half of a character in a value", `{"a":"x\ud800"}`, 7, `surrogates must come in pairs: \ud800`},
+		{"half of a character in a key", `{"b":1,"\uDFAA":0}`, 8, `surrogates must come in pairs: \uDFAA`},
+		{"two first halves", `{"a":["\ud83d\uD83D\udc3f"]}`, 7, `\ud83d is half`},
+		{"halves in the wrong order", `{"a":"\udc3f\ud83d"}`, 6, `\udc3f is half`},
+		{"half and a character", `{"a":"\ud83d\u0041"}`, 6, `\ud83d is half`},
+		{"half and another escape", `{"a":"\ud83d\n"}`, 6, `\ud83d is half`},
+		{"half and a broken escape", `{"a":"\ud83d\udc3x"}`, 6, `\ud83d is half`},
+		{"half at the very end", `{"a":"\ud83d`, 6, `\ud83d is half`},
+		{"half in the metadata", `{"@metadata":{"x":"\udbff"}}`, 19, `\udbff is half`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

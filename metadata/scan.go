@@ -56,12 +56,19 @@ type Scanned struct {
 	Metadata []byte
 }
 
+// byteOrderMark is what some editors write before UTF-8.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
 // metadataKey is the member of a document that holds its metadata.
 const metadataKey = "@metadata"
 
 // Scan checks that src is one JSON object within limits, in valid UTF-8 and
 // without repeated keys, in one pass, and takes it apart. The top-level
 // members drop are left out of the body.
+//
+// An escape such as \ud800 must be followed by the other half of its pair, in
+// keys and in values: a half is no character, and all readers of the JSON make
+// U+FFFD of it, so that what differs in such halves only would be the same.
 //
 // Repeated keys are refused at any depth, as no choice between them is right:
 // encoding/json takes the last, gjson the first.
@@ -142,6 +149,9 @@ func (s *scanner) document() (Scanned, error) {
 	if s.i >= len(s.src) || s.src[s.i] != '{' {
 		if s.i < len(s.src) && bytes.IndexByte([]byte(`["-0123456789tfn`), s.src[s.i]) >= 0 {
 			return Scanned{}, s.fail("must be a JSON object", "another kind of value was given")
+		}
+		if bytes.HasPrefix(s.src[s.i:], byteOrderMark) {
+			return Scanned{}, s.fail("must be well-formed JSON", "it begins with a byte order mark (EF BB BF): leave that out")
 		}
 		return Scanned{}, s.expected("a JSON object")
 	}
@@ -501,11 +511,26 @@ func (s *scanner) escape(i int) (int, error) {
 			return i + 2, nil
 		case 'u':
 			if i+6 <= len(s.src) && isHex(s.src[i+2:i+6]) {
-				return i + 6, nil
+				return s.surrogates(i)
 			}
 		}
 	}
 	return 0, s.fail("must be well-formed JSON", "an escape that JSON does not have")
+}
+
+// surrogates returns the offset behind the escape \u1234 at i, or behind the two
+// that are a character beyond U+FFFF.
+func (s *scanner) surrogates(i int) (int, error) {
+	if s.src[i+2]|0x20 != 'd' || s.src[i+3] < '8' {
+		return i + 6, nil
+	}
+	if high := s.src[i+3]|0x20 < 'c'; high && i+12 <= len(s.src) {
+		low := s.src[i+6 : i+12]
+		if low[0] == '\\' && low[1] == 'u' && low[2]|0x20 == 'd' && low[3]|0x20 >= 'c' && isHex(low[2:]) {
+			return i + 12, nil
+		}
+	}
+	return 0, s.fail("surrogates must come in pairs", fmt.Sprintf("%s is half of a character", s.src[i:i+6]))
 }
 
 func isHex(digits []byte) bool {

@@ -182,6 +182,9 @@ func TestApply_Refused(t *testing.T) {
 		{"rename to no text", `{"a":1}`, patch.Rename("a", "\xff"), "a", "UTF-8"},
 		{"merge no object", `{}`, patch.Merge([]byte(`[1]`)), "", "it is an array"},
 		{"merge no JSON", `{}`, patch.Merge([]byte(`{"a":}`)), "", "invalid character"},
+		{"half of a character", `{}`, patch.Set("a", raw(`"\ud800"`)), "a", "surrogates must come in pairs"},
+		{"merge halves of characters as names", `{"\ud800":1}`, patch.Merge([]byte(`{"\ud801":2}`)), "", "surrogates must come in pairs"},
+		{"JSON Patch with half of a character in a path", `{}`, patch.JSONPatch([]byte(`[{"op":"add","path":"/\ud800","value":1}]`)), "", "surrogates must come in pairs"},
 		{"merge repeated keys", `{}`, patch.Merge([]byte(`{"a":1,"a":2}`)), "", "twice"},
 	}
 	for _, test := range tests {

@@ -43,6 +43,9 @@ func checked(raw []byte) (depth int, detail string) {
 	if !utf8.Valid(raw) {
 		return 0, "it is not valid UTF-8"
 	}
+	if i := jsonpath.LoneSurrogate(raw); i >= 0 {
+		return 0, fmt.Sprintf("surrogates must come in pairs: %s at byte %d is half of a character", raw[i:i+6], i)
+	}
 	c := checker{src: raw}
 	c.value(0, 0)
 	return c.depth, c.detail

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // NewValue returns the value that encoding/json writes for v: nil, booleans,
@@ -61,6 +63,9 @@ func marshaledValue(v any) (Value, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return Value{}, fmt.Errorf("%w: %w", ErrValue, err)
+	}
+	if i := jsonpath.LoneSurrogate(raw); i >= 0 {
+		return Value{}, fmt.Errorf("%w: surrogates must come in pairs: %s is half of a character", ErrText, raw[i:i+6])
 	}
 	value := ValueOf(raw)
 	if !value.IsScalar() {

@@ -120,6 +120,8 @@ func TestNewValue(t *testing.T) {
 		{json.Number(""), "", query.ErrNumber},
 		{json.Number("NaN"), "", query.ErrNumber},
 		{"a\xff", "", query.ErrText},
+		{json.RawMessage(`"\ud83d\udc3f"`), `"🐿"`, nil},
+		{json.RawMessage(`"a\ud800"`), "", query.ErrText},
 		{[]byte("x"), "", query.ErrValue},
 		{struct{}{}, "", query.ErrValue},
 		{func() {}, "", query.ErrValue},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,7 @@ func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 	if len(body) > limit {
 		return nil, fmt.Errorf("%s: %w", name, tooManyBytes(limit))
 	}
-	return body, nil
+	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), nil // a byte order mark, as editors on Windows write it
 }
 
 // namesCollection tells whether a document may name its collection itself. If

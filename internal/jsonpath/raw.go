@@ -244,6 +244,28 @@ func Unquoted(raw []byte) string {
 	return string(AppendUnquoted(nil, raw))
 }
 
+// LoneSurrogate returns the offset of the first escape in well-formed JSON that
+// is half of a character, such as \ud800 without \udc00 behind it, or -1.
+func LoneSurrogate(raw []byte) int {
+	for i := 0; ; i += 2 {
+		n := bytes.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			return -1
+		}
+		if i += n; i+6 > len(raw) || raw[i+1] != 'u' {
+			continue
+		}
+		r := hex4(raw[i+2:])
+		if !utf16.IsSurrogate(r) {
+			continue
+		}
+		if i+12 > len(raw) || raw[i+6] != '\\' || raw[i+7] != 'u' || utf16.DecodeRune(r, hex4(raw[i+8:])) == utf8.RuneError {
+			return i
+		}
+		i += 10
+	}
+}
+
 func unescaped(c byte) byte {
 	switch c {
 	case 'b':
