@@ -97,6 +97,7 @@ var kinds = []struct {
 	{jay.ErrExhausted, "exhausted"},
 	{jay.ErrFixed, "fixed"},
 	{jay.ErrUnique, "unique"},
+	{jay.ErrTooLarge, "too-large"},
 	{jay.ErrIndexExists, "index-exists"},
 	{jay.ErrIndex, "invalid-index"},
 	{jay.ErrNoIndex, "no-index"},
@@ -105,7 +106,7 @@ var kinds = []struct {
 }
 
 // jsonError is an error on stderr with --json. Line and Column are those of a
-// query's text, the fields from File on those of an import.
+// query's text, Line and the fields from File on those of an import.
 type jsonError struct {
 	Error    string `json:"error"`
 	Kind     string `json:"kind,omitempty"`
@@ -147,7 +148,7 @@ func (a *app) complain(err error, kind string) {
 	if at, is := errors.AsType[*importError](err); is {
 		e.File, e.Document, e.Stored = at.file, at.number, &at.stored
 		if at.number > 0 {
-			e.Byte = &at.offset
+			e.Byte, e.Line = &at.offset, int(at.line)
 		}
 	}
 	text, _ := json.Marshal(e) // strings and numbers always encode

@@ -26,7 +26,7 @@ func (*importCommand) Help() string {
 
 A document keeps the @id and the @collection of its @metadata. One with an @id is taken as an export wrote it: without a @collection it belongs to @empty, whatever --collection says. Any other goes to its own @collection or else to --collection, under the next HiLo ID, or the one that --id asks for.
 
-A bad document ends the import; those before it are stored. With --skip-invalid it is kept in the file REJECTS instead, one a line, with line breaks turned into blanks. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
+A bad document ends the import; those before it are stored. With --skip-invalid it is kept in the file REJECTS instead, one a line, with line breaks turned into blanks, and all others are stored. Bad is what is no JSON object within the limits, and what the database refuses of one document: its ID, its collection, a value that a unique index has already. A counter that has no number to give ends the import in any case. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
 
 Examples:
 
@@ -39,6 +39,7 @@ Examples:
 type importError struct {
 	file   string
 	number int64 // 0 if it is not about one document
+	line   int64 // on which the document begins, from 1
 	offset int64 // of the document's first byte
 	stored int64
 	err    error
@@ -50,7 +51,7 @@ type importError struct {
 func (e *importError) Error() string {
 	text := e.file
 	if e.number > 0 {
-		text += fmt.Sprintf(": document %d at byte %d", e.number, e.offset)
+		text += fmt.Sprintf(": document %d at byte %d (line %d)", e.number, e.offset, e.line)
 	}
 	if e.skipped {
 		return fmt.Sprintf("import %s is skipped: %v", text, e.err)

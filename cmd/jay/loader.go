@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -74,9 +75,6 @@ func (l *loader) add(ctx context.Context, v value) error {
 func (l *loader) refuse(ctx context.Context, v value, err error) error {
 	if stop := l.flush(ctx); stop != nil {
 		return stop
-	}
-	if !isRefusal(err) {
-		return l.fail(v, err)
 	}
 	return l.reject(v, err)
 }
@@ -182,7 +180,7 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 	case err == nil:
 		l.note(items, stored)
 		return nil
-	case !isRefusal(err):
+	case !isRefusal(err) && !isShortage(err):
 		return l.fail(value{}, err)
 	case len(items) == 1:
 		return l.reject(items[0].value, err)
@@ -223,20 +221,29 @@ func (l *loader) note(items []item, stored []jay.Metadata) {
 	}
 }
 
-// isRefusal tells whether an error is about a document and not about the
-// database: whether another document may fare better.
-func isRefusal(err error) bool {
-	for _, target := range []error{jay.ErrInvalidDocument, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUsage} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
+// refusals are the errors about a document and not about the database: another
+// document may fare better.
+var refusals = []error{
+	jay.ErrInvalidDocument, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
+}
+
+// isRefusal tells whether an error is one of refusals.
+func isRefusal(err error) bool { return isAny(err, refusals) }
+
+// isShortage tells whether an error is about the numbers that a document asks
+// for. Such documents end the import even where others are skipped: the counter
+// wants a decision, and as a rule all documents to come want its numbers too.
+func isShortage(err error) bool {
+	return isAny(err, []error{jay.ErrNeedsFloor, jay.ErrNeedsCapacity, jay.ErrExhausted, jay.ErrLeadTooLarge})
+}
+
+func isAny(err error, targets []error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // reject keeps a refused document, or ends the import.
 func (l *loader) reject(v value, err error) error {
-	if l.rejects == nil {
+	if l.rejects == nil || !isRefusal(err) {
 		return l.fail(v, err)
 	}
 	if writeErr := l.rejects.keep(v.text); writeErr != nil {
@@ -273,8 +280,10 @@ func (l *loader) fail(v value, err error) *importError {
 		err = bad
 	} else if bad, is := errors.AsType[*jay.CollectionError](err); is {
 		err = bad
+	} else if bad, is := errors.AsType[*jay.UniqueError](err); is {
+		err = bad
 	}
-	return &importError{file: l.file, number: v.number, offset: v.offset, stored: l.documents, err: err}
+	return &importError{file: l.file, number: v.number, line: v.line, offset: v.offset, stored: l.documents, err: err}
 }
 
 func (l *loader) summary(took time.Duration) importSummary {

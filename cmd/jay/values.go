@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 )
@@ -26,6 +27,8 @@ type splitter struct {
 	base    int64  // offset of buf[0] in the input
 	readErr error  // of src, once it has no more
 	number  int64  // of the value under way, from 1
+	counted int    // in buf: the line breaks before it are in breaks
+	breaks  int64  // line breaks in the input, up to counted
 
 	form     form
 	first    bool   // nothing may stand before the next element of the array
@@ -51,6 +54,7 @@ const (
 // value is a value of the input. Its text is valid until the next call.
 type value struct {
 	number int64 // from 1
+	line   int64 // of its first byte, from 1
 	offset int64 // of its first byte in the input
 	text   []byte
 }
@@ -72,7 +76,8 @@ func (s *splitter) next() (value, error) {
 		return value{}, io.EOF
 	}
 	s.number++
-	v := value{number: s.number, offset: s.base + int64(s.i)}
+	s.countLines(min(s.i, len(s.buf)))
+	v := value{number: s.number, line: s.breaks + 1, offset: s.base + int64(s.i)}
 	s.start = s.i
 	if err == nil {
 		err = s.value()
@@ -211,6 +216,14 @@ func (s *splitter) more() error {
 	return nil
 }
 
+// countLines counts the line breaks up to the offset end of buf.
+func (s *splitter) countLines(end int) {
+	if end > s.counted {
+		s.breaks += int64(bytes.Count(s.buf[s.counted:end], []byte{'\n'}))
+		s.counted = end
+	}
+}
+
 // makeRoom makes room in buf for at least one byte: what stands before the
 // value goes, then buf grows, up to the limit.
 func (s *splitter) makeRoom() error {
@@ -226,6 +239,8 @@ func (s *splitter) makeRoom() error {
 	if len(s.buf) < cap(s.buf) {
 		return nil
 	}
+	s.countLines(s.start)
+	s.counted -= s.start
 	kept := s.buf[s.start:]
 	if len(kept) > cap(s.buf)/2 {
 		grown := make([]byte, len(kept), min(2*cap(s.buf), s.maxBytes+2*firstBuffer))
