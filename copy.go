@@ -11,7 +11,7 @@ import (
 
 // retag makes the copy of a database a database of its own: a new node with
 // this tag and a new database ID, under which everything is written from now
-// on. Leases of the original are void; identities, and HiLo numbers without a
+// on. A tag that the database has had is ErrFixed. Leases of the original are void; identities, and HiLo numbers without a
 // node tag, wait for a floor, since their records belong to another node. It is
 // one synced commit: a crash
 // leaves either the copy as it was, to be retagged by the next Open, or the
@@ -21,10 +21,14 @@ func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings,
 	if err != nil {
 		return stored, err
 	}
-	for node := range db.nodes {
-		stored.Node = max(stored.Node, node)
+	highest := stored.Node
+	for node, o := range db.nodes {
+		if o.Tag == tag {
+			return stored, fmt.Errorf("%w: its node tag is %q, and CopyTag %q is one that it had before it was copied: databases that have that still make the same ids; choose a tag that no copy has had", ErrFixed, db.nodes[stored.Node].Tag, tag)
+		}
+		highest = max(highest, node)
 	}
-	stored.Node++
+	stored.Node = highest + 1
 
 	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := db.voidLeases(ctx, tx); err != nil {

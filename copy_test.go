@@ -172,7 +172,7 @@ func TestCopyTag_Again(t *testing.T) {
 			t.Errorf("tag %q: got %v, want ErrOption", tag, err)
 		}
 	}
-	for _, tag := range []string{"B", "C", "B"} {
+	for _, tag := range []string{"B", "C", "D"} {
 		db := open(t, dir, &jay.Options{CopyTag: tag})
 		id := store(t, db, "Users")
 		equal(t, id[len(id)-1:], tag)
@@ -187,4 +187,28 @@ func TestCopyTag_Again(t *testing.T) {
 	if _, err := jay.Open(dir, &jay.Options{NodeTag: "A"}); !errors.Is(err, jay.ErrFixed) {
 		t.Errorf("got %v, want ErrFixed", err)
 	}
+}
+
+// Ensure that a copy cannot take a tag that it had before, over any number of
+// copies, with an error that says why, and that it stays as it was.
+func TestCopyTag_HadBefore(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, dir, &jay.Options{NodeTag: "X"})
+	store(t, db, "Users")
+	closeDB(t, db)
+	for _, tag := range []string{"B", "C", "D"} {
+		closeDB(t, open(t, dir, &jay.Options{CopyTag: tag}))
+	}
+	for _, tag := range []string{"X", "B", "C"} {
+		_, err := jay.Open(dir, &jay.Options{CopyTag: tag})
+		if !errors.Is(err, jay.ErrFixed) || !strings.Contains(err.Error(), fmt.Sprintf(`its node tag is "D", and CopyTag %q is one that it had before`, tag)) {
+			t.Errorf("%s: got %v, want ErrFixed", tag, err)
+		}
+	}
+	db = open(t, dir, &jay.Options{CopyTag: "D"})
+	equal(t, store(t, db, "Users"), "users/2-D")
+	closeDB(t, db)
+	db = open(t, dir, &jay.Options{CopyTag: "A"}) // never had, though it is the default
+	equal(t, store(t, db, "Users"), "users/3-A")
+	closeDB(t, db)
 }

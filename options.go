@@ -105,7 +105,14 @@ type Options struct {
 	// safe to count.
 	//
 	// A database that has this tag already is opened as it is, so that the
-	// option can stay. The separator and the case rule stay as created.
+	// option can stay. A tag that it had before, as the original or as a copy
+	// that was copied on, is ErrFixed. The separator and the case rule stay as
+	// created.
+	//
+	// Danger: the tag must be one that neither the original nor any other copy
+	// has. A fresh copy that is opened with the tag of its original cannot be
+	// told from the original opened again: no error, and both make the same IDs
+	// from then on.
 	CopyTag string
 
 	// CaseSensitive keeps IDs apart that differ only in case. Fixed when the
