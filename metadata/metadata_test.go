@@ -118,6 +118,7 @@ func TestScan_Refused(t *testing.T) {
 		{"half of a character in a key", `{"b":1,"\uDFAA":0}`, 8, `surrogates must come in pairs: \uDFAA`},
 		{"two first halves", `{"a":["\ud83d\uD83D\udc3f"]}`, 7, `\ud83d is half`},
 		{"halves in the wrong order", `{"a":"\udc3f\ud83d"}`, 6, `\udc3f is half`},
+		{"two second halves", `{"a":"\udc3f\udc3f"}`, 6, `\udc3f is half`},
 		{"half and a character", `{"a":"\ud83d\u0041"}`, 6, `\ud83d is half`},
 		{"half and another escape", `{"a":"\ud83d\n"}`, 6, `\ud83d is half`},
 		{"half and a broken escape", `{"a":"\ud83d\udc3x"}`, 6, `\ud83d is half`},
