@@ -3,6 +3,7 @@ package jay
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
@@ -162,7 +163,7 @@ type DocumentError = metadata.Error
 // IfMatch, or by a transaction that has read it. errors.Is(err, ErrConflict)
 // is always true; ErrExists and ErrNotFound are true as they apply.
 type ConflictError struct {
-	ID       string
+	ID       string // "" for a new document that has none yet
 	Expected string // the change vector asked for; "" means it must not exist
 	Actual   string // the document's change vector; "" if it does not exist
 	Walk     string // what a transaction walked over before the document changed; else ""
@@ -170,17 +171,21 @@ type ConflictError struct {
 
 // Error says what was expected and what is there.
 func (e *ConflictError) Error() string {
+	name := strconv.Quote(e.ID)
+	if e.ID == "" {
+		name = "a new document"
+	}
 	switch {
 	case e.Walk != "":
-		return fmt.Sprintf("jay: conflict on %q: it was written, as %s, after the transaction had walked over the %s", e.ID, e.Actual, e.Walk)
+		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had walked over the %s", name, e.Actual, e.Walk)
 	case e.Actual == "" && e.Expected == "":
-		return fmt.Sprintf("jay: conflict on %q: a document that is not there cannot be deleted on the condition that it is not there", e.ID)
+		return fmt.Sprintf("jay: conflict on %s: a document that is not there cannot be deleted on the condition that it is not there", name)
 	case e.Actual == "":
-		return fmt.Sprintf("jay: conflict on %q: expected version %s, but there is no such document", e.ID, e.Expected)
+		return fmt.Sprintf("jay: conflict on %s: expected version %s, but there is no such document", name, e.Expected)
 	case e.Expected == "":
-		return fmt.Sprintf("jay: conflict on %q: expected no such document, but it has version %s", e.ID, e.Actual)
+		return fmt.Sprintf("jay: conflict on %s: expected no such document, but it has version %s", name, e.Actual)
 	}
-	return fmt.Sprintf("jay: conflict on %q: expected version %s, but it has %s", e.ID, e.Expected, e.Actual)
+	return fmt.Sprintf("jay: conflict on %s: expected version %s, but it has %s", name, e.Expected, e.Actual)
 }
 
 // Is reports what the conflict amounts to.

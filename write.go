@@ -371,7 +371,7 @@ func (db *DB) prepareHiLo(o *op, last *naming) error {
 		return fmt.Errorf("%w: a HiLo id needs a collection", ErrUsage)
 	}
 	if o.expected != nil && *o.expected != "" {
-		return &ConflictError{ID: o.collection, Expected: *o.expected}
+		return &ConflictError{Expected: *o.expected} // there is no id to name: none is drawn
 	}
 	if o.prefix == "" && last.prefix != "" && last.collection == o.collection {
 		o.prefix = last.prefix

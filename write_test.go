@@ -288,6 +288,9 @@ func TestWrite_Conditions(t *testing.T) {
 			}
 			if test.expected != "-" {
 				var c *jay.ConflictError
+				if errors.As(err, &c) && c.ID == "Users" || strings.Contains(err.Error(), `conflict on "Users"`) {
+					t.Errorf("%v: a collection is no id", err)
+				}
 				if !errors.As(err, &c) || c.Expected != test.expected || c.Actual != test.actual {
 					t.Errorf("got %+v", c)
 				}
