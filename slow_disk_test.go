@@ -44,6 +44,9 @@ func slowDisks() (all []slowDisk) {
 		{name: "all", files: storagetest.AllFiles, operations: changes},
 	} {
 		for _, patience := range []time.Duration{300 * time.Millisecond, 30 * time.Second, 0} {
+			if patience > time.Second && testing.Short() {
+				continue
+			}
 			disk := what
 			disk.patience = patience
 			disk.name += ", refused after " + patience.String()
