@@ -65,8 +65,9 @@ type settings struct {
 // Open opens the database in directory dir, creating both if they are not
 // there. Nil options mean the defaults.
 //
-// The directory belongs to this process until Close: any other Open gets
-// ErrLocked at once. Open returns ErrNotDatabase for a directory of other
+// The directory belongs to this process until Close: any other Open, by
+// whatever path, gets ErrLocked at once. The path is resolved once, so a later
+// change of the working directory or of a symbolic link does not matter. Open returns ErrNotDatabase for a directory of other
 // files, ErrNewerFormat for one that a newer Jay wrote, ErrFixed for options
 // that contradict what the database was created with, ErrOption for values
 // that make no sense, ErrNotWritable if nothing can be written there. Every

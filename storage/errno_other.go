@@ -1,4 +1,4 @@
-//go:build windows || plan9 || js || wasip1
+//go:build plan9 || js || wasip1
 
 package storage
 
@@ -6,7 +6,7 @@ package storage
 // read-only. Elsewhere that is a permission error.
 func isReadOnlyFS(error) bool { return false }
 
-// isLockHeld tells whether err says that somebody else has the lock. Nothing
+// isLockHeld tells whether err says that another owner has the lock. Nothing
 // else is known to go wrong with it here.
 func isLockHeld(error) bool { return true }
 

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -120,19 +119,4 @@ func syncDir(fs vfs.FS, dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// lock takes the directory for this engine alone.
-func lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
-	l, err := pebble.LockDirectory(dir, fs)
-	if err == nil {
-		return l, nil
-	}
-	if isPermission(err) {
-		return nil, fmt.Errorf("%w: %w", ErrNotWritable, err)
-	}
-	if !isLockHeld(err) {
-		return nil, err
-	}
-	return nil, fmt.Errorf("%w (%w)", ErrLocked, err)
 }

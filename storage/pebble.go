@@ -29,9 +29,10 @@ import (
 // released, so that concurrent transactions share a sync: commit.go.
 type Pebble struct {
 	db   *pebble.DB
-	lock *pebble.Lock
+	lock *dirLock
 	fs   vfs.FS
-	dir  string
+	dir  string // as Open was given it
+	path string // of the files: absolute, without symbolic links
 
 	room *room
 	log  *slog.Logger
@@ -109,11 +110,18 @@ func open(dir string, opts Options) (*Pebble, error) {
 			return nil, openError(err)
 		}
 	}
-	if e.lock, err = lock(e.fs, dir); err != nil {
+	if e.path, err = realPath(e.fs, dir); err != nil {
+		return nil, openError(err)
+	}
+	if e.lock, err = lock(e.fs, e.path); err != nil {
 		return nil, err
 	}
 	if !found {
-		if err := writeMarker(e.fs, dir); err != nil {
+		// Another process may have made the database before the lock was taken.
+		if found, err = checkMarker(e.fs, e.path); err == nil && !found {
+			err = writeMarker(e.fs, e.path)
+		}
+		if err != nil {
 			return nil, errors.Join(openError(err), e.lock.Close())
 		}
 	}
@@ -137,7 +145,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.room.cache.Unref()
-			if e.db, err = pebble.Open(e.dir, options); err != nil || !isNew {
+			if e.db, err = pebble.Open(e.path, options); err != nil || !isNew {
 				return err
 			}
 			// Pebble writes the first log of a new store in an older format,
@@ -146,7 +154,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 			if err := e.db.Close(); err != nil {
 				return err
 			}
-			e.db, err = pebble.Open(e.dir, options)
+			e.db, err = pebble.Open(e.path, options)
 			return err
 		})
 		done <- err
@@ -173,7 +181,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 			}
 			_ = e.lock.Close()
 		}()
-		return openError(*e.failure.Load())
+		return fmt.Errorf("%w; the storage engine has not come to its end yet, and the directory stays locked until it has: see to the disk, or restart the process", openError(*e.failure.Load()))
 	}
 }
 
@@ -202,7 +210,7 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 	o := &pebble.Options{
 		Cache:                       e.room.cache,
 		FS:                          e.fs,
-		Lock:                        e.lock,
+		Lock:                        e.lock.engine,
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(memTableBytes),
 		MemTableStopWritesThreshold: memTables,
