@@ -51,8 +51,15 @@ var (
 	// ErrTxDone is returned by a transaction whose function has returned.
 	ErrTxDone = errors.New("jay: transaction is over")
 
-	// ErrCorrupt is returned when stored bytes are not what Jay wrote.
-	ErrCorrupt = metadata.ErrCorrupt
+	// ErrCorrupt is returned, by Open too, when stored bytes are not what Jay
+	// wrote, or a file is missing. The message names the file and what to do;
+	// the long cause is wrapped.
+	ErrCorrupt = storage.ErrCorrupt
+
+	// ErrUnreadable is returned, by Open too, when the system refuses to open or
+	// read a file of the database that is there: see to its permissions and to
+	// the disk. The system's error is wrapped.
+	ErrUnreadable = storage.ErrUnreadable
 )
 
 // Returned by reads and writes of documents.

@@ -29,10 +29,11 @@ func TestImports(t *testing.T) {
 		{"internal/jsonpath", nil},
 		{"internal/fold", nil},
 		{"internal/relay", nil},
+		{"internal/errs", nil},
 		{"patch", []string{leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
-		{"metadata", []string{"github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-		{"storage", []string{"github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"storage", []string{leaf("internal/errs"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	for _, rule := range rules {
 		eachImport(t, rule.dir, false, func(file, path string) {

@@ -2,8 +2,9 @@ package metadata
 
 import (
 	"encoding/binary"
-	"errors"
 	"time"
+
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // recordVersion is the first byte of every stored document.
@@ -18,8 +19,9 @@ const (
 	knownFlags = flagID | flagCustom
 )
 
-// ErrCorrupt is returned when stored bytes are not what this package wrote.
-var ErrCorrupt = errors.New("stored document is corrupt")
+// ErrCorrupt is returned when stored bytes are not what this package wrote. The
+// value is the one of package storage.
+var ErrCorrupt = errs.ErrCorrupt
 
 // Header is what is stored in front of a document's body.
 //

@@ -3,6 +3,8 @@ package storage
 import (
 	"errors"
 	"fmt"
+
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // Returned when an engine is opened.
@@ -33,9 +35,17 @@ var (
 	// ErrNotFound is returned by Get when the key is not there.
 	ErrNotFound = errors.New("key not found")
 
-	// ErrCorrupt is returned when a table or log does not hold what was
-	// written, as its checksums tell.
-	ErrCorrupt = errors.New("stored data is corrupt")
+	// ErrCorrupt is returned when a file is missing or does not hold what was
+	// written, as its size or its checksums show: by Open, by reads, and with
+	// ErrFailed for damage that a compaction met. The message names the file
+	// and what to do; errors.Unwrap returns what Pebble said. The value is the
+	// one of package metadata.
+	ErrCorrupt = errs.ErrCorrupt
+
+	// ErrUnreadable is returned, also by Open, when the system refuses to open
+	// or read a file that is there: for its permissions, or for an error of the
+	// disk. The system's error is wrapped.
+	ErrUnreadable = errors.New("file of the database cannot be read")
 )
 
 // Returned by Update.

@@ -122,11 +122,16 @@ func open(dir string, opts Options) (*Pebble, error) {
 			err = writeMarker(e.fs, e.path)
 		}
 		if err != nil {
-			return nil, errors.Join(openError(err), e.lock.Close())
+			return nil, e.unlock(openError(err))
 		}
 	}
 
-	if err := e.openPebble(e.pebbleOptions(opts), !found); err != nil {
+	options := e.pebbleOptions(opts)
+	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
+		e.room.cache.Unref()
+		return nil, e.unlock(openError(err))
+	}
+	if err := e.openPebble(options, !found); err != nil {
 		return nil, err
 	}
 	if failure := e.failure.Load(); failure != nil {
@@ -163,7 +168,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return errors.Join(openError(err), e.lock.Close())
+			return e.unlock(e.recoveryError(err))
 		}
 		return nil
 	case <-e.failed:
@@ -171,7 +176,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return errors.Join(openError(err), e.lock.Close())
+			return e.unlock(e.recoveryError(err))
 		}
 		return nil // the caller looks at the failure
 	case <-time.After(closeTimeout):
@@ -183,6 +188,15 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 		}()
 		return fmt.Errorf("%w; the storage engine has not come to its end yet, and the directory stays locked until it has: see to the disk, or restart the process", openError(*e.failure.Load()))
 	}
+}
+
+// unlock gives the directory up after an Open that failed with err, which it
+// returns.
+func (e *Pebble) unlock(err error) error {
+	if closeErr := e.lock.Close(); closeErr != nil {
+		return errors.Join(err, closeErr)
+	}
+	return err
 }
 
 // pebbleFormat is the version of Pebble's own files under Format. It is not
@@ -266,12 +280,12 @@ func (e *Pebble) listener() *pebble.EventListener {
 		},
 		CompactionEnd: func(info pebble.CompactionInfo) {
 			if info.Err != nil && !errors.Is(info.Err, pebble.ErrCancelledCompaction) {
-				e.fail(fmt.Errorf("compact tables: %w", info.Err))
+				e.fail(fmt.Errorf("compact tables: %w", readError(info.Err)))
 			}
 		},
 		BackgroundError: func(err error) {
 			if flushErr := flush.Load(); flushErr != nil && errors.Is(err, *flushErr) {
-				e.fail(fmt.Errorf("write a table: %w", err))
+				e.fail(fmt.Errorf("write a table: %w", readError(err)))
 				return
 			}
 			e.log.Warn("jay: storage, in the background", "dir", e.dir, "err", err)
@@ -288,14 +302,6 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 		return nil, nil, ErrNotFound
 	}
 	return nil, nil, readError(err)
-}
-
-// readError marks Pebble's corruption errors as ours.
-func readError(err error) error {
-	if pebble.IsCorruptionError(err) {
-		return fmt.Errorf("%w: %v", ErrCorrupt, err)
-	}
-	return err
 }
 
 // iterator is an Iterator on Pebble.
@@ -422,7 +428,7 @@ func (l pebbleLogger) Errorf(format string, args ...any) { l.e.log.Error(fmt.Spr
 // panics, to be caught in apply; on one of Pebble's goroutines it ends that
 // goroutine, with its deferred unlocks.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	err := fmt.Errorf(format, args...)
+	err := newFatal(format, args)
 	l.e.fail(err)
 	if calledByUs() {
 		panic(err)
@@ -444,13 +450,6 @@ func calledByUs() bool {
 			return false
 		}
 	}
-}
-
-func openError(err error) error {
-	if isPermission(err) {
-		return fmt.Errorf("%w: %w", ErrNotWritable, err)
-	}
-	return err
 }
 
 // isPermission tells whether err says that nothing can be written here.

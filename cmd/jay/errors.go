@@ -85,6 +85,11 @@ var kinds = []struct {
 	{jay.ErrNotDatabase, "not-a-database"},
 	{jay.ErrNewerFormat, "newer-format"},
 	{jay.ErrNotWritable, "not-writable"},
+	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
+	{jay.ErrCorrupt, "corrupt"},
+	{jay.ErrUnreadable, "unreadable"},
+	{jay.ErrFailed, "failed"},
+	{jay.ErrTooLarge, "too-large"},
 	{jay.ErrInvalidDocument, "invalid-document"},
 	{jay.ErrInvalidID, "invalid-id"},
 	{jay.ErrCollection, "other-collection"},
@@ -102,7 +107,6 @@ var kinds = []struct {
 	{jay.ErrIndex, "invalid-index"},
 	{jay.ErrNoIndex, "no-index"},
 	{jay.ErrQuery, "invalid-query"},
-	{jay.ErrCorrupt, "corrupt"},
 }
 
 // jsonError is an error on stderr with --json. Line and Column are those of a

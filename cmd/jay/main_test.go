@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"fails":     scriptFails,
 			"hold":      scriptHold,
+			"damage":    scriptDamage,
 			"write":     scriptWrite,
 			"repeat":    scriptRepeat,
 			"gzip":      scriptGzip,
@@ -87,6 +88,34 @@ func scriptHold(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := jay.Open(ts.MkAbs(args[0]), nil)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(db.Close()) })
+}
+
+// damage HOW PATTERN removes, cuts in half, or flips a byte every hundred of,
+// each file that matches the pattern.
+func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
+	paths, err := filepath.Glob(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(paths) == 0 {
+		ts.Fatalf("no file matches %s", args[1])
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		ts.Check(err)
+		switch args[0] {
+		case "remove":
+			ts.Check(os.Remove(path))
+			continue
+		case "cut":
+			text = text[:len(text)/2]
+		case "flip":
+			for i := 0; i < len(text); i += 100 {
+				text[i] ^= 0xff
+			}
+		default:
+			ts.Fatalf("unknown damage %s", args[0])
+		}
+		ts.Check(os.WriteFile(path, text, 0o666))
+	}
 }
 
 // write FILE TEXT writes the text, a Go string without its quotes.

@@ -1,11 +1,12 @@
 package storagetest
 
 import (
-	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -13,8 +14,9 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// ErrInjected is the error of a disk that was told to fail.
-var ErrInjected = errors.New("injected disk failure")
+// ErrInjected is the error of a disk that was told to fail. Like those of real
+// disks it comes from the system.
+var ErrInjected = fmt.Errorf("injected disk failure: %w", syscall.EIO)
 
 // Disk is a file system in memory that remembers what was synced, and fails
 // when told to.

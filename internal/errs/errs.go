@@ -1,0 +1,9 @@
+// Package errs holds the errors that packages which do not know one another
+// return alike.
+package errs
+
+import "errors"
+
+// ErrCorrupt is returned when stored bytes are not those that were written:
+// by package storage for files, by package metadata for the records in them.
+var ErrCorrupt = errors.New("stored data is corrupt")
