@@ -8,7 +8,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm fuzz build
+.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
 
 demo:
 	$(GO) run ./cmd/jay demo
@@ -52,6 +52,11 @@ kill-reads:
 storm:
 	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v .
 	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v .
+
+# Databases with a flipped byte, a missing file and the like: what a program
+# sees of them. It fails if data vanishes in silence after a close.
+damage:
+	$(GO) run ./tests/damage -out damage.json
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

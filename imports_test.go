@@ -13,8 +13,8 @@ import (
 const module = "github.com/jaydb/jay"
 
 // Ensure that the leaves do not know one another, that Pebble stays below
-// storage, that the command, the examples and the benchmarks use the public
-// API alone, and that nothing but the standard library and the field's
+// storage, that the command, the examples, the benchmarks and the campaigns
+// under tests use the public API alone, and that nothing but the standard library and the field's
 // dependencies reaches those who import package jay. The files are parsed,
 // not listed, as a cached test would not see them change.
 func TestImports(t *testing.T) {
@@ -44,7 +44,7 @@ func TestImports(t *testing.T) {
 	}
 
 	outsiders := 0
-	for _, dir := range []string{"cmd", "examples", "bench"} {
+	for _, dir := range []string{"cmd", "examples", "bench", "tests"} {
 		eachImport(t, dir, true, func(file, path string) {
 			outsiders++
 			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") {
