@@ -142,11 +142,15 @@ func open(dir string, opts Options) (*Pebble, error) {
 	return e, nil
 }
 
-// openPebble opens the store and gives the lock back if it cannot. A full disk
-// makes Pebble wait for room for ever: openPebble then returns an error after
-// a few seconds, and keeps the lock until Pebble has come to its end.
+// openPebble opens the store and gives the lock back if it cannot. On a full
+// disk Pebble tries to write its tables again for ever: the disk is frozen for
+// it then, so that it comes to its end. On a disk that does not answer,
+// openPebble returns an error after a few seconds, and keeps the lock until
+// Pebble has come to its end.
 func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
+	disk := newFreezer(options.FS)
+	options.FS = disk
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.room.cache.Unref()
@@ -172,6 +176,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 		}
 		return nil
 	case <-e.failed:
+		disk.freeze()
 	}
 	select {
 	case err := <-done:

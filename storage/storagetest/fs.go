@@ -85,6 +85,14 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 // FailTables makes every write of a table fail from now on. The log goes on.
 func (d *Disk) FailTables() { d.tables.Store(true) }
 
+// Heal ends what Fail, FailTables, FailCreations and FailAfter began.
+func (d *Disk) Heal() {
+	d.after.Store(-1)
+	d.failing.Store(false)
+	d.tables.Store(false)
+	d.full.Store(false)
+}
+
 // FailReads makes each nth read of a table fail from now on; none if n is 0.
 func (d *Disk) FailReads(n int) { d.blind.Store(int64(n)) }
 
