@@ -7,45 +7,57 @@ import (
 )
 
 // walk calls fn with every node that the first end steps of the edit's path
-// lead to, from step i at n on. An edit that writes makes missing members, the
+// lead to, from step i at n on, and uses no node after fn has seen it. An edit that writes makes missing members, the
 // last of which fn gets absent, and fails where it cannot; others go as far as
 // there is something.
-func (e *Edit) walk(n *node, i, end int, writes bool, fn func(*node) error) error {
+func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
+	if err := t.work.spend(workPerValue); err != nil {
+		return err
+	}
 	if i == end {
 		return fn(n)
 	}
 	s := e.path.At(i)
 	if s.Kind == jsonpath.Member {
-		return e.walkMember(n, i, end, writes, fn)
+		return e.walkMember(t, n, i, end, writes, fn)
 	}
 	if n.kind() != jsonpath.Array {
 		return e.leadsAway(n, i, writes, jsonpath.Array)
 	}
-	elements := n.array().elements
 	if s.Kind == jsonpath.Every {
-		for _, element := range elements {
-			if err := e.walk(element, i+1, end, writes, fn); err != nil {
-				return err
-			}
-		}
-		return nil
+		return e.walkEvery(t, n, i+1, end, writes, fn)
 	}
-	if s.Index >= len(elements) {
+	array := t.array(n)
+	if err := t.readArray(array); err != nil {
+		return err
+	}
+	if s.Index >= array.length {
 		if !writes {
 			return nil
 		}
-		return e.error("an element must be there to be changed", fmt.Sprintf("the array has %d; Append adds more", len(elements)))
+		return e.error("an element must be there to be changed", fmt.Sprintf("the array has %d; Append adds more", array.length))
 	}
-	return e.walk(elements[s.Index], i+1, end, writes, fn)
+	element, err := t.element(array, s.Index)
+	if err != nil {
+		return err
+	}
+	return e.walk(t, element, i+1, end, writes, fn)
 }
 
 // walkMember is walk where the next step is into a member.
-func (e *Edit) walkMember(n *node, i, end int, writes bool, fn func(*node) error) error {
+func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if n.kind() != jsonpath.Object && !n.absent() {
 		return e.leadsAway(n, i, writes, jsonpath.Object)
 	}
 	name := e.path.At(i).Name
-	child := n.object().member(name)
+	object, err := t.object(n)
+	if err != nil {
+		return err
+	}
+	child, err := t.member(object, name)
+	if err != nil {
+		return err
+	}
 	if child == nil {
 		if !writes {
 			return nil
@@ -59,9 +71,11 @@ func (e *Edit) walkMember(n *node, i, end int, writes bool, fn func(*node) error
 				return e.error("an element must be there to be changed", fmt.Sprintf("%.80q is missing", e.path.Prefix(j)))
 			}
 		}
-		child = n.open.add(name)
+		if child, err = t.add(object, name); err != nil {
+			return err
+		}
 	}
-	return e.walk(child, i+1, end, writes, fn)
+	return e.walk(t, child, i+1, end, writes, fn)
 }
 
 // leadsAway is what happens where step i cannot be taken from n, as it is not
@@ -82,22 +96,29 @@ func (e *Edit) error(rule, detail string) error {
 }
 
 // replaceBySet is the replacement of Set.
-func (e *Edit) replaceBySet(old []byte) ([]byte, error) {
-	if len(old) > 0 && sameText(old, e.values[0]) {
-		return old, nil
+func (e *Edit) replaceBySet(w *work, _, old []byte) ([]byte, error) {
+	if len(old) == 0 || jsonpath.KindOf(old) != jsonpath.KindOf(e.values[0]) {
+		return e.values[0], nil
 	}
-	return e.values[0], nil
+	same, err := sameText(w, old, e.values[0])
+	if same {
+		return old, err
+	}
+	return e.values[0], err
 }
 
 // replaceByIncrement is the replacement of Increment.
-func (e *Edit) replaceByIncrement(old []byte) ([]byte, error) {
+func (e *Edit) replaceByIncrement(w *work, dst, old []byte) ([]byte, error) {
 	if jsonpath.KindOf(old) != jsonpath.Number {
 		return nil, e.error("only a number can be incremented", fmt.Sprintf("it is %.60s", old))
 	}
-	if isZero(e.values[0]) {
+	if e.amount.zero {
 		return old, nil
 	}
-	text, detail := sum(old, e.values[0])
+	text, detail, err := e.amount.appendSum(w, dst, old)
+	if err != nil {
+		return nil, err
+	}
 	if detail != "" {
 		return nil, e.error("a sum must be a number that fits", detail)
 	}
@@ -106,15 +127,18 @@ func (e *Edit) replaceByIncrement(old []byte) ([]byte, error) {
 
 // runReplacement applies Set or Increment.
 func (e *Edit) runReplacement(t *tree) error {
-	return e.walk(&t.root, 0, e.path.Len(), true, func(n *node) error {
+	return e.walk(t, &t.root, 0, e.path.Len(), true, func(n *node) error {
 		if err := t.limits.checkDepth(e.path.String(), e.path.Len()+e.depth); err != nil {
 			return err
 		}
-		old := n.json()
+		old, err := t.json(n)
+		if err != nil {
+			return err
+		}
 		if n.absent() {
 			old = e.missing
 		}
-		value, err := e.replacement(e, old)
+		value, err := e.replacement(e, &t.work, nil, old)
 		if err == nil && (n.absent() || !sharesStart(value, old)) {
 			*n = node{raw: value}
 		}
@@ -126,86 +150,65 @@ func (e *Edit) runAppend(t *tree) error {
 	if len(e.values) == 0 {
 		return nil
 	}
-	return e.walk(&t.root, 0, e.path.Len(), true, func(n *node) error {
+	return e.walk(t, &t.root, 0, e.path.Len(), true, func(n *node) error {
 		if n.kind() != jsonpath.Array && !n.absent() {
 			return e.error("values can only be appended to an array", "it is "+kindText(n.kind()))
 		}
 		if err := t.limits.checkDepth(e.path.String(), e.path.Len()+1+e.depth); err != nil {
 			return err
 		}
-		array := n.array()
-		for _, value := range e.values {
-			array.elements = append(array.elements, &node{raw: value})
-		}
-		return nil
+		return t.appendRun(t.array(n), &run{raw: e.joined})
 	})
-}
-
-func (e *Edit) runRemove(t *tree) error {
-	return e.walk(&t.root, 0, e.path.Len(), false, func(n *node) error {
-		if n.kind() != jsonpath.Array {
-			return e.error("values can only be removed from an array", "it is "+kindText(n.kind()))
-		}
-		array := n.array()
-		kept := array.elements[:0]
-		for _, element := range array.elements {
-			if !e.removes(element.json()) {
-				kept = append(kept, element)
-			}
-		}
-		array.elements = kept
-		return nil
-	})
-}
-
-// removes tells whether Remove takes an element away.
-func (e *Edit) removes(element []byte) bool {
-	for _, value := range e.values {
-		if sameValue(element, value) {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *Edit) runUnset(t *tree) error {
 	last := e.path.Len() - 1
 	s := e.path.At(last)
-	return e.walk(&t.root, 0, last, false, func(n *node) error {
+	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		switch kind := n.kind(); {
 		case s.Kind == jsonpath.Member && kind == jsonpath.Object:
-			n.object().remove(s.Name)
+			object, err := t.object(n)
+			if err != nil {
+				return err
+			}
+			return t.remove(object, s.Name)
 		case s.Kind == jsonpath.Every && kind == jsonpath.Array:
-			n.array().elements = nil
+			*n = node{raw: []byte("[]")}
 		case s.Kind == jsonpath.Index && kind == jsonpath.Array:
-			if array := n.array(); s.Index < len(array.elements) {
-				array.cut(s.Index)
+			array := t.array(n)
+			if err := t.readArray(array); err != nil {
+				return err
+			}
+			if s.Index < array.length {
+				return t.cut(array, s.Index)
 			}
 		}
 		return nil
 	})
 }
 
-// cut takes an element away.
-func (c *container) cut(i int) { c.elements = append(c.elements[:i], c.elements[i+1:]...) }
-
 func (e *Edit) runRename(t *tree) error {
 	last := e.path.Len() - 1
 	from := e.path.At(last).Name
-	return e.walk(&t.root, 0, last, false, func(n *node) error {
+	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		if n.kind() != jsonpath.Object || from == e.name {
 			return nil
 		}
-		object := n.object()
-		i := object.position(from)
-		if i < 0 {
-			return nil
+		object, err := t.object(n)
+		if err != nil {
+			return err
 		}
-		if object.position(e.name) >= 0 {
+		if found, err := t.has(object, from); err != nil || !found {
+			return err
+		}
+		taken, err := t.has(object, e.name)
+		if err != nil {
+			return err
+		}
+		if taken {
 			return e.error("a member must not take the name of another", fmt.Sprintf("%.60q is there", e.name))
 		}
-		object.rename(i, from, e.name)
-		return nil
+		return t.rename(object, from, e.name)
 	})
 }
 
@@ -217,20 +220,35 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 	if err := t.limits.checkDepth("", depth+1); err != nil {
 		return err
 	}
-	if n.kind() != jsonpath.Object {
-		*n = node{}
+	if err := t.work.spend(len(patch)); err != nil {
+		return err
 	}
-	object := n.object()
+	if n.kind() != jsonpath.Object {
+		raw, err := e.appendMerged(t, nil, patch, depth)
+		*n = node{raw: raw}
+		return err
+	}
+	object, err := t.object(n)
+	if err != nil {
+		return err
+	}
 	for key, value := range jsonpath.Members(patch) {
 		name := jsonpath.Unquoted(key)
 		kind := jsonpath.KindOf(value)
 		if kind == jsonpath.Null {
-			object.remove(name)
+			if err := t.remove(object, name); err != nil {
+				return err
+			}
 			continue
 		}
-		child := object.member(name)
+		child, err := t.member(object, name)
+		if err != nil {
+			return err
+		}
 		if child == nil {
-			child = object.add(name)
+			if child, err = t.add(object, name); err != nil {
+				return err
+			}
 		}
 		if kind == jsonpath.Object {
 			if err := e.merge(t, child, value, depth+1); err != nil {
@@ -238,10 +256,56 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 			}
 			continue
 		}
+		if err := t.work.spend(len(value)); err != nil {
+			return err
+		}
 		if err := t.limits.checkDepth("", depth+1+depthOf(value)); err != nil {
 			return err
 		}
-		child.set(value)
+		if err := t.set(child, node{raw: value}); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// appendMerged appends what an object of a merge patch makes of nothing: itself
+// without the members that are null.
+func (e *Edit) appendMerged(t *tree, dst, patch []byte, depth int) ([]byte, error) {
+	if err := t.limits.checkDepth("", depth+1); err != nil {
+		return nil, err
+	}
+	if err := t.work.spend(2 * len(patch)); err != nil {
+		return nil, err
+	}
+	dst = append(dst, '{')
+	first := true
+	for key, value := range jsonpath.Members(patch) {
+		kind := jsonpath.KindOf(value)
+		if kind == jsonpath.Null {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		if hasEscapes(key) {
+			dst = jsonpath.AppendQuoted(dst, jsonpath.Unquoted(key))
+		} else {
+			dst = append(dst, key...)
+		}
+		dst = append(dst, ':')
+		if kind == jsonpath.Object {
+			var err error
+			if dst, err = e.appendMerged(t, dst, value, depth+1); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := t.limits.checkDepth("", depth+1+depthOf(value)); err != nil {
+			return nil, err
+		}
+		dst = append(dst, value...)
+	}
+	return append(dst, '}'), nil
 }

@@ -70,8 +70,10 @@ func (d *diff) value(before, after []byte) {
 		d.object(before, after)
 	case kind == jsonpath.KindOf(after) && kind == jsonpath.Array:
 		d.array(before, after)
-	case !sameValue(before, after):
-		d.note(Changed, before, after)
+	default:
+		if same, _ := sameValue(unlimited(), before, after); !same { // no context, no limit
+			d.note(Changed, before, after)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -14,15 +15,18 @@ import (
 type Edit struct {
 	verb   string
 	path   jsonpath.Path
-	values [][]byte    // of Set, Increment and Merge: one
+	values [][]byte    // of Set and Merge: one
+	joined []byte      // of Append: values as an array
 	depth  int         // of the deepest of values
+	amount addend      // of Increment
 	name   string      // of Rename
 	ops    []operation // of JSONPatch
 	err    *Error
 
 	// replacement returns what takes the place of a value that is there, or
-	// that value itself; nil for edits that do not replace single values.
-	replacement func(e *Edit, old []byte) ([]byte, error)
+	// that value itself; nil for edits that do not replace single values. It may
+	// use dst for what it makes.
+	replacement func(e *Edit, w *work, dst, old []byte) ([]byte, error)
 	missing     []byte // what a missing member counts as for replacement
 	run         func(e *Edit, t *tree) error
 }
@@ -70,7 +74,7 @@ func Increment(path string, by any) Edit {
 	if text, detail := amount(by); detail != "" {
 		e.fail("an amount must be a number that can be added", detail)
 	} else {
-		e.values = [][]byte{text}
+		e.amount = newAddend(text)
 	}
 	e.replacement, e.missing, e.run = (*Edit).replaceByIncrement, []byte("0"), (*Edit).runReplacement
 	return e
@@ -85,6 +89,7 @@ func Append(path string, values ...any) Edit {
 	for _, v := range values {
 		e.addValue(v)
 	}
+	e.joined = append(append([]byte{'['}, bytes.Join(e.values, []byte{','})...), ']')
 	e.run = (*Edit).runAppend
 	return e
 }

@@ -2,68 +2,175 @@ package patch
 
 import (
 	"bytes"
+	"context"
+	"math"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // sameValue tells whether two values are the same JSON, numbers being the same
 // if their exact values are.
-func sameValue(a, b []byte) bool { return same(a, b, sameNumber) }
+func sameValue(w *work, a, b []byte) (bool, error) { return same(w, a, b, sameNumber) }
 
 // sameText is sameValue, but numbers must have the same text.
-func sameText(a, b []byte) bool { return same(a, b, bytes.Equal) }
+func sameText(w *work, a, b []byte) (bool, error) { return same(w, a, b, bytes.Equal) }
 
-func same(a, b []byte, number func(a, b []byte) bool) bool {
-	if bytes.Equal(a, b) {
-		return true
+func same(w *work, a, b []byte, number func(a, b []byte) bool) (bool, error) {
+	if len(a) == len(b) {
+		if err := w.spend(len(a)); err != nil {
+			return false, err
+		}
+		if bytes.Equal(a, b) {
+			return true, nil
+		}
 	}
-	kind := jsonpath.KindOf(a)
-	if kind != jsonpath.KindOf(b) {
-		return false
+	c := comparison{work: w, a: a, b: b, number: number}
+	return c.values()
+}
+
+// comparison walks over two values side by side, to the first difference.
+type comparison struct {
+	work   *work
+	a, b   []byte
+	i, j   int // offsets in a and b
+	number func(a, b []byte) bool
+}
+
+// values compares the values at i and j and moves both behind them, if they are
+// the same.
+func (c *comparison) values() (bool, error) {
+	kind := jsonpath.KindOf(c.a[c.i:])
+	if kind != jsonpath.KindOf(c.b[c.j:]) {
+		return false, nil
+	}
+	switch kind {
+	case jsonpath.Array:
+		return c.arrays()
+	case jsonpath.Object:
+		return c.objects()
+	}
+	a, b, err := c.scalars()
+	if err != nil || bytes.Equal(a, b) {
+		return err == nil, err
 	}
 	switch kind {
 	case jsonpath.Number:
-		return number(a, b)
+		return c.number(a, b), nil
 	case jsonpath.String:
-		return sameString(a, b)
-	case jsonpath.Array:
-		return sameArray(a, b, number)
-	case jsonpath.Object:
-		return sameObject(a, b, number)
+		return sameString(a, b), nil
 	}
-	return false
+	return false, nil
+}
+
+// scalars returns the values at i and j, or keys, and moves behind them.
+func (c *comparison) scalars() (a, b []byte, err error) {
+	i, j := c.i, c.j
+	c.i, c.j = jsonpath.Skip(c.a, i), jsonpath.Skip(c.b, j)
+	return c.a[i:c.i], c.b[j:c.j], c.work.spend(workPerValue + c.i - i + c.j - j)
 }
 
 func sameString(a, b []byte) bool {
-	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
-		return bytes.Equal(a, b)
+	if bytes.Equal(a, b) {
+		return true
 	}
-	return jsonpath.Unquoted(a) == jsonpath.Unquoted(b)
+	return (hasEscapes(a) || hasEscapes(b)) && jsonpath.Unquoted(a) == jsonpath.Unquoted(b)
 }
 
-func sameArray(a, b []byte, number func(a, b []byte) bool) bool {
-	rest := values(b)
-	count := 0
-	for i, element := range jsonpath.Elements(a) {
-		if i >= len(rest) || !same(element, rest[i], number) {
-			return false
-		}
-		count++
+func hasEscapes(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
+
+// step moves behind the opening bracket or the comma that both are at, and
+// tells whether both are at the closing bracket then, or only one of them.
+func (c *comparison) step(closing byte) (end, differs bool) {
+	if c.a[c.i] != closing {
+		c.i++
 	}
-	return count == len(rest)
+	if c.b[c.j] != closing {
+		c.j++
+	}
+	endA, endB := c.a[c.i] == closing, c.b[c.j] == closing
+	if endA && endB {
+		c.i++
+		c.j++
+	}
+	return endA && endB, endA != endB
 }
 
-func sameObject(a, b []byte, number func(a, b []byte) bool) bool {
-	others := byName(b)
-	count := 0
-	for key, value := range jsonpath.Members(a) {
-		other, found := others[jsonpath.Unquoted(key)]
-		if !found || !same(value, other, number) {
-			return false
+func (c *comparison) arrays() (bool, error) {
+	for {
+		if end, differs := c.step(']'); end || differs {
+			return end, nil
 		}
-		count++
+		if same, err := c.values(); !same {
+			return false, err
+		}
 	}
-	return count == len(others)
+}
+
+// objects compares members side by side as long as they stand in the same
+// order.
+func (c *comparison) objects() (bool, error) {
+	for {
+		if end, differs := c.step('}'); end || differs {
+			return end, nil
+		}
+		i, j := c.i, c.j
+		a, b, err := c.scalars()
+		if err != nil {
+			return false, err
+		}
+		if !sameString(a, b) {
+			c.i, c.j = i, j
+			return c.unordered()
+		}
+		c.i++ // the colons
+		c.j++
+		if same, err := c.values(); !same {
+			return false, err
+		}
+	}
+}
+
+// unordered compares the members from i and j on, in any order.
+func (c *comparison) unordered() (bool, error) {
+	var starts []uint32
+	end := c.j - 1 // where a comma stands, or the closing brace
+	for end == c.j-1 || c.b[end] == ',' {
+		starts = append(starts, uint32(end+1))
+		end = jsonpath.Skip(c.b, jsonpath.Skip(c.b, end+1)+1)
+	}
+	starts = append(starts, uint32(end+1))
+	if err := c.work.spend(end - c.j + workPerName*len(starts)); err != nil {
+		return false, err
+	}
+	others := newNames(c.b, starts)
+
+	count := 0
+	for ; c.a[c.i] != '}'; count++ {
+		if c.a[c.i] == ',' {
+			c.i++
+		}
+		key := c.a[c.i:jsonpath.Skip(c.a, c.i)]
+		if err := c.work.spend(workPerLookup + len(key)); err != nil {
+			return false, err
+		}
+		place := others.find(jsonpath.Unquoted(key))
+		if place < 0 {
+			return false, nil
+		}
+		c.i += len(key) + 1
+		c.j = int(starts[place]) + len(others.key(place)) + 1
+		if same, err := c.values(); !same {
+			return false, err
+		}
+	}
+	c.i, c.j = c.i+1, end+1
+	return count == len(starts)-1, nil
+}
+
+// unlimited returns work for what is not part of a patch.
+func unlimited() *work {
+	w := newWork(context.Background(), math.MaxInt64)
+	return &w
 }
 
 // values returns the elements of an array.

@@ -12,6 +12,40 @@ import (
 // exponent. Any float64 has fewer.
 const maxDigits = 1000
 
+// addend is a number that is added to others.
+type addend struct {
+	text    []byte
+	zero    bool
+	small   small
+	isSmall bool
+}
+
+func newAddend(text []byte) addend {
+	a := addend{text: text, zero: isZero(text)}
+	a.small, a.isSmall = parseSmall(text)
+	return a
+}
+
+// appendSum appends the sum of a JSON number and a. Detail is not empty if
+// there is none.
+func (a *addend) appendSum(w *work, dst, number []byte) (text []byte, detail string, err error) {
+	if err := w.spend(workPerSum); err != nil {
+		return nil, "", err
+	}
+	if a.isSmall {
+		if b, ok := parseSmall(number); ok {
+			if text, ok := appendSmallSum(dst, b, a.small); ok {
+				return text, "", nil
+			}
+		}
+	}
+	if err := w.spend(workPerDigit * (digitsOf(number) + digitsOf(a.text))); err != nil {
+		return nil, "", err
+	}
+	text, detail = sum(number, a.text)
+	return text, detail, nil
+}
+
 // sum returns the sum of two JSON numbers. Detail is not empty if there is
 // none.
 func sum(a, b []byte) (text []byte, detail string) {
@@ -30,6 +64,16 @@ func sum(a, b []byte) (text []byte, detail string) {
 		return nil, fmt.Sprintf("%d + %d does not fit in 64 bits", x, y)
 	}
 	return strconv.AppendInt(nil, x+y, 10), ""
+}
+
+// digitsOf returns at most how many digits a number has, when it is written
+// without an exponent.
+func digitsOf(number []byte) int {
+	mantissa, exponent, ok := cutExponent(number)
+	if !ok {
+		return len(number)
+	}
+	return len(mantissa) + int(min(maxDigits, max(exponent, -exponent)))
 }
 
 // isInteger tells whether a JSON number has neither point nor exponent.
@@ -69,6 +113,71 @@ func sumOfDecimals(a, b []byte) (text []byte, detail string) {
 		return nil, fmt.Sprintf("%.60s + %.60s is beyond the range of a float64", a, b)
 	}
 	return text, ""
+}
+
+// small is digits / 10^decimals, as most numbers are.
+type small struct {
+	digits   int64
+	decimals int
+}
+
+// maxSmallDigits is the most digits of a small: a sum of two fits in an int64.
+const maxSmallDigits = 18
+
+// parseSmall returns the value of a JSON number that has few digits and no
+// exponent.
+func parseSmall(number []byte) (s small, ok bool) {
+	if len(number) > maxSmallDigits {
+		return s, false
+	}
+	point := len(number)
+	for i, c := range number {
+		switch {
+		case '0' <= c && c <= '9':
+			s.digits = s.digits*10 + int64(c-'0')
+		case c == '.':
+			point = i + 1
+		case c != '-':
+			return s, false
+		}
+	}
+	if s.decimals = len(number) - point; number[0] == '-' {
+		s.digits = -s.digits
+	}
+	return s, true
+}
+
+// appendSmallSum appends a sum, if it is a small, too.
+func appendSmallSum(dst []byte, a, b small) ([]byte, bool) {
+	if a.decimals > b.decimals {
+		a, b = b, a
+	}
+	const limit = 1e17
+	for ; a.decimals < b.decimals; a.decimals++ {
+		if a.digits > limit || a.digits < -limit {
+			return nil, false
+		}
+		a.digits *= 10
+	}
+	digits := a.digits + b.digits
+	if digits < 0 {
+		dst, digits = append(dst, '-'), -digits
+	}
+	start := len(dst)
+	dst = strconv.AppendInt(dst, digits, 10)
+	if b.decimals == 0 {
+		return dst, true
+	}
+	for len(dst)-start <= b.decimals { // a digit stands before the point
+		dst = append(dst, 0)
+		copy(dst[start+1:], dst[start:])
+		dst[start] = '0'
+	}
+	dst = append(dst, 0)
+	point := len(dst) - 1 - b.decimals
+	copy(dst[point+1:], dst[point:])
+	dst[point] = '.'
+	return dst, true
 }
 
 // decimal is digits / 10^decimals.

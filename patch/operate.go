@@ -11,9 +11,14 @@ import (
 func (e *Edit) runOperations(t *tree) error {
 	copied := 0
 	for i := range e.ops {
-		if err := t.operate(&e.ops[i], &copied); err != nil {
-			numbered := *err.(*Error)
-			numbered.Detail = fmt.Sprintf("%s (operation %d, %s)", numbered.Detail, i, e.ops[i].kind)
+		o := &e.ops[i]
+		if err := t.operate(o, &copied); err != nil {
+			e, ok := err.(*Error)
+			if !ok {
+				return err
+			}
+			numbered := *e
+			numbered.Detail = fmt.Sprintf("%s (operation %d, %s)", numbered.Detail, i, o.kind)
 			return &numbered
 		}
 	}
@@ -23,9 +28,12 @@ func (e *Edit) runOperations(t *tree) error {
 // operate applies one operation: RFC 6902, section 4. Copied counts the bytes
 // that were copied.
 func (t *tree) operate(o *operation, copied *int) error {
+	if err := t.work.spend(workPerCall); err != nil {
+		return err
+	}
 	switch o.kind {
 	case "add":
-		return t.add(o.path, node{raw: o.value}, o.depth)
+		return t.addAt(o.path, node{raw: o.value}, o.depth)
 	case "remove":
 		_, err := t.take(o.path)
 		return err
@@ -43,57 +51,79 @@ func (t *tree) operate(o *operation, copied *int) error {
 	return t.test(o)
 }
 
-// add puts a value where p points to, in the place of a member or in front of
+// addAt puts a value where p points to, in the place of a member or in front of
 // an element.
-func (t *tree) add(p pointer, value node, depth int) error {
+func (t *tree) addAt(p pointer, value node, depth int) error {
 	if len(p.tokens) == 0 {
 		return t.replace(&t.root, p, value, depth)
 	}
-	parent, err := t.find(p, len(p.tokens)-1)
+	parent, err := t.follow(p, len(p.tokens)-1)
 	if err != nil {
 		return err
 	}
 	token := p.tokens[len(p.tokens)-1]
 	switch parent.kind() {
 	case jsonpath.Object:
-		n := parent.object().member(token)
-		if n == nil {
-			n = parent.object().add(token)
-		}
-		return t.replace(n, p, value, depth)
-	case jsonpath.Array:
-		array := parent.array()
-		i, err := p.index(token, len(array.elements), true)
+		object, err := t.object(parent)
 		if err != nil {
 			return err
 		}
-		array.elements = append(array.elements, nil)
-		copy(array.elements[i+1:], array.elements[i:])
-		array.elements[i] = new(node)
-		return t.replace(array.elements[i], p, value, depth)
+		n, err := t.member(object, token)
+		if err == nil && n == nil {
+			n, err = t.add(object, token)
+		}
+		if err != nil {
+			return err
+		}
+		return t.replace(n, p, value, depth)
+	case jsonpath.Array:
+		array := t.array(parent)
+		if err := t.readArray(array); err != nil {
+			return err
+		}
+		i, err := p.index(token, array.length, true)
+		if err != nil {
+			return err
+		}
+		if err := t.checkReplace(p, depth); err != nil {
+			return err
+		}
+		return t.insert(array, i, &value)
 	}
 	return &Error{Rule: "a value can only be added to an object or an array", Path: p.text, Detail: "the parent is " + kindText(parent.kind())}
 }
 
 // replace makes n, which p points to, what value is.
 func (t *tree) replace(n *node, p pointer, value node, depth int) error {
-	if err := t.limits.checkDepth(p.text, len(p.tokens)+depth); err != nil {
+	if err := t.checkReplace(p, depth); err != nil {
 		return err
 	}
 	if n == &t.root {
 		if kind := value.kind(); kind != jsonpath.Object {
 			return &Error{Rule: "a document must stay an object", Path: p.text, Detail: "it would become " + kindText(kind)}
 		}
-		if value.object().member(metadataName) != nil {
+		object, err := t.object(&value)
+		if err != nil {
+			return err
+		}
+		found, err := t.has(object, metadataName)
+		if err != nil {
+			return err
+		}
+		if found {
 			return &Error{Rule: ruleMetadata, Path: p.text}
 		}
 	}
-	if value.open != nil {
+	if value.open() {
 		*n = value
 		return nil
 	}
-	n.set(value.raw)
-	return nil
+	return t.set(n, value)
+}
+
+// checkReplace checks how deep a value of some depth lies where p points to.
+func (t *tree) checkReplace(p pointer, depth int) error {
+	return t.limits.checkDepth(p.text, len(p.tokens)+depth)
 }
 
 // take takes away what p points to and returns it.
@@ -106,21 +136,19 @@ func (t *tree) take(p pointer) (node, error) {
 		return node{}, &Error{Rule: "a document cannot be removed by an edit of it", Path: p.text}
 	}
 	taken := *n
-	parent, err := t.find(p, len(p.tokens)-1)
+	parent, err := t.follow(p, len(p.tokens)-1)
 	if err != nil {
 		return node{}, err
 	}
 	token := p.tokens[len(p.tokens)-1]
 	if parent.kind() == jsonpath.Object {
-		parent.object().remove(token)
-		return taken, nil
+		return taken, t.remove(parent.obj, token)
 	}
-	i, err := p.index(token, len(parent.array().elements), false)
+	i, err := p.index(token, parent.arr.length, false)
 	if err != nil {
 		return node{}, err
 	}
-	parent.array().cut(i)
-	return taken, nil
+	return taken, t.cut(parent.arr, i)
 }
 
 func (t *tree) move(o *operation) error {
@@ -131,12 +159,15 @@ func (t *tree) move(o *operation) error {
 	if o.from.text == o.path.text {
 		return nil
 	}
-	depth := depthOf(n.json())
+	depth, err := t.depthOf(n)
+	if err != nil {
+		return err
+	}
 	value, err := t.take(o.from)
 	if err != nil {
 		return err
 	}
-	return t.add(o.path, value, depth)
+	return t.addAt(o.path, value, depth)
 }
 
 func (t *tree) copy(o *operation, copied *int) error {
@@ -144,20 +175,43 @@ func (t *tree) copy(o *operation, copied *int) error {
 	if err != nil {
 		return err
 	}
-	if *copied += n.size(); *copied > t.limits.MaxBytes {
+	size, err := t.size(n)
+	if err != nil {
+		return err
+	}
+	if *copied += size; *copied > t.limits.MaxBytes {
 		return &Error{Rule: fmt.Sprintf("at most %d bytes may be copied", t.limits.MaxBytes), Path: o.path.text, Detail: fmt.Sprintf("these would be %d", *copied)}
 	}
-	raw := n.json()
-	return t.add(o.path, node{raw: raw}, depthOf(raw))
+	raw, err := t.json(n)
+	if err != nil {
+		return err
+	}
+	value := node{raw: raw}
+	depth, err := t.depthOf(&value)
+	if err != nil {
+		return err
+	}
+	return t.addAt(o.path, value, depth)
 }
 
 func (t *tree) test(o *operation) error {
 	n, err := t.target(o.path)
 	if err != nil {
+		if e, ok := err.(*Error); !ok || e.work {
+			return err
+		}
 		return &Error{Rule: ruleTest, Path: o.path.text, Detail: "there is no value"}
 	}
-	if actual := n.json(); !sameValue(actual, o.value) {
-		return &Error{Rule: ruleTest, Path: o.path.text, Detail: fmt.Sprintf("it is %.60s", bytes.ToValidUTF8(actual, nil))}
+	actual, err := t.json(n)
+	if err != nil {
+		return err
+	}
+	same, err := sameValue(&t.work, actual, o.value)
+	if err != nil {
+		return err
+	}
+	if !same {
+		return &Error{Rule: ruleTest, Path: o.path.text, Detail: fmt.Sprintf("it is %.60s", bytes.ToValidUTF8(actual[:min(len(actual), 1000)], nil))}
 	}
 	return nil
 }

@@ -11,8 +11,14 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// maxOperations is the most operations in one JSON Patch.
-const maxOperations = 10_000
+const (
+	// maxOperations is the most operations in one JSON Patch.
+	maxOperations = 10_000
+
+	// maxTokens is the most tokens of a JSON Pointer: no document of Jay is
+	// deeper.
+	maxTokens = 10_000
+)
 
 // operation is one operation of a JSON Patch.
 type operation struct {
@@ -37,12 +43,12 @@ func parseOperations(doc []byte) ([]operation, *Error) {
 	if kind := jsonpath.KindOf(raw); kind != jsonpath.Array {
 		return nil, &Error{Rule: "a JSON Patch must be an array", Detail: "it is " + kindText(kind)}
 	}
+	if count := countElements(raw); count > maxOperations {
+		return nil, &Error{Rule: fmt.Sprintf("at most %d operations", maxOperations), Detail: fmt.Sprintf("there are %d", count)}
+	}
 	decoded, err := jsonpatch.DecodePatch(raw)
 	if err != nil {
 		return nil, &Error{Rule: "a JSON Patch must have operations of RFC 6902", Detail: fmt.Sprintf("%.200s", err)}
-	}
-	if len(decoded) > maxOperations {
-		return nil, &Error{Rule: fmt.Sprintf("at most %d operations", maxOperations), Detail: fmt.Sprintf("there are %d", len(decoded))}
 	}
 	ops := make([]operation, len(decoded))
 	for i, d := range decoded {
@@ -51,6 +57,13 @@ func parseOperations(doc []byte) ([]operation, *Error) {
 		}
 	}
 	return ops, nil
+}
+
+func countElements(array []byte) (n int) {
+	for range jsonpath.Elements(array) {
+		n++
+	}
+	return n
 }
 
 // decode takes over what the library has read and validated.
@@ -94,6 +107,9 @@ func parsePointer(text string) (pointer, *Error) {
 	if text[0] != '/' {
 		return p, &Error{Rule: "it must be a JSON Pointer", Path: text, Detail: "it does not begin with a slash"}
 	}
+	if n := strings.Count(text, "/"); n > maxTokens {
+		return p, &Error{Rule: fmt.Sprintf("a JSON Pointer has at most %d tokens", maxTokens), Path: text, Detail: fmt.Sprintf("it has %d", n)}
+	}
 	for token := range strings.SplitSeq(text[1:], "/") {
 		rest := strings.ReplaceAll(strings.ReplaceAll(token, "~0", ""), "~1", "")
 		if strings.Contains(rest, "~") {
@@ -132,22 +148,35 @@ func (p pointer) missing() error {
 	return &Error{Rule: "a value must be there", Path: p.text, Detail: "there is none"}
 }
 
-// find returns the node that the first n tokens of p point to.
-func (t *tree) find(p pointer, n int) (*node, error) {
+// follow returns the node that the first n tokens of p point to. Those on the
+// way are open.
+func (t *tree) follow(p pointer, n int) (*node, error) {
 	at := &t.root
 	for _, token := range p.tokens[:n] {
 		switch at.kind() {
 		case jsonpath.Object:
-			if at = at.object().member(token); at == nil {
-				return nil, p.missing()
-			}
-		case jsonpath.Array:
-			elements := at.array().elements
-			i, err := p.index(token, len(elements), false)
+			object, err := t.object(at)
 			if err != nil {
 				return nil, err
 			}
-			at = elements[i]
+			if at, err = t.member(object, token); err != nil {
+				return nil, err
+			}
+			if at == nil {
+				return nil, p.missing()
+			}
+		case jsonpath.Array:
+			array := t.array(at)
+			if err := t.readArray(array); err != nil {
+				return nil, err
+			}
+			i, err := p.index(token, array.length, false)
+			if err != nil {
+				return nil, err
+			}
+			if at, err = t.element(array, i); err != nil {
+				return nil, err
+			}
 		default:
 			return nil, p.missing()
 		}
@@ -156,4 +185,4 @@ func (t *tree) find(p pointer, n int) (*node, error) {
 }
 
 // target returns the node that p points to.
-func (t *tree) target(p pointer) (*node, error) { return t.find(p, len(p.tokens)) }
+func (t *tree) target(p pointer) (*node, error) { return t.follow(p, len(p.tokens)) }

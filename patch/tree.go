@@ -8,8 +8,11 @@ import (
 
 // tree is a document that edits are applied to.
 type tree struct {
-	root   node
-	limits Limits
+	root    node
+	limits  Limits
+	work    work
+	spare   []*object // closed ones, whose memory can be used again
+	scratch []byte    // for what is copied at once
 }
 
 // node is a JSON value. It is closed, and raw is its JSON, until an edit goes
@@ -17,209 +20,170 @@ type tree struct {
 // absent: a member that is about to get a value. Nodes that are open are never
 // shared; raw always may be, and is not written to.
 type node struct {
-	raw  []byte
-	open *container
+	raw   []byte
+	obj   *object // if it is open and an object
+	arr   *array  // if it is open and an array
+	depth int     // that depthOf(raw) has found, +1; 0 if it was not asked
 }
 
-// container is what is in an object or an array that is open.
-type container struct {
-	kind     jsonpath.Kind
-	members  []member // of an object
-	live     int      // of members
-	byName   map[string]int
-	elements []*node // of an array
-}
-
-// member is a member of an object. Members that were taken away stay in the
-// slice, so that the positions of the others stay.
-type member struct {
-	key   []byte // raw, with its quotes
-	value node
-	gone  bool
-}
-
-// manyMembers is the number of members from which an object keeps a map of
-// their names.
-const manyMembers = 32
-
-func (n *node) absent() bool { return n.raw == nil && n.open == nil }
+func (n *node) open() bool   { return n.obj != nil || n.arr != nil }
+func (n *node) absent() bool { return n.raw == nil && !n.open() }
 
 func (n *node) kind() jsonpath.Kind {
-	if n.open != nil {
-		return n.open.kind
+	switch {
+	case n.obj != nil:
+		return jsonpath.Object
+	case n.arr != nil:
+		return jsonpath.Array
 	}
 	return jsonpath.KindOf(n.raw)
 }
 
 // object opens n, which must be an object or absent.
-func (n *node) object() *container {
-	if n.open != nil {
-		return n.open
+func (t *tree) object(n *node) (*object, error) {
+	if n.obj != nil {
+		return n.obj, nil
 	}
-	n.open = &container{kind: jsonpath.Object}
-	if n.raw == nil {
-		return n.open
+	if err := t.work.spend(workPerValue + len(n.raw)); err != nil {
+		return nil, err
 	}
-	n.open.members = make([]member, 0, 16)
-	for key, value := range jsonpath.Members(n.raw) {
-		n.open.members = append(n.open.members, member{key: key, value: node{raw: value}})
+	o := new(object)
+	if last := len(t.spare) - 1; last >= 0 {
+		o, t.spare = t.spare[last], t.spare[:last]
 	}
-	n.open.live = len(n.open.members)
-	return n.open
+	o.read(n.raw)
+	if err := t.work.spend(workPerValue * o.live); err != nil {
+		return nil, err
+	}
+	*n = node{obj: o}
+	return o, nil
 }
 
 // array opens n, which must be an array or absent.
-func (n *node) array() *container {
-	if n.open != nil {
-		return n.open
-	}
-	n.open = &container{kind: jsonpath.Array}
-	var elements []node
-	for _, element := range jsonpath.Elements(n.raw) {
-		elements = append(elements, node{raw: element})
-	}
-	n.open.elements = make([]*node, len(elements))
-	for i := range elements {
-		n.open.elements[i] = &elements[i]
-	}
-	return n.open
-}
-
-// position returns the place of a member, or -1.
-func (c *container) position(name string) int {
-	if len(c.members) < manyMembers {
-		for i := range c.members {
-			if m := &c.members[i]; !m.gone && jsonpath.KeyIs(m.key, name) {
-				return i
-			}
+func (t *tree) array(n *node) *array {
+	if n.arr == nil {
+		a := new(array)
+		if n.raw != nil {
+			a.unread = append(a.unread, &run{raw: n.raw})
 		}
-		return -1
+		*n = node{arr: a}
 	}
-	if c.byName == nil {
-		c.byName = make(map[string]int, 2*len(c.members))
-		for i := range c.members {
-			if m := &c.members[i]; !m.gone {
-				c.byName[jsonpath.Unquoted(m.key)] = i
-			}
-		}
-	}
-	if i, found := c.byName[name]; found {
-		return i
-	}
-	return -1
-}
-
-// member returns the value of a member, or nil. It is valid until a member is
-// added.
-func (c *container) member(name string) *node {
-	if i := c.position(name); i >= 0 {
-		return &c.members[i].value
-	}
-	return nil
-}
-
-// add adds a member at the end, with an absent value, and returns that. The
-// object must not have a member of that name.
-func (c *container) add(name string) *node {
-	c.members = append(c.members, member{key: jsonpath.AppendQuoted(nil, name)})
-	c.live++
-	if c.byName != nil {
-		c.byName[name] = len(c.members) - 1
-	}
-	return &c.members[len(c.members)-1].value
-}
-
-// remove takes a member away, if there is one.
-func (c *container) remove(name string) {
-	if i := c.position(name); i >= 0 {
-		c.members[i] = member{gone: true}
-		c.live--
-		delete(c.byName, name)
-	}
-}
-
-// rename gives a member another name, which no other has.
-func (c *container) rename(i int, from, to string) {
-	c.members[i].key = jsonpath.AppendQuoted(nil, to)
-	if c.byName != nil {
-		delete(c.byName, from)
-		c.byName[to] = i
-	}
+	return n.arr
 }
 
 // set replaces what n is, unless it is that already.
-func (n *node) set(raw []byte) {
-	if n.absent() || !sameText(n.json(), raw) {
-		*n = node{raw: raw}
+func (t *tree) set(n *node, value node) error {
+	if n.absent() || n.kind() != value.kind() {
+		*n = value
+		return nil
 	}
+	old, err := t.json(n)
+	if err != nil {
+		return err
+	}
+	same, err := sameText(&t.work, old, value.raw)
+	if err == nil && !same {
+		*n = value
+	}
+	return err
 }
 
 // json returns n as JSON: the old bytes if it is closed.
-func (n *node) json() []byte {
-	if n.open == nil {
-		return n.raw
+func (t *tree) json(n *node) ([]byte, error) {
+	if !n.open() {
+		return n.raw, nil
 	}
-	return n.append(make([]byte, 0, n.size()))
+	size, err := t.size(n)
+	if err != nil {
+		return nil, err
+	}
+	return n.append(make([]byte, 0, size)), nil
 }
 
-// size returns the length of n as JSON.
-func (n *node) size() int {
-	if n.open == nil {
-		return len(n.raw)
+// size returns the length of n as JSON, and spends the work to append it.
+func (t *tree) size(n *node) (int, error) {
+	size, nodes := n.measure()
+	return size, t.work.spend(size + workPerValue*nodes)
+}
+
+// depthOf returns how deep objects and arrays lie inside each other in n.
+func (t *tree) depthOf(n *node) (int, error) {
+	if n.depth > 0 {
+		return n.depth - 1, nil
 	}
-	c := n.open
-	size := len("{}") + max(0, c.live-1) + max(0, len(c.elements)-1)
-	for i := range c.members {
-		if m := &c.members[i]; !m.gone {
-			size += len(m.key) + len(":") + m.value.size()
-		}
+	raw, err := t.json(n)
+	if err != nil {
+		return 0, err
 	}
-	for _, element := range c.elements {
-		size += element.size()
+	if err := t.work.spend(len(raw)); err != nil {
+		return 0, err
 	}
-	return size
+	depth := depthOf(raw)
+	if !n.open() {
+		n.depth = depth + 1
+	}
+	return depth, nil
+}
+
+// measure returns the length of n as JSON, and the number of nodes and spans
+// that it consists of.
+func (n *node) measure() (size, nodes int) {
+	switch {
+	case n.obj != nil:
+		return n.obj.measure()
+	case n.arr != nil:
+		return n.arr.measure()
+	}
+	return len(n.raw), 1
 }
 
 // append appends n as JSON.
 func (n *node) append(dst []byte) []byte {
-	if n.open == nil {
-		return append(dst, n.raw...)
+	switch {
+	case n.obj != nil:
+		return n.obj.append(dst)
+	case n.arr != nil:
+		return n.arr.append(dst)
 	}
-	if n.open.kind == jsonpath.Array {
-		dst = append(dst, '[')
-		for i, element := range n.open.elements {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = element.append(dst)
-		}
-		return append(dst, ']')
+	return append(dst, n.raw...)
+}
+
+// maxSpares and maxSpareMembers bound the memory that a tree keeps to use it
+// again.
+const (
+	maxSpares       = 64
+	maxSpareMembers = 1000
+)
+
+// discard gives up what is in n, which must not be used any more.
+func (t *tree) discard(n *node) {
+	o := n.obj
+	if o == nil {
+		return
 	}
-	dst = append(dst, '{')
-	first := true
-	for i := range n.open.members {
-		m := &n.open.members[i]
-		if m.gone {
-			continue
-		}
-		if !first {
-			dst = append(dst, ',')
-		}
-		first = false
-		dst = append(dst, m.key...)
-		dst = append(dst, ':')
-		dst = m.value.append(dst)
+	for i := range o.members {
+		t.discard(&o.members[i].value)
 	}
-	return append(dst, '}')
+	if len(t.spare) < maxSpares && cap(o.starts) <= maxSpareMembers && cap(o.members) <= maxSpareMembers {
+		t.spare = append(t.spare, o)
+	}
 }
 
 // render returns the document, or body if that is what it is.
 func (t *tree) render(body []byte) (out []byte, changed bool, err error) {
-	if t.root.open == nil && sharesStart(t.root.raw, body) {
+	if !t.root.open() && sharesStart(t.root.raw, body) {
 		return body, false, nil
 	}
-	size := t.root.size()
-	out = t.root.append(make([]byte, 0, min(size, t.limits.MaxBytes)))
+	size, err := t.size(&t.root)
+	if err != nil {
+		return nil, false, err
+	}
+	if size != len(body) {
+		if err := t.limits.checkBytes(size); err != nil {
+			return nil, false, err
+		}
+	}
+	out = t.root.append(make([]byte, 0, size))
 	if bytes.Equal(out, body) {
 		return body, false, nil
 	}

@@ -1,0 +1,202 @@
+package patch
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
+func (e *Edit) runRemove(t *tree) error {
+	set, err := newValueSet(&t.work, e.values)
+	if err != nil {
+		return err
+	}
+	return e.walk(t, &t.root, 0, e.path.Len(), false, func(n *node) error {
+		if n.kind() != jsonpath.Array {
+			return e.error("values can only be removed from an array", "it is "+kindText(n.kind()))
+		}
+		raw, err := t.json(n)
+		if err != nil {
+			return err
+		}
+		kept, err := set.without(raw)
+		if err == nil {
+			*n = node{raw: kept}
+		}
+		return err
+	})
+}
+
+// valueSet is a set of JSON values, of which two are the same as sameValue has
+// it.
+type valueSet struct {
+	work   *work
+	values [][]byte
+	byHash map[uint64][]int // nil if there are few
+}
+
+// fewValues are compared one by one: an early difference is cheaper than a hash.
+const fewValues = 8
+
+func newValueSet(w *work, values [][]byte) (*valueSet, error) {
+	s := &valueSet{work: w, values: values}
+	if len(values) <= fewValues {
+		return s, nil
+	}
+	s.byHash = make(map[uint64][]int)
+	for i, value := range values {
+		hash, err := s.hash(value)
+		if err != nil {
+			return nil, err
+		}
+		found, err := s.among(s.byHash[hash], value)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			s.byHash[hash] = append(s.byHash[hash], i)
+		}
+	}
+	return s, nil
+}
+
+// without returns an array without the elements that are in the set.
+func (s *valueSet) without(array []byte) ([]byte, error) {
+	var kept []byte // nil as long as all are
+	for _, element := range jsonpath.Elements(array) {
+		if err := s.work.spend(workPerValue + len(element)); err != nil {
+			return nil, err
+		}
+		found, err := s.has(element)
+		switch {
+		case err != nil:
+			return nil, err
+		case found && kept == nil:
+			if err := s.work.spend(len(array)); err != nil {
+				return nil, err
+			}
+			kept = append(make([]byte, 0, len(array)), array[:cap(array)-cap(element)]...)
+		case !found && kept != nil:
+			kept = append(append(kept, element...), ',')
+		}
+	}
+	if kept == nil {
+		return array, nil
+	}
+	if last := len(kept) - 1; kept[last] == ',' {
+		kept[last] = ']'
+		return kept, nil
+	}
+	return append(kept, ']'), nil
+}
+
+func (s *valueSet) has(value []byte) (bool, error) {
+	if s.byHash == nil {
+		for i := range s.values {
+			if same, err := sameValue(s.work, value, s.values[i]); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
+	}
+	hash, err := s.hash(value)
+	if err != nil {
+		return false, err
+	}
+	return s.among(s.byHash[hash], value)
+}
+
+// among tells whether a value is the same as one of those at the places.
+func (s *valueSet) among(places []int, value []byte) (bool, error) {
+	for _, i := range places {
+		if same, err := sameValue(s.work, value, s.values[i]); same || err != nil {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+func (s *valueSet) hash(value []byte) (uint64, error) {
+	if err := s.work.spend(workPerHash + len(value)); err != nil {
+		return 0, err
+	}
+	hash, _ := hashAt(value, 0)
+	return hash, nil
+}
+
+// kindHashes keep values of different kinds apart.
+var kindHashes = func() (hashes [jsonpath.Object + 1]uint64) {
+	for kind := range hashes {
+		hashes[kind] = maphash.Comparable(nameSeed, kind)
+	}
+	return hashes
+}()
+
+// hashAt returns a hash of the value at i, and the offset behind it. Values that
+// are the same have the same hash, however they are written.
+func hashAt(raw []byte, i int) (hash uint64, end int) {
+	kind := jsonpath.KindOf(raw[i:])
+	hash = kindHashes[kind]
+	switch kind {
+	case jsonpath.Array:
+		for i++; raw[i] != ']'; {
+			var element uint64
+			if element, i = hashAt(raw, i); raw[i] == ',' {
+				i++
+			}
+			hash = mixed(hash, element)
+		}
+		return hash, i + 1
+	case jsonpath.Object:
+		sum := uint64(0) // in any order
+		for i++; raw[i] != '}'; {
+			var name, value uint64
+			name, i = hashAt(raw, i)
+			if value, i = hashAt(raw, i+1); raw[i] == ',' {
+				i++
+			}
+			sum += mixed(name, value)
+		}
+		return mixed(hash, sum), i + 1
+	}
+	end = jsonpath.Skip(raw, i)
+	switch text := raw[i:end]; kind {
+	case jsonpath.String:
+		return mixed(hash, hashString(text)), end
+	case jsonpath.Number:
+		return mixed(hash, hashNumber(text)), end
+	default:
+		return mixed(hash, maphash.Bytes(nameSeed, text)), end
+	}
+}
+
+func hashString(raw []byte) uint64 {
+	if !hasEscapes(raw) {
+		return maphash.Bytes(nameSeed, raw[1:len(raw)-1])
+	}
+	var buf [64]byte
+	return maphash.Bytes(nameSeed, jsonpath.AppendUnquoted(buf[:0], raw))
+}
+
+// hashNumber goes by the exact value, as sameNumber does.
+func hashNumber(number []byte) uint64 {
+	if isZero(number) {
+		return 0
+	}
+	digits, exponent, ok := normalized(number)
+	if !ok {
+		return maphash.Bytes(nameSeed, number)
+	}
+	hash := mixed(maphash.Bytes(nameSeed, digits), uint64(exponent))
+	if number[0] == '-' {
+		hash = ^hash
+	}
+	return hash
+}
+
+// mixed joins two hashes. The order matters.
+func mixed(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd1342543de82ef95)
+	return hi ^ lo ^ bits.RotateLeft64(a, 23)
+}
