@@ -70,7 +70,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 		}
 	}
 	if err == nil {
-		err = db.guessPatches(ops)
+		_, err = db.guessPatches(context.Background(), ops)
 	}
 	if reads && err == nil {
 		a, err = db.readAhead(context.Background(), ops)
@@ -84,7 +84,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 // end does the rest.
 func (p *aheadPair) end(db *DB, ops []*op, a *ahead) error {
 	defer a.close(ops)
-	return db.commitFree(context.Background(), ops, a)
+	return db.commitFree(context.Background(), ops, a, &guesses{db: db, ops: ops})
 }
 
 // changeIndexes makes an index or drops one, in both databases.

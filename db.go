@@ -44,6 +44,7 @@ type DB struct {
 	lent     loans
 	cache    *documentCache // or nil
 	indexing indexing
+	turns    patchTurns
 }
 
 // origin is the database behind a node number: what a change vector names.

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
-	"github.com/jaydb/jay/storage"
 )
 
 // PatchOption is one part of a patch: an edit, such as Set or Increment, or a
@@ -22,7 +20,7 @@ import (
 // element, and with quotes for names that hold dots: "Rates.'a.b'". An edit
 // that cannot be made is a *PatchError, and nothing is changed: one whose path
 // or value is wrong, that finds another kind of value than it can work on, or
-// whose number is out of range.
+// whose number is out of range. One that takes too much work is ErrPatchWork.
 type PatchOption interface{ patch(o *op) }
 
 func (w WriteOption) patch(o *op) { w(o) }
@@ -42,7 +40,8 @@ type patching struct {
 	// What prepare made of it.
 	modified uint64 // in ticks
 	insert   *op    // if orInsert
-	guess    guess  // what the patch would make of the document as it was
+	guess    guess  // what the patch makes of the document as it was
+	stale    bool   // a transaction found another document than was guessed
 
 	status PatchStatus // decided by the transaction
 }
@@ -136,6 +135,13 @@ type PatchResult struct {
 // errors.Is(err, ErrInvalidPatch).
 type PatchError = patch.Error
 
+// ErrPatchWork is the *PatchError of a patch that takes too much work: more than
+// 16 units for each byte of Options.MaxDocumentBytes, and than 512 Mi units. A
+// unit is a byte that is looked at or written; a value that is touched counts
+// for more. The same patch of the same document always takes the same work.
+// Make fewer edits at a time, or split the document.
+var ErrPatchWork = patch.ErrTooMuchWork
+
 // Patch edits a document where it lies: nobody's change in between is lost,
 // and the caller needs neither to read nor to write it as a whole.
 //
@@ -195,14 +201,6 @@ func patchResult(a access, o *op) PatchResult {
 	return r
 }
 
-// guess is what a patch makes of the document as it was before the
-// transaction. It counts if the document has not changed since.
-type guess struct {
-	of      version
-	body    []byte
-	changed bool
-}
-
 // preparePatch checks what does not need the document.
 func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 	p := o.patching
@@ -226,108 +224,6 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 	}
 	p.insert = &op{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}
 	return db.prepare(p.insert, modified, last)
-}
-
-// applyEdits returns what a patch makes of a body. A patch of a collection must
-// not make members that would be read as the ID or the version of a value.
-func (db *DB) applyEdits(o *op, body []byte) (out []byte, changed bool, err error) {
-	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
-	if out, changed, err = patch.Apply(body, o.patching.edits, limits); err != nil || !changed {
-		return out, changed, err
-	}
-	for _, name := range o.drop {
-		if _, found := jsonpath.FindMember(out, name); !found {
-			continue
-		}
-		if _, before := jsonpath.FindMember(body, name); !before {
-			return nil, false, &PatchError{Rule: "the id and the version are not part of a document's body", Path: name, Edit: -1}
-		}
-	}
-	return out, changed, nil
-}
-
-// maxPatchedBytes is how many bytes of bodies the patches of one transaction
-// make. It is what a transaction may stage: only that is found out when all of
-// them are in memory. A variable for tests.
-var maxPatchedBytes = storage.MaxTxBytes
-
-// guessPatches does the work of patches outside the transaction, in the hope
-// that the documents stay as they are. Beyond as many bytes as are read ahead
-// it is left to the transaction, which bounds them.
-func (db *DB) guessPatches(ops []*op) error {
-	made := int64(0)
-	for _, o := range ops {
-		if o.verb != verbPatch {
-			continue
-		}
-		o.patching.guess = guess{} // as an earlier use of the batch may have left it
-		if made > maxAheadBytes {
-			continue
-		}
-		doc, err := db.readCurrent([]byte(o.foldedID))
-		if err == ErrNotFound {
-			continue
-		}
-		if err != nil {
-			return opError(ops, o, err)
-		}
-		out, changed, err := db.applyEdits(o, doc.body)
-		if err != nil {
-			continue // an earlier op may change the document: the transaction decides
-		}
-		o.patching.guess = guess{version{doc.header.Node, doc.header.Etag}, out, changed}
-		made += int64(len(out))
-	}
-	return nil
-}
-
-// stagePatch patches the document that is there.
-func (t *transaction) stagePatch(o *op) error {
-	record, err := t.record(o.foldedID)
-	if err == storage.ErrNotFound {
-		return t.stageMissing(o)
-	}
-	if err != nil {
-		return err
-	}
-	h, body, err := metadata.Decode(record)
-	if err != nil {
-		return err
-	}
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: body, ID: writtenID(&h, o.foldedID)}
-	if err := t.checkVersion(o, old, true); err != nil {
-		return err
-	}
-	key := t.db.collectionKey(string(h.Collection))
-	if o.only != "" && key != o.only {
-		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
-	}
-	p := o.patching
-	out, changed := p.guess.body, p.guess.changed
-	if (p.guess.of != version{h.Node, h.Etag}) || out == nil {
-		if out, changed, err = t.db.applyEdits(o, body); err != nil {
-			return err
-		}
-	}
-	if t.patched += len(out); t.patched > maxPatchedBytes {
-		return fmt.Errorf("%w: the patches make more than %d bytes; use several batches", ErrTooLarge, maxPatchedBytes)
-	}
-
-	o.header = h
-	o.id, o.json, o.folded = old.ID, out, key
-	if !changed {
-		p.status, o.outcome = PatchNotModified, present
-		return nil
-	}
-	p.status = PatchPatched
-	o.header.Modified, o.header.Node = p.modified, t.db.node
-	o.tail = o.header.AppendTail(o.tail[:0])
-	o.indexed = nil // the entries are those of the new body
-	etag, err := t.Sequence()
-	if err != nil {
-		return err
-	}
-	return t.stageDocument(o, etag, old, true)
 }
 
 // stageMissing is a patch of a document that is not there.
@@ -383,7 +279,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	if err := t.prepareOne(p); err != nil {
 		return PatchResult{}, opError([]*op{p}, p, err)
 	}
-	o, result, err := t.resolvePatch(p)
+	o, result, err := t.resolvePatch(ctx, p)
 	if err == nil && o != nil {
 		if err = t.prepareOne(o); err == nil {
 			_, err = t.add(ctx, o)
@@ -410,7 +306,7 @@ func (t *Tx) prepareOne(o *op) error {
 
 // resolvePatch returns the write that a prepared patch comes to, or nil if it
 // comes to none.
-func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
+func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
 	doc, err := t.lookup(p.foldedID)
 	if err != nil && err != ErrNotFound {
 		return nil, PatchResult{}, err
@@ -427,7 +323,7 @@ func (t *Tx) resolvePatch(p *op) (*op, PatchResult, error) {
 	if p.only != "" && !sameCollection(doc.header.Collection, p.only) {
 		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
 	}
-	out, changed, err := t.db.applyEdits(p, doc.body)
+	out, changed, err := t.db.applyEdits(ctx, p, doc.body, 0)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}

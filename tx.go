@@ -442,7 +442,7 @@ func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err err
 		before, err = t.add(ctx, o)
 		return true, before, err
 	}
-	w, _, err := t.resolvePatch(o)
+	w, _, err := t.resolvePatch(ctx, o)
 	if w == nil || err != nil {
 		return false, 0, err
 	}

@@ -196,22 +196,31 @@ func (db *DB) drawAndCommit(ctx context.Context, ops []*op) error {
 			return opError(ops, o, err)
 		}
 	}
-	if err := db.guessPatches(ops); err != nil {
+	g, err := db.guessPatches(ctx, ops)
+	if err != nil {
 		return err
 	}
+	defer g.close()
 	a, err := db.readAhead(ctx, ops)
 	if err != nil {
 		return err
 	}
 	defer a.close(ops)
-	return db.commitFree(ctx, ops, a)
+	return db.commitFree(ctx, ops, a, g)
 }
 
 // commitFree runs the transaction of ops, with other numbers as long as an ID
-// that was made turns out to be taken.
-func (db *DB) commitFree(ctx context.Context, ops []*op, a *ahead) error {
+// that was made turns out to be taken, and with other guesses as long as a
+// document that was patched turns out to have changed.
+func (db *DB) commitFree(ctx context.Context, ops []*op, a *ahead, g *guesses) error {
 	for {
 		err := db.commit(ctx, ops, a)
+		if errors.Is(err, errStale) {
+			if err := g.again(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if !errors.Is(err, errTaken) {
 			return err
 		}
@@ -648,6 +657,7 @@ type transaction struct {
 	needed   uint64            // the etag that could not be drawn, with errReserve
 	hint     uint64            // etags that will be needed beside it
 	patched  int               // bytes of bodies that patches have made
+	here     int               // patches that were made in this run
 	changing *changes          // of this run, and of those before it in one Update; nil for none
 	flags    map[uint32]byte   // of indexes, as they are known
 	key      []byte            // scratch

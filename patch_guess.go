@@ -1,0 +1,362 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/patch"
+	"github.com/jaydb/jay/storage"
+)
+
+// Patches are made outside of transactions, which hold up all other writers: of
+// the document as it is committed, or as an earlier op of the same batch will
+// write it. The transaction takes such a guess if it finds the document
+// unchanged. Else it patches a small document itself, and ends with errStale
+// for the sake of a large one, which is then patched again outside.
+
+// errStale ends a transaction that found another document than was patched.
+var errStale = errors.New("a document has changed since it was patched")
+
+const (
+	// maxWorkHere is the most units of work (patch.Limits.MaxWork) that a patch
+	// may take in a transaction: that of a document of some KiB, in about 0.1 ms.
+	maxWorkHere = 128 << 10
+
+	// maxPatchesHere is the most patches that are made in one transaction.
+	maxPatchesHere = 8
+)
+
+// maxPatchedBytes is how many bytes of bodies the patches of one transaction
+// make. It is what a transaction may stage: only that is found out when all of
+// them are in memory. A variable for tests.
+var maxPatchedBytes = storage.MaxTxBytes
+
+// guess is what a patch makes of a document. It holds if the transaction finds
+// the same document.
+type guess struct {
+	made    bool
+	of      version // of the document; none if after writes it
+	after   *op     // of the same batch, or nil
+	base    []byte  // the document's body
+	body    []byte
+	changed bool
+	err     error // the edits cannot be made
+
+	folded     string // the document's collection
+	indexed    *collectionIndexes
+	entries    *entries // of body
+	entriesErr error
+}
+
+// guesses are those of the patches of one write.
+type guesses struct {
+	db    *DB
+	ops   []*op
+	leave func() // ends the turns that again waited for
+}
+
+// guessPatches makes the patches among ops, or returns nil if there is none.
+func (db *DB) guessPatches(ctx context.Context, ops []*op) (*guesses, error) {
+	found := false
+	for _, o := range ops {
+		if o.verb == verbPatch {
+			found = true
+			o.patching.guess, o.patching.stale = guess{}, db.turns.awaited(o.foldedID)
+		}
+	}
+	if !found {
+		return nil, nil
+	}
+	g := &guesses{db: db, ops: ops}
+	if err := g.again(ctx); err != nil {
+		g.close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// close lets the next patch of the same documents have its turn.
+func (g *guesses) close() {
+	if g == nil {
+		return
+	}
+	if g.leave != nil {
+		g.leave()
+		g.leave = nil
+	}
+	for _, o := range g.ops {
+		if o.verb == verbPatch {
+			o.patching.guess = guess{} // a Batch may live for long
+		}
+	}
+}
+
+// again makes the patches whose document is another than was guessed. Those that
+// lost before wait for their turn, so that patches of one large document do
+// not undo each other's work for ever.
+func (g *guesses) again(ctx context.Context) error {
+	if err := g.takeTurns(ctx); err != nil {
+		return err
+	}
+	var latest map[string]*op // by folded ID, the op that will write it last
+	if len(g.ops) > 1 {
+		latest = make(map[string]*op)
+	}
+	made := 0
+	for _, o := range g.ops {
+		if o.verb == verbPatch {
+			if err := g.db.guessPatch(ctx, o, latest[o.foldedID]); err != nil {
+				return opError(g.ops, o, err)
+			}
+			if made += len(o.patching.guess.body); made > maxPatchedBytes {
+				return opError(g.ops, o, errPatchedBytes())
+			}
+		}
+		if latest != nil && o.foldedID != "" {
+			latest[o.foldedID] = o
+		}
+	}
+	return nil
+}
+
+func errPatchedBytes() error {
+	return fmt.Errorf("%w: the patches make more than %d bytes; use several batches", ErrTooLarge, maxPatchedBytes)
+}
+
+// takeTurns waits for the turns of the patches that lost before.
+func (g *guesses) takeTurns(ctx context.Context) error {
+	if g.leave != nil {
+		g.leave() // there may be more of them now: all or none, so that none waits for another
+		g.leave = nil
+	}
+	var lost []string
+	for _, o := range g.ops {
+		if o.verb == verbPatch && o.patching.stale {
+			lost = append(lost, o.foldedID)
+		}
+	}
+	if len(lost) == 0 {
+		return ctx.Err()
+	}
+	var err error
+	g.leave, err = g.db.turns.take(ctx, lost)
+	return err
+}
+
+// guessPatch makes one patch: of the document that an earlier op of the batch
+// will have written, or of the one that is there. It returns the errors that
+// have nothing to do with the document.
+func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
+	p := o.patching
+	next := guess{made: true, after: after}
+	if after != nil {
+		next.base = after.willWrite()
+		if p.guess.made && p.guess.after == after && sameMemory(p.guess.base, next.base) {
+			return nil
+		}
+		next.folded = after.willBelongTo()
+	} else {
+		if p.guess.made && p.guess.after == nil {
+			if current, err := db.currentVersion(o.foldedID); err != nil || current == p.guess.of {
+				return err
+			}
+		}
+		// Not from the cache: what a caller did to a body that it was given must
+		// not be stored.
+		doc, err := db.readKey(db.engine, newDocumentKey([]byte(o.foldedID)))
+		if err != nil && err != ErrNotFound {
+			return err
+		}
+		if err == nil {
+			next.of, next.base = version{doc.header.Node, doc.header.Etag}, doc.body
+			next.folded = db.collectionKey(string(doc.header.Collection))
+		}
+	}
+	if next.base != nil {
+		next.body, next.changed, next.err = db.applyEdits(ctx, o, next.base, 0)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		next.indexed = db.indexes().of(next.folded)
+		if next.changed && next.indexed != nil {
+			next.entries, next.entriesErr = next.indexed.extractEntries(next.body)
+		}
+	}
+	p.guess = next
+	return nil
+}
+
+// willWrite returns the body that o will write, or nil if there will be no
+// document or o cannot be made.
+func (o *op) willWrite() []byte {
+	if o.verb != verbPatch {
+		return o.json // none of a delete
+	}
+	p := o.patching
+	if p.guess.base == nil && p.insert != nil {
+		return p.insert.json
+	}
+	return p.guess.body
+}
+
+// willBelongTo returns the folded collection of the document that o will write.
+func (o *op) willBelongTo() string {
+	if o.verb != verbPatch {
+		return o.folded
+	}
+	if p := o.patching; p.guess.base == nil && p.insert != nil {
+		return p.insert.folded
+	}
+	return o.patching.guess.folded
+}
+
+// wrote returns the body that o has staged.
+func (o *op) wrote() []byte {
+	if o.verb == verbPatch && o.patching.status == PatchCreated {
+		return o.patching.insert.json
+	}
+	return o.json
+}
+
+func sameMemory(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// currentVersion returns the version of the document as it is committed, or
+// none if there is none.
+func (db *DB) currentVersion(folded string) (version, error) {
+	var scratch [128]byte
+	value, closer, err := db.engine.Get(documentKey(scratch[:0], folded))
+	if err == storage.ErrNotFound {
+		return version{}, nil
+	}
+	if err != nil {
+		return version{}, err
+	}
+	h, _, err := metadata.Decode(value)
+	return version{h.Node, h.Etag}, firstError(err, closer.Close())
+}
+
+// applyEdits returns what a patch makes of a body, in as many units of work as
+// maxWork says, or as the database allows if that is 0. A patch of a collection
+// must not make members that would be read as the ID or the version of a value.
+func (db *DB) applyEdits(ctx context.Context, o *op, body []byte, maxWork int64) (out []byte, changed bool, err error) {
+	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth, MaxWork: maxWork}
+	if out, changed, err = patch.ApplyContext(ctx, body, o.patching.edits, limits); err != nil || !changed {
+		return out, changed, err
+	}
+	for _, name := range o.drop {
+		if _, found := jsonpath.FindMember(out, name); !found {
+			continue
+		}
+		if _, before := jsonpath.FindMember(body, name); !before {
+			return nil, false, &PatchError{Rule: "the id and the version are not part of a document's body", Path: name, Edit: -1}
+		}
+	}
+	return out, changed, nil
+}
+
+// stagePatch stages what a patch makes of the document that is there.
+func (t *transaction) stagePatch(o *op) error {
+	h, g, err := t.patchFound(o)
+	if err == storage.ErrNotFound {
+		return t.stageMissing(o)
+	}
+	if err != nil {
+		return err
+	}
+	if g.err != nil {
+		return g.err
+	}
+	if t.patched += len(g.body); t.patched > maxPatchedBytes {
+		return errPatchedBytes()
+	}
+	p, key := o.patching, t.db.collectionKey(string(h.Collection))
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: writtenID(&h, o.foldedID)}
+
+	o.header = h
+	o.id, o.json, o.folded = old.ID, g.body, key
+	if !g.changed {
+		p.status, o.outcome = PatchNotModified, present
+		return nil
+	}
+	p.status = PatchPatched
+	o.header.Modified, o.header.Node = p.modified, t.db.node
+	o.tail = o.header.AppendTail(o.tail[:0])
+	if o.indexed, o.entries = g.indexed, g.entries; g.indexed != nil && g.indexed == t.indexes().of(key) && g.entriesErr != nil {
+		return g.entriesErr
+	}
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	return t.stageDocument(o, etag, old, true)
+}
+
+// patchFound returns the header of the document that o meets, and what the
+// patch makes of it: as it was guessed, or made here if it is little work. Else
+// it returns errStale, and storage.ErrNotFound itself if there is no document.
+func (t *transaction) patchFound(o *op) (h metadata.Header, g guess, err error) {
+	g = o.patching.guess
+	if after := g.after; after != nil && after.outcome == present && g.base != nil && sameMemory(g.base, after.wrote()) {
+		h = cloneHeader(&after.header)
+		return h, g, t.checkPatched(o, &h)
+	}
+	t.key = documentKey(t.key[:0], o.foldedID)
+	value, closer, err := t.tx.Get(t.key)
+	if err != nil {
+		return h, g, err
+	}
+	defer func() { err = firstError(err, closer.Close()) }()
+	shared, body, err := metadata.Decode(value)
+	if err != nil {
+		return h, g, err
+	}
+	h = cloneHeader(&shared)
+	if err := t.checkPatched(o, &h); err != nil {
+		return h, g, err
+	}
+	if g.made && g.after == nil && (g.of == version{h.Node, h.Etag}) {
+		return h, g, nil
+	}
+	g, err = t.patchHere(o, body)
+	return h, g, err
+}
+
+// checkPatched checks that a patch is meant for the document that it meets.
+func (t *transaction) checkPatched(o *op, h *metadata.Header) error {
+	if err := t.checkVersion(o, oldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
+		return err
+	}
+	if o.only != "" && t.db.collectionKey(string(h.Collection)) != o.only {
+		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
+	}
+	return nil
+}
+
+// cloneHeader returns a header with memory of its own.
+func cloneHeader(h *metadata.Header) metadata.Header {
+	own := *h
+	own.Collection, own.ID, own.Custom = bytes.Clone(h.Collection), bytes.Clone(h.ID), bytes.Clone(h.Custom)
+	return own
+}
+
+// patchHere makes a patch in the transaction, if it is little work. The body is
+// not kept.
+func (t *transaction) patchHere(o *op, body []byte) (guess, error) {
+	if t.here++; t.here > maxPatchesHere || len(body) > maxWorkHere {
+		o.patching.stale = true
+		return guess{}, errStale
+	}
+	g := guess{base: bytes.Clone(body)}
+	g.body, g.changed, g.err = t.db.applyEdits(context.Background(), o, g.base, maxWorkHere)
+	if errors.Is(g.err, ErrPatchWork) {
+		o.patching.stale = true
+		return guess{}, errStale
+	}
+	return g, nil
+}
