@@ -61,6 +61,9 @@ type Pebble struct {
 	failure   atomic.Pointer[error] // set once, by fail
 	failed    chan struct{}         // closed once failure is set
 	abandoned chan struct{}         // closed abandonDelay later
+	closing   sync.Once
+	closed    chan struct{} // closed at the end of close
+	closeErr  error         // what it came to. Valid once closed is closed.
 }
 
 var _ Engine = (*Pebble)(nil)
@@ -80,7 +83,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	e := &Pebble{
 		dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), progress: new(progress),
 		wake: make(chan struct{}), quit: make(chan struct{}),
-		failed: make(chan struct{}), abandoned: make(chan struct{}),
+		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
 	e.durability.keepViews = opts.DurableReads
 	switch {
@@ -379,16 +382,16 @@ func (e *Pebble) Stats() Stats {
 
 // Close implements Engine.
 func (e *Pebble) Close() error {
-	var err error
-	done := make(chan struct{})
-	go func() {
-		err = e.close()
-		close(done)
-	}()
-	if stuck := e.Await(done); stuck != nil {
+	e.closing.Do(func() {
+		go func() {
+			e.closeErr = e.close()
+			close(e.closed)
+		}()
+	})
+	if stuck := e.Await(e.closed); stuck != nil {
 		return stuck
 	}
-	return err
+	return e.closeErr
 }
 
 // close closes the engine, however long that takes. The lock goes last.
