@@ -231,7 +231,7 @@ func (r *run) suggestIndex() {
 		return
 	}
 	ix.Name = cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), maxIndexName)
-	if _, err := db.declare(db.indexing.ctx, r.q.From, *ix, true); err != nil && db.opts.Logger != nil {
+	if err := db.autoIndex(r.q.From, *ix); err != nil && db.opts.Logger != nil {
 		db.opts.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
 	}
 }

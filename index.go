@@ -301,6 +301,15 @@ func (c *catalog) of(foldedCollection string) *collectionIndexes {
 	return c.byCollection[foldedCollection]
 }
 
+// byNumber returns an index, or nil.
+func (c *catalog) byNumber(number uint32) *index {
+	i := slices.IndexFunc(c.all, func(ix *index) bool { return ix.number == number })
+	if i < 0 {
+		return nil
+	}
+	return c.all[i]
+}
+
 // automatic returns how many indexes queries have made.
 func (c *catalog) automatic() int {
 	n := 0
@@ -312,21 +321,23 @@ func (c *catalog) automatic() int {
 	return n
 }
 
-// indexing is what DB needs to change its indexes.
+// indexing is what DB needs to change its indexes. See index_task.go.
 type indexing struct {
-	changing sync.Mutex // held while the catalog changes
+	mu      sync.Mutex // never held while waiting
+	tasks   map[taskKey]*indexTask
+	stopped bool // no task may begin. Guarded by mu.
+
+	ctx     context.Context // of all tasks; cancelled by Close
+	stop    context.CancelFunc
+	workers sync.WaitGroup // the tasks that run
+
+	changing chan struct{} // of one element, which is in it while the catalog is changed
 
 	// view is held for reading while a query takes its catalog and its
 	// snapshot, so that they agree, and for writing while the catalog is
 	// replaced.
 	view    sync.RWMutex
 	current atomic.Pointer[catalog]
-
-	builds  map[uint32]*build // those under way. Guarded by changing.
-	workers sync.WaitGroup    // that build and drop
-	ctx     context.Context   // cancelled by Close
-	stop    context.CancelFunc
-	stopped bool // nothing new may run in the background. Guarded by changing.
 }
 
 // indexes returns the catalog as it is now.
@@ -335,7 +346,8 @@ func (db *DB) indexes() *catalog { return db.indexing.current.Load() }
 // loadIndexes opens the catalog, for Open.
 func (db *DB) loadIndexes() error {
 	db.indexing.ctx, db.indexing.stop = context.WithCancel(context.Background())
-	db.indexing.builds = make(map[uint32]*build)
+	db.indexing.tasks = make(map[taskKey]*indexTask)
+	db.indexing.changing = make(chan struct{}, 1)
 	record := indexRecord{Next: 1}
 	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, indexesName))
 	switch {
@@ -355,26 +367,40 @@ func (db *DB) loadIndexes() error {
 	return nil
 }
 
-// changeIndexes commits a new list of indexes and makes it the current one.
-// db.indexing.changing is held.
-func (db *DB) changeIndexes(ctx context.Context, edit func(*indexRecord)) (*catalog, error) {
+// changeIndexes commits a new list of indexes and makes it the current one. It
+// is for tasks only, and no change overtakes another. edit may refuse.
+func (db *DB) changeIndexes(edit func(*indexRecord) error) error {
+	in := &db.indexing
+	select {
+	case in.changing <- struct{}{}:
+		defer func() { <-in.changing }()
+	case <-in.ctx.Done():
+		return in.ctx.Err()
+	}
+	if err := db.enter(); err != nil {
+		return err
+	}
+	defer db.exit()
+
 	old := db.indexes()
 	record := indexRecord{Next: old.record.Next, Indexes: slices.Clone(old.record.Indexes)}
-	edit(&record)
+	if err := edit(&record); err != nil {
+		return err
+	}
 	c, err := newCatalog(record)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
+	err = db.engine.Update(in.ctx, true, func(tx storage.Tx) error {
 		return setJSON(tx, appendKey(nil, spaceMeta, indexesName), record)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	db.indexing.view.Lock()
-	defer db.indexing.view.Unlock()
-	db.indexing.current.Store(c)
-	return c, nil
+	in.view.Lock()
+	defer in.view.Unlock()
+	in.current.Store(c)
+	return nil
 }
 
 // Indexes returns the indexes of a collection, or all of them if collection

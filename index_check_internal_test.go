@@ -27,9 +27,31 @@ func SetBuildChunks(build, drop int) (restore func()) {
 
 // Building tells whether an index is being built or dropped.
 func Building(db *DB) bool {
-	db.indexing.changing.Lock()
-	defer db.indexing.changing.Unlock()
-	return len(db.indexing.builds) > 0
+	db.indexing.mu.Lock()
+	defer db.indexing.mu.Unlock()
+	for _, t := range db.indexing.tasks {
+		if t.drop || db.indexes().find(t.key.collection, t.key.name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// WaitIndexTasks returns when no index is being made, built or dropped any
+// more.
+func WaitIndexTasks(db *DB) {
+	for {
+		var t *indexTask
+		db.indexing.mu.Lock()
+		for _, t = range db.indexing.tasks {
+			break
+		}
+		db.indexing.mu.Unlock()
+		if t == nil {
+			return
+		}
+		<-t.done
+	}
 }
 
 // CheckIndexes compares the entries of all indexes that are ready with what
@@ -179,4 +201,17 @@ func SetEntry(db *DB, key, value []byte) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// IndexKeys returns how many entries, and records of the state of indexes, are
+// stored.
+func IndexKeys(db *DB) (n int, err error) {
+	for _, space := range []byte{spaceIndex, spaceIndexState} {
+		keys, err := storedKeys(db.engine, []byte{space})
+		if err != nil {
+			return 0, err
+		}
+		n += len(keys)
+	}
+	return n, nil
 }

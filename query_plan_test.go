@@ -243,6 +243,7 @@ func TestPlan_AutoIndexes(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	jay.WaitIndexTasks(db)
 	infos, err := db.Indexes(ctx, "Things")
 	must(t, err)
 	for _, info := range infos {

@@ -1,0 +1,93 @@
+package jay
+
+// This file puts states into the catalog that no call makes.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay/query"
+)
+
+// Ensure that an index makes only the transitions that the table in
+// index_task.go lists, and that no other can be committed.
+func TestIndexRecord_Move(t *testing.T) {
+	states := []IndexState{indexGone, IndexBuilding, IndexReady, IndexDropping}
+	var got []string
+	for _, from := range states {
+		for _, to := range states {
+			r := indexRecord{Next: 3, Indexes: []indexEntry{{Number: 1, IndexInfo: IndexInfo{State: IndexReady}}}}
+			if from != indexGone {
+				r.Indexes = append(r.Indexes, indexEntry{Number: 2, IndexInfo: IndexInfo{State: from}})
+			}
+			before := slices.Clone(r.Indexes)
+			moved := func() (ok bool) {
+				defer func() { ok = recover() == nil }()
+				r.move(2, to)
+				return
+			}()
+			if moved {
+				got = append(got, fmt.Sprintf("%s→%s", from, to))
+			} else if fmt.Sprint(r.Indexes) != fmt.Sprint(before) {
+				t.Errorf("%q → %q is refused, and changes the record to %+v", from, to, r.Indexes)
+			}
+			if r.Indexes[0].State != IndexReady {
+				t.Errorf("%q → %q changes another index", from, to)
+			}
+		}
+	}
+	want := "[building→ready building→dropping ready→dropping dropping→]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
+
+// Ensure that a build that panics does not end the process, that EnsureIndex
+// returns the panic whenever it is asked, and that the index can be dropped.
+func TestEnsureIndex_BuildPanics(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(ctx, "things/1", []byte(`{"a":1}`), InCollection("Things")); err != nil {
+		t.Fatal(err)
+	}
+	broken := Index{Name: "a", Fields: []string{"a"}}
+	c := *db.indexes()
+	c.record.Next = 2
+	c.record.Indexes = []indexEntry{{Number: 1, IndexInfo: IndexInfo{Index: broken, Collection: "Things", State: IndexBuilding}}}
+	ix, err := newIndex(c.record.Indexes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	ix.filter = query.Exists{}
+	ix.matchers = &sync.Pool{New: func() any { panic("a bug") }}
+	c.all = []*index{ix}
+	db.indexing.current.Store(&c)
+
+	for range 2 {
+		err := db.EnsureIndex(ctx, "Things", broken)
+		if !errors.Is(err, errTaskEnded) || !strings.Contains(err.Error(), "a bug") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := db.DropIndex(ctx, "Things", "a"); err != nil {
+		t.Error(err)
+	}
+	if infos, err := db.Indexes(ctx, ""); err != nil || len(infos) != 0 {
+		t.Errorf("indexes: %+v, %v", infos, err)
+	}
+	if err := db.EnsureIndex(ctx, "Things", broken); err != nil {
+		t.Errorf("after the drop: %v", err)
+	}
+	if err := CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+}
