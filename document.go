@@ -157,6 +157,12 @@ func (db *DB) readCurrent(folded []byte) (*Document, error) {
 	return doc, err
 }
 
+// readOwn is readCurrent for what goes into a write: the memory of the document
+// is no other reader's, who might have changed it.
+func (db *DB) readOwn(folded string) (*Document, error) {
+	return db.readFolded(db.engine, folded)
+}
+
 // getError is the error of a Get. A missing document is often no surprise, and
 // its error is made at little cost.
 func getError(id string, err error) error {

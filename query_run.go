@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -167,7 +168,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*Document) {
 	var own []*Document
 	for folded, i := range t.staged {
 		hidden[folded] = true
-		doc, err := t.pending(t.ops[i])
+		doc, err := t.peek(t.ops[i])
 		if err == nil && (collection == "" || sameCollection(doc.header.Collection, t.db.collectionKey(collection))) {
 			own = append(own, doc)
 		}
@@ -345,6 +346,7 @@ func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 			continue
 		}
 		if r.matcher == nil || r.matcher.Match(r.doc(doc)) {
+			doc.body = bytes.Clone(doc.body) // see Tx.pending
 			return doc, nil
 		}
 	}

@@ -328,7 +328,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if e.folded == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)
 	}
-	doc, err := s.db.Get(ctx, e.id)
+	doc, err := s.reload(ctx, e)
 	if err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
@@ -340,6 +340,22 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	e.id = doc.ID() // in the spelling of the newest write
 	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
 	return nil
+}
+
+// reload reads the document of an entity, which SaveChanges may write again.
+func (s *Session) reload(ctx context.Context, e *entity) (*Document, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.db.enter(); err != nil {
+		return nil, err
+	}
+	defer s.db.exit()
+	doc, err := s.db.readOwn(s.db.rules.Fold(e.id))
+	if err != nil {
+		return nil, getError(e.id, err)
+	}
+	return doc, nil
 }
 
 // Reattach moves the session to another handle of the same database, one that

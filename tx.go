@@ -338,8 +338,19 @@ func (t *Tx) base(folded string) (*Document, error) {
 }
 
 // pending returns the document that o will write. Its version is the one that
-// it replaces, as far as the transaction has looked.
+// it replaces, as far as the transaction has looked. The body is a copy: the
+// commit writes what the transaction was given, whatever readers do with theirs.
 func (t *Tx) pending(o *op) (*Document, error) {
+	doc, err := t.peek(o)
+	if err == nil {
+		doc.body = bytes.Clone(doc.body)
+	}
+	return doc, err
+}
+
+// peek is pending with the body that the commit will write: it must not leave
+// the package.
+func (t *Tx) peek(o *op) (*Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
 	}

@@ -863,7 +863,11 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	}
 	if o.strategy == ids.Semantic {
 		if doc := t.db.cache.current(idOfKey(t.key)); doc != nil {
-			return oldOf(t.db, t.indexes(), o, &doc.header, doc.body), true, nil
+			// Not the body: readers have it, and what one of them wrote into it
+			// would leave the entries of the stored one behind.
+			if old := oldOf(t.db, t.indexes(), o, &doc.header, doc.body); old.Body == nil {
+				return old, true, nil
+			}
 		}
 	}
 	value, closer, err := t.tx.Get(t.key)
