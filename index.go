@@ -69,12 +69,11 @@ type IndexInfo struct {
 	Automatic  bool       `json:"automatic,omitempty"` // made by Options.AutoIndexes
 }
 
-// Bounds of indexes.
+// Bounds of indexes. Those of a document's entries are in index_extract.go.
 const (
-	maxIndexFields  = 8
-	maxIndexes      = 64     // of one collection
-	maxIndexEntries = 10_000 // of one document in one index
-	maxIndexName    = 200
+	maxIndexFields = 8
+	maxIndexes     = 64 // of one collection
+	maxIndexName   = 200
 )
 
 // UniqueError says that a document has values that a unique index keeps for
@@ -136,9 +135,9 @@ type catalog struct {
 
 // collectionIndexes is what writes need to know of a collection's indexes.
 type collectionIndexes struct {
-	indexes []*index
-	readers *sync.Pool // of *query.Reader, for all fields
-	slots   [][]int    // by index: where the values of its fields are
+	indexes     []*index
+	extractions *sync.Pool // of *extraction, for all fields
+	slots       [][]int    // by index: where the values of its fields are
 }
 
 // newCatalog opens the indexes of a record.
@@ -186,7 +185,7 @@ func (ci *collectionIndexes) prepare() {
 		ci.slots = append(ci.slots, slots)
 	}
 	reader := query.NewReader(fields)
-	ci.readers = &sync.Pool{New: func() any { return reader.Clone() }}
+	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
 }
 
 func newIndex(e indexEntry) (*index, error) {

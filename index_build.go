@@ -16,6 +16,10 @@ var (
 	dropChunk  = 5000
 )
 
+// chunkBytes is how many bytes of entries are entered or removed in one commit,
+// about, where the documents and entries are few and long: writers wait for it.
+const chunkBytes = 1 << 20
+
 // buildIndex enters all documents that are there. Documents written since the
 // index was declared are entered by those who write them.
 func (db *DB) buildIndex(t *indexTask) error {
@@ -34,12 +38,10 @@ func (db *DB) buildIndex(t *indexTask) error {
 		return err
 	}
 	defer w.close()
-	// The index alone: its entries are all that is to be made.
-	alone := &collectionIndexes{indexes: []*index{ix}}
-	alone.prepare()
+	e := newBuildExtraction(ix)
 	for more := true; more; {
 		var chunk []builtDocument
-		if chunk, more, err = nextChunk(ctx, w, alone); err != nil {
+		if chunk, more, err = db.nextChunk(ctx, w, e); err != nil {
 			return err
 		}
 		if err := db.enterChunk(ix, chunk); err != nil {
@@ -86,9 +88,33 @@ type builtDocument struct {
 	entries    *entries
 }
 
+// buildExtraction makes the entries of one index that is built.
+type buildExtraction struct {
+	ix    *index
+	alone *collectionIndexes // of this index only
+}
+
+func newBuildExtraction(ix *index) *buildExtraction {
+	alone := &collectionIndexes{indexes: []*index{ix}}
+	alone.prepare()
+	return &buildExtraction{ix, alone}
+}
+
+// extract returns the entries of a document. A body without an array has one
+// entry in each index, and maxIndexes of the longest are within the bounds:
+// there the other indexes need no look.
+func (e *buildExtraction) extract(db *DB, body []byte) (*entries, error) {
+	all := db.indexes().of(e.ix.collection)
+	if all == nil || len(all.indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
+		return e.alone.buildEntries(body, e.ix.number)
+	}
+	return all.buildEntries(body, e.ix.number)
+}
+
 // nextChunk reads documents and makes their entries, outside of any lock.
-func nextChunk(ctx context.Context, w *scan, alone *collectionIndexes) (chunk []builtDocument, more bool, err error) {
-	for len(chunk) < buildChunk {
+func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
+	size := 0
+	for len(chunk) < buildChunk && size < chunkBytes {
 		doc, err := w.next(ctx)
 		if err != nil {
 			return nil, false, err
@@ -96,10 +122,11 @@ func nextChunk(ctx context.Context, w *scan, alone *collectionIndexes) (chunk []
 		if doc == nil {
 			return chunk, false, nil
 		}
-		entries, err := alone.extractEntries(doc.body)
+		entries, err := e.extract(db, doc.body)
 		if err != nil {
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
+		size += len(entries.arena) + entryBytes*len(entries.list)
 		chunk = append(chunk, builtDocument{doc.ID(), doc.folded, version{doc.header.Node, doc.header.Etag}, entries})
 	}
 	return chunk, true, nil
@@ -171,12 +198,13 @@ func (db *DB) removeChunk(number uint32) (left bool, err error) {
 		if err != nil {
 			return err
 		}
-		n := 0
+		n, size := 0, 0
 		for ok := it.First(); ok; ok = it.Next() {
-			if n++; n > dropChunk {
+			if n++; n > dropChunk || size > chunkBytes {
 				left = true
 				break
 			}
+			size += len(it.Key())
 			tx.Delete(bytes.Clone(it.Key()))
 		}
 		if !left {

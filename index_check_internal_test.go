@@ -117,6 +117,9 @@ func compareEntries(ix *index, got, want map[string]string) (problems []error) {
 	return problems
 }
 
+// entriesOf is entries, whose name is that of a result here.
+type entriesOf = entries
+
 // expectedEntries extracts the entries of all documents.
 func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
 	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
@@ -145,21 +148,21 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 			if h.ID != nil {
 				id = string(h.ID)
 			}
-			es, err := alone[ix].extractEntries(body)
-			if err != nil {
-				return nil, nil, fmt.Errorf("document %q: %w", folded, err)
-			}
-			for i := range es.list {
-				key, value := string(es.list[i].appendKey(nil, folded)), string(es.list[i].appendValue(nil, id, folded))
-				if other, twice := entries[ix.number][key]; twice {
-					return nil, nil, fmt.Errorf("index %q: documents %q and %q have the same entry", ix.info.Name, other, folded)
+			err := alone[ix].eachStored(body, func(es *entriesOf) error {
+				for i := range es.list {
+					key, value := string(es.list[i].appendKey(nil, folded)), string(es.list[i].appendValue(nil, id, folded))
+					if other, twice := entries[ix.number][key]; twice && es.list[i].alone {
+						return fmt.Errorf("index %q: documents %q and %q have the same entry", ix.info.Name, other, folded)
+					}
+					entries[ix.number][key] = value
 				}
-				entries[ix.number][key] = value
-			}
-			for _, f := range es.flags {
-				if f.number == ix.number {
+				for _, f := range es.flags {
 					flags[ix.number] |= f.flags
 				}
+				return nil
+			})
+			if err != nil {
+				return nil, nil, fmt.Errorf("document %q: %w", folded, err)
 			}
 		}
 	}

@@ -44,107 +44,6 @@ type indexFlag struct {
 	flags  byte
 }
 
-// extractEntries returns the entries of a document's body.
-func (ci *collectionIndexes) extractEntries(body []byte) (*entries, error) {
-	return ci.extract(body, false)
-}
-
-// storedEntries returns the entries that a document's body has, as it is
-// stored. Where it has too many for an index that is being built, it has none:
-// the build fails by it, unless it is changed before.
-func (ci *collectionIndexes) storedEntries(body []byte) (*entries, error) {
-	return ci.extract(body, true)
-}
-
-func (ci *collectionIndexes) extract(body []byte, stored bool) (*entries, error) {
-	reader := ci.readers.Get().(*query.Reader)
-	defer ci.readers.Put(reader)
-	reader.Reset(query.Doc{Body: body})
-	defer reader.Reset(query.Doc{}) // a pooled reader holds no document
-
-	out := &entries{list: make([]entry, 0, 2*len(ci.indexes)), arena: make([]byte, 0, 64*len(ci.indexes))}
-	var scratch [maxIndexFields][]query.Value
-	for i, ix := range ci.indexes {
-		if !ix.accepts(body) {
-			continue
-		}
-		fields, single := scratch[:len(ix.fields)], true
-		for j, slot := range ci.slots[i] {
-			if fields[j] = reader.Values(slot); len(fields[j]) == 0 {
-				fields[j] = missing
-			}
-			single = single && reader.Single(slot)
-		}
-		if err := out.add(ix, i, fields, single); err != nil && !(stored && ix.info.State == IndexBuilding) {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// missing is what a field that reaches nothing has in an index.
-var missing = []query.Value{{}}
-
-// accepts tells whether a document belongs into a partial index.
-func (ix *index) accepts(body []byte) bool {
-	if ix.filter == nil {
-		return true
-	}
-	m := ix.matchers.Get().(*query.Matcher)
-	defer ix.matchers.Put(m)
-	return m.Match(query.Doc{Body: body})
-}
-
-// add adds the entries of one index: one for each combination of the fields'
-// values. Single tells that no field's came out of an array.
-func (e *entries) add(ix *index, order int, fields [][]query.Value, single bool) error {
-	count := 1
-	for _, values := range fields {
-		if count *= len(values); count > maxIndexEntries {
-			return &metadata.Error{Rule: fmt.Sprintf("at most %d entries in index %q", maxIndexEntries, ix.info.Name), Limit: maxIndexEntries, Actual: count}
-		}
-	}
-	first := len(e.list)
-	var scratch [maxIndexFields]int
-	pick := scratch[:len(fields)]
-	for range count {
-		e.addOne(ix, order, fields, pick, single)
-		for j := len(pick) - 1; j >= 0; j-- {
-			if pick[j]++; pick[j] < len(fields[j]) {
-				break
-			}
-			pick[j] = 0
-		}
-	}
-	if count == 1 {
-		return nil
-	}
-	mine := e.list[first:]
-	slices.SortFunc(mine, func(a, b entry) int { return bytes.Compare(a.values, b.values) })
-	mine = slices.CompactFunc(mine, func(a, b entry) bool { return bytes.Equal(a.values, b.values) })
-	e.list = e.list[:first+len(mine)]
-	e.flag(ix, flagMulti)
-	return nil
-}
-
-func (e *entries) addOne(ix *index, order int, fields [][]query.Value, pick []int, tells bool) {
-	start := len(e.arena)
-	alone := ix.info.Unique
-	for j, f := range ix.fields {
-		v := fields[j][pick[j]]
-		if v.Kind() <= query.KindNull {
-			alone = false
-		}
-		var truncated bool
-		e.arena, truncated = query.AppendKey(e.arena, v, f.descending)
-		if truncated {
-			e.flag(ix, flagCut)
-		}
-		tells = tells && !truncated && query.Recoverable(v)
-	}
-	e.list = append(e.list, entry{ix: ix, order: order, values: e.arena[start:len(e.arena):len(e.arena)], alone: alone, tells: tells})
-}
-
 func (e *entries) flag(ix *index, flags byte) {
 	for i := range e.flags {
 		if e.flags[i].number == ix.number {
@@ -285,20 +184,24 @@ func indexCursorKey(number uint32) []byte {
 // before is the document so far, without a body if it was not there; after is
 // nil if it is deleted.
 func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, before oldDocument, after *entries) error {
-	var old *entries
+	var kept []bool // by position in after: the entry is there already
 	if before.Body != nil {
-		var err error
-		if old, err = ci.storedEntries(before.Body); err != nil {
-			return fmt.Errorf("entries of %q: %w: %w", folded, ErrCorrupt, err)
+		if after != nil {
+			kept = make([]bool, len(after.list))
 		}
-	}
-	if old != nil {
-		for i := range old.list {
-			if e := &old.list[i]; after.like(e) == nil {
-				if err := t.stageRemoval(e, folded); err != nil {
+		err := ci.eachStored(before.Body, func(old *entries) error {
+			for i := range old.list {
+				e := &old.list[i]
+				if same := after.like(e); same >= 0 {
+					kept[same] = after.list[same].tells == e.tells
+				} else if err := t.stageRemoval(e, folded); err != nil {
 					return err
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("old entries of %q: %w", folded, err)
 		}
 	}
 	if after == nil {
@@ -306,7 +209,7 @@ func (t *transaction) stageIndexes(ci *collectionIndexes, id, folded string, bef
 	}
 	for i := range after.list {
 		e := &after.list[i]
-		if same := old.like(e); same != nil && same.tells == e.tells && before.ID == id && e.ix.info.State == IndexReady {
+		if kept != nil && kept[i] && before.ID == id && e.ix.info.State == IndexReady {
 			continue // a build may not have entered the document yet, and will not: it changes
 		}
 		if err := t.stageEntry(e, id, folded); err != nil {
@@ -345,18 +248,19 @@ func (t *transaction) stageRemoval(e *entry, folded string) error {
 	return nil
 }
 
-// like returns the entry that has the key of e, or nil. es may be nil.
-func (es *entries) like(e *entry) *entry {
+// like returns the position of the entry that has the key of e, or -1. es may be
+// nil.
+func (es *entries) like(e *entry) int {
 	if es == nil {
-		return nil
+		return -1
 	}
 	i, found := slices.BinarySearchFunc(es.list, e, func(a entry, b *entry) int {
 		return cmp.Or(a.order-b.order, bytes.Compare(a.values, b.values))
 	})
 	if !found {
-		return nil
+		return -1
 	}
-	return &es.list[i]
+	return i
 }
 
 func (t *transaction) stageEntry(e *entry, id, folded string) error {

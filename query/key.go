@@ -139,6 +139,13 @@ const (
 // of one byte when folded, its distance and itself for each byte of a text.
 const MaxKey = 1 + 5*maxKeyBytes + 2
 
+// KeyBound returns a number of bytes that AppendKey appends no more than, for
+// little work.
+func (v Value) KeyBound() int {
+	const others = 16 // tag, exponent, end and hash
+	return min(MaxKey, 5*len(v.raw)+others)
+}
+
 // AppendKey appends v to dst as a part of an index key. The parts of two
 // values compare, as bytes, as the values do, or the other way round if
 // descending; the bytes are described in key.go. Equal values have the same

@@ -71,6 +71,21 @@ func (m *Matcher) Match(doc Doc) bool {
 	return m.holds(&m.root)
 }
 
+// Limit makes Match look at no more than n values of each field; see
+// Reader.Limit.
+func (m *Matcher) Limit(n int) { m.reader.Limit(n) }
+
+// Reached returns the greatest number of values that a field has reached in the
+// last document, of those fields that Match has looked at. If it is above the
+// limit, what Match returned has no meaning.
+func (m *Matcher) Reached() int {
+	most := 0
+	for i := range m.reader.fields {
+		most = max(most, m.reader.fields[i].count)
+	}
+	return most
+}
+
 func (m *Matcher) holds(c *condition) bool {
 	switch c.op {
 	case opAnd:

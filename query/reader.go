@@ -28,6 +28,7 @@ type Reader struct {
 	ofPath    []int               // the field that a path of the extractor is
 	fields    []reached
 	collect   func(path int, raw []byte, through bool)
+	limit     int // how many values of a field are kept; 0 for all
 
 	doc  Doc
 	read bool // the body was
@@ -37,6 +38,7 @@ type Reader struct {
 type reached struct {
 	field  Field
 	values []Value
+	count  int    // of the values that are reached, those that are not kept included
 	found  bool   // the path leads to something
 	array  bool   // an array was gone through, or stands at the end of the path
 	read   bool   // if the field is metadata: it was
@@ -67,7 +69,7 @@ func NewReader(fields []Field) *Reader {
 
 // Clone returns another Reader of the same fields.
 func (r *Reader) Clone() *Reader {
-	c := &Reader{extractor: r.extractor, ofPath: r.ofPath, fields: make([]reached, len(r.fields))}
+	c := &Reader{extractor: r.extractor, ofPath: r.ofPath, fields: make([]reached, len(r.fields)), limit: r.limit}
 	for i := range c.fields {
 		c.fields[i].field = r.fields[i].field
 	}
@@ -85,9 +87,17 @@ func (r *Reader) Reset(doc Doc) {
 			f.values = nil
 		}
 		clear(f.values) // they are part of the last document
-		f.values, f.found, f.array, f.read = f.values[:0], false, false, false
+		f.values, f.count, f.found, f.array, f.read = f.values[:0], 0, false, false, false
 	}
 }
+
+// Limit bounds the memory for documents with huge arrays: of a field that
+// reaches more than n values, Values returns the first n, and Reached how many
+// there are. 0 is no limit, and the default. It holds from the next Reset on.
+func (r *Reader) Limit(n int) { r.limit = n }
+
+// Reached returns how many values a field reaches.
+func (r *Reader) Reached(field int) int { return r.reach(field).count }
 
 // Values returns the values that a field reaches, in the order of the
 // document; none if the field is missing. They are valid until the next Reset
@@ -124,7 +134,7 @@ func (r *Reader) readMeta(f *reached) {
 	}
 	f.text = r.doc.Meta.AppendMeta(f.text[:0], f.field.Meta)
 	if f.found = len(f.text) > 0; f.found {
-		f.values = append(f.values, plainText(f.text))
+		f.values, f.count = append(f.values, plainText(f.text)), 1
 	}
 }
 
@@ -133,12 +143,19 @@ func (r *Reader) add(path int, raw []byte, through bool) {
 	f := &r.fields[r.ofPath[path]]
 	f.found = true
 	if len(raw) == 0 || raw[0] != '[' {
-		f.values = append(f.values, ValueOf(raw))
 		f.array = f.array || through
+		r.keep(f, raw)
 		return
 	}
 	f.array = true
 	for _, element := range jsonpath.Elements(raw) {
-		f.values = append(f.values, ValueOf(element))
+		r.keep(f, element)
+	}
+}
+
+// keep adds a value to those of a field.
+func (r *Reader) keep(f *reached, raw []byte) {
+	if f.count++; r.limit == 0 || f.count <= r.limit {
+		f.values = append(f.values, ValueOf(raw))
 	}
 }

@@ -1,0 +1,227 @@
+package jay
+
+// This file puts documents into the store that are beyond the bounds of
+// indexes, and looks at the memory that extraction takes.
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// bombFields are eight array fields, in as many orders as indexes are asked for.
+func bombFields(n int) []string {
+	fields := make([]string, 8)
+	for i := range fields {
+		fields[i] = fmt.Sprintf("f%d[]", (i+n)%8)
+	}
+	if n >= 8 {
+		fields[n%8] = "-" + fields[n%8]
+	}
+	return fields
+}
+
+// bombDocument has eight arrays of three texts of this length.
+func bombDocument(length int) []byte {
+	var b strings.Builder
+	for i := range 8 {
+		text := strings.Repeat("x", length)
+		fmt.Fprintf(&b, `,"f%d":["%sa","%sb","%sc"]`, i, text, text, text)
+	}
+	return []byte("{" + b.String()[1:] + "}")
+}
+
+// allocated returns how many bytes fn allocates.
+func allocated(fn func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fn()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// refusal is the error of a document that is beyond a bound of indexes, which it
+// must name.
+func refusal(t *testing.T, err error, want ...string) {
+	t.Helper()
+	var refused *DocumentError
+	if !errors.As(err, &refused) || refused.Limit == 0 || refused.Actual <= refused.Limit {
+		t.Errorf("got %v, want a *DocumentError with limit and value", err)
+		return
+	}
+	for _, text := range append(want, fmt.Sprint(refused.Limit), fmt.Sprint(refused.Actual)) {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not name %s", err, text)
+		}
+	}
+}
+
+// Ensure that a small document whose arrays multiply under many indexes is
+// refused before its entries are made, and that one within the bounds is stored
+// with all its entries, replaced and deleted.
+func TestIndexBounds_Multiplied(t *testing.T) {
+	const bound = 200 << 20
+	ctx := context.Background()
+	db := openBounded(t)
+	for i := range 16 {
+		ensureBounded(t, db, Index{Name: fmt.Sprint("i", i), Fields: bombFields(i)})
+	}
+	var err error
+	if n := allocated(func() { _, err = db.Put(ctx, "things/1", bombDocument(580), InCollection("Things")) }); n > bound/10 {
+		t.Errorf("a refusal allocates %d bytes", n)
+	}
+	refusal(t, err, "bytes of entries", `index "i`)
+	_, err = db.Put(ctx, "things/1", bombDocument(2), InCollection("Things"))
+	refusal(t, err, "bytes of entries")
+
+	small := []byte(strings.ReplaceAll(string(bombDocument(1)), `,"xc"`, "")) // 256 entries in each index
+	if n := allocated(func() { _, err = db.Put(ctx, "things/1", small, InCollection("Things")) }); n > bound || err != nil {
+		t.Errorf("%d bytes allocated, %v", n, err)
+	}
+	checkBounded(t, db)
+	if _, err := db.Patch(ctx, "things/1", Append("f0", "y")); err != nil {
+		t.Error(err)
+	}
+	_, err = db.Patch(ctx, "things/1", Append("f0", strings.Repeat("y", 400)), Append("f1", strings.Repeat("y", 400)), Append("f2", strings.Repeat("z", 400)), Append("f3", 1, 2, 3))
+	refusal(t, err, "bytes of entries")
+	checkBounded(t, db)
+	if err := db.Delete(ctx, "things/1"); err != nil {
+		t.Error(err)
+	}
+	checkBounded(t, db)
+}
+
+// Ensure that a document with a huge array under an index, or under the
+// condition of one, is refused with the number of its values, and that their
+// number is all that is made of them.
+func TestIndexBounds_HugeArray(t *testing.T) {
+	const values = 4 << 20
+	body := []byte(`{"a":[` + strings.Repeat("1,", values-1) + `1]}`)
+	for _, ix := range []Index{
+		{Name: "x", Fields: []string{"a[]"}},
+		{Name: "x", Fields: []string{"a"}},
+		{Name: "x", Fields: []string{"a", "b"}},
+		{Name: "x", Fields: []string{"b"}, Where: "a = 2"},
+		{Name: "x", Fields: []string{"b"}, Where: "a[] = 2"},
+	} {
+		t.Run(fmt.Sprint(ix.Fields, ix.Where), func(t *testing.T) {
+			db := openBounded(t)
+			if _, err := db.Put(context.Background(), "things/other", body, InCollection("Things")); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Delete(context.Background(), "things/other"); err != nil {
+				t.Fatal(err)
+			}
+			ensureBounded(t, db, ix)
+			var err error
+			n := allocated(func() { _, err = db.Put(context.Background(), "things/1", body, InCollection("Things")) })
+			if n > 150<<20 {
+				t.Errorf("a refusal allocates %d bytes", n)
+			}
+			refusal(t, err, `"x"`, fmt.Sprint(values))
+		})
+	}
+}
+
+// Ensure that a document that was stored when there was no bound can be
+// replaced, patched and deleted, and leaves no entry; and that a replacement
+// beyond the bound is refused.
+func TestIndexBounds_StoredBefore(t *testing.T) {
+	defer func(bytes, chunk int) { maxEntryBytes, storedChunk = bytes, chunk }(maxEntryBytes, storedChunk)
+	ctx := context.Background()
+	small := []byte(`{"f0":["a","x"],"f1":1}`)
+	for name, write := range map[string]func(db *DB) error{
+		"put":    func(db *DB) error { _, err := db.Put(ctx, "things/1", small, InCollection("Things")); return err },
+		"delete": func(db *DB) error { return db.Delete(ctx, "things/1") },
+		"patch": func(db *DB) error {
+			_, err := db.Patch(ctx, "things/1", Unset("f1"), Unset("f2"), Unset("f4"), Unset("f5"))
+			return err
+		},
+		"update": func(db *DB) error {
+			return db.Update(ctx, func(tx *Tx) error { return tx.Delete(ctx, "things/1") })
+		},
+	} {
+		for _, chunk := range []int{1, 5000, 1 << 30} {
+			t.Run(fmt.Sprint(name, chunk), func(t *testing.T) {
+				db := openBounded(t)
+				for i := range 2 {
+					ensureBounded(t, db, Index{Name: fmt.Sprint("i", i), Fields: bombFields(i)})
+				}
+				ensureBounded(t, db, Index{Name: "one", Fields: []string{"f1", "f2"}, Where: "f1 != 'no'"})
+				maxEntryBytes = 1 << 30
+				if _, err := db.Put(ctx, "things/1", bombDocument(4), InCollection("Things")); err != nil {
+					t.Fatal(err)
+				}
+				maxEntryBytes, storedChunk = 100_000, chunk
+				checkBounded(t, db)
+				_, err := db.Put(ctx, "things/1", bombDocument(5), InCollection("Things"))
+				refusal(t, err, "bytes of entries")
+				if err := write(db); err != nil {
+					t.Fatal(err)
+				}
+				checkBounded(t, db)
+				if err := db.Delete(ctx, "things/1"); err != nil {
+					t.Fatal(err)
+				}
+				if n, err := IndexKeys(db); err != nil || n > 3 { // flags of each index
+					t.Errorf("%d keys are left, %v", n, err)
+				}
+			})
+		}
+	}
+}
+
+// Ensure that an index that would bring a stored document beyond the bound is
+// refused with the document's ID and is gone, and that the document is written
+// as before.
+func TestIndexBounds_Build(t *testing.T) {
+	defer func(bytes int) { maxEntryBytes = bytes }(maxEntryBytes)
+	maxEntryBytes = 1 << 20
+	ctx := context.Background()
+	db := openBounded(t)
+	ensureBounded(t, db, Index{Name: "i0", Fields: bombFields(0)})
+	if _, err := db.Put(ctx, "things/1", bombDocument(1), InCollection("Things")); err != nil {
+		t.Fatal(err)
+	}
+	err := db.EnsureIndex(ctx, "Things", Index{Name: "i1", Fields: bombFields(1)})
+	refusal(t, err, `"things/1"`, "bytes of entries")
+	if infos, err := db.Indexes(ctx, ""); err != nil || len(infos) != 1 {
+		t.Errorf("indexes: %+v, %v", infos, err)
+	}
+	ensureBounded(t, db, Index{Name: "i2", Fields: []string{"f0", "f1"}})
+	if _, err := db.Put(ctx, "things/1", bombDocument(1), InCollection("Things")); err != nil {
+		t.Error(err)
+	}
+	checkBounded(t, db)
+}
+
+func openBounded(t *testing.T) *DB {
+	t.Helper()
+	db, err := OpenMemory(&Options{Durability: Relaxed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func ensureBounded(t *testing.T, db *DB, ix Index) {
+	t.Helper()
+	if err := db.EnsureIndex(context.Background(), "Things", ix); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkBounded(t *testing.T, db *DB) {
+	t.Helper()
+	if err := CheckIndexes(db); err != nil {
+		t.Error(err)
+	}
+}
