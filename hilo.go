@@ -259,7 +259,7 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 	if o.json, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
 		return err
 	}
-	o.folded = t.db.collectionKey(o.collection)
+	o.folded, o.late = t.db.collectionKey(o.collection), true
 	o.header.Node = t.db.node
 	o.header.Modified = metadata.Ticks(now)
 	o.header.Collection = []byte(o.collection)

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -449,4 +450,47 @@ func (ix *index) accepts(body []byte, p purpose) (bool, error) {
 		return false, &metadata.Error{Rule: fmt.Sprintf("at most %d values for a field of the condition of index %q", maxFilterValues, ix.info.Name), Limit: maxFilterValues, Actual: n}
 	}
 	return accepted, nil
+}
+
+// extract extracts the entries of o for indexes, which may be nil.
+func (o *op) extract(ci *collectionIndexes) {
+	o.indexed, o.entries, o.refused = ci, nil, nil
+	if ci != nil {
+		o.entries, o.refused = ci.extractEntries(o.json)
+	}
+}
+
+// extract extracts the entries of what a patch would make.
+func (g *guess) extract(db *DB) {
+	g.indexed, g.entries, g.refused = db.indexes().of(g.folded), nil, nil
+	if g.indexed != nil && g.changed {
+		g.entries, g.refused = g.indexed.extractEntries(g.body)
+	}
+}
+
+// maxEnteredBytes is how many bytes of bodies a transaction extracts the entries
+// of itself, while others wait. Beyond it, it gives up: see extractAgain. A
+// variable for tests.
+var maxEnteredBytes = 1 << 20
+
+// errIndexesChanged ends a transaction whose ops have entries for other indexes
+// than there are now.
+var errIndexesChanged = errors.New("the indexes have changed since the entries were extracted")
+
+// extractAgain extracts the entries of ops that were extracted for other
+// indexes, outside of the transaction. It is needed as often as indexes change.
+func (db *DB) extractAgain(ops []*op) {
+	for _, o := range ops {
+		if o.verb == verbPatch {
+			if g := &o.patching.guess; g.body != nil && g.indexed != db.indexes().of(g.folded) {
+				g.extract(db)
+			}
+			if o = o.patching.insert; o == nil {
+				continue
+			}
+		}
+		if ci := db.indexes().of(o.folded); o.verb != verbDelete && ci != o.indexed {
+			o.extract(ci)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -223,5 +224,78 @@ func checkBounded(t *testing.T, db *DB) {
 	t.Helper()
 	if err := CheckIndexes(db); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that writes whose entries were extracted for other indexes than there
+// are when their turn comes are extracted again outside of the transaction, of
+// whichever kind they are, and have the entries of all indexes.
+func TestIndexBounds_IndexesChange(t *testing.T) {
+	defer func(n int) { maxEnteredBytes = n }(maxEnteredBytes)
+	maxEnteredBytes = 0
+	ctx := context.Background()
+	in := InCollection("Things")
+	writes := map[string]func(db *DB, i int) error{
+		"put": func(db *DB, i int) error {
+			_, err := db.Put(ctx, "things/1", fmt.Appendf(nil, `{"a":%d}`, i), in)
+			return err
+		},
+		"server": func(db *DB, i int) error {
+			_, err := db.Put(ctx, "things/", fmt.Appendf(nil, `{"a":%d}`, i), in)
+			return err
+		},
+		"patch": func(db *DB, i int) error { _, err := db.Patch(ctx, "things/1", Set("a", -i)); return err },
+		"insert": func(db *DB, i int) error {
+			_, err := db.Patch(ctx, fmt.Sprint("things/new", i%300), Set("a", -i), OrInsert(map[string]int{"a": i}), in)
+			return err
+		},
+		"batch": func(db *DB, i int) error {
+			var b Batch
+			for j := range 200 {
+				b.Put(fmt.Sprint("things/", j), fmt.Appendf(nil, `{"a":%d}`, i), in)
+			}
+			b.Patch("things/1", Set("a", "x"))
+			b.Patch("things/1", Increment("b", 1))
+			_, err := db.Apply(ctx, &b)
+			return err
+		},
+		"update": func(db *DB, i int) error {
+			return db.Update(ctx, func(tx *Tx) error {
+				if _, err := tx.Put(ctx, "things/2", fmt.Appendf(nil, `{"a":%d}`, i), in); err != nil {
+					return err
+				}
+				return tx.Delete(ctx, "things/3")
+			}, Retry(100))
+		},
+	}
+	db := openBounded(t)
+	if err := writes["batch"](db, 0); err != nil {
+		t.Fatal(err)
+	}
+	var writers sync.WaitGroup
+	for name, write := range writes {
+		writers.Go(func() {
+			for i := 1; i <= 60; i++ {
+				if err := write(db, i); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); writers.Wait() }()
+	for i := 0; ; i++ {
+		ix := Index{Name: "a", Fields: []string{[]string{"a", "-a"}[i%2]}}
+		ensureBounded(t, db, ix)
+		select {
+		case <-done:
+			checkBounded(t, db)
+			return
+		default:
+		}
+		if err := db.DropIndex(ctx, "Things", "a"); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -294,7 +294,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		}
 		return result, nil
 	}
-	result.Metadata, result.Body = t.result(o), o.json
+	result.Metadata, result.Body = t.result(o), bytes.Clone(o.json) // see Tx.pending
 	return result, nil
 }
 

@@ -46,10 +46,10 @@ type guess struct {
 	changed bool
 	err     error // the edits cannot be made
 
-	folded     string // the document's collection
-	indexed    *collectionIndexes
-	entries    *entries // of body
-	entriesErr error
+	folded  string // the document's collection
+	indexed *collectionIndexes
+	entries *entries // of body
+	refused error    // why the indexes refuse body
 }
 
 // guesses are those of the patches of one write.
@@ -167,8 +167,9 @@ func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
 		}
 		// Not from the cache: what a caller did to a body that it was given must
 		// not be stored.
-		doc, err := db.readKey(db.engine, newDocumentKey([]byte(o.foldedID)))
-		if err != nil && err != ErrNotFound {
+		latest := db.engine.Latest() // as the transaction will see it, on disk or not
+		doc, err := db.readKey(latest, newDocumentKey([]byte(o.foldedID)))
+		if err = firstError(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
 		}
 		if err == nil {
@@ -181,10 +182,7 @@ func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next.indexed = db.indexes().of(next.folded)
-		if next.changed && next.indexed != nil {
-			next.entries, next.entriesErr = next.indexed.extractEntries(next.body)
-		}
+		next.extract(db)
 	}
 	p.guess = next
 	return nil
@@ -228,9 +226,11 @@ func sameMemory(a, b []byte) bool {
 
 // currentVersion returns the version of the document as it is committed, or
 // none if there is none.
-func (db *DB) currentVersion(folded string) (version, error) {
+func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
-	value, closer, err := db.engine.Get(documentKey(scratch[:0], folded))
+	latest := db.engine.Latest()
+	defer func() { err = firstError(err, latest.Close()) }()
+	value, closer, err := latest.Get(documentKey(scratch[:0], folded))
 	if err == storage.ErrNotFound {
 		return version{}, nil
 	}
@@ -287,9 +287,7 @@ func (t *transaction) stagePatch(o *op) error {
 	p.status = PatchPatched
 	o.header.Modified, o.header.Node = p.modified, t.db.node
 	o.tail = o.header.AppendTail(o.tail[:0])
-	if o.indexed, o.entries = g.indexed, g.entries; g.indexed != nil && g.indexed == t.indexes().of(key) && g.entriesErr != nil {
-		return g.entriesErr
-	}
+	o.indexed, o.entries, o.refused, o.late = g.indexed, g.entries, g.refused, !g.made
 	etag, err := t.Sequence()
 	if err != nil {
 		return err

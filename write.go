@@ -65,6 +65,8 @@ type op struct {
 	folded   string // collection, folded
 	indexed  *collectionIndexes
 	entries  *entries     // in those indexes
+	refused  error        // why those indexes refuse the document
+	late     bool         // the body was made in the transaction
 	ahead    bool         // before was read before the transaction
 	before   *oldDocument // nil if there was none
 
@@ -327,11 +329,8 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection)}
 	}
 	o.folded = last.folded
-	if o.indexed = db.indexes().of(o.folded); o.indexed != nil {
-		var err error
-		if o.entries, err = o.indexed.extractEntries(o.json); err != nil {
-			return err
-		}
+	if o.extract(db.indexes().of(o.folded)); o.refused != nil {
+		return o.refused
 	}
 	o.header.Modified = modified
 	o.header.Node = db.node
@@ -595,6 +594,10 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			return err // the engine may still be at it
 		}
 		t.changing.Decided()
+		if errors.Is(err, errIndexesChanged) {
+			db.extractAgain(t.ops)
+			continue
+		}
 		if errors.Is(err, errReserve) {
 			if err := db.reserveEtags(ctx, t.needed+t.hint); err != nil {
 				return fmt.Errorf("reserve etags: %w", err)
@@ -612,7 +615,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 // another way.
 func isRetried(err error) bool {
 	_, lost := err.(lostError)
-	return lost || errors.Is(err, errTaken) || errors.Is(err, errOvertaken)
+	return lost || errors.Is(err, errTaken) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
 }
 
 // settleRefusal returns err, a refusal, when all that it may rest on is on disk.
@@ -652,6 +655,8 @@ type transaction struct {
 	tx       storage.Tx
 	raised   map[string]uint64 // ceilings of identities staged, by name
 	catalog  *catalog          // see indexes
+	ops      []*op             // that run was given
+	entered  int               // bytes of bodies whose entries were extracted in the transaction
 	ahead    *ahead            // what was read before
 	etags    uint64            // reserved on disk up to here; 0 until it is looked up
 	needed   uint64            // the etag that could not be drawn, with errReserve
@@ -666,7 +671,7 @@ type transaction struct {
 
 func (t *transaction) run(ops []*op) error {
 	taken := false
-	t.hint = uint64(len(ops))
+	t.hint, t.ops = uint64(len(ops)), ops
 	for _, o := range ops {
 		err := t.stage(o)
 		if errors.Is(err, errTaken) {
@@ -761,18 +766,21 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 }
 
 // stageEntries stages the index entries of o. Those that were extracted before
-// the transaction count only if the indexes are still the same.
+// the transaction count only if the indexes are still the same: see
+// extractAgain.
 func (t *transaction) stageEntries(o *op, old oldDocument) error {
 	ci := t.indexes().of(o.folded)
 	if ci == nil {
 		return nil
 	}
 	if ci != o.indexed {
-		o.indexed = ci
-		var err error
-		if o.entries, err = ci.extractEntries(o.json); err != nil {
-			return err
+		if t.entered += len(o.json); t.entered > maxEnteredBytes && !o.late {
+			return errIndexesChanged
 		}
+		o.extract(ci)
+	}
+	if o.refused != nil {
+		return o.refused
 	}
 	return t.stageIndexes(ci, o.id, o.foldedID, old, o.entries)
 }
