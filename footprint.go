@@ -33,6 +33,15 @@ type walked struct {
 	last       string // where the walk stopped; "" if it came to the end
 }
 
+// saw notes that a document was read, or found not to be there. A transaction
+// that cannot write has nothing to check at its end, and notes nothing: it may
+// read any number of documents.
+func (t *Tx) saw(folded string, v version) {
+	if t.writable {
+		t.reads.document(folded, v)
+	}
+}
+
 // document notes that a document was read. The first sight counts: the
 // snapshot never changes.
 func (f *footprint) document(folded string, v version) {

@@ -329,10 +329,10 @@ func (t *Tx) lookup(folded string) (*Document, error) {
 func (t *Tx) base(folded string) (*Document, error) {
 	doc, err := t.db.readFolded(t.snapshot, folded)
 	if err == nil {
-		t.reads.document(folded, version{doc.header.Node, doc.header.Etag})
+		t.saw(folded, version{doc.header.Node, doc.header.Etag})
 	}
 	if err == ErrNotFound {
-		t.reads.document(folded, version{})
+		t.saw(folded, version{})
 	}
 	return doc, err
 }
