@@ -27,3 +27,21 @@ func TestScan_BadNumber(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a number is refused if its first digit is more than 10^15 places
+// from the point, however it is written.
+func TestScan_ExponentBeyond(t *testing.T) {
+	zeros := strings.Repeat("0", 1000)
+	for number, refused := range map[string]bool{
+		"1e999999999999999": false, "1e1000000000000000": true, "1E+1000000000000000": true, "0.1e1000000000000000": false, "0.1e1000000000000001": true,
+		"-10e999999999999999": true, "-10e999999999999998": false, "0." + zeros + "1e1000000000001000": false, "0." + zeros + "1e1000000000001001": true,
+		"1" + zeros + "e999999999998999": false, "1" + zeros + "e999999999999000": true,
+		"1e-1000000000000001": false, "1e-1000000000000002": true, "1e99999999999999999999999999": true, "1e-99999999999999999999999999": true,
+		"0e99999999999999999999999999": false, "-0.0E-99999999999999999999999999": false, "1e00000000000000000000000000000001": false,
+	} {
+		_, err := metadata.Scan([]byte(`{"a":[`+number+`]}`), metadata.Limits{MaxBytes: 10_000, MaxDepth: 5})
+		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "10^15") {
+			t.Errorf("%.40s: %v", number, err)
+		}
+	}
+}

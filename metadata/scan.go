@@ -581,6 +581,9 @@ func (s *scanner) number() error {
 			i++
 		}
 		end = digits(src, i)
+		if end-i > safeDigits && isBeyond(src[s.i:end], i-s.i) {
+			return s.fail("numbers must have exponents from -10^15 to 10^15", fmt.Sprintf("%.60s", src[s.i:end]))
+		}
 	}
 	s.i = end
 	if end == i {
