@@ -17,11 +17,57 @@ import (
 // exactly, and text with regard to case unless IgnoreCase says otherwise;
 // docs/queries.md tells the order of all values.
 //
-// A mistake, such as a path that does not parse or a value that JSON does not
-// have, is kept in the Condition and returned by the query.
+// A mistake, such as a path that does not parse, a value that JSON does not have
+// or more than the bounds of docs/limits.md, is kept in the Condition and
+// returned by the query as ErrQuery.
 type Condition struct {
 	expr query.Expr
-	err  error
+	size query.Size // of expr; within the bounds
+	err  error      // expr is nil then
+}
+
+// newCondition returns a Condition of e, which is no And, Or or Not.
+func newCondition(e query.Expr) Condition {
+	size, err := query.Measure(e)
+	if err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", ErrQuery, err)}
+	}
+	return Condition{expr: e, size: size}
+}
+
+// join returns what combine makes of conditions. Their sizes are known, so that one
+// beyond the bounds is refused as soon as it is made, and no code meets it.
+func join(conditions []Condition, combine func([]query.Expr) query.Expr) Condition {
+	size, err := sizesOf(conditions)
+	if err != nil {
+		return Condition{err: err}
+	}
+	exprs := []query.Expr{}
+	for _, c := range conditions {
+		exprs = append(exprs, c.orTrue())
+	}
+	return Condition{expr: combine(exprs), size: size}
+}
+
+// sizesOf returns the size of an And of conditions.
+func sizesOf(conditions []Condition) (query.Size, error) {
+	var size query.Size
+	if len(conditions) > query.MaxConditions {
+		size.Conditions = len(conditions)
+	} else {
+		parts := make([]query.Size, len(conditions))
+		for i, c := range conditions {
+			if c.err != nil {
+				return size, c.err
+			}
+			parts[i] = c.sizeOrTrue()
+		}
+		size = query.Join(parts...)
+	}
+	if err := size.Check(); err != nil {
+		return size, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return size, nil
 }
 
 func compare(field string, value any, make func(f query.Field, v query.Value) query.Expr) Condition {
@@ -33,7 +79,7 @@ func compare(field string, value any, make func(f query.Field, v query.Value) qu
 	if err != nil {
 		return Condition{err: err}
 	}
-	return Condition{expr: make(f, v)}
+	return newCondition(make(f, v))
 }
 
 // operand returns a value to compare with.
@@ -116,6 +162,9 @@ func in[V any](field string, values []V, all bool) Condition {
 	if err != nil {
 		return Condition{err: err}
 	}
+	if err := (query.Size{Values: len(values)}).Check(); err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", ErrQuery, err)}
+	}
 	e := query.In{Field: f, All: all}
 	for _, value := range values {
 		v, err := operand(field, value)
@@ -124,7 +173,7 @@ func in[V any](field string, values []V, all bool) Condition {
 		}
 		e.Values = append(e.Values, v)
 	}
-	return Condition{expr: e}
+	return newCondition(e)
 }
 
 // StartsWith is true if the field reaches text that begins with prefix.
@@ -162,27 +211,22 @@ func onText(field, text string, make func(query.Field) query.Expr) Condition {
 	if !utf8.ValidString(text) {
 		return Condition{err: fmt.Errorf("%w: text for %s: %q is not valid UTF-8", ErrQuery, field, shorten(text))}
 	}
-	return Condition{expr: make(f)}
+	return newCondition(make(f))
 }
 
 // And is true if all conditions are.
 func And(conditions ...Condition) Condition {
-	exprs, err := exprsOf(conditions)
-	return Condition{query.And(exprs), err}
+	return join(conditions, func(all []query.Expr) query.Expr { return query.And(all) })
 }
 
 // Or is true if one of the conditions is.
 func Or(conditions ...Condition) Condition {
-	exprs, err := exprsOf(conditions)
-	return Condition{query.Or(exprs), err}
+	return join(conditions, func(all []query.Expr) query.Expr { return query.Or(all) })
 }
 
 // Not is true if the condition is not.
 func Not(c Condition) Condition {
-	if c.err != nil {
-		return c
-	}
-	return Condition{expr: query.Not{Expr: c.orTrue()}}
+	return join([]Condition{c}, func(all []query.Expr) query.Expr { return query.Not{Expr: all[0]} })
 }
 
 // IgnoreCase makes every comparison of text in c disregard case.
@@ -198,15 +242,12 @@ func (c Condition) orTrue() query.Expr {
 	return c.expr
 }
 
-func exprsOf(conditions []Condition) ([]query.Expr, error) {
-	exprs := make([]query.Expr, len(conditions))
-	for i, c := range conditions {
-		if c.err != nil {
-			return nil, c.err
-		}
-		exprs[i] = c.orTrue()
+// sizeOrTrue returns the size of orTrue.
+func (c Condition) sizeOrTrue() query.Size {
+	if c.expr == nil {
+		return query.Join()
 	}
-	return exprs, nil
+	return c.size
 }
 
 func foldCase(e query.Expr) query.Expr {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -48,8 +47,12 @@ type keyRange struct {
 
 // Bounds of planning.
 const (
-	maxRanges   = 500 // that one path has
-	scanPerLook = 8   // documents that a scan reads in the time of one look-up
+	maxRanges      = 500     // that one path has
+	maxBranches    = 50      // of an Or that may become a union
+	maxAllBranches = 500     // of all such Ors: with more no union is looked for
+	maxBranchKeys  = 500_000 // looked at in search of a union
+
+	scanPerLook = 8 // documents that a scan reads in the time of one look-up
 
 	sampledEntries = 200 // of an index that is to be walked over
 	sampledShare   = 20  // of so many, one may leave it to its document what it has
@@ -71,8 +74,17 @@ type planner struct {
 	counting bool     // only the number of answers is wanted
 
 	conjuncts []query.Expr
+	said      said // made when it is needed
+	bindings  map[boundField]*binding
 	paths     []*path
 	keys      int // looked at while planning
+}
+
+// boundField is a conjunct and what of an index it may bind.
+type boundField struct {
+	conjunct   int
+	text       string
+	descending bool
 }
 
 // newPlan decides how a query is answered.
@@ -98,43 +110,82 @@ func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader, count
 }
 
 // conjunctsOf takes And apart.
-func conjunctsOf(e query.Expr) []query.Expr {
-	switch e := e.(type) {
-	case nil:
-		return nil
-	case query.And:
-		var out []query.Expr
-		for _, part := range e {
-			out = append(out, conjunctsOf(part)...)
+func conjunctsOf(e query.Expr) []query.Expr { return appendConjuncts(nil, e) }
+
+func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
+	and, ok := e.(query.And)
+	if !ok {
+		if e == nil {
+			return dst
 		}
-		return out
+		return append(dst, e)
 	}
-	return []query.Expr{e}
+	for _, part := range and {
+		dst = appendConjuncts(dst, part)
+	}
+	return dst
 }
 
 // implies tells whether every document that the query asks for is in a partial
 // index: whether it asks for each of the index's conditions.
 func (p *planner) implies(ix *index) bool {
+	if ix.filter == nil {
+		return true
+	}
 	for _, needed := range conjunctsOf(ix.filter) {
-		if !slices.ContainsFunc(p.conjuncts, func(e query.Expr) bool { return stricter(e, needed) }) {
+		if !p.saysStricter(needed) {
 			return false
 		}
 	}
 	return true
 }
 
-// stricter tells whether e is the condition needed, or the same with regard to
-// case.
-func stricter(e, needed query.Expr) bool {
-	if reflect.DeepEqual(e, needed) {
+// said are the conjuncts of a query by what they say, so that those of an index
+// are found among them without a look at each.
+type said struct {
+	texts  []string // parallel to the conjuncts: as RQL
+	has    map[string]bool
+	equals map[string][]query.Compare // equalities, by field and value
+}
+
+// conjunctsSaid returns what the conjuncts say.
+func (p *planner) conjunctsSaid() *said {
+	s := &p.said
+	if s.has != nil {
+		return s
+	}
+	s.has, s.equals = make(map[string]bool), make(map[string][]query.Compare)
+	for _, e := range p.conjuncts {
+		text := query.FormatCondition(e)
+		s.texts = append(s.texts, text)
+		if s.has[text] {
+			continue
+		}
+		s.has[text] = true
+		if c, ok := e.(query.Compare); ok && c.Op == query.Equal {
+			s.equals[equalKey(c)] = append(s.equals[equalKey(c)], c)
+		}
+	}
+	return s
+}
+
+// saysStricter tells whether the query asks for the condition needed, or for
+// the same with regard to case.
+func (p *planner) saysStricter(needed query.Expr) bool {
+	said := p.conjunctsSaid()
+	if said.has[query.FormatCondition(needed)] {
 		return true
 	}
-	a, ok := e.(query.Compare)
-	b, ok2 := needed.(query.Compare)
-	if !ok || !ok2 || a.Op != query.Equal || b.Op != query.Equal || a.Field.Path.String() != b.Field.Path.String() || a.Field.Meta != b.Field.Meta {
-		return false
-	}
-	return a.Value.Equal(b.Value) && (!a.Fold || b.Fold)
+	b, ok := needed.(query.Compare)
+	return ok && b.Op == query.Equal && slices.ContainsFunc(said.equals[equalKey(b)], func(a query.Compare) bool {
+		return a.Value.Equal(b.Value) && (!a.Fold || b.Fold)
+	})
+}
+
+// equalKey is the same for equalities of one field and one value.
+func equalKey(c query.Compare) string {
+	key, _ := query.AppendKey([]byte(c.Field.String()+"\x00"), c.Value, false)
+	return string(key)
 }
 
 // byID plans a query that says which IDs it wants, or nil.
@@ -191,13 +242,14 @@ func (p *planner) addPath(ix *index) error {
 			break
 		}
 		extended := extend(prefixes, bound.ranges)
-		if bound.equal && !bound.point && i+1 < len(ix.fields) {
+		point := bound.point
+		if bound.equal && !point && i+1 < len(ix.fields) {
 			spelt, err := p.spellings(extended)
 			if err != nil {
 				return err
 			}
 			if spelt != nil {
-				extended, bound.point = spelt, true
+				extended, point = spelt, true
 			}
 		}
 		prefixes = extended
@@ -205,7 +257,7 @@ func (p *planner) addPath(ix *index) error {
 		if !bound.recheck {
 			a.exact = append(a.exact, bound.used...)
 		}
-		if !bound.point {
+		if !point {
 			a.bounded = true
 			break
 		}
@@ -281,7 +333,8 @@ func extend(prefixes []keyRange, ranges []query.KeyRange) []keyRange {
 	return out
 }
 
-// binding is what conjuncts say about one field.
+// binding is what conjuncts say about one field. It is not changed once made, as
+// several paths share it.
 type binding struct {
 	ranges  []query.KeyRange
 	used    []int
@@ -301,9 +354,8 @@ const (
 // conjuncts decides nothing.
 func (p *planner) bind(f indexField, flags byte) *binding {
 	var all []*binding
-	for i, e := range p.conjuncts {
-		if b := p.bindOne(e, f); b != nil {
-			b.used = []int{i}
+	for i := range p.conjuncts {
+		if b := p.binding(i, f); b != nil {
 			all = append(all, b)
 		}
 	}
@@ -344,34 +396,58 @@ func (b *binding) and(other *binding) *binding {
 	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck, rank: b.rank}
 }
 
-// bindOne returns what one condition says about a field, or nil.
-func (p *planner) bindOne(e query.Expr, f indexField) *binding {
+// binding returns what a conjunct says about a field, or nil. It works that out
+// once, as many indexes may have the field.
+func (p *planner) binding(conjunct int, f indexField) *binding {
+	e := p.conjuncts[conjunct]
+	if field, ok := bindableField(e); !ok || !f.is(field) {
+		return nil
+	}
+	key := boundField{conjunct, f.text, f.descending}
+	b, found := p.bindings[key]
+	if !found {
+		if b = bindOne(e, f); b != nil {
+			b.used = []int{conjunct}
+		}
+		if p.bindings == nil {
+			p.bindings = make(map[boundField]*binding)
+		}
+		p.bindings[key] = b
+	}
+	return b
+}
+
+// bindableField returns the field of a condition that may bind one.
+func bindableField(e query.Expr) (query.Field, bool) {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Field, true
+	case query.Between:
+		return e.Field, true
+	case query.StartsWith:
+		return e.Field, true
+	case query.In:
+		return e.Field, len(e.Values) > 0 && len(e.Values) <= maxRanges
+	}
+	return query.Field{}, false
+}
+
+// bindOne returns what one condition says about its field, which is f, or nil.
+func bindOne(e query.Expr, f indexField) *binding {
 	var ranges []query.KeyRange
 	point, rank := false, rankEqual
 	switch e := e.(type) {
 	case query.Compare:
-		if !f.is(e.Field) {
-			return nil
-		}
 		if e.Op == query.Equal {
 			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.descending)}, true
 		} else {
 			ranges, rank = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.descending)}, rankOpen
 		}
 	case query.Between:
-		if !f.is(e.Field) {
-			return nil
-		}
 		ranges, rank = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.descending)}, rankClosed
 	case query.StartsWith:
-		if !f.is(e.Field) {
-			return nil
-		}
 		ranges, rank = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.descending)}, rankClosed
 	case query.In:
-		if !f.is(e.Field) || len(e.Values) == 0 || len(e.Values) > maxRanges {
-			return nil
-		}
 		values := e.Values
 		if e.All {
 			values = values[:1]
@@ -419,7 +495,11 @@ const (
 // concerns tells whether a condition or the order may use an index that begins
 // with f.
 func (p *planner) concerns(f indexField) bool {
-	return slices.ContainsFunc(p.conjuncts, func(e query.Expr) bool { return p.bindOne(e, f) != nil }) ||
+	binds := func(e query.Expr) bool {
+		field, ok := bindableField(e)
+		return ok && f.is(field)
+	}
+	return slices.ContainsFunc(p.conjuncts, binds) ||
 		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.is(o.Field) })
 }
 
@@ -628,7 +708,7 @@ func (p *planner) over(a, also *path) *plan {
 // residual returns the conjuncts that the paths do not answer by themselves.
 func (p *planner) residual(paths ...*path) query.Expr {
 	answered := make(map[int]bool)
-	var filters []query.Expr
+	var filters map[string]bool // as RQL
 	for _, a := range paths {
 		if a == nil {
 			continue
@@ -636,11 +716,16 @@ func (p *planner) residual(paths ...*path) query.Expr {
 		for _, i := range a.exact {
 			answered[i] = true
 		}
-		filters = append(filters, conjunctsOf(a.ix.filter)...)
+		for _, f := range conjunctsOf(a.ix.filter) {
+			if filters == nil {
+				filters = make(map[string]bool)
+			}
+			filters[query.FormatCondition(f)] = true
+		}
 	}
 	var left query.And
 	for i, e := range p.conjuncts {
-		if !answered[i] && !slices.ContainsFunc(filters, func(f query.Expr) bool { return reflect.DeepEqual(e, f) }) {
+		if !answered[i] && (filters == nil || !filters[p.conjunctsSaid().texts[i]]) {
 			left = append(left, e)
 		}
 	}
@@ -685,21 +770,37 @@ func (p *planner) intersect(paths []*path) (*plan, error) {
 }
 
 func isSubset(some, all []int) bool {
-	return !slices.ContainsFunc(some, func(i int) bool { return !slices.Contains(all, i) })
+	set := make(map[int]bool, len(all))
+	for _, i := range all {
+		set[i] = true
+	}
+	return !slices.ContainsFunc(some, func(i int) bool { return !set[i] })
 }
 
 // union plans a query whose condition is, or has among others, an Or of which
 // every branch finds its way into an index.
 func (p *planner) union() (*plan, error) {
+	branches := 0
+	for _, e := range p.conjuncts {
+		if or, ok := e.(query.Or); ok && len(or) <= maxBranches {
+			branches += len(or)
+		}
+	}
+	if branches > maxAllBranches {
+		return nil, nil
+	}
 	var best []*path
 	for _, e := range p.conjuncts {
 		or, ok := e.(query.Or)
-		if !ok || len(or) == 0 || len(or) > 50 {
+		if !ok || len(or) == 0 || len(or) > maxBranches {
 			continue
 		}
 		var paths []*path
 		for _, branch := range or {
 			a, err := p.bestOf(branch)
+			if p.keys > maxBranchKeys {
+				return nil, err // what is known must do
+			}
 			if err != nil {
 				return nil, err
 			}

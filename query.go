@@ -30,6 +30,7 @@ import (
 type Query[T any] struct {
 	via    querier
 	q      query.Query
+	size   query.Size // of q.Where
 	err    error
 	run    runOptions
 	cursor string // of After; read when the query runs, as conditions and order may still come
@@ -88,7 +89,8 @@ func (c *Collection[T]) Query() Query[T] {
 //
 // docs/queries.md has the grammar. params are the values of its parameters,
 // without the dollar. Text compares without regard to case, unless exact() is
-// around the comparison. A text that is no query is a *SyntaxError.
+// around the comparison. A text that is no query is a *SyntaxError, and one with
+// more conditions or values than docs/limits.md allows ErrQuery.
 func (db *DB) RQL(text string, params map[string]any) (Query[Row], error) {
 	return parseRQL(db, text, params)
 }
@@ -103,12 +105,24 @@ func parseRQL(via querier, text string, params map[string]any) (Query[Row], erro
 	if err != nil {
 		return Query[Row]{}, err
 	}
-	return Query[Row]{via: via, q: *q, decode: func(r *Row) (*Row, error) { return r, nil }}, nil
+	size, err := query.Measure(q.Where)
+	if err != nil {
+		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return Query[Row]{via: via, q: *q, size: size, decode: func(r *Row) (*Row, error) { return r, nil }}, nil
 }
 
 // SyntaxError says where a query's text is wrong and what was expected there.
 // errors.Is(err, ErrSyntax). Its Caret shows the place.
 type SyntaxError = query.SyntaxError
+
+// checkList refuses a list of n fields if a query may not have so many.
+func checkList(n int) error {
+	if n > query.MaxColumns {
+		return fmt.Errorf("%w: %w", ErrQuery, &query.LimitError{What: "fields in one list", Limit: query.MaxColumns, Actual: n})
+	}
+	return nil
+}
 
 // fail returns q with its first error.
 func (q Query[T]) fail(err error) Query[T] {
@@ -121,23 +135,18 @@ func (q Query[T]) fail(err error) Query[T] {
 // Where adds conditions: all of them must be true, beside those that the query
 // has.
 func (q Query[T]) Where(conditions ...Condition) Query[T] {
-	var all query.And
 	if q.q.Where != nil {
-		all = append(all, q.q.Where)
+		conditions = append([]Condition{{expr: q.q.Where, size: q.size}}, conditions...)
 	}
-	for _, c := range conditions {
-		if c.err != nil {
-			return q.fail(c.err)
-		}
-		all = append(all, c.orTrue())
+	all := And(conditions...)
+	if len(conditions) == 1 {
+		all = conditions[0]
 	}
-	switch len(all) {
-	case 0:
-		return q
-	case 1:
-		q.q.Where = all[0]
-	default:
-		q.q.Where = all
+	switch {
+	case all.err != nil:
+		return q.fail(all.err)
+	case len(conditions) > 0:
+		q.q.Where, q.size = all.orTrue(), all.sizeOrTrue()
 	}
 	return q
 }
@@ -146,6 +155,9 @@ func (q Query[T]) Where(conditions ...Condition) Query[T] {
 // descending. It replaces an order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	q.q.OrderBy = nil
+	if err := checkList(len(fields)); err != nil {
+		return q.fail(err)
+	}
 	for _, text := range fields {
 		text, descending := strings.CutPrefix(text, "-")
 		f, err := parseField(text)
@@ -261,6 +273,9 @@ func (q Query[T]) Distinct() Query[T] {
 // fields. A Select must follow that says what is wanted of each group.
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	q.q.GroupBy = nil
+	if err := checkList(len(fields)); err != nil {
+		return q.fail(err)
+	}
 	for _, text := range fields {
 		f, err := parseField(text)
 		if err != nil {
@@ -274,6 +289,9 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 // Include reads along the documents whose IDs are at these paths in the
 // answers. A session's Load and Row.Included have them.
 func (q Query[T]) Include(paths ...string) Query[T] {
+	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
+		return q.fail(err)
+	}
 	for _, text := range paths {
 		p, err := jsonpath.Parse(text)
 		if err != nil {
@@ -290,8 +308,11 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
+	if err := checkList(len(columns)); err != nil {
+		return out.fail(err)
+	}
 	for _, text := range columns {
 		c, err := parseColumn(text)
 		if err != nil {

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"context"
 	"crypto/sha256"
@@ -31,8 +32,12 @@ type sortedDocuments struct {
 
 // compare orders two documents: by their keys, then by ID.
 func (r *run) compare(a, b *sorted) int {
+	if !r.pace.Spend(len(a.key)) {
+		return 0 // in whatever order: none is wanted any more
+	}
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
+		r.pace.Spend(len(a.doc.body) + len(b.doc.body))
 		var metaA, metaB = docMeta{r.db, []byte(a.doc.folded), &a.doc.header}, docMeta{r.db, []byte(b.doc.folded), &b.doc.header}
 		c = r.sorter.Compare(query.Doc{Body: a.doc.body, Meta: &metaA}, query.Doc{Body: b.doc.body, Meta: &metaB})
 	}
@@ -79,11 +84,14 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 		if doc == nil {
 			break
 		}
-		if err := h.add(doc, keep); err != nil {
+		if err := cmp.Or(h.add(doc, keep), r.pace.Err()); err != nil {
 			return nil, err
 		}
 	}
 	slices.SortFunc(h.items, func(a, b sorted) int { return r.compare(&a, &b) })
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
 
 	return func(context.Context) (*Row, error) {
 		if len(h.items) == 0 {
@@ -92,7 +100,7 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 		item := h.items[0]
 		h.items = h.items[1:]
 		row := &Row{Document: item.doc, cursor: &cursor{Key: item.key, ID: item.doc.folded, exact: item.exact}}
-		return r.project(row), nil
+		return r.project(row)
 	}, nil
 }
 
@@ -139,23 +147,39 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
+	groups.SetPace(&r.pace)
 	err = r.each(ctx, func(doc query.Doc) error {
-		if err := groups.Add(doc); err != nil {
-			return fmt.Errorf("%w: %w", ErrQuery, err)
+		err := groups.Add(doc)
+		if err == nil || err == r.pace.Err() {
+			return err
 		}
-		return nil
+		return fmt.Errorf("%w: document %q: %w", ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
 	})
 	if err != nil {
 		return nil, err
 	}
-	rows := slices.Collect(groups.Rows())
-	if len(r.q.OrderBy) > 0 {
-		r.stats.sorted = true
-		sorter, err := query.NewRowSorter(r.q.OrderBy, r.q.Select)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+	if len(r.q.OrderBy) == 0 {
+		return r.rowsOf(groups), nil
+	}
+	var rows [][]query.Value
+	for row := range groups.Rows() {
+		if rows = append(rows, row); !r.pace.Spend(groupWork) {
+			return nil, r.pace.Err()
 		}
-		slices.SortStableFunc(rows, sorter.Compare)
+	}
+	r.stats.sorted = true
+	sorter, err := query.NewRowSorter(r.q.OrderBy, r.q.Select)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	slices.SortStableFunc(rows, func(a, b []query.Value) int {
+		if !r.pace.Spend(groupWork) {
+			return 0
+		}
+		return sorter.Compare(a, b)
+	})
+	if err := r.pace.Err(); err != nil {
+		return nil, err
 	}
 	return func(context.Context) (*Row, error) {
 		if len(rows) == 0 {
@@ -165,6 +189,22 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 		rows = rows[1:]
 		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
 	}, nil
+}
+
+// groupWork is what a row of a group counts for where its size is not looked at.
+const groupWork = 1 << 10
+
+// rowsOf makes the rows of groups, each when its turn comes, as they may be
+// larger than what they are made of.
+func (r *run) rowsOf(groups *query.Groups) answers {
+	i := 0
+	return func(context.Context) (*Row, error) {
+		if i == groups.Len() {
+			return nil, nil
+		}
+		i++
+		return &Row{JSON: query.AppendRow(nil, r.q.Select, groups.Row(i-1))}, nil
+	}
 }
 
 // countedGroup answers "select count()" without making documents, or returns

@@ -36,6 +36,8 @@ type run struct {
 	key      []byte // scratch
 	sorter   *query.Sorter
 
+	pace query.Pace // of all that works on documents; ends with the context, and with the run
+
 	answers   answers // what next gives out; nil before the first
 	projector *query.Projector
 	distinct  *query.Distinct
@@ -114,7 +116,7 @@ func (db *DB) database() *DB { return db }
 func (t *Tx) database() *DB { return t.db }
 
 // startRun implements querier.
-func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error) {
+func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *run, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -124,9 +126,16 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (*run,
 	defer db.exit()
 	c, snapshot := db.viewIndexes(db.engine.Snapshot)
 	r := &run{db: db, q: q, snapshot: snapshot, owned: snapshot, options: o}
+	started := false
+	defer func() {
+		if !started {
+			err = errors.Join(err, snapshot.Close()) // after a panic, too
+		}
+	}()
 	if err := r.start(ctx, c); err != nil {
-		return nil, errors.Join(err, snapshot.Close())
+		return nil, err
 	}
+	started = true
 	db.hold(r)
 	return r, nil
 }
@@ -207,12 +216,14 @@ func (r *run) start(ctx context.Context, c *catalog) (err error) {
 		if r.matcher, err = query.Compile(where, r.db.queryOptions()...); err != nil {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
+		r.matcher.SetPace(&r.pace)
 	}
 	r.cover(where)
 	if len(r.q.OrderBy) > 0 && !isGrouped(r.q) {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
+		r.sorter.SetPace(&r.pace)
 	}
 	r.source, err = r.openSource(ctx)
 	return err
@@ -299,6 +310,7 @@ func (r *run) close() {
 
 // release implements holder.
 func (r *run) release(cause error) error {
+	r.pace.Stop(cause) // a document may take long
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed != nil {
@@ -313,8 +325,12 @@ func (r *run) release(cause error) error {
 	return err
 }
 
-// matches implements wanted: it tells whether a document is an answer.
+// matches implements wanted: it tells whether a document is an answer, or the
+// work has ended, of which r.pace knows why.
 func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
+	if !r.pace.Spend(len(body)) {
+		return true
+	}
 	if r.hidden != nil && r.hidden[string(folded)] {
 		return false
 	}
@@ -322,7 +338,7 @@ func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 		return true
 	}
 	r.meta.folded, r.meta.header = folded, h
-	return r.matcher.Match(query.Doc{Body: body, Meta: &r.meta})
+	return r.matcher.Match(query.Doc{Body: body, Meta: &r.meta}) || r.pace.Err() != nil
 }
 
 // doc returns a document as package query wants it. It is valid until the next
@@ -336,29 +352,37 @@ func (r *run) doc(d *Document) query.Doc {
 // document: those of the snapshot, then the transaction's own.
 func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 	doc, err := r.source.next(ctx, r.matches)
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
 	if doc != nil || err != nil {
 		return doc, err
 	}
 	for len(r.own) > 0 {
 		doc, r.own = r.own[0], r.own[1:]
 		r.stats.documents++
-		if r.plan.idsOnly && !slices.Contains(r.plan.ids, doc.folded) {
-			continue
+		if r.plan.idsOnly {
+			if _, found := slices.BinarySearch(r.plan.ids, doc.folded); !found {
+				continue
+			}
 		}
-		if r.matcher == nil || r.matcher.Match(r.doc(doc)) {
+		if r.pace.Spend(len(doc.body)) && (r.matcher == nil || r.matcher.Match(r.doc(doc))) && r.pace.Err() == nil {
 			doc.body = bytes.Clone(doc.body) // see Tx.pending
 			return doc, nil
 		}
 	}
-	return nil, nil
+	return nil, r.pace.Err()
 }
 
 // next returns the next answer, or nil at the end.
 func (r *run) next(ctx context.Context) (*Row, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	row, err := r.nextRow(ctx)
+	if row == nil || err != nil || len(r.q.Include) == 0 {
+		return row, err
 	}
-	if r.tx != nil && len(r.q.Include) > 0 { // what is included is read by the transaction
+	// What is included is read by the transaction. It is entered for no longer
+	// than that, as the search for an answer may take any time.
+	if r.tx != nil {
 		if err := r.tx.enter(ctx); err != nil {
 			return nil, err
 		}
@@ -369,6 +393,20 @@ func (r *run) next(ctx context.Context) (*Row, error) {
 	if r.closed != nil {
 		return nil, r.closed
 	}
+	return row, r.include(row)
+}
+
+// nextRow is next without what is included.
+func (r *run) nextRow(ctx context.Context) (*Row, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil, r.closed
+	}
+	r.pace.Begin(ctx)
 	if r.answers == nil {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
@@ -380,6 +418,7 @@ func (r *run) next(ctx context.Context) (*Row, error) {
 			return nil, err
 		}
 		if r.distinct != nil {
+			r.pace.Spend(len(row.JSON))
 			first, err := r.distinct.Add(row.JSON)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrQuery, err)
@@ -396,7 +435,7 @@ func (r *run) next(ctx context.Context) (*Row, error) {
 			r.left--
 		}
 		r.stats.returned++
-		return row, r.include(row)
+		return row, nil
 	}
 	return nil, nil
 }
@@ -414,6 +453,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 		if r.projector, err = query.NewProjector(r.q.Select); err != nil {
 			return fmt.Errorf("%w: %w", ErrQuery, err)
 		}
+		r.projector.SetPace(&r.pace)
 	}
 	if r.sorter != nil && !r.plan.ordered {
 		r.answers, err = r.sortedAnswers(ctx)
@@ -432,21 +472,27 @@ func (r *run) begin(ctx context.Context) (err error) {
 					continue
 				}
 			}
-			return r.project(row), nil
+			return r.project(row)
 		}
 	}
 	return nil
 }
 
-// project makes what is selected of a document.
-func (r *run) project(row *Row) *Row {
-	if r.projector != nil {
-		row.JSON = r.projector.Append(nil, r.doc(row.Document))
-		if len(r.q.Include) == 0 {
-			row.Document = nil
-		}
+// project makes what is selected of a document. A row may be as large as its
+// document, or as what a query may hold in memory if that is more.
+func (r *run) project(row *Row) (*Row, error) {
+	if r.projector == nil {
+		return row, nil
 	}
-	return row
+	var err error
+	limit := max(r.db.opts.MaxQueryBytes, len(row.Document.body))
+	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document), limit); err != nil {
+		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", ErrQuery, row.Document.ID(), err)
+	}
+	if len(r.q.Include) == 0 {
+		row.Document = nil
+	}
+	return row, r.pace.Err()
 }
 
 // include reads the documents that come along with a row.
@@ -457,6 +503,7 @@ func (r *run) include(row *Row) error {
 	if r.included == nil {
 		r.included = make(map[string]bool)
 	}
+	used := 0
 	for _, id := range appendIDs(nil, row.Document.body, r.q.Include) {
 		folded := r.db.rules.Fold(id)
 		if r.included[folded] {
@@ -472,6 +519,9 @@ func (r *run) include(row *Row) error {
 		}
 		if err != nil {
 			return err
+		}
+		if used += len(doc.body); len(row.Included) > 0 && used > r.db.opts.MaxQueryBytes {
+			return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.opts.MaxQueryBytes)
 		}
 		row.Included = append(row.Included, doc)
 	}
@@ -506,6 +556,7 @@ func (r *run) count(ctx context.Context) (int64, error) {
 	if r.closed != nil {
 		return 0, r.closed
 	}
+	r.pace.Begin(ctx)
 	n, err := r.countDocuments(ctx)
 	if err != nil {
 		return 0, err
@@ -538,6 +589,9 @@ func (r *run) each(ctx context.Context, fn func(query.Doc) error) error {
 	var failed error
 	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
 		if failed == nil && r.matches(folded, h, body) {
+			if failed = r.pace.Err(); failed != nil {
+				return true
+			}
 			r.meta.folded, r.meta.header = folded, h
 			failed = fn(query.Doc{Body: body, Meta: &r.meta})
 		}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"iter"
@@ -38,6 +39,7 @@ type Groups struct {
 
 	key    []byte
 	choice []int // of the values of each field of the group by
+	pace   *Pace
 }
 
 // group is one group.
@@ -104,14 +106,23 @@ func checkNames(columns []Column) error {
 	return nil
 }
 
+// SetPace makes Add end with a Pace, whose error it returns then.
+func (g *Groups) SetPace(p *Pace) {
+	g.pace = p
+	g.reader.SetPace(p)
+}
+
 // Add adds a document. It returns a *LimitError if the groups need more memory
-// than they may, the document is in more than 10,000 groups, or a sum has
-// more than 10,000 digits on one side of the decimal point.
+// than they may or the document is in more than 10,000 groups, and ErrNumber for
+// a number to be added up that is beyond MaxExponent.
 func (g *Groups) Add(doc Doc) error {
 	g.added++
 	g.reader.Reset(doc)
 	combinations := 1
 	for i := range g.by {
+		if g.reader.Many(i) {
+			return &LimitError{"groups of one document", maxGroupsPerDocument, maxHeldValues}
+		}
 		if n := len(g.reader.Values(i)); n > 1 {
 			if combinations *= n; combinations > maxGroupsPerDocument {
 				return &LimitError{"groups of one document", maxGroupsPerDocument, combinations}
@@ -131,7 +142,7 @@ func (g *Groups) Add(doc Doc) error {
 			g.choice[i] = 0
 		}
 	}
-	return nil
+	return g.pace.Err()
 }
 
 // chosen returns the group of the values that are chosen now.
@@ -140,6 +151,7 @@ func (g *Groups) chosen() *group {
 	for i := range g.by {
 		g.key = appendIdentity(g.key, g.value(i))
 	}
+	g.pace.Spend(len(g.key))
 	if found, ok := g.groups[string(g.key)]; ok {
 		return found
 	}
@@ -179,29 +191,42 @@ func (g *Groups) addTo(to *group) error {
 	return nil
 }
 
-func (g *Groups) addCell(to *cell, fn Func, field int) error {
+func (g *Groups) addCell(to *cell, fn Func, field int) (err error) {
 	switch fn {
 	case FuncCount:
 		to.total.count++
 	case FuncSum, FuncAvg:
-		for _, v := range g.reader.Values(field) {
-			if v.kind != KindNumber {
-				continue
+		g.reader.Each(field, func(v Value) bool {
+			if v.kind == KindNumber {
+				err = g.addNumber(&to.total, v.raw)
 			}
-			if err := to.total.add(v.raw); err != nil {
-				return err
-			}
-		}
+			return err == nil
+		})
 	case FuncMin, FuncMax:
-		for _, v := range g.reader.Values(field) {
+		g.reader.Each(field, func(v Value) bool {
 			if to.best.IsMissing() || (v.Compare(to.best) < 0) == (fn == FuncMin) && !v.Equal(to.best) {
 				g.used -= len(to.best.raw)
 				to.best = canonical(v)
 				g.used += len(to.best.raw)
 			}
-		}
+			return g.pace.Spend(len(v.raw))
+		})
 	}
-	return nil
+	return cmp.Or(err, g.pace.Err())
+}
+
+// sumTextBytes is how many bytes a sum's text has at most for each byte of the
+// sum, and the memory for working it out beside it.
+const sumTextBytes = 6
+
+func (g *Groups) addNumber(to *total, raw []byte) error {
+	g.pace.Spend(len(raw))
+	grown, err := to.add(raw)
+	if grown != 0 {
+		g.pace.Spend(windowDigits)
+		g.used += sumTextBytes * grown
+	}
+	return err
 }
 
 // Len returns the number of groups.
@@ -211,18 +236,24 @@ func (g *Groups) Len() int { return len(g.ordered) }
 // each as the values of its columns. The row belongs to the caller.
 func (g *Groups) Rows() iter.Seq[[]Value] {
 	return func(yield func([]Value) bool) {
-		for _, from := range g.ordered {
-			row := make([]Value, len(g.columns))
-			for i, c := range g.columns {
-				if row[i] = from.cells[i].value(c.Func); c.Func == FuncNone {
-					row[i] = from.keys[g.keys[i]]
-				}
-			}
-			if !yield(row) {
+		for i := range g.ordered {
+			if !yield(g.Row(i)) {
 				return
 			}
 		}
 	}
+}
+
+// Row returns row i of Rows, which counts from 0.
+func (g *Groups) Row(i int) []Value {
+	from := g.ordered[i]
+	row := make([]Value, len(g.columns))
+	for i, c := range g.columns {
+		if row[i] = from.cells[i].value(c.Func); c.Func == FuncNone {
+			row[i] = from.keys[g.keys[i]]
+		}
+	}
+	return row
 }
 
 func (c *cell) value(fn Func) Value {
@@ -281,11 +312,14 @@ func appendIdentity(dst []byte, v Value) []byte {
 }
 
 // canonical returns v in memory of its own, in the one spelling that values
-// equal to it have.
+// equal to it have, but for numbers beyond MaxExponent, which keep their own: no
+// other number is shown in place of one.
 func canonical(v Value) Value {
 	switch v.kind {
 	case KindNumber:
-		return ValueOf(parseNumber(v.raw).append(nil))
+		if n := parseNumber(v.raw); !n.beyond {
+			return ValueOf(n.append(nil))
+		}
 	case KindText:
 		return TextValue(v.Text())
 	}

@@ -2,20 +2,9 @@ package query
 
 import (
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"slices"
 
 	"github.com/jaydb/jay/internal/fold"
-)
-
-// Bounds of what can be compiled.
-const (
-	MaxConditionDepth = 1000    // conditions inside each other
-	MaxConditions     = 10_000  // conditions of all kinds, And, Or and Not included
-	MaxValues         = 100_000 // values of all In together
-	MaxRegexpBytes    = 1000    // of a regular expression's text
-	MaxRegexpStates   = 2000    // of its program, by which time in each text is multiplied
 )
 
 // Option changes what conditions mean.
@@ -29,8 +18,11 @@ func SensitiveIDs() Option { return func(c *compiler) { c.sensitiveIDs = true } 
 // kept, so that the caller may change it.
 //
 // The errors are ErrCondition for a condition without meaning, and a
-// *LimitError, which is ErrLimit, for one beyond the bounds above.
+// *LimitError, which is ErrLimit, for one beyond the bounds of this package.
 func Compile(e Expr, options ...Option) (*Matcher, error) {
+	if _, err := Measure(e); err != nil {
+		return nil, err
+	}
 	c := compiler{slots: make(map[fieldKey]int)}
 	for _, option := range options {
 		option(&c)
@@ -38,7 +30,7 @@ func Compile(e Expr, options ...Option) (*Matcher, error) {
 	m := &Matcher{root: condition{op: opAnd}}
 	if e != nil {
 		var err error
-		if m.root, err = c.compile(e, 1); err != nil {
+		if m.root, err = c.compile(e); err != nil {
 			return nil, err
 		}
 	}
@@ -73,8 +65,7 @@ type compiler struct {
 	sensitiveIDs bool
 	fields       []Field
 	slots        map[fieldKey]int
-	conditions   int
-	values       int
+	regexps      regexps
 	marks        int
 }
 
@@ -132,20 +123,15 @@ func (c *compiler) slot(f Field) int {
 	return slot
 }
 
-func (c *compiler) compile(e Expr, depth int) (condition, error) {
-	if c.conditions++; c.conditions > MaxConditions {
-		return condition{}, &LimitError{"conditions", MaxConditions, c.conditions}
-	}
-	if depth > MaxConditionDepth {
-		return condition{}, &LimitError{"levels of conditions", MaxConditionDepth, depth}
-	}
+// compile compiles e, whose size was checked.
+func (c *compiler) compile(e Expr) (condition, error) {
 	switch e := e.(type) {
 	case And:
-		return c.join(opAnd, e, depth)
+		return c.join(opAnd, e)
 	case Or:
-		return c.join(opOr, e, depth)
+		return c.join(opOr, e)
 	case Not:
-		return c.join(opNot, []Expr{e.Expr}, depth)
+		return c.join(opNot, []Expr{e.Expr})
 	}
 
 	field, ok := fieldOf(e)
@@ -163,11 +149,11 @@ func (c *compiler) folds(f Field) bool {
 	return f.Meta == MetaID && !c.sensitiveIDs || f.Meta == MetaCollection
 }
 
-func (c *compiler) join(op op, kids []Expr, depth int) (condition, error) {
+func (c *compiler) join(op op, kids []Expr) (condition, error) {
 	joined := condition{op: op, kids: make([]condition, len(kids))}
 	for i, kid := range kids {
 		var err error
-		if joined.kids[i], err = c.compile(kid, depth+1); err != nil {
+		if joined.kids[i], err = c.compile(kid); err != nil {
 			return condition{}, err
 		}
 	}
@@ -201,7 +187,7 @@ func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 	case Regexp:
 		to.op = opRegexp
 		var err error
-		to.regexp, err = compileRegexp(e.Pattern, folds || e.Fold)
+		to.regexp, err = c.regexps.compile(e.Pattern, folds || e.Fold)
 		return to, err
 	}
 	to.op = opExists
@@ -220,9 +206,6 @@ func (c *compiler) with(to condition, values ...Value) (condition, error) {
 
 // in gives a condition its operands, sorted and each once.
 func (c *compiler) in(to condition, values []Value) (condition, error) {
-	if c.values += len(values); c.values > MaxValues {
-		return to, &LimitError{"values in lists", MaxValues, c.values}
-	}
 	to, err := c.with(to, values...)
 	if err != nil {
 		return to, err
@@ -243,30 +226,4 @@ func textCondition(to condition, op op, text string, folds bool) condition {
 		to.text = fold.Append(nil, text)
 	}
 	return to
-}
-
-// compileRegexp compiles a pattern if its program is small enough.
-func compileRegexp(pattern string, folds bool) (*regexp.Regexp, error) {
-	if len(pattern) > MaxRegexpBytes {
-		return nil, &LimitError{"bytes of a regular expression", MaxRegexpBytes, len(pattern)}
-	}
-	if folds {
-		pattern = "(?i)" + pattern
-	}
-	tree, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
-	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
-	}
-	if len(program.Inst) > MaxRegexpStates {
-		return nil, &LimitError{"states of a regular expression", MaxRegexpStates, len(program.Inst)}
-	}
-	compiled, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
-	}
-	return compiled, nil
 }

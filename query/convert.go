@@ -18,14 +18,14 @@ import (
 // it is.
 //
 // The errors are ErrNumber for NaN, infinities and a json.Number that is no
-// number, ErrText for text that is not valid UTF-8, and ErrValue for anything
+// number or beyond MaxExponent, ErrText for text that is not valid UTF-8, and ErrValue for anything
 // else, such as slices and structs.
 func NewValue(v any) (Value, error) {
 	switch v := v.(type) {
 	case nil:
 		return ValueOf([]byte("null")), nil
 	case Value:
-		return v, nil
+		return v, checkNumber(v)
 	case string:
 		return textValue(v)
 	case int:
@@ -34,7 +34,8 @@ func NewValue(v any) (Value, error) {
 		if !isNumber([]byte(v)) {
 			return Value{}, fmt.Errorf("%w: %.60q", ErrNumber, string(v))
 		}
-		return ValueOf([]byte(v)), nil
+		value := ValueOf([]byte(v))
+		return value, checkNumber(value)
 	}
 
 	r := reflect.ValueOf(v)
@@ -74,7 +75,7 @@ func marshaledValue(v any) (Value, error) {
 	if value.kind == KindText {
 		return TextValue(value.Text()), nil // without encoding/json's escapes
 	}
-	return value, nil
+	return value, checkNumber(value)
 }
 
 // scalarValue returns a value of one of Go's basic kinds.

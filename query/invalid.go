@@ -12,7 +12,8 @@ var (
 	ErrValue = errors.New("not a value that a query can compare")
 
 	// ErrNumber is returned when a number is NaN or infinite, or a json.Number
-	// is not written as JSON writes numbers.
+	// is not written as JSON writes numbers or has an exponent beyond
+	// MaxExponent.
 	ErrNumber = errors.New("not a JSON number")
 
 	// ErrText is returned when a text is not valid UTF-8.

@@ -2,7 +2,6 @@ package query
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/jaydb/jay/internal/fold"
 )
@@ -20,6 +19,7 @@ type Matcher struct {
 	folded   []byte   // a text folded
 	marks    []uint64 // the run of an All in which each of its values was reached last
 	run      uint64
+	pace     *Pace
 }
 
 // condition is an Expr that is ready to be evaluated. It is not changed any
@@ -30,9 +30,9 @@ type condition struct {
 	slot     int // its field's in the reader
 	kids     []condition
 	operands []operand
-	mark     int            // of opAll: where its marks begin
-	text     []byte         // folded if fold
-	regexp   *regexp.Regexp // of opRegexp
+	mark     int      // of opAll: where its marks begin
+	text     []byte   // folded if fold
+	regexp   *pattern // of opRegexp
 }
 
 // op is what a condition does.
@@ -60,6 +60,13 @@ const (
 // Clone returns a Matcher of the same condition, for another goroutine.
 func (m *Matcher) Clone() *Matcher {
 	return &Matcher{root: m.root, reader: m.reader.Clone(), marks: make([]uint64, len(m.marks))}
+}
+
+// SetPace makes Match end with a Pace, within a document as well. What it
+// returns then has no meaning: see Pace.Err.
+func (m *Matcher) SetPace(p *Pace) {
+	m.pace = p
+	m.reader.SetPace(p)
 }
 
 // Match tells whether the condition is true of doc. It looks at no more of
@@ -109,12 +116,25 @@ func (m *Matcher) holds(c *condition) bool {
 	case opAll:
 		return m.reachesAll(c)
 	}
+	if m.reader.Many(c.slot) {
+		return m.acceptsOneOfMany(c)
+	}
 	for _, v := range m.reader.Values(c.slot) {
-		if m.accepts(c, v) {
+		if m.pace.Spend(1+len(v.raw)) && m.accepts(c, v) {
 			return true
 		}
 	}
 	return false
+}
+
+// acceptsOneOfMany tells whether one of the values that a field reaches
+// satisfies a condition on it.
+func (m *Matcher) acceptsOneOfMany(c *condition) (found bool) {
+	m.reader.Each(c.slot, func(v Value) bool {
+		found = m.pace.Spend(1+len(v.raw)) && m.accepts(c, v)
+		return !found
+	})
+	return found
 }
 
 // accepts tells whether one value satisfies a condition on a field.
@@ -155,7 +175,7 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 func (m *Matcher) acceptsText(c *condition, text []byte) bool {
 	switch {
 	case c.op == opRegexp:
-		return c.regexp.Match(text)
+		return c.regexp.match(text, m.pace)
 	case c.op == opStartsWith && c.fold:
 		return hasFoldedPrefix(text, c.text)
 	case c.fold:
@@ -196,15 +216,16 @@ func (m *Matcher) find(c *condition, v Value) (i int, found bool) {
 func (m *Matcher) reachesAll(c *condition) bool {
 	m.run++
 	left := len(c.operands)
-	for _, v := range m.reader.Values(c.slot) {
-		if left == 0 {
-			return true
+	m.reader.Each(c.slot, func(v Value) bool {
+		if !m.pace.Spend(1 + len(v.raw)) {
+			return false
 		}
 		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.run {
 			m.marks[c.mark+i] = m.run
 			left--
 		}
-	}
+		return left > 0
+	})
 	return left == 0
 }
 

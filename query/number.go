@@ -2,14 +2,18 @@ package query
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 )
 
-// maxExponent bounds the exponents of numbers: beyond it numbers compare by
-// their digits alone, as if their exponent were the bound.
+// MaxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent,
+// the first digit being no zero. Documents with a number beyond it are not
+// stored, and conditions with one are refused. In documents of versions that
+// stored them, such numbers compare by their digits alone, as if their exponent
+// were the bound.
 //
 // Part of the on-disk format. Must not change.
-const maxExponent = 1_000_000_000_000_000
+const MaxExponent = 1_000_000_000_000_000
 
 // number is a JSON number taken apart: 0.d₁d₂d₃… × 10^exp, negative if neg.
 // The digits are those of head and then of tail, in ASCII, the first and the
@@ -17,8 +21,9 @@ const maxExponent = 1_000_000_000_000_000
 // that equal numbers have the same parts however they are written.
 type number struct {
 	head, tail []byte // share memory with the JSON text
-	exp        int64  // from -maxExponent to maxExponent
+	exp        int64  // from -MaxExponent to MaxExponent
 	neg        bool
+	beyond     bool // the exponent was beyond the bound
 }
 
 // parseNumber takes a valid JSON number apart.
@@ -58,8 +63,8 @@ func parseExponent(raw []byte) int64 {
 	}
 	var exp int64
 	for _, c := range raw {
-		if exp = exp*10 + int64(c-'0'); exp > 100*maxExponent {
-			exp = 100 * maxExponent
+		if exp = exp*10 + int64(c-'0'); exp > 100*MaxExponent {
+			exp = 100 * MaxExponent
 			break
 		}
 	}
@@ -69,9 +74,18 @@ func parseExponent(raw []byte) int64 {
 	return exp
 }
 
-// normal returns n without zeros at either end, where head and tail were what
-// is before and behind the point.
+// normal returns n without zeros at either end and with its exponent within the
+// bound, where head and tail were what is before and behind the point.
 func (n number) normal() number {
+	n = n.trimmed()
+	if n.exp < -MaxExponent || n.exp > MaxExponent {
+		n.exp, n.beyond = max(-MaxExponent, min(n.exp, MaxExponent)), true
+	}
+	return n
+}
+
+// trimmed is normal without the bound.
+func (n number) trimmed() number {
 	n.head = bytes.TrimLeft(n.head, "0")
 	n.exp += int64(len(n.head))
 	if len(n.head) == 0 {
@@ -86,7 +100,6 @@ func (n number) normal() number {
 	if len(n.head) == 0 {
 		return number{}
 	}
-	n.exp = max(-maxExponent, min(n.exp, maxExponent))
 	return n
 }
 
@@ -232,6 +245,21 @@ func (n number) compare(m number) int {
 		}
 	}
 	return sign * compareInts(int64(n.len()), int64(m.len()))
+}
+
+// checkNumber returns ErrNumber for a number that is beyond the bound.
+func checkNumber(v Value) error {
+	if v.kind != KindNumber {
+		return nil
+	}
+	if _, small := smallInt(v.raw); !small && parseNumber(v.raw).beyond {
+		return errBeyond(v.raw)
+	}
+	return nil
+}
+
+func errBeyond(raw []byte) error {
+	return fmt.Errorf("%w: the exponent of %.60s is beyond %d", ErrNumber, raw, MaxExponent)
 }
 
 // isNumber tells whether text is written as JSON writes numbers.

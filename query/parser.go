@@ -95,6 +95,8 @@ type parser struct {
 	exact  bool            // in exact()
 	depth  int             // of parentheses, not and exact()
 
+	regexps regexps // what they cost together
+
 	columns []term // where the columns of select stand
 	orders  []term // what order by says, in its order
 }

@@ -95,8 +95,13 @@ func printColumn(c Column) string {
 }
 
 // FormatCondition returns e as it stands behind where, in the way of writing of
-// [Query.String]. [ParseCondition] is its inverse.
+// [Query.String]. [ParseCondition] is its inverse. Of a condition that is deeper
+// than [MaxConditionDepth] it says only that.
 func FormatCondition(e Expr) string {
+	err := walk(e, func(_ Expr, depth int) error { return Size{Depth: depth}.Check() })
+	if err != nil {
+		return "<" + err.Error() + ">"
+	}
 	var b strings.Builder
 	writeExpr(&b, e, bindsOr)
 	return b.String()

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -19,12 +20,26 @@ type Projector struct {
 	columns   []Column
 	heads     [][]byte // `"Name":`, parallel to columns
 	extractor *jsonpath.Extractor
-	ofPath    []int      // the column that a path of the extractor is
-	values    [][][]byte // parallel to columns
-	through   []bool     // parallel to columns: an array was gone through
+	ofPath    []int     // the column that a path of the extractor is
+	reached   []reaches // parallel to columns
 	collect   func(path int, raw []byte, through bool)
 	text      []byte
+	left      int // bytes that the columns may still have
+
+	pace  *Pace
+	spend func(work int) bool // of pace; nil for none
 }
+
+// reaches is what a column's path leads to in one document.
+type reaches struct {
+	raw     []byte // the value, if through is not set
+	through bool   // an array was gone through: all that was reached is in array
+	array   []byte // a JSON array without its end
+}
+
+// maxIdleColumn is the size of a column for which a Projector keeps memory from
+// one document to the next, in bytes.
+const maxIdleColumn = 64 << 10
 
 // NewProjector returns a Projector of the columns. It returns ErrColumn for a
 // column with a function, without a name, or with the name of another.
@@ -50,23 +65,42 @@ func NewProjector(columns []Column) (*Projector, error) {
 // Clone returns a Projector of the same columns, for another goroutine.
 func (p *Projector) Clone() *Projector {
 	c := &Projector{columns: p.columns, heads: p.heads, extractor: p.extractor, ofPath: p.ofPath}
-	c.values, c.through = make([][][]byte, len(p.columns)), make([]bool, len(p.columns))
-	c.collect = func(path int, raw []byte, through bool) {
-		column := c.ofPath[path]
-		c.values[column] = append(c.values[column], raw)
-		c.through[column] = through
-	}
+	c.reached = make([]reaches, len(p.columns))
+	c.collect = c.add
 	return c
+}
+
+// SetPace makes Append end with a Pace. What it returns then has no meaning: see
+// Pace.Err.
+func (p *Projector) SetPace(pace *Pace) {
+	if p.pace, p.spend = pace, nil; pace != nil {
+		p.spend = pace.Spend
+	}
 }
 
 // Append appends the columns of doc to dst, as one JSON object. It allocates
 // nothing once its memory has grown to what documents need.
 func (p *Projector) Append(dst []byte, doc Doc) []byte {
-	for i := range p.values {
-		p.values[i] = p.values[i][:0]
+	dst, _ = p.AppendWithin(dst, doc, math.MaxInt) // no row is beyond that
+	return dst
+}
+
+// AppendWithin is Append, but returns a *LimitError for values that have more
+// than maxBytes together, as many columns may show one large value. No more than
+// about that is in memory then.
+func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, error) {
+	p.left = maxBytes
+	for i := range p.reached {
+		r := &p.reached[i]
+		if r.raw, r.through, r.array = nil, false, r.array[:0]; cap(r.array) > maxIdleColumn {
+			r.array = nil
+		}
 	}
 	if len(p.ofPath) > 0 {
-		p.extractor.Extract(doc.Body, p.collect)
+		p.extractor.ExtractPaced(doc.Body, p.collect, p.spend)
+	}
+	if p.left < 0 {
+		return dst, &LimitError{"bytes of one row", maxBytes, maxBytes - p.left}
 	}
 
 	dst = append(dst, '{')
@@ -78,10 +112,30 @@ func (p *Projector) Append(dst []byte, doc Doc) []byte {
 		if c.Field.Meta != MetaNone {
 			dst = p.appendMeta(dst, doc, c.Field.Meta)
 		} else {
-			dst = appendReached(dst, p.values[i], p.through[i])
+			dst = p.reached[i].append(dst)
 		}
 	}
-	return append(dst, '}')
+	return append(dst, '}'), nil
+}
+
+// add takes a value from the extractor, if there is room for it.
+func (p *Projector) add(path int, raw []byte, through bool) {
+	if p.left < 0 {
+		return
+	}
+	if p.left -= len(raw) + 1; p.left < 0 || !p.pace.Spend(len(raw)) {
+		return
+	}
+	r := &p.reached[p.ofPath[path]]
+	if !through {
+		r.raw = raw
+		return
+	}
+	separator := byte(',')
+	if !r.through {
+		r.through, separator = true, '['
+	}
+	r.array = append(append(r.array, separator), raw...)
 }
 
 func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
@@ -95,21 +149,14 @@ func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	return plainText(p.text).AppendJSON(dst)
 }
 
-// appendReached appends what a path leads to. It is one value, or as many as
-// there are if all elements of an array were gone through.
-func appendReached(dst []byte, values [][]byte, through bool) []byte {
+// append appends what the path leads to. It is one value, or as many as there
+// are if all elements of an array were gone through.
+func (r *reaches) append(dst []byte) []byte {
 	switch {
-	case len(values) == 0:
-		return append(dst, "null"...)
-	case !through:
-		return append(dst, values[0]...)
+	case r.through:
+		return append(append(dst, r.array...), ']')
+	case len(r.raw) > 0:
+		return append(dst, r.raw...)
 	}
-	dst = append(dst, '[')
-	for i, raw := range values {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, raw...)
-	}
-	return append(dst, ']')
+	return append(dst, "null"...)
 }

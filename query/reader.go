@@ -30,20 +30,28 @@ type Reader struct {
 	collect   func(path int, raw []byte, through bool)
 	limit     int // how many values of a field are kept; 0 for all
 
-	doc  Doc
-	read bool // the body was
+	doc   Doc
+	read  bool // the body was
+	held  int  // values of all fields
+	pace  *Pace
+	spend func(work int) bool // of pace; nil for none
 }
 
 // reached is what one field reaches.
 type reached struct {
 	field  Field
 	values []Value
-	count  int    // of the values that are reached, those that are not kept included
+	count  int    // of the values that are reached, with Limit those that are not held included
+	many   bool   // there are too many to hold: Each finds them anew
 	found  bool   // the path leads to something
 	array  bool   // an array was gone through, or stands at the end of the path
 	read   bool   // if the field is metadata: it was
 	text   []byte // the metadata
 }
+
+// maxHeldValues is the number of values that a Reader holds of one document, in
+// 16 MiB. A document of 32 MiB may reach 16 million of them with each field.
+const maxHeldValues = 1 << 19
 
 // maxIdleValues is the number of values for which a Reader keeps memory from
 // one document to the next.
@@ -80,14 +88,22 @@ func (r *Reader) Clone() *Reader {
 // Reset makes doc the document that is looked at. It costs little: the body is
 // read when the first field in it is asked for.
 func (r *Reader) Reset(doc Doc) {
-	r.doc, r.read = doc, false
+	r.doc, r.read, r.held = doc, false, 0
 	for i := range r.fields {
 		f := &r.fields[i]
 		if cap(f.values) > maxIdleValues {
 			f.values = nil
 		}
 		clear(f.values) // they are part of the last document
-		f.values, f.count, f.found, f.array, f.read = f.values[:0], 0, false, false, false
+		f.values, f.count, f.many, f.found, f.array, f.read = f.values[:0], 0, false, false, false, false
+	}
+}
+
+// SetPace makes the walks over bodies, and Each, end with a Pace: what is found
+// then has no meaning.
+func (r *Reader) SetPace(p *Pace) {
+	if r.pace, r.spend = p, nil; p != nil {
+		r.spend = p.Spend
 	}
 }
 
@@ -101,8 +117,49 @@ func (r *Reader) Reached(field int) int { return r.reach(field).count }
 
 // Values returns the values that a field reaches, in the order of the
 // document; none if the field is missing. They are valid until the next Reset
-// and as long as the document is.
-func (r *Reader) Values(field int) []Value { return r.reach(field).values }
+// and as long as the document is. All of them are in memory at once, which may
+// be 16 times the document's size: Each is better where there may be many.
+func (r *Reader) Values(field int) []Value {
+	if !r.Many(field) {
+		return r.fields[field].values
+	}
+	var all []Value
+	r.Each(field, func(v Value) bool {
+		all = append(all, v)
+		return true
+	})
+	return all
+}
+
+// Many tells whether a field reaches so many values that they are not held in
+// memory. Values makes them anew at each call then.
+func (r *Reader) Many(field int) bool { return r.reach(field).many }
+
+// Each calls fn with the values that a field reaches, in the order of the
+// document, until fn returns false. It needs no memory, however many they are;
+// of more than are held it walks over the body anew.
+func (r *Reader) Each(field int, fn func(Value) bool) {
+	f := r.reach(field)
+	if !f.many {
+		for _, v := range f.values {
+			if !fn(v) {
+				return
+			}
+		}
+		return
+	}
+	jsonpath.EachLoose(r.doc.Body, f.field.Path, func(raw []byte) bool {
+		if len(raw) == 0 || raw[0] != '[' {
+			return r.pace.Spend(len(raw)) && fn(ValueOf(raw))
+		}
+		for _, element := range jsonpath.Elements(raw) {
+			if !r.pace.Spend(len(element)) || !fn(ValueOf(element)) {
+				return false
+			}
+		}
+		return true
+	})
+}
 
 // Found tells whether a field's path leads to something, be it null or an
 // empty array.
@@ -122,7 +179,7 @@ func (r *Reader) reach(field int) *reached {
 		}
 	case !r.read:
 		r.read = true
-		r.extractor.Extract(r.doc.Body, r.collect)
+		r.extractor.ExtractPaced(r.doc.Body, r.collect, r.spend)
 	}
 	return f
 }
@@ -143,19 +200,35 @@ func (r *Reader) add(path int, raw []byte, through bool) {
 	f := &r.fields[r.ofPath[path]]
 	f.found = true
 	if len(raw) == 0 || raw[0] != '[' {
+		r.hold(f, raw)
 		f.array = f.array || through
-		r.keep(f, raw)
 		return
 	}
 	f.array = true
 	for _, element := range jsonpath.Elements(raw) {
-		r.keep(f, element)
+		if !r.hold(f, element) || !r.pace.Spend(len(element)) {
+			return
+		}
 	}
 }
 
-// keep adds a value to those of a field.
-func (r *Reader) keep(f *reached, raw []byte) {
-	if f.count++; r.limit == 0 || f.count <= r.limit {
-		f.values = append(f.values, ValueOf(raw))
+// hold notes a value, unless there are too many.
+func (r *Reader) hold(f *reached, raw []byte) bool {
+	f.count++
+	if r.limit > 0 {
+		if f.count <= r.limit {
+			f.values = append(f.values, ValueOf(raw))
+		}
+		return true
 	}
+	if f.many {
+		return false
+	}
+	if r.held++; r.held > maxHeldValues {
+		r.held -= len(f.values) + 1
+		f.values, f.many = nil, true
+		return false
+	}
+	f.values = append(f.values, ValueOf(raw))
+	return true
 }

@@ -150,9 +150,9 @@ func (p *parser) textCondition(name string, field Field, text string, at token) 
 	}
 
 	// First as it is written, so that an error shows nothing else.
-	_, err := compileRegexp(text, false)
-	if err == nil && !p.exact {
-		_, err = compileRegexp(text, true)
+	_, err := new(regexps).compile(text, false)
+	if err == nil {
+		_, err = p.regexps.compile(text, !p.exact)
 	}
 	if err != nil {
 		return nil, p.fail(at.offset, "%v", err).because(err)

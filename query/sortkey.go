@@ -70,7 +70,25 @@ func (s *Sorter) Compare(a, b Doc) int {
 	return 0
 }
 
-func (s *side) pick(o Order, i int) Value { return s.caster.pick(o, s.reader.Values(i)) }
+// SetPace makes AppendKey and Compare end with a Pace. What they return then has
+// no meaning: see Pace.Err.
+func (s *Sorter) SetPace(p *Pace) {
+	for i := range s.sides {
+		s.sides[i].reader.SetPace(p)
+	}
+}
+
+func (s *side) pick(o Order, i int) Value {
+	if !s.reader.Many(i) {
+		return s.caster.pick(o, s.reader.Values(i))
+	}
+	var best Value
+	s.reader.Each(i, func(v Value) bool {
+		best = s.caster.better(o, best, v)
+		return true
+	})
+	return best
+}
 
 // compare compares two values as the order wants them.
 func (o Order) compare(v, w Value) int {
@@ -141,15 +159,18 @@ type caster struct {
 func (c *caster) pick(o Order, values []Value) Value {
 	var best Value
 	for _, v := range values {
-		if v = c.cast(o.As, v); v.IsMissing() {
-			continue
-		}
-		if best.IsMissing() || o.compare(v, best) < 0 {
-			best = v
-			c.picked, c.next = c.next, c.picked
-		}
+		best = c.better(o, best, v)
 	}
 	return best
+}
+
+// better returns v as the order compares it, or best if that comes first.
+func (c *caster) better(o Order, best, v Value) Value {
+	if v = c.cast(o.As, v); v.IsMissing() || !best.IsMissing() && o.compare(v, best) >= 0 {
+		return best
+	}
+	c.picked, c.next = c.next, c.picked
+	return v
 }
 
 // cast returns v as an order compares it. It may be in c.next.

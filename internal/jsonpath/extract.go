@@ -1,5 +1,10 @@
 package jsonpath
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Extractor finds the values of many paths in one walk over a body. It is
 // immutable once made and safe for concurrent use.
 type Extractor struct {
@@ -12,7 +17,7 @@ type node struct {
 	names   []string // of the members that a path goes into
 	members []*node  // parallel to names
 	byName  map[string]*node
-	indexes []indexed
+	indexes []indexed // in rising order
 	every   *node
 	paths   []int // that end here
 }
@@ -66,18 +71,21 @@ func (n *node) child(s Step) *node {
 		}
 		return child
 	case Index:
-		for _, e := range n.indexes {
-			if e.index == s.Index {
-				return e.node
-			}
+		i, found := n.findIndex(s.Index)
+		if !found {
+			n.indexes = slices.Insert(n.indexes, i, indexed{s.Index, new(node)})
 		}
-		n.indexes = append(n.indexes, indexed{s.Index, new(node)})
-		return n.indexes[len(n.indexes)-1].node
+		return n.indexes[i].node
 	}
 	if n.every == nil {
 		n.every = new(node)
 	}
 	return n.every
+}
+
+// findIndex returns where an element is, or would be, among the indexes.
+func (n *node) findIndex(index int) (i int, found bool) {
+	return slices.BinarySearchFunc(n.indexes, index, func(e indexed, index int) int { return cmp.Compare(e.index, index) })
 }
 
 // member returns the node of a member, or nil.
@@ -102,28 +110,41 @@ func (n *node) member(name []byte) *node {
 // Extract allocates nothing unless more than eight paths with and without []
 // meet at one place.
 func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte, through bool)) {
+	x.ExtractPaced(body, fn, nil)
+}
+
+// stepsPerLook is the number of members, or of elements, of one value between
+// two calls of spend.
+const stepsPerLook = 1024
+
+// ExtractPaced is Extract, but calls spend with the number of steps that it has
+// taken, again and again, and ends when that returns false: a step is one
+// member or element for one path or several that begin alike. Fn may be called
+// with nonsense then. Between two calls there are at most 1,024 members or
+// elements. A nil spend is not called.
+func (x *Extractor) ExtractPaced(body []byte, fn func(path int, raw []byte, through bool), spend func(steps int) bool) {
 	if len(body) == 0 {
 		return
 	}
 	states := [1]state{{node: &x.root}}
 	if len(x.root.paths) == 0 && body[0] == '{' {
-		visitObject(body, 0, states[:], true, fn)
+		visitObject(body, 0, states[:], true, fn, spend)
 		return
 	}
-	visit(body, 0, states[:], fn)
+	visit(body, 0, states[:], fn, spend)
 }
 
 // visit visits the value at i for the states, which all have reached it, and
 // returns the offset behind it. It hands fn on as a parameter: in a struct
 // beside body it would be moved to the heap.
-func visit(body []byte, i int, states []state, fn func(path int, raw []byte, through bool)) (end int) {
+func visit(body []byte, i int, states []state, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	switch {
 	case i >= len(body):
 		return len(body)
 	case body[i] == '{' && wantsMembers(states):
-		end = visitObject(body, i, states, false, fn)
+		end = visitObject(body, i, states, false, fn, spend)
 	case body[i] == '[' && wantsElements(states):
-		end = visitArray(body, i, states, fn)
+		end = visitArray(body, i, states, fn, spend)
 	default:
 		end = Skip(body, i)
 	}
@@ -158,13 +179,20 @@ func wantsElements(states []state) bool {
 
 // visitObject visits the object at i. Once all its members that paths want were
 // seen the rest is skipped, or left alone if nothing follows that is wanted.
-func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte, through bool)) (end int) {
+func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	wanted := 0
 	for _, s := range states {
 		wanted += len(s.node.names)
 	}
 	var buf [8]state
+	if len(states) > len(buf) && spend != nil && !spend(len(states)) {
+		return len(body)
+	}
+	steps := 0
 	for i++; i < len(body) && body[i] != '}'; i++ {
+		if steps++; steps%stepsPerLook == 0 && spend != nil && !spend(stepsPerLook*len(states)) {
+			return len(body)
+		}
 		colon, escapes := keyEnd(body, i)
 		name := body[min(i+1, colon-1):max(i, colon-1)]
 		if escapes {
@@ -180,7 +208,7 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 		if len(next) == 0 {
 			i = Skip(body, colon+1)
 		} else {
-			i = visit(body, colon+1, next, fn)
+			i = visit(body, colon+1, next, fn, spend)
 			if wanted -= len(next); wanted == 0 {
 				if last {
 					return i
@@ -196,10 +224,16 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 }
 
 // visitArray visits the array at i.
-func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte, through bool)) (end int) {
+func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	var buf [8]state
+	if len(states) > len(buf) && spend != nil && !spend(len(states)) {
+		return len(body)
+	}
 	i++
 	for index := 0; i < len(body) && body[i] != ']'; index++ {
+		if spend != nil && (index+1)%stepsPerLook == 0 && !spend(stepsPerLook*len(states)) {
+			return len(body)
+		}
 		next := buf[:0]
 		for _, s := range states {
 			if len(s.node.names) > 0 {
@@ -211,13 +245,13 @@ func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte
 			if s.node.every != nil {
 				next = append(next, state{node: s.node.every, through: true})
 			}
-			for _, e := range s.node.indexes {
-				if e.index == index {
-					next = append(next, state{node: e.node, through: s.through})
+			if len(s.node.indexes) > 0 {
+				if at, found := s.node.findIndex(index); found {
+					next = append(next, state{node: s.node.indexes[at].node, through: s.through})
 				}
 			}
 		}
-		if i = visit(body, i, next, fn); i >= len(body) || body[i] != ',' {
+		if i = visit(body, i, next, fn, spend); i >= len(body) || body[i] != ',' {
 			break // at the closing bracket
 		}
 		i++

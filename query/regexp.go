@@ -1,0 +1,162 @@
+package query
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of regular expressions.
+const (
+	MaxRegexpBytes      = 1000    // of one's text
+	MaxRegexpStates     = 2000    // of one's program, by which time in each text is multiplied
+	MaxAllRegexpStates  = 20_000  // of the programs of all
+	MaxRegexpCharacters = 4 << 20 // in the ranges of all: see rangesIn
+)
+
+// regexps compiles the regular expressions of one query, and counts what they
+// cost together.
+type regexps struct {
+	states     int
+	characters int
+}
+
+// pattern is a regular expression that is ready to be matched.
+type pattern struct {
+	*regexp.Regexp
+	states int
+	prefix []byte // what every match begins with; may be empty
+}
+
+// compile compiles a pattern if its program is small enough. Nothing is
+// parsed, or compiled, that could take long.
+func (all *regexps) compile(text string, folds bool) (*pattern, error) {
+	if len(text) > MaxRegexpBytes {
+		return nil, &LimitError{"bytes of a regular expression", MaxRegexpBytes, len(text)}
+	}
+	if all.characters += rangesIn(text); all.characters > MaxRegexpCharacters {
+		return nil, &LimitError{"characters in the ranges of regular expressions", MaxRegexpCharacters, all.characters}
+	}
+	if folds {
+		text = "(?i)" + text
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	// A text of a few bytes may stand for a program of any size, so that it is
+	// compiled only if it cannot be much larger than allowed.
+	if n := programSize(tree); n > 2*MaxRegexpStates {
+		return nil, &LimitError{"states of a regular expression", MaxRegexpStates, n}
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	states := len(program.Inst)
+	if states > MaxRegexpStates {
+		return nil, &LimitError{"states of a regular expression", MaxRegexpStates, states}
+	}
+	if all.states += states; all.states > MaxAllRegexpStates {
+		return nil, &LimitError{"states of all regular expressions", MaxAllRegexpStates, all.states}
+	}
+	compiled, err := regexp.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
+	}
+	prefix, _ := compiled.LiteralPrefix()
+	return &pattern{compiled, states, []byte(prefix)}, nil
+}
+
+// programSize returns about how many states the program of a parsed regular
+// expression has, as package syntax itself does to bound its memory. Package
+// syntax bounds the depth of what it parses.
+func programSize(re *syntax.Regexp) int {
+	const most = math.MaxInt32
+	size := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		return max(1, len(re.Rune))
+	case syntax.OpRepeat:
+		kid := programSize(re.Sub[0])
+		if re.Max < 0 {
+			return min(most, 1+max(1, re.Min)*kid)
+		}
+		return min(most, re.Min*kid+(re.Max-re.Min)*(1+kid))
+	}
+	for _, kid := range re.Sub {
+		size = min(most, size+programSize(kid))
+	}
+	return size
+}
+
+// rangesIn returns how many characters the ranges beyond ASCII in a pattern
+// have at most: where case is disregarded, package syntax looks at each of
+// them, and 14 bytes such as [B-\x{1e942}] cost it two milliseconds. A class
+// such as \pL costs as much as some 2,000 characters.
+func rangesIn(text string) int {
+	const lastWithCase, classCost = 0x1e943, 2000
+	total := classCost * (strings.Count(text, `\p`) + strings.Count(text, `\P`))
+	for {
+		_, behind, found := strings.Cut(text, "-")
+		if !found {
+			return total
+		}
+		text = behind
+		last, _ := utf8.DecodeRuneInString(behind)
+		if digits, escaped := strings.CutPrefix(behind, `\x`); escaped {
+			digits, _, _ = strings.Cut(strings.TrimPrefix(digits, "{"), "}")
+			n, err := strconv.ParseUint(digits, 16, 32)
+			if err != nil || n > utf8.MaxRune {
+				n = lastWithCase // \xff and what follows, or nonsense
+			}
+			last = rune(n)
+		}
+		if last >= utf8.RuneSelf {
+			total += min(int(last), lastWithCase)
+		}
+	}
+}
+
+// matchAtOnce is how many characters times states are matched without a look
+// at the context.
+const matchAtOnce = 1 << 20
+
+// match reports whether the pattern matches in text. If pace ends it gives up.
+func (re *pattern) match(text []byte, pace *Pace) bool {
+	if pace == nil || len(text) <= matchAtOnce/re.states {
+		return pace.Spend(len(text)*re.states) && re.Match(text)
+	}
+	if len(re.prefix) > 0 {
+		pace.Spend(len(text))
+		i := bytes.Index(text, re.prefix)
+		if i < 0 {
+			return false
+		}
+		text = text[i:] // no match begins before it, or looks at what is before
+	}
+	return re.MatchReader(&pacedText{text, re.states, pace}) && pace.Err() == nil
+}
+
+// pacedText reads a text character by character, and ends with the pace.
+type pacedText struct {
+	text   []byte
+	states int
+	pace   *Pace
+}
+
+// ReadRune implements io.RuneReader.
+func (t *pacedText) ReadRune() (r rune, size int, err error) {
+	if len(t.text) == 0 || !t.pace.Spend(t.states) {
+		return 0, 0, io.EOF
+	}
+	r, size = utf8.DecodeRune(t.text)
+	t.text = t.text[size:]
+	return r, size, nil
+}
