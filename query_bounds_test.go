@@ -525,6 +525,22 @@ func TestQuery_Bounds_Includes(t *testing.T) {
 	if _, err := q.All(ctx); !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), "MaxQueryBytes") {
 		t.Errorf("two documents: %v, want ErrQuery", err)
 	}
+
+	put(t, db, "x/1", `{"C":`+large(`"c/0"`, 2_000_000)+`}`, jay.InCollection("Same"))
+	ids := make([]string, 10_001)
+	for i := range ids {
+		ids[i] = fmt.Sprintf(`"none/%d"`, i)
+	}
+	put(t, db, "z/1", `{"C":[`+strings.Join(ids, ",")+`]}`, jay.InCollection("Many"))
+	for collection, refused := range map[string]bool{"Same": false, "Many": true} {
+		quick(t, "includes of "+collection, func() {
+			q, err := db.RQL("from "+collection+" include C", nil)
+			must(t, err)
+			if _, err := q.All(ctx); refused != (err != nil) || refused && !errors.Is(err, jay.ErrQuery) {
+				t.Errorf("%s: %v", collection, err)
+			}
+		})
+	}
 }
 
 // Ensure that a panic in a program's code within a query leaves nothing held:

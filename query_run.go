@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -504,30 +505,45 @@ func (r *run) include(row *Row) error {
 		r.included = make(map[string]bool)
 	}
 	used := 0
-	for _, id := range appendIDs(nil, row.Document.body, r.q.Include) {
-		folded := r.db.rules.Fold(id)
-		if r.included[folded] {
-			continue
+	var err error
+	eachID(row.Document.body, r.q.Include, func(raw []byte) bool {
+		if !r.pace.Spend(len(raw)) {
+			err = r.pace.Err()
+		} else if isID(raw) {
+			err = r.includeOne(row, string(jsonpath.AppendUnquoted(nil, raw)), &used)
 		}
-		if len(r.included) >= maxIncludes {
-			return fmt.Errorf("%w: the includes name more than %d documents", ErrQuery, maxIncludes)
-		}
-		r.included[folded] = true
-		doc, err := r.readIncluded(folded)
-		if err == ErrNotFound {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if used += len(doc.body); len(row.Included) > 0 && used > r.db.opts.MaxQueryBytes {
-			return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.opts.MaxQueryBytes)
-		}
-		row.Included = append(row.Included, doc)
+		return err == nil
+	})
+	if err != nil {
+		return err
 	}
 	if r.projector != nil {
 		row.Document = nil
 	}
+	return nil
+}
+
+// includeOne reads one of them. Used is how many bytes those of the row have.
+func (r *run) includeOne(row *Row, id string, used *int) error {
+	folded := r.db.rules.Fold(id)
+	if r.included[folded] {
+		return nil
+	}
+	if len(r.included) >= maxIncludes {
+		return fmt.Errorf("%w: the includes name more than %d documents", ErrQuery, maxIncludes)
+	}
+	r.included[folded] = true
+	doc, err := r.readIncluded(folded)
+	if err == ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if *used += len(doc.body); len(row.Included) > 0 && *used > r.db.opts.MaxQueryBytes {
+		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.opts.MaxQueryBytes)
+	}
+	row.Included = append(row.Included, doc)
 	return nil
 }
 

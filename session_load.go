@@ -194,25 +194,40 @@ func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Pa
 // appendIDs appends the texts that paths reach in a body, those in arrays at
 // their ends included.
 func appendIDs(out []string, body []byte, paths []jsonpath.Path) []string {
-	add := func(raw []byte) {
-		if len(raw) > 2 && raw[0] == '"' {
+	eachID(body, paths, func(raw []byte) bool {
+		if isID(raw) {
 			out = append(out, string(jsonpath.AppendUnquoted(nil, raw)))
 		}
-	}
-	for _, p := range paths {
-		jsonpath.EachLoose(body, p, func(raw []byte) bool {
-			if raw[0] == '[' {
-				for _, element := range jsonpath.Elements(raw) {
-					add(element)
-				}
-			} else {
-				add(raw)
-			}
-			return true
-		})
-	}
+		return true
+	})
 	return out
 }
+
+// eachID calls fn with the values at paths, raw, until it returns false. An
+// array at the end of a path stands for its elements.
+func eachID(body []byte, paths []jsonpath.Path, fn func(raw []byte) bool) {
+	for _, p := range paths {
+		more := true
+		jsonpath.EachLoose(body, p, func(raw []byte) bool {
+			if raw[0] != '[' {
+				more = fn(raw)
+				return more
+			}
+			for _, element := range jsonpath.Elements(raw) {
+				if more = fn(element); !more {
+					break
+				}
+			}
+			return more
+		})
+		if !more {
+			return
+		}
+	}
+}
+
+// isID tells whether a raw value may be an ID: a text that is not empty.
+func isID(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
 
 // maxIncludes bounds the documents that one Load reads along.
 const maxIncludes = 10_000
