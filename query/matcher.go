@@ -116,10 +116,11 @@ func (m *Matcher) holds(c *condition) bool {
 	case opAll:
 		return m.reachesAll(c)
 	}
-	if m.reader.Many(c.slot) {
+	field := m.reader.reach(c.slot)
+	if field.many {
 		return m.acceptsOneOfMany(c)
 	}
-	for _, v := range m.reader.Values(c.slot) {
+	for _, v := range field.values {
 		if m.pace.Spend(1+len(v.raw)) && m.accepts(c, v) {
 			return true
 		}

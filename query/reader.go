@@ -120,8 +120,8 @@ func (r *Reader) Reached(field int) int { return r.reach(field).count }
 // and as long as the document is. All of them are in memory at once, which may
 // be 16 times the document's size: Each is better where there may be many.
 func (r *Reader) Values(field int) []Value {
-	if !r.Many(field) {
-		return r.fields[field].values
+	if f := r.reach(field); !f.many {
+		return f.values
 	}
 	var all []Value
 	r.Each(field, func(v Value) bool {
@@ -221,14 +221,12 @@ func (r *Reader) hold(f *reached, raw []byte) bool {
 		}
 		return true
 	}
-	if f.many {
-		return false
-	}
-	if r.held++; r.held > maxHeldValues {
-		r.held -= len(f.values) + 1
+	if f.many || r.held == maxHeldValues {
+		r.held -= len(f.values) // what is held of others stays
 		f.values, f.many = nil, true
 		return false
 	}
+	r.held++
 	f.values = append(f.values, ValueOf(raw))
 	return true
 }
