@@ -212,6 +212,25 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 	}
 }
 
+// Ensure that a patch of a document whose ID its own batch makes comes to an end,
+// though the transaction finds what could not be known before.
+func TestPatch_OfMadeID(t *testing.T) {
+	for _, pad := range []int{10, largePad} {
+		db := memoryDB(t)
+		var b Batch
+		b.Put("users|", padded(pad))
+		b.Patch("users/1", Increment("n", 10))
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // a hang
+		defer cancel()
+		if _, err := db.Apply(ctx, &b); err != nil {
+			t.Fatal(err)
+		}
+		if got := bodyOf(t, db, "users/1"); !strings.HasPrefix(got, `{"n":11,`) {
+			t.Errorf("got %.20s", got)
+		}
+	}
+}
+
 // Ensure that a patch uses what is stored, and not what a caller did to a body
 // that it was given.
 func TestPatch_ScribbledBody(t *testing.T) {

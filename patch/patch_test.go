@@ -91,6 +91,8 @@ func TestApply(t *testing.T) {
 		{"append to every", `{"a":[{"b":[]},{}]}`, patch.Append("a[].b", 1), `{"a":[{"b":[1]},{"b":[1]}]}`},
 		{"remove", `{"a":[1,"x",2,1.0,10e-1,"1",true]}`, patch.Remove("a", 1, true), `{"a":["x",2,"1"]}`},
 		{"remove objects", `{"a":[{"x":1,"y":[2]},{"x":1}]}`, patch.Remove("a", map[string]any{"y": []int{2}, "x": 1.0}), `{"a":[{"x":1}]}`},
+		{"remove many, written otherwise", `{"a":[{"y":[2],"\u0078":1},"\u0041",10e-1,-0.0,7,{"x":1,"y":[2,2]},"B",1e400,[1,{"b":2,"a":1}]]}`,
+			patch.Remove("a", raw(`{"x":1.0,"y":[2]}`), "A", 1, 0, raw(`10e399`), raw(`[1,{"a":1,"b":2}]`), 3, 4, 5, 6), `{"a":[7,{"x":1,"y":[2,2]},"B"]}`},
 		{"remove from nothing", `{}`, patch.Remove("a", 1), `{}`},
 		{"rename", `{"a":1,"b":{"c":2},"d":3}`, patch.Rename("b", "x.y"), `{"a":1,"x.y":{"c":2},"d":3}`},
 		{"rename in every", `{"a":[{"x":1},{},{"x":2}]}`, patch.Rename("a[].x", "y"), `{"a":[{"y":1},{},{"y":2}]}`},
