@@ -259,7 +259,7 @@ func TestPatchTurns(t *testing.T) {
 	ctx := context.Background()
 	var turns patchTurns
 	if turns.awaited("a") {
-		t.Error("a turn is awaited that nobody took")
+		t.Error("a turn is awaited that no patch took")
 	}
 	leave, err := turns.take(ctx, []string{"b", "a", "b"})
 	if err != nil || !turns.awaited("a") || !turns.awaited("b") || turns.awaited("c") {
@@ -288,7 +288,7 @@ func TestPatchTurns(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			order = append(order, i) // nobody else has the turn
+			order = append(order, i) // guarded by the turn
 			leave()
 		})
 		waiters(2 + i)

@@ -20,7 +20,7 @@ type patchTurns struct {
 
 // patchTurn is the turn of one document.
 type patchTurn struct {
-	taken chan struct{} // holds one value while somebody has the turn; senders are served in order
+	taken chan struct{} // full while the turn is taken; senders are served in order
 	users int           // that have it or wait for it. Guarded by patchTurns.mu.
 }
 

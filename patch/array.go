@@ -11,7 +11,7 @@ import (
 // four bytes an element at most: an array may have millions. To find, insert
 // and cut an element takes steps for the groups and for the spans of one group.
 type array struct {
-	unread []*run // what the array is, in order, until somebody asks for an element
+	unread []*run // what the array is, in order, until an element is asked for
 	groups []group
 	length int // elements, once the runs are read
 	spans  int // in groups
