@@ -95,6 +95,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		InMemory:      inMemory,
 		MustExist:     opts.MustExist,
 		DurableReads:  opts.Durability == Synced,
+		AcceptLoss:    opts.AcceptLoss,
 		CacheBytes:    opts.CacheBytes,
 		MemTableBytes: opts.MemTableBytes,
 		TableBounds:   tableBounds,
@@ -128,12 +129,17 @@ func (db *DB) load() error {
 	ctx := context.Background()
 	stored, err := db.loadSettings()
 	if errors.Is(err, storage.ErrNotFound) {
-		if stored, err = db.create(ctx); err != nil {
-			return err
+		if err = db.checkNew(); err == nil {
+			stored, err = db.create(ctx)
 		}
 	}
 	if err != nil {
 		return err
+	}
+	if db.engine.Creating() {
+		if err := db.engine.FinishCreation(); err != nil {
+			return err
+		}
 	}
 	if db.nodes, err = db.loadNodes(); err != nil {
 		return err
@@ -174,6 +180,33 @@ func (db *DB) loadSettings() (settings, error) {
 		return s, fmt.Errorf("database record: %w: %w", ErrCorrupt, err)
 	}
 	return s, nil
+}
+
+// checkNew returns an error unless a store without settings is one whose creation
+// was cut short: its first commit has the settings in it. With
+// Options.AcceptLoss they are made anew.
+func (db *DB) checkNew() error {
+	problem := "the settings of the database are missing"
+	if db.engine.Creating() {
+		it, err := db.engine.Iterate(nil, nil)
+		if err != nil {
+			return err
+		}
+		empty := !it.First()
+		if err := errors.Join(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if empty {
+			return nil
+		}
+		problem += ", though it has keys"
+	}
+	damage := &DamageError{Dir: db.dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
+	if db.opts.AcceptLoss == nil {
+		return damage
+	}
+	db.opts.AcceptLoss(damage)
+	return nil
 }
 
 // create writes the records of a new database in one synced commit. A crash

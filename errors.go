@@ -159,6 +159,11 @@ var (
 	ErrFailed = storage.ErrFailed
 )
 
+// DamageError says what is wrong with a directory that Open does not open, since
+// it does not hold what was written: which file, where, what going on would
+// lose, and how. errors.Is(err, ErrCorrupt).
+type DamageError = storage.DamageError
+
 // IDError says which rule an ID breaks. errors.Is(err, ErrInvalidID).
 type IDError = ids.Error
 

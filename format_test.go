@@ -55,11 +55,11 @@ func TestFormat1(t *testing.T) {
 func TestFormat_Newer(t *testing.T) {
 	dir := t.TempDir()
 	closeDB(t, open(t, dir, nil))
-	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 2\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 2") {
-		t.Errorf("got %v, want an error that names format 2", err)
+	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 3") {
+		t.Errorf("got %v, want an error that names format 3", err)
 	}
 }
 

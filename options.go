@@ -80,6 +80,17 @@ type Options struct {
 	// instead of creating one.
 	MustExist bool
 
+	// AcceptLoss, if not nil, makes Open go on where it would return a
+	// *DamageError, after a call with each damage that it has found. Logs are cut
+	// where the damage begins, what a damaged manifest does not name is removed;
+	// tables are not mended, and what is damaged in them stays ErrCorrupt to
+	// whoever reads it.
+	//
+	// Danger: what is lost is lost for good, and more of it with every file that
+	// Open removes. Open a copy of the directory with it, and keep the original.
+	// jay repair does that.
+	AcceptLoss func(*DamageError)
+
 	// Separator stands between the parts of an ID. One character, any but '|',
 	// '\', white space and control characters. Fixed when the database is
 	// created; later a different one is ErrFixed.

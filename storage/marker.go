@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,54 +21,67 @@ const markerName = "JAY"
 // Format is the number of the newest on-disk format that this package reads
 // and the one it writes. docs/format.md lists them.
 // Part of the on-disk format.
-const Format = 1
+const Format = 2
+
+// Part of the on-disk format. Must not change.
+const markerPrefix = "jay database, format "
 
 // markerText is the whole content of the marker file of a format.
 // Part of the on-disk format. Must not change.
 func markerText(format int) string {
-	return fmt.Sprintf("jay database, format %d\n", format)
+	return fmt.Sprintf("%s%d\n", markerPrefix, format)
 }
 
-// checkMarker decides what dir is: ours (found), empty (not found), somebody
-// else's (ErrNotDatabase), or of a newer format (ErrNewerFormat).
-func checkMarker(fs vfs.FS, dir string) (found bool, err error) {
+// damagedMarker is the format of a database whose marker does not say it.
+const damagedMarker = -1
+
+// checkMarker decides what dir is: ours, with the number of its format; not there
+// or empty (0); somebody else's (ErrNotDatabase); of a newer format
+// (ErrNewerFormat); or ours with a damaged or missing marker (a *DamageError).
+func checkMarker(fs vfs.FS, dir string) (format int, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
+		return 0, nil
 	}
 	if err != nil {
 		if info, statErr := fs.Stat(dir); statErr == nil && !info.IsDir() {
-			return false, fmt.Errorf("%w: it is a file, not a directory", ErrNotDatabase)
+			return 0, fmt.Errorf("%w: it is a file, not a directory", ErrNotDatabase)
 		}
-		return false, err
+		return 0, err
 	}
 
-	others := 0
+	found, others, ours := false, 0, false
 	for _, name := range names {
-		switch name {
-		case markerName:
+		switch {
+		case name == markerName:
 			found = true
-		case markerName + ".tmp", "LOCK", "lost+found":
+		case name == markerName+".tmp", name == controlName, name == "LOCK", name == "lost+found":
 			// Left by a creation that did not finish, or by the file system.
 		default:
 			others++
+			ours = ours || strings.HasPrefix(name, "marker.manifest.")
 		}
 	}
-	if !found && others > 0 {
-		return false, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", ErrNotDatabase, markerName)
-	}
 	if !found {
-		return false, nil
+		switch {
+		case others == 0:
+			return 0, nil
+		case ours && slices.Contains(names, controlName):
+			return damagedMarker, &DamageError{Dir: dir, File: markerName, Offset: -1, Problem: "the file is missing"}
+		}
+		return 0, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", ErrNotDatabase, markerName)
 	}
 
-	format, err := readMarker(fs, fs.PathJoin(dir, markerName))
-	if err != nil {
-		return false, err
+	format, err = readMarker(fs, fs.PathJoin(dir, markerName))
+	switch {
+	case errors.Is(err, ErrNotDatabase) && ours:
+		return damagedMarker, &DamageError{Dir: dir, File: markerName, Offset: 0, Problem: "it does not say what format the database has"}
+	case err != nil:
+		return 0, err
+	case format > Format:
+		return 0, fmt.Errorf("%w: it has format %d, this program reads up to %d; use a newer version of jay", ErrNewerFormat, format, Format)
 	}
-	if format > Format {
-		return false, fmt.Errorf("%w: it has format %d, this program reads up to %d; use a newer version of jay", ErrNewerFormat, format, Format)
-	}
-	return true, nil
+	return format, nil
 }
 
 func readMarker(fs vfs.FS, path string) (format int, err error) {
@@ -81,13 +95,25 @@ func readMarker(fs vfs.FS, path string) (format int, err error) {
 		return 0, err
 	}
 
-	rest, ok := strings.CutPrefix(string(text), "jay database, format ")
-	number, _, _ := strings.Cut(rest, "\n")
+	rest, ok := strings.CutPrefix(string(text), markerPrefix)
+	number, _, ended := strings.Cut(rest, "\n")
 	format, convErr := strconv.Atoi(number)
-	if !ok || convErr != nil || format < 1 {
+	if !ok || !ended || convErr != nil || format < 1 || format <= Format && string(text) != markerText(format) {
 		return 0, fmt.Errorf("%w: its %s file does not start with a format number", ErrNotDatabase, markerName)
 	}
 	return format, nil
+}
+
+// upgradeMarker makes the marker of format 1 one of format 2, in place: the file
+// stays the same, so that a lock on it stays valid, and the one byte that changes is
+// written whole or not at all.
+func upgradeMarker(fs vfs.FS, dir string) error {
+	f, err := fs.OpenReadWrite(fs.PathJoin(dir, markerName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{'2'}, int64(len(markerPrefix)))
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // writeMarker creates the marker and syncs it and the directory.

@@ -19,6 +19,14 @@ type Options struct {
 	// MustExist makes Open return ErrNoDatabase instead of creating one.
 	MustExist bool
 
+	// AcceptLoss, if not nil, makes Open go on where it would return a
+	// *DamageError, after a call with each damage. It cuts logs and removes files
+	// as far as is needed.
+	//
+	// Danger: what is damaged, and what was written after it, is gone for good.
+	// It is meant for a copy of the directory.
+	AcceptLoss func(*DamageError)
+
 	// DurableReads makes reads show only commits that are on disk. A read never
 	// waits for that: it sees the newest state that is. Transactions, Latest and
 	// Watch see all commits.

@@ -28,11 +28,12 @@ import (
 // Pebble's log in that order; the wait for the disk happens after mu is
 // released, so that concurrent transactions share a sync: commit.go.
 type Pebble struct {
-	db   *pebble.DB
-	lock *dirLock
-	fs   vfs.FS
-	dir  string // as Open was given it
-	path string // of the files: absolute, without symbolic links
+	db      *pebble.DB
+	lock    *dirLock
+	fs      vfs.FS
+	dir     string // as Open was given it
+	path    string // of the files: absolute, without symbolic links
+	control *controlFS
 
 	room *room
 	log  *slog.Logger
@@ -98,13 +99,14 @@ func open(dir string, opts Options) (*Pebble, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
-	e.fs = progressFS{e.fs, e.progress}
-	e.fs = &logFS{FS: e.fs, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
+	e.control = newControlFS(progressFS{e.fs, e.progress}, e.fail)
+	e.fs = &logFS{FS: e.control, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
-	found, err := checkMarker(e.fs, dir)
-	if err != nil {
+	format, err := checkMarker(e.control.FS, dir)
+	if err = acceptDamage(err, opts.AcceptLoss); err != nil {
 		return nil, openError(err)
 	}
+	found := format != 0
 	if !found && opts.MustExist {
 		return nil, ErrNoDatabase
 	}
@@ -121,12 +123,13 @@ func open(dir string, opts Options) (*Pebble, error) {
 	}
 	if !found {
 		// Another process may have made the database before the lock was taken.
-		if found, err = checkMarker(e.fs, e.path); err == nil && !found {
-			err = writeMarker(e.fs, e.path)
-		}
-		if err != nil {
+		if format, err = checkMarker(e.control.FS, e.path); err != nil {
 			return nil, e.unlock(openError(err))
 		}
+		found = format != 0
+	}
+	if err := e.control.prepare(e.path, format, found, opts.AcceptLoss); err != nil {
+		return nil, e.unlock(openError(err))
 	}
 
 	options := e.pebbleOptions(opts)
@@ -192,15 +195,15 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 			if err := <-done; err == nil {
 				_ = e.protect(e.db.Close)
 			}
-			_ = e.lock.Close()
+			_ = e.unlock(nil)
 		}()
 		return fmt.Errorf("%w; the storage engine has not come to its end yet, and the directory stays locked until it has: see to the disk, or restart the process", openError(*e.failure.Load()))
 	}
 }
 
-// unlock gives the directory up after an Open that failed with err, which it
-// returns.
+// unlock gives the directory back, and returns err. Pebble must be done with it.
 func (e *Pebble) unlock(err error) error {
+	e.control.c.release()
 	if closeErr := e.lock.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
 	}
@@ -410,11 +413,14 @@ func (e *Pebble) close() error {
 	e.durability.end()
 	e.room.stop()
 	err := e.protect(e.db.Close)
-	if e.failure.Load() != nil && err != nil {
+	switch {
+	case e.failure.Load() == nil && err == nil:
+		err = e.control.close(e.path)
+	case e.failure.Load() != nil && err != nil:
 		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
 		err = nil // what it is about has been returned before
 	}
-	return errors.Join(unknown, err, e.lock.Close())
+	return e.unlock(errors.Join(unknown, err))
 }
 
 // pebbleLogger takes Pebble's messages. Pebble's own default ends the process

@@ -76,6 +76,15 @@ type Engine interface {
 	// commits that are not on disk yet: Snapshot.Settle waits for those.
 	Latest() Snapshot
 
+	// Creating reports whether the store is so new that FinishCreation was never
+	// called, or was last opened by a version without it. Only then may a caller who misses what a new
+	// store begins with store it: otherwise it was lost.
+	Creating() bool
+
+	// FinishCreation says that what a new store begins with is committed and
+	// synced. It is durable when it returns.
+	FinishCreation() error
+
 	// Stats returns figures about memory and disk. It is cheap.
 	Stats() Stats
 
