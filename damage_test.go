@@ -294,3 +294,61 @@ func TestDamage_Files(t *testing.T) {
 		})
 	}
 }
+
+// Ensure that AcceptLoss opens what a refused directory still holds, and says what
+// it passed over: everything if nothing but a record of what must be there is
+// missing, and a prefix of what was written if a log is damaged.
+func TestDamage_AcceptLoss(t *testing.T) {
+	left, _ := images(t)
+	whole := left["closed"]
+	want, err := contents(t, whole.disk(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marker, version := whole.named("marker.manifest.")[0], whole.named("marker.format-version.")[0]
+	logs, all := whole.named(".log"), whole.named("OPTIONS-") // older ones may be there still
+	log, options := logs[len(logs)-1], all[len(all)-1]
+	tests := []struct {
+		name    string
+		damaged image
+		file    string // that is named
+		all     bool   // everything is there
+	}{
+		{"JAY is missing", whole.with("JAY", nil), "JAY", true},
+		{"JAY is damaged", whole.with("JAY", flipped(whole["JAY"], 3)), "JAY", true},
+		{"the control file is missing", whole.with("JAY.control", nil), "JAY.control", true},
+		{"the control file is empty", whole.with("JAY.control", []byte{}), "JAY.control", true},
+		{"the marker is missing", whole.with(marker, nil), "marker.manifest.*", true},
+		{"the format version is missing", whole.with(version, nil), "marker.format-version.*", true},
+		{"the options are damaged", whole.with(options, []byte("[Options]\n  comparer=another\n")), options, true},
+		{"the log is damaged", whole.with(log, flipped(whole[log], 9000)), log, false},
+		{"the log is missing", whole.with(log, nil), log, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			disk := test.damaged.disk(t)
+			var damage *jay.DamageError
+			if _, err := contents(t, disk); !errors.As(err, &damage) || damage.File != test.file || damage.Dir != "db" {
+				t.Errorf("got %v, want damage of %s", err, test.file)
+			}
+			var losses []string
+			opts := jay.Options{MustExist: true, AcceptLoss: func(e *jay.DamageError) { losses = append(losses, e.File) }}
+			jay.SetFS(&opts, disk)
+			db, err := jay.Open("db", &opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := databaseText(db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeDB(t, db)
+			if (got == want) != test.all || len(got) < 1000 || !slices.Contains(losses, test.file) {
+				t.Errorf("%d bytes of contents of %d; losses %q", len(got), len(want), losses)
+			}
+			if again, err := contents(t, disk); again != got || err != nil {
+				t.Errorf("opened again without: %v, %d bytes, before %d", err, len(again), len(got))
+			}
+		})
+	}
+}

@@ -1,6 +1,8 @@
 package jay_test
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,11 +12,15 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Ensure that a database of format 1, written by the version that released it
+// Ensure that a database of each format, written by the version that released it
 // (internal/fixture), opens and says what it said then.
-func TestFormat1(t *testing.T) {
+func TestFormat1(t *testing.T) { testFormat(t, "format1") }
+
+func TestFormat2(t *testing.T) { testFormat(t, "format2") }
+
+func testFormat(t *testing.T, format string) {
 	dir := t.TempDir()
-	copyTree(t, filepath.Join("testdata", "format1", "db"), dir)
+	copyTree(t, filepath.Join("testdata", format, "db"), dir)
 	db := open(t, dir, &jay.Options{MustExist: true})
 	defer closeDB(t, db)
 
@@ -49,6 +55,61 @@ func TestFormat1(t *testing.T) {
 	equal(t, users, 6)
 	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
 	equal(t, store(t, db, "Users"), "users/2-F")
+}
+
+// Ensure that a database of format 1 becomes one of format 2 when it is opened, so
+// that a program without the control file leaves it alone from then on, and that
+// damage to it is noticed from the first close on.
+func TestFormat1_Upgrade(t *testing.T) {
+	dir := t.TempDir()
+	copyTree(t, filepath.Join("testdata", "format1", "db"), dir)
+	closeDB(t, open(t, dir, &jay.Options{MustExist: true}))
+	text, err := os.ReadFile(filepath.Join(dir, "JAY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, string(text), "jay database, format 2\n")
+	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil || len(logs) == 0 {
+		t.Fatalf("logs %v, %v", logs, err)
+	}
+	if err := os.Remove(logs[len(logs)-1]); err != nil {
+		t.Fatal(err)
+	}
+	var damage *jay.DamageError
+	if _, err := jay.Open(dir, nil); !errors.As(err, &damage) || damage.File != filepath.Base(logs[len(logs)-1]) {
+		t.Errorf("the newest log is missing: got %v", err)
+	}
+}
+
+// Ensure that a database of format 1, which has no control file, is not taken
+// for a new one when the marker of its manifest is missing, and that damage in
+// front of a whole record is noticed.
+func TestFormat1_Damage(t *testing.T) {
+	whole := make(image)
+	files, err := filepath.Glob(filepath.Join("testdata", "format1", "db", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if whole[filepath.Base(file)], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := contents(t, whole.disk(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o outcomes
+	o.judge(t, whole.with(whole.named("marker.manifest.")[0], nil), want, "the marker is missing")
+	o.judge(t, whole.with("MANIFEST-000005", nil), want, "the manifest is missing")
+	o.judge(t, whole.with("MANIFEST-000005", []byte{}), want, "the manifest is empty")
+	for at := range whole["JAY"] {
+		o.judge(t, whole.with("JAY", flipped(whole["JAY"], at)), want, fmt.Sprintf("JAY, byte %d", at))
+	}
+	if o.harmless > 0 {
+		t.Errorf("%+v", o)
+	}
 }
 
 // Ensure that an older Jay leaves a newer database alone.

@@ -59,6 +59,7 @@ type commandLine struct {
 	Stats  statsCommand  `cmd:"" help:"Show what the database holds."`
 	IDs    idsCommand    `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo   hiloCommand   `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Repair repairCommand `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo   demoCommand   `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
 

@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 			"gzip":      scriptGzip,
 			"lines":     scriptLines,
 			"canonical": scriptCanonical,
+			"damage":    scriptDamage,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process built with -race sleeps for a second at its end.
@@ -140,6 +141,19 @@ func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	b.WriteString(unescaped(ts, args[4]))
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
+}
+
+// damage PATTERN OFFSET flips a bit of the newest file whose name fits.
+func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
+	names, err := filepath.Glob(ts.MkAbs(args[0]))
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	name := names[len(names)-1]
+	text, err := os.ReadFile(name)
+	ts.Check(err)
+	text[at] ^= 1
+	ts.Check(os.WriteFile(name, text, 0o666))
 }
 
 // gzip FILE writes the file, packed, to FILE.gz.
