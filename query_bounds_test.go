@@ -485,6 +485,37 @@ func TestQuery_Bounds_Planning(t *testing.T) {
 	})
 }
 
+// Ensure that a union is looked for among up to 500 branches of an or, whatever
+// the order of the conditions.
+func TestQuery_Bounds_Branches(t *testing.T) {
+	db := memory(t, nil)
+	must(t, db.EnsureIndex(ctx, "Values", jay.Index{Fields: []string{"A"}}))
+	put(t, db, "v/1", `{"A":1}`, jay.InCollection("Values"))
+	branches := func(n int) jay.Condition {
+		all := make([]jay.Condition, n)
+		for i := range all {
+			all[i] = jay.Eq("A", i)
+		}
+		return jay.Or(all...)
+	}
+	all := make([]jay.Condition, 10)
+	for i := range all {
+		all[i] = branches(50)
+	}
+	for _, test := range []struct {
+		conditions []jay.Condition
+		union      bool
+	}{
+		{all, true}, {append(all, branches(2)), false}, {append([]jay.Condition{branches(2)}, all...), false}, {[]jay.Condition{branches(50)}, true}, {[]jay.Condition{branches(51)}, false},
+	} {
+		e, err := db.Query("Values").Where(test.conditions...).Explain(ctx)
+		must(t, err)
+		if union := e.Plan[0] == "union of"; union != test.union || e.Returned != 1 {
+			t.Errorf("%d ors: %q, %d returned, want a union: %v", len(test.conditions), e.Plan[0], e.Returned, test.union)
+		}
+	}
+}
+
 // Ensure that documents as deep as they may be are matched, shown, sorted and
 // grouped.
 func TestQuery_Bounds_Depth(t *testing.T) {
