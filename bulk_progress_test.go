@@ -104,6 +104,7 @@ func TestBulkOptions_Progress_DoesNotReturn(t *testing.T) {
 				if err := w.Close(); !errors.Is(err, jay.ErrUsage) {
 					t.Errorf("Close: %v, want ErrUsage", err)
 				}
+				must(t, db.Flush(ctx)) // what is read is on disk
 				if got := int64(len(contents(t, db))); got != committed || committed == 0 || w.Progress().Documents != committed {
 					t.Errorf("%d documents are stored, Progress was told of %d", got, committed)
 				}

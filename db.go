@@ -101,6 +101,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		TableBounds:   tableBounds,
 		Logger:        opts.Logger,
 		FS:            opts.fs,
+		CloseTimeout:  opts.closeTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jay: %w", err)
@@ -350,10 +351,10 @@ func (db *DB) exit() { db.gate.exit() }
 // Options.Now panics under Close, the database is closed all the same, before
 // the panic comes to the caller.
 //
-// If the disk does not answer for 10 seconds (storage.CloseTimeout), writes that
-// wait for it return ErrUnknownOutcome, and Close returns an ErrFailed. The
-// directory stays locked until the disk answers or the process ends: goroutines
-// of the engine may still write to it.
+// If the disk does not answer for 10 seconds, writes that wait for it return
+// ErrUnknownOutcome, and Close returns an ErrFailed. The directory stays locked
+// until the disk answers or the process ends: goroutines of the engine may
+// still write to it.
 func (db *DB) Close() error {
 	first := false
 	var ending relay.Ending // of shutDown, for the first caller

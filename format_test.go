@@ -96,11 +96,11 @@ func TestFormat1_Damage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := contents(t, whole.disk(t))
+	want, err := contentsOf(t, whole.disk(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var o outcomes
+	var o damageOutcomes
 	o.judge(t, whole.with(whole.named("marker.manifest.")[0], nil), want, "the marker is missing")
 	o.judge(t, whole.with("MANIFEST-000005", nil), want, "the manifest is missing")
 	o.judge(t, whole.with("MANIFEST-000005", []byte{}), want, "the manifest is empty")

@@ -216,7 +216,8 @@ type Options struct {
 	// own ID. What is said of Now holds for it. The default is crypto/rand.
 	Rand io.Reader
 
-	fs storage.FS // for tests of crashes and faults
+	fs           storage.FS    // for tests of crashes and faults
+	closeTimeout time.Duration // for tests of disks that do not answer
 }
 
 // Conventions say how Go types become collections and IDs. Every field has a

@@ -914,3 +914,12 @@ func (g *gust) checkOwn(id string, doc *jay.Document) {
 	}
 	g.own[id] = stormState{found, doc.ChangeVector()}
 }
+
+// goroutinesAbove returns how many goroutines more than before there are, once
+// those that are about to end have ended.
+func goroutinesAbove(before int) int {
+	for deadline := time.Now().Add(hangGuard); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // between two looks
+	}
+	return runtime.NumGoroutine() - before
+}

@@ -9,7 +9,7 @@ import (
 // does not hold what the engine has written and synced. It is an ErrCorrupt. No file was
 // changed.
 type DamageError struct {
-	Dir     string // absolute, if it is on a disk
+	Dir     string // as Open was given it
 	File    string // name of the file in Dir
 	Offset  int64  // of the damage in the file; -1 if it is not one place: the file is missing, or has another length
 	Problem string // what is wrong

@@ -22,7 +22,7 @@ import (
 // openDurable opens an engine whose reads show only what is on disk.
 func openDurable(t *testing.T, fs storage.FS) *storage.Pebble {
 	t.Helper()
-	e, err := storage.Open("db", storage.Options{FS: fs, DurableReads: true, MemTableBytes: 64 << 10})
+	e, err := storage.Open("db", storage.Options{FS: fs, DurableReads: true, MemTableBytes: 64 << 10, CloseTimeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,7 +491,6 @@ func (c counter) Decided() { c.n.Add(1) }
 // Ensure that Close gives up on a disk that does not answer, keeps the directory
 // locked as long as the engine is in it, and not longer.
 func TestPebble_Close_DiskHangs(t *testing.T) {
-	defer storage.SetCloseTimeout(200 * time.Millisecond)()
 	disk := storagetest.NewDisk()
 	e := openDurable(t, disk)
 	if err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("k"), nil, nil); return nil }); err != nil {

@@ -1,7 +1,5 @@
 package storage
 
-import "time"
-
 // InLine returns how many Updates wait for their turn.
 func (e *Pebble) InLine() int { return e.line.length() }
 
@@ -10,12 +8,4 @@ func (e *Pebble) Applied() uint64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.applied
-}
-
-// SetCloseTimeout changes how long a disk may be silent before Close gives up,
-// and returns what restores it.
-func SetCloseTimeout(d time.Duration) (restore func()) {
-	old := closeTimeout
-	closeTimeout = d
-	return func() { closeTimeout = old }
 }

@@ -153,6 +153,15 @@ func lockEngine(fs vfs.FS, dir string) (*pebble.Lock, error) {
 	return nil, err
 }
 
+// abandon is Close for a Pebble that never ends, and can do nothing to the
+// directory any more: Pebble's own share in its lock is given up as well.
+func (l *dirLock) abandon() error {
+	if l.engine != nil {
+		_ = l.engine.Close() // Pebble's share
+	}
+	return l.Close()
+}
+
 // Close gives the directory up. No goroutine of the engine may be left: what
 // it wrote from now on would be written into another owner's files. Later
 // calls return nil.

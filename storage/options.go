@@ -2,6 +2,7 @@ package storage
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -40,6 +41,10 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
+	// CloseTimeout is how long Open, Await and Close wait for a disk that answers
+	// no call, and for an engine that has failed. The default is 10 s.
+	CloseTimeout time.Duration
+
 	// TableBounds are keys, ascending, at which a table ends and another begins,
 	// so that what is written to one part of the key space does not make tables
 	// of another overlap, which would have to be merged. Each costs a small
@@ -53,6 +58,9 @@ type Options struct {
 	// FS replaces the file system of the machine, for tests.
 	FS FS
 }
+
+// defaultCloseTimeout is the default of Options.CloseTimeout.
+const defaultCloseTimeout = 10 * time.Second
 
 const (
 	defaultCacheBytes    = 64 << 20

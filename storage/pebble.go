@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type Pebble struct {
 	dir     string // as Open was given it
 	path    string // of the files: absolute, without symbolic links
 	control *controlFS
+	freezer *freezer
 
 	room *room
 	log  *slog.Logger
@@ -52,12 +54,13 @@ type Pebble struct {
 	space    space    // in Pebble's table in memory. Guarded by mu, but for its counter.
 	watches  watches
 
-	floor      atomic.Uint64 // the sequence goes on above it
-	commits    atomic.Uint64
-	pending    atomic.Uint64 // the last commit that readers see, counted as applied is
-	durability durability
-	progress   *progress
-	hastened   atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
+	floor        atomic.Uint64 // the sequence goes on above it
+	commits      atomic.Uint64
+	pending      atomic.Uint64 // the last commit that readers see, counted as applied is
+	durability   durability
+	progress     *progress
+	closeTimeout time.Duration
+	hastened     atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
 
 	failure   atomic.Pointer[error] // set once, by fail
 	failed    chan struct{}         // closed once failure is set
@@ -75,6 +78,9 @@ var _ Engine = (*Pebble)(nil)
 func Open(dir string, opts Options) (*Pebble, error) {
 	e, err := open(dir, opts)
 	if err != nil {
+		if damage, is := errors.AsType[*DamageError](err); is {
+			damage.Dir = dir
+		}
 		return nil, dirError(dir, err)
 	}
 	return e, nil
@@ -87,6 +93,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
 	e.durability.keepViews = opts.DurableReads
+	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)
 	switch {
 	case e.fs != nil:
 	case opts.InMemory:
@@ -155,8 +162,8 @@ func open(dir string, opts Options) (*Pebble, error) {
 // Pebble has come to its end.
 func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
-	disk := newFreezer(options.FS)
-	options.FS = disk
+	e.freezer = newFreezer(options.FS)
+	options.FS = e.freezer
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.room.cache.Unref()
@@ -182,7 +189,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 		}
 		return nil
 	case <-e.failed:
-		disk.freeze()
+		e.freezer.freeze()
 	}
 	select {
 	case err := <-done:
@@ -190,7 +197,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 			return e.unlock(e.recoveryError(err))
 		}
 		return nil // the caller looks at the failure
-	case <-time.After(closeTimeout):
+	case <-time.After(e.closeTimeout):
 		go func() {
 			if err := <-done; err == nil {
 				_ = e.protect(e.db.Close)
@@ -397,9 +404,34 @@ func (e *Pebble) Close() error {
 	return e.closeErr
 }
 
-// close closes the engine, however long that takes. The lock goes last.
+// close closes the engine, however long that takes, and gives the directory
+// back when nothing of it can reach the disk any more.
 func (e *Pebble) close() error {
 	close(e.quit)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-e.failed:
+			e.freezer.freeze() // what waits for room in Pebble gets it, and the disk nothing
+		case <-stop:
+		}
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- e.end() }()
+	select {
+	case err := <-ended:
+		return e.unlock(err)
+	case <-e.silence(stop):
+		e.log.Warn("jay: a failed storage engine does not end, and is left behind", "dir", e.dir)
+		e.control.c.release()
+		return e.lock.abandon()
+	}
+}
+
+// end ends Pebble. That of an engine that has failed may never return: Pebble
+// waits for work that it has given up.
+func (e *Pebble) end() error {
 	e.leaders.Wait()
 	var unknown error
 	if e.failure.Load() == nil {
@@ -420,7 +452,7 @@ func (e *Pebble) close() error {
 		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
 		err = nil // what it is about has been returned before
 	}
-	return e.unlock(errors.Join(unknown, err))
+	return errors.Join(unknown, err)
 }
 
 // pebbleLogger takes Pebble's messages. Pebble's own default ends the process

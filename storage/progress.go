@@ -161,23 +161,18 @@ func (f progressFile) Close() error {
 	return f.File.Close()
 }
 
-// CloseTimeout is how long Await and Close wait for a disk that answers no
-// call, and for an engine that has failed.
-const CloseTimeout = 10 * time.Second
-
-// closeTimeout is CloseTimeout, but for tests.
-var closeTimeout = CloseTimeout
-
 // abandonDelay is how long calls wait for an engine that has failed. What they
 // could still learn is only that their outcome is unknown.
 const abandonDelay = time.Second
 
 var errStuck = errors.New("the disk does not answer")
 
+// looks is how often the disk is looked at within Options.CloseTimeout.
+const looks = 20
+
 // Await implements Engine.
 func (e *Pebble) Await(done <-chan struct{}) error {
-	const looks = 20 // at the disk, within closeTimeout
-	tick := time.NewTicker(closeTimeout / looks)
+	tick := time.NewTicker(e.closeTimeout / looks)
 	defer tick.Stop()
 	before, idle := uint64(0), 0
 	for {
@@ -199,8 +194,35 @@ func (e *Pebble) Await(done <-chan struct{}) error {
 		select {
 		case <-done:
 			return nil
-		case <-time.After(abandonDelay + closeTimeout/looks):
+		case <-time.After(abandonDelay + e.closeTimeout/looks):
 			return closeError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: the directory stays locked until the disk answers or the process ends", ErrFailed))
 		}
 	}
+}
+
+// silence is closed when nothing of the engine, which has failed and is
+// frozen, is in the file system any more, and was not for a while. Pebble may
+// wait for what it will never do, but does nothing to the disk.
+func (e *Pebble) silence(stop <-chan struct{}) <-chan struct{} {
+	silent := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(e.closeTimeout / looks)
+		defer tick.Stop()
+		last, idle := uint64(0), 0
+		for idle < looks/2 {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			begun, ended := e.progress.begun.Load(), e.progress.ended.Load()
+			if e.failure.Load() != nil && begun == ended && begun == last {
+				idle++
+			} else {
+				last, idle = begun, 0
+			}
+		}
+		close(silent)
+	}()
+	return silent
 }

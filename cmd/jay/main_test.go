@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			"gzip":      scriptGzip,
 			"lines":     scriptLines,
 			"canonical": scriptCanonical,
-			"damage":    scriptDamage,
+			"flipbit":   scriptFlipBit,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process built with -race sleeps for a second at its end.
@@ -143,8 +143,8 @@ func scriptRepeat(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), b.Bytes(), 0o666))
 }
 
-// damage PATTERN OFFSET flips a bit of the newest file whose name fits.
-func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
+// flipbit PATTERN OFFSET flips a bit of the newest file whose name fits.
+func scriptFlipBit(ts *testscript.TestScript, _ bool, args []string) {
 	names, err := filepath.Glob(ts.MkAbs(args[0]))
 	ts.Check(err)
 	at, err := strconv.Atoi(args[1])
