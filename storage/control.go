@@ -194,7 +194,8 @@ type control struct {
 	ended   bool          // release was called. Guarded by mu.
 	record  controlRecord // Guarded by mu.
 	slot    int           // that write writes. Guarded by mu.
-	buffer  []byte        // Guarded by mu.
+	buffer  []byte        // the record as it was written. Guarded by mu.
+	stale   bool          // the record has changed since. Guarded by mu.
 	pending bool          // a sync is going to follow. Guarded by mu.
 	written uint64        // the last sequence that was written. Guarded by mu.
 	timer   *time.Timer   // Guarded by mu.
@@ -242,7 +243,12 @@ func (c *control) start(fs vfs.FS, dir string, r controlRecord, slot int, isNew 
 // c.mu is held.
 func (c *control) write() error {
 	c.record.sequence++
-	c.buffer = c.record.encode(c.buffer[:0])
+	c.buffer, c.stale = c.record.encode(c.buffer[:0]), false
+	return c.writeBuffer()
+}
+
+// writeBuffer writes what is encoded. c.mu is held.
+func (c *control) writeBuffer() error {
 	if _, err := c.file.WriteAt(c.buffer, int64(c.slot)*controlSlotSize); err != nil {
 		return fmt.Errorf("write %s: %w", controlName, err)
 	}
@@ -334,6 +340,28 @@ func (c *control) update(wait bool, change func(r *controlRecord)) error {
 		err = c.sync()
 	}
 	return err
+}
+
+// logSynced notes how much of a log is on disk. It runs for every sync of the
+// log: of the newest, which stands last, only the changed bytes are encoded.
+func (c *control) logSynced(number uint64, length int64) error {
+	c.mu.Lock()
+	n := len(c.buffer)
+	if c.file == nil || c.stale || n < controlHeader+controlLog || binary.BigEndian.Uint64(c.buffer[n-controlLog:]) != number {
+		c.mu.Unlock()
+		return c.update(false, func(r *controlRecord) { r.logs[number] = filePart{length: length} })
+	}
+	defer c.mu.Unlock()
+	c.record.logs[number] = filePart{length: length}
+	c.record.sequence++
+	binary.BigEndian.PutUint64(c.buffer[8:], c.record.sequence)
+	binary.BigEndian.PutUint64(c.buffer[n-8:], uint64(length))
+	binary.BigEndian.PutUint32(c.buffer, crc32.Checksum(c.buffer[4:], castagnoli))
+	if err := c.writeBuffer(); err != nil {
+		return err
+	}
+	c.syncSoon()
+	return nil
 }
 
 // created tells whether the record says that the creation was finished.

@@ -60,6 +60,7 @@ func (fs *controlFS) forget(name string) {
 	if kind, number := parseName(fs.PathBase(name)); kind == walFile {
 		fs.c.mu.Lock()
 		delete(fs.c.record.logs, number)
+		fs.c.stale = true
 		fs.c.mu.Unlock()
 	}
 }
@@ -163,7 +164,7 @@ func (f *controlledLog) synced(err error) error {
 	if err != nil {
 		return err
 	}
-	return f.c.update(false, func(r *controlRecord) { r.logs[f.number] = filePart{length: f.written} })
+	return f.c.logSynced(f.number, f.written)
 }
 
 // controlledManifest is a manifest that Pebble writes. Pebble never appends to

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/jaydb/jay"
@@ -164,10 +166,20 @@ func (e *jayEngine) Scan(prefix string, fn Visit) error {
 	return nil
 }
 
+// forgetFiles makes a database one of format 1, of which Jay has not written
+// down which files must be there: it takes what was done to them for damage
+// otherwise. The next Open makes it one of the newest format again.
+func forgetFiles(dir string) error {
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 1\n"), 0o666),
+		os.Remove(filepath.Join(dir, "JAY.control")),
+	)
+}
+
 // Rest implements Engine. Jay has no call that compacts: its files are
 // compacted from outside.
 func (e *jayEngine) Rest() error {
-	if err := errors.Join(e.db.Close(), fixture.Compact(e.settings.Dir)); err != nil {
+	if err := errors.Join(e.db.Close(), fixture.Compact(e.settings.Dir), forgetFiles(e.settings.Dir)); err != nil {
 		return err
 	}
 	return e.open()
