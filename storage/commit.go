@@ -176,6 +176,11 @@ func (e *Pebble) do(ctx context.Context, r *request) error {
 // await returns nil when r has been answered. An error is the caller's outcome,
 // who has left before that.
 func (e *Pebble) await(ctx context.Context, r *request) error {
+	select {
+	case <-r.messages: // answered before there was anything to wait for
+		return nil
+	default:
+	}
 	done, failed, abandoned := ctx.Done(), e.failed, e.abandoned
 	var cause error
 	for {
@@ -573,7 +578,10 @@ func (e *Pebble) answer(g *group) (lead bool) {
 			e.finish(r)
 		}
 	}
-	start := time.Now()
+	var start time.Time
+	if g.small {
+		start = time.Now()
+	}
 	for _, b := range g.batches {
 		if !b.sync {
 			continue

@@ -26,7 +26,7 @@ type space struct {
 
 const (
 	firstTableBytes = 256 << 10
-	entryBytes      = 80  // what an entry takes beside its own bytes, on average
+	entryBytes      = 64  // what an entry takes beside its own bytes, on average
 	freeBytes       = 220 // that must be free for an entry
 	spareBytes      = 32 << 10
 )
