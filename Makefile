@@ -14,7 +14,7 @@ demo:
 	$(GO) run ./cmd/jay demo
 
 test:
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 
 build:
 	$(GO) build -o bin/jay ./cmd/jay
@@ -32,7 +32,7 @@ lint:
 	$(GO) tool $(STATICCHECK) ./...
 
 race:
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -timeout 20m ./...
 
 # Without cgo, and for the other systems.
 cross:

@@ -149,8 +149,10 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 		numbers.keep = true
 		return errClash
 	}
-	if err == nil && len(t.ops) > 0 {
-		return t.commit(ctx)
+	if err == nil {
+		if wrote, err := t.commit(ctx); wrote || err != nil {
+			return err
+		}
 	}
 	return t.leave(ctx, err)
 }
@@ -644,29 +646,33 @@ func (t *Tx) actualVersion(o *op) (string, error) {
 	return doc.ChangeVector(), nil
 }
 
-// commit checks what was read and writes what was staged.
-func (t *Tx) commit(ctx context.Context) error {
+// commit checks what was read and writes what was staged. It reports whether
+// anything was.
+func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	if err := t.enter(ctx); err != nil {
-		return err
+		return false, err
 	}
 	defer t.exit()
-	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
-		return err
+	if len(t.ops) == 0 {
+		return false, nil
 	}
-	err := t.db.transact(ctx, t.db.opts.Durability == Synced, func(in *transaction) error {
+	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
+		return true, err
+	}
+	err = t.db.transact(ctx, t.db.opts.Durability == Synced, func(in *transaction) error {
 		if err := t.reads.check(in); err != nil {
 			return err
 		}
 		return in.run(t.ops)
 	})
 	if err != nil {
-		return err
+		return true, err
 	}
 	for prefix, list := range t.numbers.all {
 		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.rules.Fold(id)) })
 	}
 	t.db.publish(t.ops)
-	return nil
+	return true, nil
 }
 
 // publish tells the callers of ops what became of them.
