@@ -28,10 +28,13 @@ func (g *callGate) enter() bool {
 	return false
 }
 
+// emptied is called when the gate is closed and the last call has ended.
+func (g *callGate) emptied() { g.once.Do(func() { close(g.empty) }) }
+
 // exit ends a call.
 func (g *callGate) exit() {
 	if g.state.Add(-1) == gateClosed {
-		g.once.Do(func() { close(g.empty) })
+		g.emptied()
 	}
 }
 
@@ -39,6 +42,6 @@ func (g *callGate) exit() {
 // be called once.
 func (g *callGate) close() {
 	if g.state.Add(gateClosed) == gateClosed {
-		g.once.Do(func() { close(g.empty) })
+		g.emptied()
 	}
 }
