@@ -489,16 +489,16 @@ func (e *Pebble) fillBatch(b *batch, size, writers int) (err error) {
 	}
 	// The gaps learn of each transaction by itself, and before the commit, whose
 	// outcome may stay unknown.
-	order := e.staged.sorted(b.lo, b.hi)
-	if writers == 1 {
-		e.gaps.occupy(e.staged, order)
-	} else {
+	if writers > 1 {
 		for _, r := range b.requests {
 			if r.staged() {
 				e.gaps.occupy(e.staged, e.staged.sorted(r.entries, r.end))
 			}
 		}
-		order = e.staged.sorted(b.lo, b.hi)
+	}
+	order := e.staged.sorted(b.lo, b.hi)
+	if writers == 1 {
+		e.gaps.occupy(e.staged, order)
 	}
 	b.pebble, err = e.fill(e.staged, order, size)
 	return err
