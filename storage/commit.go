@@ -603,6 +603,7 @@ func (e *Pebble) answer(g *group) (lead bool) {
 			lead = e.line.synced(expected, time.Since(start))
 		}
 	}
+	e.durability.clean()
 	if e.failure.Load() == nil {
 		for _, b := range g.batches {
 			// The commit stands; a batch that cannot be recycled is only garbage.

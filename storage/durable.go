@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type durability struct {
 	mu       sync.Mutex
 	current  *view     // the state after commit durable. Nil before the first commit. Guarded by mu.
 	ahead    []*view   // of commits that wait for their sync, oldest first. Guarded by mu.
+	unused   []*view   // to be closed, oldest first. Guarded by mu.
 	deciders []decider // of commits that no sync was asked for, oldest first. Guarded by mu.
 }
 
@@ -84,7 +86,8 @@ func (d *durability) onDurable(commit uint64, c Decider) {
 	}
 }
 
-// reached notes that all commits up to this one are on disk.
+// reached notes that all commits up to this one are on disk. clean should follow,
+// when those who wait for the commit have been answered.
 func (d *durability) reached(commit uint64) {
 	d.mu.Lock()
 	if commit <= d.durable.Load() {
@@ -92,9 +95,8 @@ func (d *durability) reached(commit uint64) {
 		return
 	}
 	d.durable.Store(commit)
-	var unused []*view
 	for len(d.ahead) > 0 && d.ahead[0].commit <= commit {
-		unused = d.drop(d.current, unused)
+		d.drop(d.current)
 		d.current = d.ahead[0]
 		d.ahead[0] = nil
 		d.ahead = d.ahead[1:]
@@ -106,7 +108,6 @@ func (d *durability) reached(commit uint64) {
 		d.deciders = d.deciders[1:]
 	}
 	d.mu.Unlock()
-	closeViews(unused)
 	for _, one := range decided {
 		one.call.Decided()
 	}
@@ -131,29 +132,49 @@ func (d *durability) syncing() bool {
 	return n > 0 && d.ahead[n-1].commit == d.applying.Load()
 }
 
-// release gives a view back.
+// release gives a view back. A reader may have kept it for long, so that much was
+// overwritten since: it is closed at once.
 func (d *durability) release(v *view) {
 	d.mu.Lock()
-	unused := d.drop(v, nil)
+	v.users--
+	unused := v.users == 0
+	d.mu.Unlock()
+	if unused {
+		_ = v.snapshot.Close() // it never fails
+	}
+}
+
+// drop takes one user from v, which clean closes if that was the last. d.mu is held.
+func (d *durability) drop(v *view) {
+	if v == nil {
+		return
+	}
+	if v.users--; v.users == 0 {
+		d.unused = append(d.unused, v)
+	}
+}
+
+// maxUnused is how many views may wait to be closed. Each keeps Pebble from
+// dropping what was overwritten after it, which is little between views that
+// follow one another; to close one makes Pebble look for a compaction, which costs
+// more than the view.
+const maxUnused = 16
+
+// clean closes unused views, if there are many. The newest goes first: Pebble
+// looks for a compaction when the oldest of all snapshots is closed. d.mu is not
+// held meanwhile, as Pebble has locks of its own.
+func (d *durability) clean() {
+	var unused []*view
+	d.mu.Lock()
+	if len(d.unused) >= maxUnused {
+		unused, d.unused = d.unused, nil
+	}
 	d.mu.Unlock()
 	closeViews(unused)
 }
 
-// drop takes one user from v, and appends v to unused if that was the last. d.mu
-// is held.
-func (d *durability) drop(v *view, unused []*view) []*view {
-	if v == nil {
-		return unused
-	}
-	if v.users--; v.users == 0 {
-		unused = append(unused, v)
-	}
-	return unused
-}
-
-// closeViews closes views outside of durability.mu: Pebble has locks of its own.
 func closeViews(views []*view) {
-	for _, v := range views {
+	for _, v := range slices.Backward(views) {
 		_ = v.snapshot.Close() // it never fails
 	}
 }
@@ -161,11 +182,12 @@ func closeViews(views []*view) {
 // end lets the views go, for Close: nothing reads any more.
 func (d *durability) end() {
 	d.mu.Lock()
-	unused := d.drop(d.current, nil)
+	d.drop(d.current)
 	for _, v := range d.ahead {
-		unused = d.drop(v, unused)
+		d.drop(v)
 	}
-	d.current, d.ahead, d.deciders = nil, nil, nil
+	unused := d.unused
+	d.current, d.ahead, d.deciders, d.unused = nil, nil, nil, nil
 	d.mu.Unlock()
 	closeViews(unused)
 }

@@ -151,7 +151,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 		return nil, errors.Join(openError(*failure), e.Close())
 	}
 	e.room.start(e.db)
-	e.space.opened()
+	e.space.opened(e.db)
 	return e, nil
 }
 

@@ -10,13 +10,14 @@ import (
 // writes to, to know which commits do not make Pebble begin a new one: that is
 // where Pebble makes a new log and where a write stall holds writers up.
 //
-// Pebble makes the first table of a process 256 KiB large, and each later one
-// twice as large as the one before, up to the size asked for (DB.newMemTable). An
-// entry takes some 50 bytes beside its own, a number drawn by chance, and as much
+// Pebble makes each table twice as large as the one before, up to the size asked
+// for (DB.newMemTable); how large the first is depends on the logs that it found. An
+// entry takes some 40 bytes beside its own, of which its batch has three, a number drawn by chance, and as much
 // as 200 must be free for it; over many entries space counts more than they take
 // with a certainty that is good enough: a commit that was wrongly thought to fit
 // holds up the one caller whose goroutine it runs on, and nobody else.
 type space struct {
+	first int64        // size of the table that there was after Open
 	begun atomic.Int32 // tables, since Open
 	seen  int32        // of them, when used was set anew
 	used  int64        // bytes of the newest table
@@ -25,8 +26,8 @@ type space struct {
 }
 
 const (
-	firstTableBytes = 256 << 10
-	entryBytes      = 64  // what an entry takes beside its own bytes, on average
+	leastTableBytes = 256 << 10
+	entryBytes      = 37  // what an entry takes beside its own bytes, on average
 	freeBytes       = 220 // that must be free for an entry
 	spareBytes      = 32 << 10
 )
@@ -47,7 +48,7 @@ func (s *space) fits(size, entries int) bool {
 		return false
 	}
 	s.look()
-	table := int64(firstTableBytes)
+	table := s.first
 	for n := int32(0); n < s.seen && table < s.full; n++ {
 		table *= 2
 	}
@@ -70,4 +71,10 @@ func (s *space) look() {
 }
 
 // opened says that the table that there is now is the first.
-func (s *space) opened() { s.begun.Store(0) }
+func (s *space) opened(db *pebble.DB) {
+	s.begun.Store(0)
+	s.first = leastTableBytes
+	if m := db.Metrics().MemTable; m.Count == 1 {
+		s.first = int64(m.Size)
+	}
+}

@@ -3,7 +3,10 @@
 // made to take as much as they can. It prints what each of them came to, what it
 // took, and the inserts' median and 99th percentile beside it and without it, in turns.
 //
-//	go run ./bombs [-rounds R] [-smoke]
+// Beside them stand calls that are not made to harm: what a busy processor, garbage
+// and a write of the same size do to the inserts.
+//
+//	go run ./bombs [-rounds R] [-only REGEXP] [-smoke]
 package main
 
 import (
@@ -45,6 +48,10 @@ type bomb struct {
 	set   func(ctx context.Context, db *jay.DB) error // once
 	throw func(ctx context.Context, db *jay.DB) error
 }
+
+// between is how often a bomb is thrown, if it does not take longer: a caller who is
+// refused twenty times a second is a bomb; one who asks ten thousand times is load.
+const between = 50 * time.Millisecond
 
 func run(rounds int, slice time.Duration, only string) error {
 	match, err := regexp.Compile(only)
@@ -103,7 +110,9 @@ func measure(b bomb, rounds int, slice time.Duration) error {
 		thrown := make(chan time.Time)
 		go func() {
 			for until := time.Now().Add(slice); time.Now().Before(until); {
+				next := time.After(between)
 				_ = b.throw(ctx, db) // as it came out above
+				<-next
 			}
 			close(thrown)
 		}()
@@ -167,10 +176,33 @@ func bombs() []bomb {
 		b.WriteByte(']')
 		return func() []jay.PatchOption { return []jay.PatchOption{jay.JSONPatch(b.Bytes())} }
 	}
-	all := make([]bomb, 0, 10)
+	all := make([]bomb, 0, 14)
 	add := func(name string, set, throw func(context.Context, *jay.DB) error) {
 		all = append(all, bomb{name, set, throw})
 	}
+	// What any busy neighbour does to the inserts, without a call that is made for it.
+	add("none: a processor that is busy", nil, func(context.Context, *jay.DB) error {
+		for until := time.Now().Add(2 * between); time.Now().Before(until); {
+		}
+		return nil
+	})
+	add("none: garbage of encoding/json", nil, func(context.Context, *jay.DB) error {
+		for until := time.Now().Add(2 * between); time.Now().Before(until); {
+			var v any
+			if err := json.Unmarshal([]byte(`{"a":[1,2,3,4,5,6,7,8,9,{"b":"c"}]}`), &v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	add("none: a Put of a million numbers", nil, func(ctx context.Context, db *jay.DB) error {
+		_, err := db.Put(ctx, "large", json.RawMessage(`{"a":`+million+`}`))
+		return err
+	})
+	add("none: a Put of 31 MB", nil, func(ctx context.Context, db *jay.DB) error {
+		_, err := db.Put(ctx, "large", json.RawMessage(member))
+		return err
+	})
 
 	set, throw := patches(`{"a":`+million+`}`, func() []jay.PatchOption { return []jay.PatchOption{jay.Remove("a", removed...)} })
 	add("Remove of 5,000 values of a million", set, throw)
