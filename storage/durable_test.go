@@ -125,6 +125,30 @@ func TestDurableReads_WhileSyncing(t *testing.T) {
 	}
 }
 
+// Ensure that reads which meet unsynced commits ask for few syncs, so that a bulk
+// load beside readers is not slowed down: one in 20 ms.
+func TestDurableReads_SyncSeldom(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e := openDurable(t, disk)
+	defer e.Close()
+	var syncs atomic.Int64
+	disk.OnSync(func() { syncs.Add(1) })
+	begin := time.Now()
+	reads := 0
+	for ; time.Since(begin) < 200*time.Millisecond || reads < 1000; reads++ {
+		err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("k"), []byte(fmt.Sprint(reads)), nil); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		has(t, e, "k")
+	}
+	disk.OnSync(func() {})
+	most := int64(time.Since(begin)/(20*time.Millisecond)) + 2 // one at the beginning, one under way at the end
+	if n := syncs.Load(); n == 0 || n > most {
+		t.Errorf("%d reads asked for %d syncs in %v, want 1 to %d", reads, n, time.Since(begin), most)
+	}
+}
+
 // Ensure that what no sync was asked for is not read before it is on disk, and
 // that reading it brings it there.
 func TestDurableReads_Unsynced(t *testing.T) {
