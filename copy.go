@@ -31,7 +31,7 @@ func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings,
 	stored.Node = highest + 1
 
 	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := db.voidLeases(ctx, tx); err != nil {
+		if err := voidLeases(ctx, tx); err != nil {
 			return err
 		}
 		if err := setJSON(tx, nodeKey(stored.Node), own); err != nil {
@@ -47,8 +47,8 @@ func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings,
 }
 
 // voidLeases forgets who holds which range. The marks stay.
-func (db *DB) voidLeases(ctx context.Context, tx storage.Tx) error {
-	it, err := db.engine.Iterate([]byte{spaceHiLo}, []byte{spaceHiLo + 1})
+func voidLeases(ctx context.Context, tx storage.Tx) error {
+	it, err := tx.Iterate([]byte{spaceHiLo}, []byte{spaceHiLo + 1})
 	if err != nil {
 		return err
 	}

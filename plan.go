@@ -814,8 +814,11 @@ func (p *planner) union() (*plan, error) {
 			best = paths
 		}
 	}
-	if best == nil || p.hasSmaller(best) {
+	if best == nil {
 		return nil, nil
+	}
+	if smaller, err := p.hasSmaller(best); err != nil || smaller {
+		return nil, err
 	}
 	return &plan{access: best, residual: p.q.Where}, nil
 }
@@ -829,16 +832,19 @@ func candidates(paths []*path) int {
 	return total
 }
 
-// hasSmaller tells whether one path of the whole query has fewer candidates
+// hasSmaller reports whether one path of the whole query has fewer candidates
 // than these together.
-func (p *planner) hasSmaller(union []*path) bool {
+func (p *planner) hasSmaller(union []*path) (bool, error) {
 	total := candidates(union)
 	for _, a := range p.paths {
-		if err := p.probe(a, probeKeys); err == nil && len(a.used) > 0 && !a.more && a.estimate < total {
-			return true
+		if err := p.probe(a, probeKeys); err != nil {
+			return false, err
+		}
+		if len(a.used) > 0 && !a.more && a.estimate < total {
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // bestOf returns the path with the fewest candidates for one branch of an Or,

@@ -385,12 +385,12 @@ func (db *DB) prepareHiLo(o *op, last *naming) error {
 		o.prefix = last.prefix
 		return nil
 	}
-	given := o.prefix != ""
-	if !given {
-		o.prefix = db.opts.Conventions.Prefix(o.collection)
+	if o.prefix != "" {
+		return nil // mappingOf has checked it
 	}
+	o.prefix = db.opts.Conventions.Prefix(o.collection)
 	err := db.checkTag(o.prefix)
-	if err == nil && !given {
+	if err == nil {
 		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
 	}
 	return err

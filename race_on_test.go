@@ -1,0 +1,5 @@
+//go:build race
+
+package jay_test
+
+const raceEnabled = true
