@@ -1,11 +1,11 @@
 package jay
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
@@ -34,22 +34,22 @@ var (
 
 	// ErrFixed is returned when an option differs from what the database was
 	// created with and cannot be changed.
-	ErrFixed = errors.New("jay: fixed when the database was created")
+	ErrFixed = errs.ErrFixed
 
 	// ErrOption is returned when an option has a value that it cannot have.
-	ErrOption = errors.New("jay: invalid option")
+	ErrOption = errs.ErrOption
 )
 
 // Returned by every method.
 var (
 	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("jay: database is closed")
+	ErrClosed = errs.ErrClosed
 
 	// ErrClientClosed is returned by a HiLoClient after its Close.
 	ErrClientClosed = ids.ErrClosed
 
 	// ErrTxDone is returned by a transaction whose function has returned.
-	ErrTxDone = errors.New("jay: transaction is over")
+	ErrTxDone = errs.ErrTxDone
 
 	// ErrCorrupt is returned, by Open too, when stored bytes are not what Jay
 	// wrote, or a file is missing. The message names the file and what to do;
@@ -65,10 +65,10 @@ var (
 // Returned by reads and writes of documents.
 var (
 	// ErrNotFound is returned when there is no document with the ID.
-	ErrNotFound = errors.New("jay: document not found")
+	ErrNotFound = errs.ErrNotFound
 
 	// ErrExists is returned by an insert when a document has the ID already.
-	ErrExists = errors.New("jay: document exists")
+	ErrExists = errs.ErrExists
 
 	// ErrConflict is what every *ConflictError is: the document is not in the
 	// version that the caller expected. Nothing was changed.
@@ -82,18 +82,18 @@ var (
 
 	// ErrCollection is what every *CollectionError is: a write would move a
 	// document to another collection. Delete it first.
-	ErrCollection = errors.New("jay: document is in another collection")
+	ErrCollection = errs.ErrCollection
 
 	// ErrUnique is what every *UniqueError is: a unique index refuses the
 	// document.
-	ErrUnique = errors.New("jay: unique index")
+	ErrUnique = errs.ErrUnique
 
 	// ErrIndex is returned for a declaration of an index that cannot be, and
 	// for an index that is not there.
-	ErrIndex = errors.New("jay: invalid index")
+	ErrIndex = errs.ErrIndex
 
 	// ErrIndexExists is returned when another index has the name.
-	ErrIndexExists = errors.New("jay: index exists with another declaration")
+	ErrIndexExists = errs.ErrIndexExists
 
 	// ErrInvalidPatch is what every *PatchError is. ErrPatchTest is one of them:
 	// a test of a JSONPatch failed.
@@ -102,21 +102,21 @@ var (
 
 	// ErrQuery is returned for a query that cannot be answered: a field or value
 	// that does not parse, or work beyond a stated bound.
-	ErrQuery = errors.New("jay: invalid query")
+	ErrQuery = errs.ErrQuery
 
 	// ErrSyntax is what every *SyntaxError is.
 	ErrSyntax = query.ErrSyntax
 
 	// ErrNoIndex is returned, with Query.NoScan, for a query that would look at
 	// every document of a collection.
-	ErrNoIndex = errors.New("jay: no index serves the query")
+	ErrNoIndex = errs.ErrNoIndex
 
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = ids.ErrUsage
 
 	// ErrType is returned when a Go type cannot be kept as documents.
-	ErrType = errors.New("jay: type cannot be stored")
+	ErrType = errs.ErrType
 )
 
 // Returned by writes when numbers or storage run out.
@@ -125,14 +125,14 @@ var (
 	// Options.CopyTag for an ID without a node tag, an identity or one of HiLo2
 	// and HiLo2010: the original may have used the next numbers. Give the floor
 	// with SeedIdentity or RaiseCounters.
-	ErrNeedsFloor = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
+	ErrNeedsFloor = errs.ErrNeedsFloor
 
 	// ErrExhausted is returned when a counter has no number left.
 	ErrExhausted = ids.ErrExhausted
 
 	// ErrNeedsCapacity is returned when a document of HiLo2010 is met and
 	// Options.HiLoCapacity does not say how many numbers its blocks have.
-	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
+	ErrNeedsCapacity = errs.ErrNeedsCapacity
 
 	// ErrLeadTooLarge is returned when a HiLo client claims numbers far above
 	// those granted.

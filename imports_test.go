@@ -23,7 +23,7 @@ func TestImports(t *testing.T) {
 		dir     string
 		allowed []string // beside the standard library
 	}{
-		{".", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson",
+		{".", []string{leaf("ids"), leaf("internal/errs"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson",
 			"github.com/go-json-experiment/json"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},

@@ -7,3 +7,23 @@ import "errors"
 // ErrCorrupt is returned when stored bytes are not those that were written:
 // by package storage for files, by package metadata for the records in them.
 var ErrCorrupt = errors.New("stored data is corrupt")
+
+// The sentinels of package jay, which documents them by occasion: the packages below it
+// return them too.
+var (
+	ErrFixed         = errors.New("jay: fixed when the database was created")
+	ErrOption        = errors.New("jay: invalid option")
+	ErrClosed        = errors.New("jay: database is closed")
+	ErrTxDone        = errors.New("jay: transaction is over")
+	ErrNotFound      = errors.New("jay: document not found")
+	ErrExists        = errors.New("jay: document exists")
+	ErrCollection    = errors.New("jay: document is in another collection")
+	ErrUnique        = errors.New("jay: unique index")
+	ErrIndex         = errors.New("jay: invalid index")
+	ErrIndexExists   = errors.New("jay: index exists with another declaration")
+	ErrQuery         = errors.New("jay: invalid query")
+	ErrNoIndex       = errors.New("jay: no index serves the query")
+	ErrType          = errors.New("jay: type cannot be stored")
+	ErrNeedsFloor    = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
+	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
+)
