@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/parallel"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -52,7 +54,7 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 			a.close(ops)
 		}
 	}()
-	err = sharedBy(len(named), opsPerPart, func() func(lo, hi int) error {
+	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
 		look, err := a.watch.Look()
 		if err != nil {
 			return func(int, int) error { return err }

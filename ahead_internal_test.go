@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/jaydb/jay/internal/parallel"
 )
 
 // checkChanges makes sure that every document has one change entry, its own.
@@ -240,7 +242,7 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 		}
 	}
 	// Each goroutine may have one more under way.
-	if ahead == 0 || ahead > 10_000+maxWorkers*200 {
+	if ahead == 0 || ahead > 10_000+parallel.MaxWorkers*200 {
 		t.Errorf("%d bytes were read ahead", ahead)
 	}
 	a.close(deletes.ops)

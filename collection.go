@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+
+	"github.com/jaydb/jay/internal/parallel"
 )
 
 // Collection is the documents of one collection as values of the struct type
@@ -238,7 +240,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 // encode gives ops the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 	limits := c.via.limits()
-	return shared(len(vs), c.m.part(len(vs)), func(lo, hi int) error {
+	return parallel.Do(len(vs), c.m.part(len(vs)), func(lo, hi int) error {
 		e := newEncoder(hi - lo)
 		defer e.release()
 		for i := lo; i < hi; i++ {

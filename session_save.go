@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/jaydb/jay/internal/parallel"
+
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -103,7 +105,7 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 		part = max(part, e.m.part(len(entities)))
 	}
 	out := make([]saving, len(entities))
-	err := shared(len(entities), part, func(lo, hi int) error {
+	err := parallel.Do(len(entities), part, func(lo, hi int) error {
 		c := newEncoder(hi - lo)
 		defer c.release()
 		for i := lo; i < hi; i++ {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/parallel"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -256,7 +258,7 @@ func (db *DB) prepareAll(ops []*op) error {
 
 func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	if len(ops) >= manyOps {
-		return sharedBy(len(ops), opsPerPart, func() func(lo, hi int) error {
+		return parallel.DoChunks(len(ops), opsPerPart, func() func(lo, hi int) error {
 			last := new(naming)
 			return func(lo, hi int) error { return db.prepareSome(ops, ops[lo:hi], modified, last) }
 		})

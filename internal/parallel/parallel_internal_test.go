@@ -1,4 +1,4 @@
-package jay
+package parallel
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestShared(t *testing.T) {
 		for _, part := range []int{1, 8, 13, 2000} {
 			for _, bad := range []int{-1, 0, n / 2, n - 1} {
 				done := make([]atomic.Int32, n)
-				err := shared(n, part, func(lo, hi int) error {
+				err := Do(n, part, func(lo, hi int) error {
 					for i := lo; i < hi; i++ {
 						done[i].Add(1)
 						if bad >= 0 && i >= bad {
@@ -44,7 +44,7 @@ func TestShared(t *testing.T) {
 			}
 		}
 	}
-	if err := sharedBy(10, 1, func() func(lo, hi int) error {
+	if err := DoChunks(10, 1, func() func(lo, hi int) error {
 		return func(int, int) error { return errors.ErrUnsupported }
 	}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("got %v", err)
@@ -93,7 +93,7 @@ func testSharedEnds(t *testing.T, byHelper bool, end func(), want any) {
 	go func() {
 		defer close(done)
 		defer func() { got, left = recover(), inside.Load() }()
-		err := shared(16, 1, work)
+		err := Do(16, 1, work)
 		t.Errorf("shared has returned %v", err)
 	}()
 	<-done

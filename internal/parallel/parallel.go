@@ -1,4 +1,4 @@
-package jay
+package parallel
 
 import (
 	"cmp"
@@ -9,10 +9,10 @@ import (
 	"github.com/jaydb/jay/internal/relay"
 )
 
-// maxWorkers is the most goroutines that work for one call.
-const maxWorkers = 4
+// MaxWorkers is the most goroutines that work for one call.
+const MaxWorkers = 4
 
-// shared calls fn for [0, n), part by part of so many, with several goroutines
+// Do calls fn for [0, n), part by part of so many, with several goroutines
 // that take the next part when they are done with one. The caller is one of
 // them, and waits for no part that was not begun: on a busy machine the others
 // may come late. The error is that of the first part that has one, and all
@@ -21,14 +21,14 @@ const maxWorkers = 4
 // If fn panics, or calls runtime.Goexit, so does shared, on the goroutine of
 // its caller and with the same value. Either way no goroutine is inside fn any
 // more when shared ends.
-func shared(n, part int, fn func(lo, hi int) error) error {
-	return sharedBy(n, part, func() func(lo, hi int) error { return fn })
+func Do(n, part int, fn func(lo, hi int) error) error {
+	return DoChunks(n, part, func() func(lo, hi int) error { return fn })
 }
 
-// sharedBy is shared with a function for each goroutine that takes part.
-func sharedBy(n, part int, newWorker func() func(lo, hi int) error) error {
+// DoChunks is shared with a function for each goroutine that takes part.
+func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
 	parts := (n + part - 1) / max(1, part)
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers, parts)
+	workers := min(runtime.GOMAXPROCS(0), MaxWorkers, parts)
 	if workers <= 1 {
 		return newWorker()(0, n)
 	}
