@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/parallel"
 
 	"github.com/jaydb/jay/ids"
@@ -100,7 +102,7 @@ func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
 		if a.bodies.Load() > maxAheadBytes {
 			return nil
 		}
-		value, err := look.Get(documentKey(scratch[:0], o.foldedID))
+		value, err := look.Get(format.DocumentKey(scratch[:0], o.foldedID))
 		if err == storage.ErrNotFound {
 			o.ahead, o.before = true, nil
 			continue

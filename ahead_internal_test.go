@@ -10,33 +10,35 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/parallel"
 )
 
 // checkChanges makes sure that every document has one change entry, its own.
 func checkChanges(t *testing.T, db *DB) {
 	t.Helper()
-	it, err := db.engine.Iterate([]byte{spaceChanges}, []byte{spaceChanges + 1})
+	it, err := db.engine.Iterate([]byte{format.SpaceChanges}, []byte{format.SpaceChanges + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
-		c, err := decodeChange(it.Value())
+		c, err := format.DecodeChange(it.Value())
 		if err != nil {
 			t.Fatal(err)
 		}
-		etag, err := etagOf(it.Key())
+		etag, err := format.EtagOf(it.Key())
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := db.Get(context.Background(), c.folded)
+		doc, err := db.Get(context.Background(), c.FoldedID)
 		switch {
-		case c.kind == changeDelete:
+		case c.Kind == format.ChangeDelete:
 		case err != nil:
-			t.Errorf("change %d of %q: %v", etag, c.folded, err)
+			t.Errorf("change %d of %q: %v", etag, c.FoldedID, err)
 		case doc.Metadata().Etag != etag:
-			t.Errorf("change %d is of %q, whose etag is %d", etag, c.folded, doc.Metadata().Etag)
+			t.Errorf("change %d is of %q, whose etag is %d", etag, c.FoldedID, doc.Metadata().Etag)
 		}
 	}
 	if err := it.Error(); err != nil {
@@ -254,7 +256,7 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 			t.Fatalf("the batch still holds the old body of %s", o.id)
 		}
 	}
-	it, err := db.engine.Iterate([]byte{spaceIndex}, []byte{spaceIndex + 1})
+	it, err := db.engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/jaydb/jay/internal/format"
 )
 
 // Batch is a list of writes that DB.Apply commits together: all of them or
@@ -149,7 +151,7 @@ func newStore(collection string, body []byte, opts []WriteOption) *op {
 func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
 	o.init(verbInsert, "", body, opts)
 	o.hilo = true
-	if o.collection != "" && foldName(o.collection) != foldName(collection) {
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
 		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
 	}
 	o.collection = collection

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/parallel"
 )
 
@@ -168,7 +170,7 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 // IfMatch asks for a version; one of another collection is a *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	o := newOp(verbDelete, id, nil, opts)
-	o.collection, o.only = c.m.name, foldName(c.m.name)
+	o.collection, o.only = c.m.name, format.FoldName(c.m.name)
 	_, err := writeOne(ctx, c.via, o)
 	return err
 }

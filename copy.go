@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/storage"
 )
 
@@ -16,7 +18,7 @@ import (
 // one synced commit: a crash
 // leaves either the copy as it was, to be retagged by the next Open, or the
 // new database.
-func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings, error) {
+func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (format.Settings, error) {
 	own, err := db.newOrigin(tag)
 	if err != nil {
 		return stored, err
@@ -34,10 +36,10 @@ func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings,
 		if err := voidLeases(ctx, tx); err != nil {
 			return err
 		}
-		if err := setJSON(tx, nodeKey(stored.Node), own); err != nil {
+		if err := setJSON(tx, format.NodeKey(stored.Node), own); err != nil {
 			return err
 		}
-		return setJSON(tx, appendKey(nil, spaceMeta, settingsName), stored)
+		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 	if err != nil {
 		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)
@@ -48,7 +50,7 @@ func (db *DB) retag(ctx context.Context, stored settings, tag string) (settings,
 
 // voidLeases forgets who holds which range. The marks stay.
 func voidLeases(ctx context.Context, tx storage.Tx) error {
-	it, err := tx.Iterate([]byte{spaceHiLo}, []byte{spaceHiLo + 1})
+	it, err := tx.Iterate([]byte{format.SpaceHiLo}, []byte{format.SpaceHiLo + 1})
 	if err != nil {
 		return err
 	}
@@ -56,12 +58,12 @@ func voidLeases(ctx context.Context, tx storage.Tx) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Join(err, it.Close())
 		}
-		marks, err := decodeMarks(it.Value())
+		marks, err := format.DecodeMarks(it.Value())
 		if err != nil {
 			return errors.Join(fmt.Errorf("marks %q: %w", it.Key(), err), it.Close())
 		}
 		marks.Leases = nil
-		tx.Set(bytes.Clone(it.Key()), appendMarks(nil, marks), nil)
+		tx.Set(bytes.Clone(it.Key()), format.AppendMarks(nil, marks), nil)
 	}
 	return errors.Join(it.Error(), it.Close())
 }

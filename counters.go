@@ -10,16 +10,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/storage"
 )
 
 // transaction is the ids.Counters of the document it writes.
 var _ ids.Counters = (*transaction)(nil)
-
-// etagName is the record under 'm' that holds the etag's ceiling.
-// Part of the on-disk format. Must not change.
-const etagName = "etag"
 
 // Blocks reserved ahead: of etags always, of identities under Relaxed
 // durability. A block of etags is as large as the number of those that this
@@ -112,7 +110,7 @@ func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 // c.reserving is held.
 func (db *DB) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error {
 	err := db.engine.Update(ctx, true, func(tx storage.Tx) error {
-		tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
+		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
 		return nil
 	})
 	if err != nil {
@@ -147,27 +145,27 @@ func (t *transaction) Sequence() (uint64, error) {
 // its original, or shares with it by being new, is refused.
 func (t *transaction) Identity(name string) (int64, error) {
 	record, err := t.identity(name)
-	if err == nil && record.node != t.db.node {
+	if err == nil && record.Node != t.db.node {
 		err = ErrNeedsFloor
 	}
-	return int64(record.last), err
+	return int64(record.Last), err
 }
 
 // identity reads the record of a counter. One that is not there is at 0, and
 // of node 0.
-func (t *transaction) identity(name string) (identityRecord, error) {
-	value, closer, err := t.tx.Get(appendKey(nil, spaceIdentity, name))
+func (t *transaction) identity(name string) (format.Identity, error) {
+	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceIdentity, name))
 	if err == storage.ErrNotFound {
-		return identityRecord{}, nil
+		return format.Identity{}, nil
 	}
 	if err != nil {
-		return identityRecord{}, err
+		return format.Identity{}, err
 	}
-	record, err := decodeIdentity(value)
+	record, err := format.DecodeIdentity(value)
 	if err := firstError(err, closer.Close()); err != nil {
-		return identityRecord{}, fmt.Errorf("identity %q: %w", name, err)
+		return format.Identity{}, fmt.Errorf("identity %q: %w", name, err)
 	}
-	return record.settled(t.db.ceilings.session), nil
+	return record.At(t.db.ceilings.session), nil
 }
 
 // reserveIdentity returns the ceiling to store beside number n of a counter
@@ -190,59 +188,19 @@ func (t *transaction) reserveIdentity(name string, n uint64) uint64 {
 
 // SetIdentity implements ids.Counters.
 func (t *transaction) SetIdentity(name string, n int64) error {
-	record := identityRecord{last: uint64(n), node: t.db.node}
+	record := format.Identity{Last: uint64(n), Node: t.db.node}
 	if t.db.opts.Durability == Relaxed {
-		record.ceiling = t.reserveIdentity(name, record.last)
-		record.session = t.db.ceilings.session
+		record.Ceiling = t.reserveIdentity(name, record.Last)
+		record.Session = t.db.ceilings.session
 	}
-	t.tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
+	t.tx.Set(format.AppendKey(nil, format.SpaceIdentity, name), record.Append(nil), nil)
 	return nil
 }
 
 // Exists implements ids.Counters.
 func (t *transaction) Exists(id string) (bool, error) {
-	t.key = documentKey(t.key[:0], t.db.rules.Fold(id))
+	t.key = format.DocumentKey(t.key[:0], t.db.rules.Fold(id))
 	return exists(t.tx, t.key)
-}
-
-// identityRecord is the record of an identity: four uvarints.
-// Part of the on-disk format. Must not change.
-type identityRecord struct {
-	last    uint64 // last used number
-	node    uint64 // the node that counts with it: a copy needs a floor first
-	ceiling uint64 // reserved ahead under relaxed durability, or 0
-	session uint64 // the process that reserved it, or 0
-}
-
-func (r identityRecord) append(dst []byte) []byte {
-	for _, field := range []uint64{r.last, r.node, r.ceiling, r.session} {
-		dst = binary.AppendUvarint(dst, field)
-	}
-	return dst
-}
-
-// settled returns the record as the process of this session should read it: a
-// ceiling of another process was left by one that crashed, and all numbers up
-// to it may have been used.
-func (r identityRecord) settled(session uint64) identityRecord {
-	if r.session != session {
-		r.last = max(r.last, r.ceiling)
-	}
-	return r
-}
-
-func decodeIdentity(record []byte) (r identityRecord, err error) {
-	for _, field := range []*uint64{&r.last, &r.node, &r.ceiling, &r.session} {
-		n, size := binary.Uvarint(record)
-		if size <= 0 {
-			return identityRecord{}, ErrCorrupt
-		}
-		*field, record = n, record[size:]
-	}
-	if len(record) > 0 || r.last > math.MaxInt64 || r.ceiling > math.MaxInt64 {
-		return identityRecord{}, ErrCorrupt
-	}
-	return r, nil
 }
 
 // loadEtag finds the highest etag that may have been used: the last change of
@@ -264,7 +222,7 @@ func (db *DB) loadEtag() error {
 	}
 
 	for node := range db.nodes {
-		lo := changeKey(nil, node, 0)[:5]
+		lo := format.ChangeKey(nil, node, 0)[:5]
 		last, err := lastKey(db.engine, lo)
 		if err != nil {
 			return err
@@ -272,7 +230,7 @@ func (db *DB) loadEtag() error {
 		if last == nil {
 			continue
 		}
-		etag, err := etagOf(last)
+		etag, err := format.EtagOf(last)
 		if err != nil {
 			return err
 		}
@@ -285,7 +243,7 @@ func (db *DB) loadEtag() error {
 }
 
 func (db *DB) etagCeiling() (uint64, error) {
-	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, etagName))
+	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.EtagName))
 	if err == storage.ErrNotFound {
 		return 0, nil
 	}
@@ -300,7 +258,7 @@ func (db *DB) etagCeiling() (uint64, error) {
 }
 
 func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
-	it, err := r.Iterate(prefix, prefixEnd(prefix))
+	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return nil, err
 	}
@@ -324,15 +282,15 @@ func (db *DB) settle(ctx context.Context) error {
 		if next, err := tx.Sequence(); err == nil {
 			last = next - 1
 		}
-		tx.Set(appendKey(nil, spaceMeta, etagName), binary.BigEndian.AppendUint64(nil, last), nil)
+		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, last), nil)
 		t := transaction{db: db, tx: tx}
 		for name := range db.ceilings.until {
 			record, err := t.identity(name)
 			if err != nil {
 				return err
 			}
-			record.ceiling, record.session = 0, 0
-			tx.Set(appendKey(nil, spaceIdentity, name), record.append(nil), nil)
+			record.Ceiling, record.Session = 0, 0
+			tx.Set(format.AppendKey(nil, format.SpaceIdentity, name), record.Append(nil), nil)
 		}
 		return nil
 	})
@@ -362,16 +320,16 @@ func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
 
 func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) {
 	c := Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
-	err := eachKey(ctx, r, spaceIdentity, func(name string, value []byte) error {
-		record, err := decodeIdentity(value)
-		c.Identities[name] = int64(record.settled(db.ceilings.session).last)
+	err := eachKey(ctx, r, format.SpaceIdentity, func(name string, value []byte) error {
+		record, err := format.DecodeIdentity(value)
+		c.Identities[name] = int64(record.At(db.ceilings.session).Last)
 		return err
 	})
 	if err != nil {
 		return Counters{}, err
 	}
-	err = eachKey(ctx, r, spaceHiLo, func(tag string, value []byte) error {
-		marks, err := decodeMarks(value)
+	err = eachKey(ctx, r, format.SpaceHiLo, func(tag string, value []byte) error {
+		marks, err := format.DecodeMarks(value)
 		c.HiLo[tag] = marks.Mark
 		return err
 	})
@@ -388,14 +346,14 @@ func (db *DB) lastEtag(r storage.Reader) (uint64, error) {
 	highest := db.ceilings.floor
 	db.ceilings.mu.Unlock()
 	for node := range db.nodes {
-		last, err := lastKey(r, changeKey(nil, node, 0)[:5])
+		last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
 		if err != nil {
 			return 0, err
 		}
 		if last == nil {
 			continue
 		}
-		etag, err := etagOf(last)
+		etag, err := format.EtagOf(last)
 		if err != nil {
 			return 0, err
 		}
@@ -528,7 +486,7 @@ func (t *transaction) raise(c Counters) error {
 			return err
 		}
 		marks.Raise(n)
-		marks.node = t.db.node // in a copy this is the floor
+		marks.Node = t.db.node // in a copy this is the floor
 		t.setMarks(tag, marks)
 	}
 	return nil
@@ -541,8 +499,8 @@ func (t *transaction) raiseIdentity(name string, n int64) (last int64, err error
 	if err != nil {
 		return 0, err
 	}
-	last = int64(record.last)
-	if n <= last && record.node == t.db.node {
+	last = int64(record.Last)
+	if n <= last && record.Node == t.db.node {
 		return last, nil
 	}
 	last = max(last, n)

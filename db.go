@@ -13,7 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"time"
+
+	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/relay"
@@ -45,22 +46,6 @@ type DB struct {
 	cache    *documentCache // or nil
 	indexing indexing
 	turns    patchTurns
-}
-
-// origin is the database behind a node number: what a change vector names.
-// It is the record under 'n'. Part of the on-disk format.
-type origin struct {
-	Tag string `json:"tag"`
-	ID  string `json:"id"` // 16 random bytes in base64 without padding
-}
-
-// settings is the record under 'm' "database": what is fixed at creation.
-// Part of the on-disk format.
-type settings struct {
-	Separator     string    `json:"separator"`
-	CaseSensitive bool      `json:"caseSensitive"`
-	Node          uint64    `json:"node"` // what this database writes as; above 0 in a copy
-	Created       time.Time `json:"created"`
 }
 
 // Open opens the database in directory dir, creating both if they are not
@@ -98,7 +83,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		AcceptLoss:    opts.AcceptLoss,
 		CacheBytes:    opts.CacheBytes,
 		MemTableBytes: opts.MemTableBytes,
-		TableBounds:   tableBounds,
+		TableBounds:   format.TableBounds,
 		Logger:        opts.Logger,
 		FS:            opts.fs,
 		CloseTimeout:  opts.closeTimeout,
@@ -168,11 +153,9 @@ func (db *DB) load() error {
 	return firstError(db.loadEtag(), db.loadIndexes())
 }
 
-const settingsName = "database"
-
-func (db *DB) loadSettings() (settings, error) {
-	var s settings
-	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, settingsName))
+func (db *DB) loadSettings() (format.Settings, error) {
+	var s format.Settings
+	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
 	if err != nil {
 		return s, err
 	}
@@ -212,8 +195,8 @@ func (db *DB) checkNew() error {
 
 // create writes the records of a new database in one synced commit. A crash
 // before it leaves an empty store, which the next Open creates again.
-func (db *DB) create(ctx context.Context) (settings, error) {
-	s := settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.opts.Now().UTC()}
+func (db *DB) create(ctx context.Context) (format.Settings, error) {
+	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.opts.Now().UTC()}
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
@@ -225,23 +208,23 @@ func (db *DB) create(ctx context.Context) (settings, error) {
 		return s, err
 	}
 	return s, db.engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := setJSON(tx, appendKey(nil, spaceMeta, settingsName), s); err != nil {
+		if err := setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
 			return err
 		}
-		return setJSON(tx, nodeKey(s.Node), own)
+		return setJSON(tx, format.NodeKey(s.Node), own)
 	})
 }
 
 // newOrigin makes a database ID for a node tag.
-func (db *DB) newOrigin(tag string) (origin, error) {
+func (db *DB) newOrigin(tag string) (format.Origin, error) {
 	if err := ids.CheckNodeTag(tag); err != nil {
-		return origin{}, fmt.Errorf("%w: %w", ErrOption, err)
+		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	var id [16]byte
 	if _, err := io.ReadFull(db.random(), id[:]); err != nil {
-		return origin{}, fmt.Errorf("make the database's id: %w", err)
+		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
 	}
-	return origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
+	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
 }
 
 func setJSON(tx storage.Tx, key []byte, v any) error {
@@ -261,15 +244,15 @@ func (db *DB) random() io.Reader {
 }
 
 func (db *DB) loadNodes() (origins, error) {
-	lo := []byte{spaceNode}
-	it, err := db.engine.Iterate(lo, prefixEnd(lo))
+	lo := []byte{format.SpaceNode}
+	it, err := db.engine.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
 	nodes := make(origins)
 	for ok := it.First(); ok; ok = it.Next() {
-		var o origin
+		var o format.Origin
 		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
 			return nil, fmt.Errorf("node record %x: %w", it.Key(), ErrCorrupt)
 		}
@@ -280,7 +263,7 @@ func (db *DB) loadNodes() (origins, error) {
 }
 
 // checkFixed compares the options with what the database was created with.
-func (db *DB) checkFixed(stored settings, own origin) error {
+func (db *DB) checkFixed(stored format.Settings, own format.Origin) error {
 	switch {
 	case db.opts.Separator != "" && db.opts.Separator != stored.Separator:
 		return fmt.Errorf("%w: its separator is %q, not %q", ErrFixed, stored.Separator, db.opts.Separator)
@@ -429,15 +412,12 @@ func (db *DB) Flush(ctx context.Context) error {
 	return nil
 }
 
-// foldName folds the name of a collection.
-func foldName(name string) string { return ids.Fold(name) }
-
 // changeVector returns the text for a version of a document.
 func (db *DB) changeVector(node, etag uint64) string { return db.nodes.changeVector(node, etag) }
 
 // origins are the databases behind node numbers. They do not change while the
 // database is open.
-type origins map[uint64]origin
+type origins map[uint64]format.Origin
 
 // changeVector returns the text for a version of a document.
 func (all origins) changeVector(node, etag uint64) string {

@@ -129,7 +129,7 @@ func (c *documentCache) current(folded []byte) *Document {
 
 // find returns the entry of a document. s.mu is held.
 func (s *cacheShard) find(hash uint64, folded []byte) *cachedDocument {
-	if e := s.entries[hash]; e != nil && e.doc.folded == string(folded) {
+	if e := s.entries[hash]; e != nil && e.doc.foldedID == string(folded) {
 		return e
 	}
 	return nil
@@ -170,7 +170,7 @@ func (c *documentCache) enter(t ticket, doc *Document) {
 	s.bytes += size
 }
 
-func (d *Document) cacheBytes() int { return len(d.body) + len(d.folded) + cachedBytes }
+func (d *Document) cacheBytes() int { return len(d.body) + len(d.foldedID) + cachedBytes }
 
 // evict takes out the first entry from the hand on that was not read.
 func (s *cacheShard) evict() {

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -21,10 +23,10 @@ type Metadata = metadata.Metadata
 // A Document, and a body alone, keeps the memory of this one document and of no
 // other, whether it was read by itself or in a walk over many.
 type Document struct {
-	nodes  origins // for the change vector; not the database, which a body that is kept would keep
-	folded string  // the ID, folded; it may lie in the document's own memory
-	header metadata.Header
-	body   []byte
+	nodes    origins // for the change vector; not the database, which a body that is kept would keep
+	foldedID string  // the ID, folded; it may lie in the document's own memory
+	header   metadata.Header
+	body     []byte
 }
 
 // newDocument decodes record, which the document then owns.
@@ -33,7 +35,7 @@ func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("document %q: %w", foldedID, err)
 	}
-	return &Document{nodes: db.nodes, folded: foldedID, header: h, body: body}, nil
+	return &Document{nodes: db.nodes, foldedID: foldedID, header: h, body: body}, nil
 }
 
 // copyDocument decodes a record in somebody else's memory, of which the document
@@ -45,7 +47,7 @@ func (db *DB) copyDocument(foldedID, record []byte) (*Document, error) {
 	d, room := newPiece(len(foldedID) + len(record))
 	n := copy(room, foldedID)
 	copy(room[n:], record)
-	d.nodes, d.folded = db.nodes, textOf(room[:n])
+	d.nodes, d.foldedID = db.nodes, textOf(room[:n])
 	var err error
 	if d.body, err = d.header.Decode(room[n:]); err != nil {
 		return nil, fmt.Errorf("document %q: %w", foldedID, err)
@@ -58,7 +60,7 @@ func (d *Document) ID() string {
 	if d.header.ID != nil {
 		return string(d.header.ID)
 	}
-	return strings.Clone(d.folded) // an ID that is kept must not keep the document
+	return strings.Clone(d.foldedID) // an ID that is kept must not keep the document
 }
 
 // writtenID returns the ID of a stored document as it was written.
@@ -150,7 +152,7 @@ func (db *DB) readCurrent(folded []byte) (*Document, error) {
 	if doc != nil {
 		return doc, nil
 	}
-	doc, err := db.readKey(db.engine, newDocumentKey(folded))
+	doc, err := db.readKey(db.engine, format.NewDocumentKey(folded))
 	if err == nil {
 		db.cache.enter(ticket, doc)
 	}
@@ -197,7 +199,7 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	if doc != nil {
 		return m.decodeMember(doc, v)
 	}
-	key := newDocumentKey(folded)
+	key := format.NewDocumentKey(folded)
 	if ticket.valid {
 		doc, err := db.readKey(db.engine, key)
 		if err != nil {
@@ -211,9 +213,9 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	if err != nil {
 		return getError(id, err)
 	}
-	lent := Document{nodes: db.nodes, folded: textOf(idOfKey(key))}
+	lent := Document{nodes: db.nodes, foldedID: textOf(format.DocumentID(key))}
 	if lent.body, err = lent.header.Decode(record); err != nil {
-		err = fmt.Errorf("get %q: document %q: %w", id, lent.folded, err)
+		err = fmt.Errorf("get %q: document %q: %w", id, lent.foldedID, err)
 	} else {
 		err = m.decodeMember(&lent, v)
 	}
@@ -253,7 +255,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer db.exit()
-	found, err := exists(db.engine, newDocumentKey(db.rules.Fold(id)))
+	found, err := exists(db.engine, format.NewDocumentKey(db.rules.Fold(id)))
 	if err != nil {
 		return false, fmt.Errorf("exists %q: %w", id, err)
 	}
@@ -266,7 +268,7 @@ func (db *DB) read(r getter, id string) (*Document, error) {
 }
 
 func (db *DB) readFolded(r getter, folded string) (*Document, error) {
-	return db.readKey(r, newDocumentKey(folded))
+	return db.readKey(r, format.NewDocumentKey(folded))
 }
 
 // readKey returns the document at a key, or ErrNotFound itself.
@@ -275,20 +277,9 @@ func (db *DB) readKey(r getter, key []byte) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := db.copyDocument(idOfKey(key), record)
+	doc, err := db.copyDocument(format.DocumentID(key), record)
 	return doc, firstError(err, closer.Close())
 }
-
-// newDocumentKey returns a document's key in memory of its own: a key that is
-// given to a storage engine leaves the stack, and room for the longest would be
-// more than most need.
-func newDocumentKey[ID string | []byte](folded ID) []byte {
-	key := make([]byte, 0, len(folded)+2)
-	return append(append(append(key, spaceDocument), folded...), 0)
-}
-
-// idOfKey returns the ID in a document's key, in the key's memory.
-func idOfKey(key []byte) []byte { return key[1 : len(key)-1] }
 
 // readRecord returns the document at a key as it is stored, in the reader's
 // memory, to be given back by closer, or ErrNotFound itself.

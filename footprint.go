@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -55,7 +57,7 @@ func (f *footprint) document(folded string, v version) {
 // documents, which draws of IDs change at any time, count only for walks over
 // their collection or a prefix.
 func (w *walked) covers(collection, folded string) bool {
-	if collection == hiloCollection && w.collection == "" && w.prefix == "" {
+	if collection == format.HiLoCollection && w.collection == "" && w.prefix == "" {
 		return false
 	}
 	return (w.collection == "" || w.collection == collection) &&
@@ -118,23 +120,23 @@ func (db *DB) versionText(v version) string {
 func (f *footprint) checkWalks(db *DB, r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
-	it, err := r.Iterate(changeKey(nil, db.node, f.after+1), changeKey(nil, db.node, math.MaxUint64))
+	it, err := r.Iterate(format.ChangeKey(nil, db.node, f.after+1), format.ChangeKey(nil, db.node, math.MaxUint64))
 	if err != nil {
 		return err
 	}
 	defer func() { err = firstError(err, it.Close()) }()
 	after := f.after
 	for ok := it.First(); ok; ok = it.Next() {
-		c, err := decodeChange(it.Value())
+		c, err := format.DecodeChange(it.Value())
 		if err != nil {
 			return err
 		}
-		if after, err = etagOf(it.Key()); err != nil {
+		if after, err = format.EtagOf(it.Key()); err != nil {
 			return err
 		}
 		for _, w := range f.walks {
-			if w.covers(db.collectionKey(c.collection), c.folded) {
-				return lostError{&ConflictError{ID: c.folded, Walk: w.String(), Actual: db.changeVector(db.node, after)}}
+			if w.covers(db.collectionKey(c.Collection), c.FoldedID) {
+				return lostError{&ConflictError{ID: c.FoldedID, Walk: w.String(), Actual: db.changeVector(db.node, after)}}
 			}
 		}
 	}
@@ -156,7 +158,7 @@ func (w *walked) String() string {
 
 // version returns the version of a document that a transaction commits on.
 func (t *transaction) version(folded string) (version, error) {
-	t.key = documentKey(t.key[:0], folded)
+	t.key = format.DocumentKey(t.key[:0], folded)
 	value, closer, err := t.tx.Get(t.key)
 	if err == storage.ErrNotFound {
 		return version{}, nil
@@ -170,9 +172,9 @@ func (t *transaction) version(folded string) (version, error) {
 
 // lastEtag returns the etag of the last change that r sees of a node.
 func lastEtag(r storage.Reader, node uint64) (uint64, error) {
-	last, err := lastKey(r, changeKey(nil, node, 0)[:5])
+	last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
 	if err != nil || last == nil {
 		return 0, err
 	}
-	return etagOf(last)
+	return format.EtagOf(last)
 }

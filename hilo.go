@@ -2,13 +2,14 @@ package jay
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jaydb/jay/internal/format"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -23,14 +24,6 @@ type RangeRequest = ids.RangeRequest
 
 // Range is a grant of HiLo numbers to one client.
 type Range = ids.Range
-
-// hiloPrefix begins the ID of every HiLo document, hiloCollection is where new
-// ones lie, maxField is what they say.
-const (
-	hiloPrefix     = "Raven/HiLo/"
-	hiloCollection = "@hilo"
-	maxField       = "Max"
-)
 
 // What the older generations know: the documents some put their Max in, the
 // field and the document that stand for it in HiLo2010 and HiLo2.
@@ -91,7 +84,7 @@ func (db *DB) checkTag(tag string) error {
 	if err := db.rules.Check(longest); err != nil {
 		return err
 	}
-	return db.rules.Check(hiloPrefix + tag)
+	return db.rules.Check(format.HiLoPrefix + tag)
 }
 
 func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
@@ -174,7 +167,7 @@ type hiloDocument struct {
 // of HiLo2010 counts by its ServerHi; where there is none at all, one under
 // Replication/HiLo/ does, as some systems have it.
 func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
-	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: hiloPrefix + tag, collection: hiloCollection}}
+	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: format.HiLoPrefix + tag, collection: format.HiLoCollection}}
 	doc, err := t.db.readFolded(t.tx, t.db.rules.Fold(d.op.id))
 	if err == ErrNotFound {
 		doc, err = t.db.readFolded(t.tx, t.db.rules.Fold(replicationPrefix+tag))
@@ -201,7 +194,7 @@ func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 // maxOf returns the highest number that a HiLo document says is used: its Max,
 // or, if it has a ServerHi, what that comes to with the capacity of Options.
 func (db *DB) maxOf(body []byte) (int64, error) {
-	used, err := numberOf(body, maxField)
+	used, err := numberOf(body, format.HiLoMax)
 	if err != nil {
 		return 0, err
 	}
@@ -245,7 +238,7 @@ func (t *transaction) stageHiLo(d hiloDocument, max int64, now time.Time) (err e
 	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
 		return err
 	}
-	return t.stageField(d, maxField, max, now)
+	return t.stageField(d, format.HiLoMax, max, now)
 }
 
 // stageField stages the document with a new value of a field, as modified now:
@@ -259,7 +252,7 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 	if o.json, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
 		return err
 	}
-	o.folded, o.late = t.db.collectionKey(o.collection), true
+	o.foldedCollection, o.late = t.db.collectionKey(o.collection), true
 	o.header.Node = t.db.node
 	o.header.Modified = metadata.Ticks(now)
 	o.header.Collection = []byte(o.collection)
@@ -271,67 +264,22 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 	return t.stagePut(o, etag)
 }
 
-// marksRecord is the private record behind a HiLo document. One that is not
-// there has granted nothing and is of node 0.
-type marksRecord struct {
-	ids.Marks
-	// node is the node that may grant numbers without a node tag: a copy needs a
-	// floor first.
-	node uint64
-}
-
 // marks reads the record of a tag.
-func (t *transaction) marks(tag string) (*marksRecord, error) {
-	value, closer, err := t.tx.Get(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)))
+func (t *transaction) marks(tag string) (*format.Marks, error) {
+	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceHiLo, t.db.rules.Fold(tag)))
 	if err == storage.ErrNotFound {
-		return &marksRecord{}, nil
+		return &format.Marks{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	marks, err := decodeMarks(value)
+	marks, err := format.DecodeMarks(value)
 	if err := firstError(err, closer.Close()); err != nil {
 		return nil, fmt.Errorf("marks of %q: %w", tag, err)
 	}
 	return marks, nil
 }
 
-func (t *transaction) setMarks(tag string, m *marksRecord) {
-	t.tx.Set(appendKey(nil, spaceHiLo, t.db.rules.Fold(tag)), appendMarks(nil, m), nil)
-}
-
-// appendMarks appends the record of a tag: mark, top, node, the number of
-// leases, and for each its low and its end, all uvarint.
-// Part of the on-disk format. Must not change.
-func appendMarks(dst []byte, m *marksRecord) []byte {
-	dst = binary.AppendUvarint(dst, uint64(m.Mark))
-	dst = binary.AppendUvarint(dst, uint64(m.Top))
-	dst = binary.AppendUvarint(dst, m.node)
-	dst = binary.AppendUvarint(dst, uint64(len(m.Leases)))
-	for _, l := range m.Leases {
-		dst = binary.AppendUvarint(dst, uint64(l.Low))
-		dst = binary.AppendUvarint(dst, uint64(l.End))
-	}
-	return dst
-}
-
-func decodeMarks(record []byte) (*marksRecord, error) {
-	bad := false
-	next := func() int64 {
-		n, size := binary.Uvarint(record)
-		if size <= 0 || n > math.MaxInt64 {
-			bad = true
-			return 0
-		}
-		record = record[size:]
-		return int64(n)
-	}
-	m := &marksRecord{Marks: ids.Marks{Mark: next(), Top: next()}, node: uint64(next())}
-	for n := next(); n > 0 && !bad; n-- {
-		m.Leases = append(m.Leases, ids.Lease{Low: next(), End: next()})
-	}
-	if bad || len(record) > 0 {
-		return &marksRecord{}, ErrCorrupt
-	}
-	return m, nil
+func (t *transaction) setMarks(tag string, m *format.Marks) {
+	t.tx.Set(format.AppendKey(nil, format.SpaceHiLo, t.db.rules.Fold(tag)), format.AppendMarks(nil, m), nil)
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
@@ -251,7 +253,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		if err != nil {
 			return err
 		}
-		if marks.node != db.node {
+		if marks.Node != db.node {
 			return ErrNeedsFloor
 		}
 		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
@@ -274,7 +276,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
 	snapshot := db.engine.Latest() // the block's commit compares with the newest version
 	defer func() { err = firstError(err, snapshot.Close()) }()
-	doc, err := db.read(snapshot, hiloPrefix+tag)
+	doc, err := db.read(snapshot, format.HiLoPrefix+tag)
 	if err != nil && err != ErrNotFound {
 		return 0, "", err
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
@@ -93,10 +95,6 @@ func (e *UniqueError) Error() string {
 
 // Is makes errors.Is(err, ErrUnique) true.
 func (e *UniqueError) Is(target error) bool { return target == ErrUnique }
-
-// indexesName is the record under 'm' that lists the indexes.
-// Part of the on-disk format. Must not change.
-const indexesName = "indexes"
 
 // indexRecord is the record of all indexes. Part of the on-disk format.
 type indexRecord struct {
@@ -189,7 +187,7 @@ func (ci *collectionIndexes) prepare() {
 }
 
 func newIndex(e indexEntry) (*index, error) {
-	ix := &index{number: e.Number, info: e.IndexInfo, collection: foldName(e.Collection)}
+	ix := &index{number: e.Number, info: e.IndexInfo, collection: format.FoldName(e.Collection)}
 	for _, text := range e.Fields {
 		f, err := parseIndexField(text)
 		if err != nil {
@@ -285,7 +283,7 @@ func (ix Index) equal(other Index) bool {
 // find returns the index of a collection with this name, or nil.
 func (c *catalog) find(collection, name string) *index {
 	for _, ix := range c.all {
-		if ix.collection == foldName(collection) && foldName(ix.info.Name) == foldName(name) {
+		if ix.collection == format.FoldName(collection) && format.FoldName(ix.info.Name) == format.FoldName(name) {
 			return ix
 		}
 	}
@@ -348,7 +346,7 @@ func (db *DB) loadIndexes() error {
 	db.indexing.tasks = make(map[taskKey]*indexTask)
 	db.indexing.changing = make(chan struct{}, 1)
 	record := indexRecord{Next: 1}
-	value, closer, err := db.engine.Get(appendKey(nil, spaceMeta, indexesName))
+	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
 	switch {
 	case err == nil:
 		err = json.Unmarshal(value, &record)
@@ -391,7 +389,7 @@ func (db *DB) changeIndexes(edit func(*indexRecord) error) error {
 		return err
 	}
 	err = db.engine.Update(in.ctx, true, func(tx storage.Tx) error {
-		return setJSON(tx, appendKey(nil, spaceMeta, indexesName), record)
+		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
 	if err != nil {
 		return err
@@ -414,12 +412,12 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 	defer db.exit()
 	out := []IndexInfo{}
 	for _, ix := range db.indexes().all {
-		if collection == "" || foldName(collection) == ix.collection {
+		if collection == "" || format.FoldName(collection) == ix.collection {
 			out = append(out, ix.info)
 		}
 	}
 	slices.SortFunc(out, func(a, b IndexInfo) int {
-		return cmp.Or(strings.Compare(foldName(a.Collection), foldName(b.Collection)), strings.Compare(foldName(a.Name), foldName(b.Name)))
+		return cmp.Or(strings.Compare(format.FoldName(a.Collection), format.FoldName(b.Collection)), strings.Compare(format.FoldName(a.Name), format.FoldName(b.Name)))
 	})
 	return out, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/storage"
 )
 
@@ -70,7 +72,7 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 		return "", err
 	}
 	defer db.exit()
-	value, closer, err := db.engine.Get(indexCursorKey(number))
+	value, closer, err := db.engine.Get(format.IndexCursorKey(number))
 	if err == storage.ErrNotFound {
 		return "", nil
 	}
@@ -83,9 +85,9 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 
 // builtDocument is a document as the build has seen it.
 type builtDocument struct {
-	id, folded string
-	seen       version
-	entries    *entries
+	id, foldedID string
+	seen         version
+	entries      *entries
 }
 
 // buildExtraction makes the entries of one index that is built.
@@ -127,7 +129,7 @@ func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
 		size += len(entries.arena) + entryBytes*len(entries.list)
-		chunk = append(chunk, builtDocument{doc.ID(), doc.folded, version{doc.header.Node, doc.header.Etag}, entries})
+		chunk = append(chunk, builtDocument{doc.ID(), doc.foldedID, version{doc.header.Node, doc.header.Etag}, entries})
 	}
 	return chunk, true, nil
 }
@@ -145,18 +147,18 @@ func (db *DB) enterChunk(ix *index, chunk []builtDocument) error {
 	defer db.exit()
 	return db.transact(db.indexing.ctx, false, func(t *transaction) error {
 		for _, d := range chunk {
-			now, err := t.version(d.folded)
+			now, err := t.version(d.foldedID)
 			if err != nil {
 				return err
 			}
 			if now != d.seen {
 				continue // whoever changed it has entered it
 			}
-			if err := t.stageIndexes(nil, d.id, d.folded, oldDocument{}, d.entries); err != nil {
+			if err := t.stageIndexes(nil, d.id, d.foldedID, oldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}
-		t.tx.Set(indexCursorKey(ix.number), []byte(chunk[len(chunk)-1].folded), nil)
+		t.tx.Set(format.IndexCursorKey(ix.number), []byte(chunk[len(chunk)-1].foldedID), nil)
 		return nil
 	})
 }
@@ -193,8 +195,8 @@ func (db *DB) removeChunk(number uint32) (left bool, err error) {
 	defer db.exit()
 	err = db.engine.Update(db.indexing.ctx, false, func(tx storage.Tx) error {
 		left = false
-		lo := appendIndexPrefix(nil, number)
-		it, err := tx.Iterate(lo, prefixEnd(lo))
+		lo := format.AppendIndexPrefix(nil, number)
+		it, err := tx.Iterate(lo, format.PrefixEnd(lo))
 		if err != nil {
 			return err
 		}
@@ -208,8 +210,8 @@ func (db *DB) removeChunk(number uint32) (left bool, err error) {
 			tx.Delete(bytes.Clone(it.Key()))
 		}
 		if !left {
-			tx.Delete(indexFlagsKey(number))
-			tx.Delete(indexCursorKey(number))
+			tx.Delete(format.IndexFlagsKey(number))
+			tx.Delete(format.IndexCursorKey(number))
 		}
 		return errors.Join(it.Error(), it.Close())
 	})

@@ -12,6 +12,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -73,7 +75,7 @@ func CheckIndexes(db *DB) (err error) {
 	known := make(map[uint32]*index)
 	for _, ix := range c.all {
 		known[ix.number] = ix
-		got, err := storedKeys(snapshot, appendIndexPrefix(nil, ix.number))
+		got, err := storedKeys(snapshot, format.AppendIndexPrefix(nil, ix.number))
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func CheckIndexes(db *DB) (err error) {
 		}
 		problems = append(problems, compareEntries(ix, got, want[ix.number])...)
 	}
-	for _, space := range []byte{spaceIndex, spaceIndexState} {
+	for _, space := range []byte{format.SpaceIndex, format.SpaceIndexState} {
 		stored, err := storedKeys(snapshot, []byte{space})
 		if err != nil {
 			return err
@@ -129,7 +131,7 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 		alone[ix] = &collectionIndexes{indexes: []*index{ix}}
 		alone[ix].prepare()
 	}
-	it, err := snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1})
+	it, err := snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,7 +172,7 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 }
 
 func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error) {
-	it, err := r.Iterate(prefix, prefixEnd(prefix))
+	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +186,7 @@ func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error
 
 // FirstEntry returns the first entry of all indexes.
 func FirstEntry(db *DB) (key, value []byte) {
-	it, err := db.engine.Iterate([]byte{spaceIndex}, []byte{spaceIndex + 1})
+	it, err := db.engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
 	if err != nil || !it.First() {
 		panic(fmt.Sprint("no entry: ", err))
 	}
@@ -209,7 +211,7 @@ func SetEntry(db *DB, key, value []byte) {
 // IndexKeys returns how many entries, and records of the state of indexes, are
 // stored.
 func IndexKeys(db *DB) (n int, err error) {
-	for _, space := range []byte{spaceIndex, spaceIndexState} {
+	for _, space := range []byte{format.SpaceIndex, format.SpaceIndexState} {
 		keys, err := storedKeys(db.engine, []byte{space})
 		if err != nil {
 			return 0, err

@@ -3,10 +3,11 @@ package jay
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
@@ -54,35 +55,19 @@ func (e *entries) flag(ix *index, flags byte) {
 	e.flags = append(e.flags, indexFlag{ix.number, flags})
 }
 
-// appendIndexPrefix appends what all keys of an index begin with.
-func appendIndexPrefix(dst []byte, number uint32) []byte {
-	return binary.BigEndian.AppendUint32(append(dst, spaceIndex), number)
-}
-
 // appendEntryKey appends an entry's key. The ID is turned round, bit by bit,
 // where the last field is descending, so that the IDs of equal values stand in
 // the direction of that field.
 func (e *entry) appendKey(dst []byte, folded string) []byte {
-	dst = appendIndexPrefix(dst, e.ix.number)
+	dst = format.AppendIndexPrefix(dst, e.ix.number)
 	dst = append(dst, e.values...)
 	if e.alone {
 		return dst // the ID is the value
 	}
-	return appendEntryID(dst, folded, e.ix.lastDescending())
+	return format.AppendEntryID(dst, folded, e.ix.lastDescending())
 }
 
 func (ix *index) lastDescending() bool { return ix.fields[len(ix.fields)-1].descending }
-
-func appendEntryID(dst []byte, folded string, descending bool) []byte {
-	start := len(dst)
-	dst = append(append(dst, folded...), 0)
-	if descending {
-		for i := start; i < len(dst); i++ {
-			dst[i] = ^dst[i]
-		}
-	}
-	return dst
-}
 
 // entryTellsNot is all of an entry's value, but for an ID in it, if the
 // document must be looked at to know what it has at the index's fields, or how
@@ -168,16 +153,6 @@ func appendDecodedID(dst, id []byte, descending bool) ([]byte, error) {
 		return nil, fmt.Errorf("index entry of %x: %w", id, ErrCorrupt)
 	}
 	return dst[:len(dst)-1], nil
-}
-
-// indexFlagsKey is where the flags of an index are.
-func indexFlagsKey(number uint32) []byte {
-	return append(binary.BigEndian.AppendUint32([]byte{spaceIndexState}, number), 'f')
-}
-
-// indexCursorKey is where the build of an index is.
-func indexCursorKey(number uint32) []byte {
-	return append(binary.BigEndian.AppendUint32([]byte{spaceIndexState}, number), 'b')
 }
 
 // stageIndexes stages the entries of a document instead of those that it had.
@@ -324,7 +299,7 @@ func (t *transaction) stageFlags(f indexFlag) error {
 		return err
 	}
 	if known&f.flags != f.flags {
-		t.tx.Set(indexFlagsKey(f.number), []byte{known | f.flags}, nil)
+		t.tx.Set(format.IndexFlagsKey(f.number), []byte{known | f.flags}, nil)
 	}
 	if t.flags == nil {
 		t.flags = make(map[uint32]byte)
@@ -334,7 +309,7 @@ func (t *transaction) stageFlags(f indexFlag) error {
 }
 
 func indexFlags(r getter, number uint32) (byte, error) {
-	value, closer, err := r.Get(indexFlagsKey(number))
+	value, closer, err := r.Get(format.IndexFlagsKey(number))
 	if err == storage.ErrNotFound {
 		return 0, nil
 	}

@@ -489,7 +489,7 @@ func (db *DB) extractAgain(ops []*op) {
 				continue
 			}
 		}
-		if ci := db.indexes().of(o.folded); o.verb != verbDelete && ci != o.indexed {
+		if ci := db.indexes().of(o.foldedCollection); o.verb != verbDelete && ci != o.indexed {
 			o.extract(ci)
 		}
 	}

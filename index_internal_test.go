@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jaydb/jay/internal/format"
 )
 
 // Ensure that the bytes of indexes are those of docs/format.md, which holds
@@ -44,7 +46,7 @@ func TestIndex_Layout_Golden(t *testing.T) {
 	defer it.Close()
 	var out strings.Builder
 	for ok := it.First(); ok; ok = it.Next() {
-		if key := it.Key(); key[0] == spaceIndex || key[0] == spaceIndexState || strings.HasPrefix(string(key), "mindexes") {
+		if key := it.Key(); key[0] == format.SpaceIndex || key[0] == format.SpaceIndexState || strings.HasPrefix(string(key), "mindexes") {
 			fmt.Fprintf(&out, "%s → %s\n", quote(key), quote(it.Value()))
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/jaydb/jay/internal/format"
 )
 
 // The life of an index.
@@ -70,7 +72,9 @@ type indexTask struct {
 // taskKey names an index of a collection. Both names are folded.
 type taskKey struct{ collection, name string }
 
-func keyOf(collection, name string) taskKey { return taskKey{foldName(collection), foldName(name)} }
+func keyOf(collection, name string) taskKey {
+	return taskKey{format.FoldName(collection), format.FoldName(name)}
+}
 
 // IndexOption changes one EnsureIndex.
 type IndexOption func(*indexOptions)
@@ -432,7 +436,7 @@ func (r *indexRecord) count(foldedCollection string) (kept, automatic int) {
 		if e.Automatic {
 			automatic++
 		}
-		if e.State != IndexDropping && foldName(e.Collection) == foldedCollection {
+		if e.State != IndexDropping && format.FoldName(e.Collection) == foldedCollection {
 			kept++
 		}
 	}

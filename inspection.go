@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
@@ -139,7 +141,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 	in := &inspection{
 		db:         db,
 		report:     IDReport{NodeTag: db.rules.NodeTag, Prefixes: []IDPrefix{}, HiLo: []HiLoReport{}, Identities: []IdentityReport{}, Warnings: []IDWarning{}},
-		hiloPrefix: []byte(db.rules.Fold(hiloPrefix)),
+		hiloPrefix: []byte(db.rules.Fold(format.HiLoPrefix)),
 		separator:  []byte(db.foldSep),
 		nodeTag:    db.rules.Fold(db.rules.NodeTag),
 		rows:       make(map[rowKey]*IDPrefix),
@@ -200,20 +202,20 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 	}
 	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
 
-	err = eachKey(ctx, w.snapshot, spaceHiLo, func(tag string, value []byte) error {
-		marks, err := decodeMarks(value)
+	err = eachKey(ctx, w.snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
+		marks, err := format.DecodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
 			t.leases, t.recorded, t.last = marks.Leases, true, marks.Mark
-			t.NeedsFloor = in.untagged() && marks.node != in.db.node
+			t.NeedsFloor = in.untagged() && marks.Node != in.db.node
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return eachKey(ctx, w.snapshot, spaceIdentity, func(name string, value []byte) error {
-		record, err := decodeIdentity(value)
+	return eachKey(ctx, w.snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
 		}
@@ -221,10 +223,10 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 			in.unlisted["identities"] = maxListed
 			return nil
 		}
-		last := int64(record.settled(in.db.ceilings.session).last)
+		last := int64(record.At(in.db.ceilings.session).Last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.foldSep
 		in.identities[prefix] = &identityState{
-			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.node != in.db.node},
+			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.node},
 			usage:          usage{last: last},
 		}
 		return nil
@@ -237,7 +239,7 @@ func (in *inspection) untagged() bool { return in.db.opts.HiLoMode != HiLo4 }
 // readDeletes reads what was deleted, a piece at a time, so that Close need
 // not wait long.
 func (in *inspection) readDeletes(ctx context.Context, w *scan) error {
-	for from := []byte{spaceChanges}; from != nil; {
+	for from := []byte{format.SpaceChanges}; from != nil; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -255,7 +257,7 @@ func (in *inspection) readDeletes(ctx context.Context, w *scan) error {
 // readSomeDeletes reads change records from a key on and returns the key to go
 // on with, nil at the end.
 func (in *inspection) readSomeDeletes(w *scan, from []byte) (next []byte, err error) {
-	it, err := w.snapshot.Iterate(from, []byte{spaceChanges + 1})
+	it, err := w.snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -265,14 +267,14 @@ func (in *inspection) readSomeDeletes(w *scan, from []byte) (next []byte, err er
 		if n--; n < 0 {
 			return bytes.Clone(it.Key()), nil
 		}
-		if value := it.Value(); len(value) > 0 && value[0] != changeDelete {
+		if value := it.Value(); len(value) > 0 && value[0] != format.ChangeDelete {
 			continue
 		}
-		c, err := decodeChange(it.Value())
+		c, err := format.DecodeChange(it.Value())
 		if err != nil {
 			return nil, err
 		}
-		in.deleted([]byte(c.folded))
+		in.deleted([]byte(c.FoldedID))
 	}
 	return nil, it.Error()
 }
@@ -502,7 +504,7 @@ func (in *inspection) readHiLo(ctx context.Context, w *scan, hand atHand) error 
 // hiloDocument compares the document of a tag, nil if there is none, with its
 // mark.
 func (in *inspection) hiloDocument(t *tagState, doc *Document) {
-	name := hiloPrefix + t.Tag
+	name := format.HiLoPrefix + t.Tag
 	if t.NeedsFloor {
 		in.warn(WarnNeedsFloor, t.Tag, "HiLo tag %q of this copy waits for a number that the original has not passed: its ids have no node tag; give the number with RaiseCounters", t.Tag)
 	}
@@ -520,8 +522,8 @@ func (in *inspection) hiloDocument(t *tagState, doc *Document) {
 	case hi > 0 && in.db.opts.HiLoCapacity == 0:
 		in.warn(WarnNeedsCapacity, t.Tag, "document %q has a ServerHi, of HiLo2010: no range is granted until Options.HiLoCapacity says how many numbers its clients reserve", name)
 		return
-	case hi == 0 && gjson.GetBytes(doc.body, maxField).Type != gjson.Number:
-		in.warn(WarnHiLoWithoutMax, t.Tag, "document %q has no number in %s; the next range goes on from the mark, %d, and puts it right", name, maxField, t.Mark)
+	case hi == 0 && gjson.GetBytes(doc.body, format.HiLoMax).Type != gjson.Number:
+		in.warn(WarnHiLoWithoutMax, t.Tag, "document %q has no number in %s; the next range goes on from the mark, %d, and puts it right", name, format.HiLoMax, t.Mark)
 		return
 	}
 	used, err := in.db.maxOf(doc.body)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 )
 
@@ -87,28 +89,28 @@ func TestLayout_Golden(t *testing.T) {
 // Ensure that records survive their encoding, and that damaged ones are
 // refused and do not panic.
 func TestLayout_Records(t *testing.T) {
-	m := &marksRecord{Marks: ids.Marks{Mark: 64, Top: 1 << 40, Leases: []ids.Lease{{Low: 1, End: 32}, {Low: 33, End: 64}}}, node: 3}
-	record := appendMarks(nil, m)
-	got, err := decodeMarks(record)
+	m := &format.Marks{Marks: ids.Marks{Mark: 64, Top: 1 << 40, Leases: []ids.Lease{{Low: 1, End: 32}, {Low: 33, End: 64}}}, Node: 3}
+	record := format.AppendMarks(nil, m)
+	got, err := format.DecodeMarks(record)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(m) {
 		t.Errorf("got %v, %v; want %v", got, err, m)
 	}
 	for n := range record {
-		if _, err := decodeMarks(record[:n]); !errors.Is(err, ErrCorrupt) {
+		if _, err := format.DecodeMarks(record[:n]); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("the first %d bytes are taken for a record", n)
 		}
 	}
-	if _, err := decodeMarks(append(record, 0)); !errors.Is(err, ErrCorrupt) {
+	if _, err := format.DecodeMarks(append(record, 0)); !errors.Is(err, ErrCorrupt) {
 		t.Error("a record with more behind it is accepted")
 	}
 
-	identity := identityRecord{last: 300, node: 2, ceiling: 1324, session: 1<<63 + 7}
-	record = identity.append(nil)
-	if got, err := decodeIdentity(record); got != identity || err != nil {
+	identity := format.Identity{Last: 300, Node: 2, Ceiling: 1324, Session: 1<<63 + 7}
+	record = identity.Append(nil)
+	if got, err := format.DecodeIdentity(record); got != identity || err != nil {
 		t.Errorf("got %v, %v; want %v", got, err, identity)
 	}
 	for n := range record {
-		if _, err := decodeIdentity(record[:n]); !errors.Is(err, ErrCorrupt) {
+		if _, err := format.DecodeIdentity(record[:n]); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("the first %d bytes are taken for an identity", n)
 		}
 	}
@@ -117,7 +119,7 @@ func TestLayout_Records(t *testing.T) {
 // Ensure that the end of a prefix is the first key behind it.
 func TestPrefixEnd(t *testing.T) {
 	for prefix, want := range map[string]string{"a": "b", "a\xff": "b", "ab": "ac", "a\x00": "a\x01", "\xff": ""} {
-		if got := prefixEnd([]byte(prefix)); string(got) != want {
+		if got := format.PrefixEnd([]byte(prefix)); string(got) != want {
 			t.Errorf("prefixEnd(%q): got %q, want %q", prefix, got, want)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 )
@@ -237,7 +239,7 @@ func (m *mapping) owns(doc *Document) bool {
 	if string(doc.header.Collection) == m.name {
 		return true
 	}
-	return sameCollection(doc.header.Collection, foldName(m.name))
+	return sameCollection(doc.header.Collection, format.FoldName(m.name))
 }
 
 // newOp returns the write of a value, which is still to be encoded.
@@ -260,7 +262,7 @@ func (m *mapping) newOp(ctx context.Context, verb verb, v any, opts []WriteOptio
 		version := m.getVersion(v)
 		o.expected = &version
 	}
-	if o.collection != "" && foldName(o.collection) != foldName(m.name) {
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(m.name) {
 		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, m.name)
 	}
 	o.collection = m.name

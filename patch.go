@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )
@@ -162,10 +164,10 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 // *CollectionError.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
-	if o.collection != "" && foldName(o.collection) != foldName(c.m.name) {
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.name) {
 		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.name)
 	}
-	o.collection, o.only, o.drop = c.m.name, foldName(c.m.name), c.m.drop
+	o.collection, o.only, o.drop = c.m.name, format.FoldName(c.m.name), c.m.drop
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}
@@ -251,7 +253,7 @@ func (t *transaction) stageMissing(o *op) error {
 
 // record returns a copy of a document's record, or storage.ErrNotFound itself.
 func (t *transaction) record(folded string) ([]byte, error) {
-	t.key = documentKey(t.key[:0], folded)
+	t.key = format.DocumentKey(t.key[:0], folded)
 	value, closer, err := t.tx.Get(t.key)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
@@ -168,7 +170,7 @@ func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
 		// Not from the cache: what a caller did to a body that it was given must
 		// not be stored.
 		latest := db.engine.Latest() // as the transaction will see it, on disk or not
-		doc, err := db.readKey(latest, newDocumentKey([]byte(o.foldedID)))
+		doc, err := db.readKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
 		if err = firstError(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
 		}
@@ -204,10 +206,10 @@ func (o *op) willWrite() []byte {
 // willBelongTo returns the folded collection of the document that o will write.
 func (o *op) willBelongTo() string {
 	if o.verb != verbPatch {
-		return o.folded
+		return o.foldedCollection
 	}
 	if p := o.patching; p.guess.base == nil && p.insert != nil {
-		return p.insert.folded
+		return p.insert.foldedCollection
 	}
 	return o.patching.guess.folded
 }
@@ -230,7 +232,7 @@ func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
 	latest := db.engine.Latest()
 	defer func() { err = firstError(err, latest.Close()) }()
-	value, closer, err := latest.Get(documentKey(scratch[:0], folded))
+	value, closer, err := latest.Get(format.DocumentKey(scratch[:0], folded))
 	if err == storage.ErrNotFound {
 		return version{}, nil
 	}
@@ -279,7 +281,7 @@ func (t *transaction) stagePatch(o *op) error {
 	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: writtenID(&h, o.foldedID)}
 
 	o.header = h
-	o.id, o.json, o.folded = old.ID, g.body, key
+	o.id, o.json, o.foldedCollection = old.ID, g.body, key
 	if !g.changed {
 		p.status, o.outcome = PatchNotModified, present
 		return nil
@@ -304,7 +306,7 @@ func (t *transaction) patchFound(o *op) (h metadata.Header, g guess, err error) 
 		h = cloneHeader(&after.header)
 		return h, g, t.checkPatched(o, &h)
 	}
-	t.key = documentKey(t.key[:0], o.foldedID)
+	t.key = format.DocumentKey(t.key[:0], o.foldedID)
 	value, closer, err := t.tx.Get(t.key)
 	if err != nil {
 		return h, g, err

@@ -18,7 +18,7 @@ func TestNewPiece(t *testing.T) {
 	var room []byte
 	for n := range maxPiece + 1 {
 		allocs := testing.AllocsPerRun(10, func() { doc, room = newPiece(n) })
-		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.folded != "" {
+		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.foldedID != "" {
 			t.Fatalf("%d bytes: %v allocations, room for %d, document %v", n, allocs, len(room), doc)
 		}
 	}
@@ -50,14 +50,14 @@ func TestCopyDocument(t *testing.T) {
 			if id != "" {
 				want = id
 			}
-			if doc.folded != "users/1-a" || doc.ID() != want || doc.Collection() != "Users" || !bytes.Equal(doc.Body(), body) ||
+			if doc.foldedID != "users/1-a" || doc.ID() != want || doc.Collection() != "Users" || !bytes.Equal(doc.Body(), body) ||
 				string(doc.Metadata().Custom) != `{"k":1}` || doc.header.Etag != 300 {
-				t.Fatalf("body of %d bytes, ID %q: got %q, %+v", size, id, doc.folded, doc.Metadata())
+				t.Fatalf("body of %d bytes, ID %q: got %q, %+v", size, id, doc.foldedID, doc.Metadata())
 			}
 			if cap(doc.Body()) != len(doc.Body()) {
 				t.Fatalf("body of %d bytes has room for %d", size, cap(doc.Body()))
 			}
-			if kept := doc.ID(); unsafe.StringData(kept) == unsafe.StringData(doc.folded) {
+			if kept := doc.ID(); unsafe.StringData(kept) == unsafe.StringData(doc.foldedID) {
 				t.Fatalf("the ID %q is in the document's memory", kept)
 			}
 		}

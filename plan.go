@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
@@ -92,7 +94,7 @@ func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader, count
 	p := &planner{db: db, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
 		for _, ix := range c.all {
-			if ix.collection == foldName(q.From) && ix.info.State == IndexReady && p.implies(ix) {
+			if ix.collection == format.FoldName(q.From) && ix.info.State == IndexReady && p.implies(ix) {
 				p.indexes = append(p.indexes, ix)
 			}
 		}
@@ -235,7 +237,7 @@ func (p *planner) addPath(ix *index) error {
 		return err
 	}
 	a := &path{ix: ix, flags: flags}
-	prefixes := []keyRange{{lo: appendIndexPrefix(nil, ix.number)}}
+	prefixes := []keyRange{{lo: format.AppendIndexPrefix(nil, ix.number)}}
 	for i, f := range ix.fields {
 		bound := p.bind(f, flags)
 		if bound == nil || len(prefixes)*len(bound.ranges) > maxRanges {
@@ -265,7 +267,7 @@ func (p *planner) addPath(ix *index) error {
 	}
 	for _, r := range prefixes {
 		if r.hi == nil {
-			r.hi = prefixEnd(r.lo)
+			r.hi = format.PrefixEnd(r.lo)
 		}
 		a.ranges = append(a.ranges, r)
 	}
@@ -301,7 +303,7 @@ func (p *planner) spellings(ranges []keyRange) ([]keyRange, error) {
 			return nil, err
 		}
 		few := true
-		for ok := it.First(); ok && few; ok = it.SeekGE(prefixEnd(out[len(out)-1].lo)) {
+		for ok := it.First(); ok && few; ok = it.SeekGE(format.PrefixEnd(out[len(out)-1].lo)) {
 			p.keys++
 			rest, found := query.SkipKey(it.Key()[r.at:])
 			if !found {
@@ -480,7 +482,7 @@ func (f indexField) is(field query.Field) bool {
 // isPoint tells whether a range holds one part and what follows it.
 func isPoint(r query.KeyRange) bool {
 	rest, ok := query.SkipKey(r.Lo)
-	return ok && len(rest) == 0 && bytes.Equal(r.Hi, prefixEnd(r.Lo))
+	return ok && len(rest) == 0 && bytes.Equal(r.Hi, format.PrefixEnd(r.Lo))
 }
 
 // How an index's order serves the one that is asked for.
@@ -649,8 +651,8 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 	if c := p.newCover(a.ix, where); !c.wants && !c.ids || where == nil && p.wantsEnds(a) {
 		return true, nil // no document has to tell
 	}
-	prefix := appendIndexPrefix(nil, a.ix.number)
-	it, err := p.snapshot.Iterate(prefix, prefixEnd(prefix))
+	prefix := format.AppendIndexPrefix(nil, a.ix.number)
+	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return false, err
 	}

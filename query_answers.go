@@ -38,11 +38,11 @@ func (r *run) compare(a, b *sorted) int {
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
 		r.pace.Spend(len(a.doc.body) + len(b.doc.body))
-		var metaA, metaB = docMeta{r.db, []byte(a.doc.folded), &a.doc.header}, docMeta{r.db, []byte(b.doc.folded), &b.doc.header}
+		var metaA, metaB = docMeta{r.db, []byte(a.doc.foldedID), &a.doc.header}, docMeta{r.db, []byte(b.doc.foldedID), &b.doc.header}
 		c = r.sorter.Compare(query.Doc{Body: a.doc.body, Meta: &metaA}, query.Doc{Body: b.doc.body, Meta: &metaB})
 	}
 	if c == 0 {
-		c = strings.Compare(a.doc.folded, b.doc.folded)
+		c = strings.Compare(a.doc.foldedID, b.doc.foldedID)
 		if r.tiesDescend() {
 			c = -c
 		}
@@ -65,7 +65,7 @@ func (h *sortedDocuments) Pop() any {
 }
 
 // size is what an item needs of memory, about.
-func (s *sorted) size() int { return len(s.key) + len(s.doc.body) + len(s.doc.folded) + 200 }
+func (s *sorted) size() int { return len(s.key) + len(s.doc.body) + len(s.doc.foldedID) + 200 }
 
 // sortedAnswers sorts the documents: all of them, or with a limit only as many
 // as can be answers.
@@ -99,7 +99,7 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		item := h.items[0]
 		h.items = h.items[1:]
-		row := &Row{Document: item.doc, cursor: &cursor{Key: item.key, ID: item.doc.folded, exact: item.exact}}
+		row := &Row{Document: item.doc, cursor: &cursor{Key: item.key, ID: item.doc.foldedID, exact: item.exact}}
 		return r.project(row)
 	}, nil
 }
@@ -110,7 +110,7 @@ func (h *sortedDocuments) add(doc *Document, keep int) error {
 	r := h.r
 	item := sorted{doc: doc}
 	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
-	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.folded}) {
+	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.foldedID}) {
 		return nil
 	}
 	if keep >= 0 && len(h.items) == keep {
@@ -275,7 +275,7 @@ type cursor struct {
 // cursorOf returns the place of a document.
 func (r *run) cursorOf(doc *Document) *cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
-	return &cursor{Key: key, ID: doc.folded, exact: exact}
+	return &cursor{Key: key, ID: doc.foldedID, exact: exact}
 }
 
 // isAfter tells whether c is behind the place where the answers begin.

@@ -183,7 +183,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*Document) {
 			own = append(own, doc)
 		}
 	}
-	slices.SortFunc(own, func(a, b *Document) int { return strings.Compare(a.folded, b.folded) })
+	slices.SortFunc(own, func(a, b *Document) int { return strings.Compare(a.foldedID, b.foldedID) })
 	return hidden, own
 }
 
@@ -345,7 +345,7 @@ func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 // doc returns a document as package query wants it. It is valid until the next
 // call.
 func (r *run) doc(d *Document) query.Doc {
-	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.folded...), &d.header
+	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.foldedID...), &d.header
 	return query.Doc{Body: d.body, Meta: &r.meta}
 }
 
@@ -363,7 +363,7 @@ func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 		doc, r.own = r.own[0], r.own[1:]
 		r.stats.documents++
 		if r.plan.idsOnly {
-			if _, found := slices.BinarySearch(r.plan.ids, doc.folded); !found {
+			if _, found := slices.BinarySearch(r.plan.ids, doc.foldedID); !found {
 				continue
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -64,7 +66,7 @@ func (s *idSource) close() error { return nil }
 // fetch returns the document with an ID if want accepts it, nil if not, and
 // ErrNotFound if there is none.
 func (r *run) fetch(folded string, want wanted) (*Document, error) {
-	r.key = documentKey(r.key[:0], folded)
+	r.key = format.DocumentKey(r.key[:0], folded)
 	value, closer, err := r.snapshot.Get(r.key)
 	if err == storage.ErrNotFound {
 		return nil, ErrNotFound
@@ -77,10 +79,10 @@ func (r *run) fetch(folded string, want wanted) (*Document, error) {
 		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
 	}
 	r.stats.documents++
-	if !want(idOfKey(r.key), &h, body) {
+	if !want(format.DocumentID(r.key), &h, body) {
 		return nil, closer.Close()
 	}
-	doc, err := r.db.copyDocument(idOfKey(r.key), value)
+	doc, err := r.db.copyDocument(format.DocumentID(r.key), value)
 	return doc, firstError(err, closer.Close())
 }
 
@@ -399,18 +401,18 @@ func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told boo
 		return nil, told
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
-	return &Document{nodes: s.r.db.nodes, folded: string(id), header: header, body: bytes.Clone(body)}, true
+	return &Document{nodes: s.r.db.nodes, foldedID: string(id), header: header, body: bytes.Clone(body)}, true
 }
 
 // seek is run.fetch by way of one iterator.
 func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 	if s.docs == nil {
 		var err error
-		if s.docs, err = s.r.snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1}); err != nil {
+		if s.docs, err = s.r.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
 			return nil, err
 		}
 	}
-	key := documentKey(s.r.key[:0], folded)
+	key := format.DocumentKey(s.r.key[:0], folded)
 	s.r.key = key
 	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
 		return nil, firstError(s.docs.Error(), ErrNotFound)
@@ -421,10 +423,10 @@ func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 		return nil, fmt.Errorf("document %q: %w", folded, err)
 	}
 	s.r.stats.documents++
-	if !want(idOfKey(key), &h, body) {
+	if !want(format.DocumentID(key), &h, body) {
 		return nil, nil
 	}
-	return s.r.db.copyDocument(idOfKey(key), value)
+	return s.r.db.copyDocument(format.DocumentID(key), value)
 }
 
 // broken is the error of an entry whose document cannot be read.
@@ -486,7 +488,7 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 	switch { // entries that say missing stand at one end
 	case first && !descending:
 		if ok = it.First(); ok && bytes.HasPrefix(it.Key(), missing) {
-			ok = it.SeekGE(prefixEnd(missing))
+			ok = it.SeekGE(format.PrefixEnd(missing))
 			s.r.stats.keys++
 		}
 	case first:

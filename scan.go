@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -117,14 +119,14 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 		base = w.collection + db.foldSep
 	}
 
-	if lo, hi, any := bounds([]byte{spaceDocument}, base, prefix, after); any {
+	if lo, hi, any := bounds([]byte{format.SpaceDocument}, base, prefix, after); any {
 		if w.home, err = w.snapshot.Iterate(lo, hi); err != nil {
 			return nil, errors.Join(err, w.release(err))
 		}
 		w.homeOK = w.home.First()
 	}
 	if w.collection != "" {
-		space := appendKey(nil, spaceMembers, w.collection)
+		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
 		w.skip = len(space)
 		if lo, hi, any := bounds(space, "", prefix, after); any {
 			if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
@@ -166,7 +168,7 @@ func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) 
 		return nil, nil, false
 	}
 	lo = append(append([]byte(nil), space...), longer...)
-	hi = prefixEnd(lo)
+	hi = format.PrefixEnd(lo)
 	if after != "" {
 		behind := append(append(append([]byte(nil), space...), after...), 1)
 		if bytes.Compare(behind, lo) > 0 {
@@ -293,7 +295,7 @@ const maxApart = 3
 func (w *scan) readAway(id []byte) (*Document, error) {
 	if w.docs == nil {
 		var err error
-		if w.docs, err = w.snapshot.Iterate([]byte{spaceDocument}, []byte{spaceDocument + 1}); err != nil {
+		if w.docs, err = w.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
 			return nil, err
 		}
 	}
@@ -301,7 +303,7 @@ func (w *scan) readAway(id []byte) (*Document, error) {
 	if w.apart++; found {
 		w.apart = 0
 	} else {
-		w.awayKey = append(append(w.awayKey[:0], spaceDocument), id...)
+		w.awayKey = append(append(w.awayKey[:0], format.SpaceDocument), id...)
 		if !w.docs.SeekGE(w.awayKey) || !bytes.Equal(w.docs.Key(), w.awayKey) {
 			return nil, firstError(w.docs.Error(), ErrNotFound)
 		}

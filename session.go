@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 )
 
@@ -37,23 +39,23 @@ type Session struct {
 
 // entity is a struct that a session keeps.
 type entity struct {
-	m       *mapping
-	value   any
-	id      string    // final, or the request if the database will make it
-	folded  string    // "" until the ID is final
-	made    bool      // the ID was made by the session and must be new
-	version string    // of a new entity: what its version field held when it was stored
-	doc     *Document // as it was loaded or saved; nil if it is new
-	custom  []byte    // metadata to be written; nil for no change
-	loaded  []byte    // doc as the struct would store it, once it was needed
-	evicted bool
+	m        *mapping
+	value    any
+	id       string    // final, or the request if the database will make it
+	foldedID string    // "" until the ID is final
+	made     bool      // the ID was made by the session and must be new
+	version  string    // of a new entity: what its version field held when it was stored
+	doc      *Document // as it was loaded or saved; nil if it is new
+	custom   []byte    // metadata to be written; nil for no change
+	loaded   []byte    // doc as the struct would store it, once it was needed
+	evicted  bool
 }
 
 // deletion is a document that a session will delete.
 type deletion struct {
-	id     string
-	folded string
-	entity *entity // or nil
+	id       string
+	foldedID string
+	entity   *entity // or nil
 }
 
 // SessionOption changes a session.
@@ -144,11 +146,11 @@ func (s *Session) Store(ctx context.Context, v any) error {
 	if err := s.nameEntity(ctx, e); err != nil {
 		return fmt.Errorf("store %T: %w", v, err)
 	}
-	if e.folded != "" {
-		if other := s.byID[e.folded]; other != nil {
+	if e.foldedID != "" {
+		if other := s.byID[e.foldedID]; other != nil {
 			return fmt.Errorf("%w: store %T: the session holds another entity with the id %q", ErrUsage, v, e.id)
 		}
-		if s.deleted(e.folded) {
+		if s.deleted(e.foldedID) {
 			e.version = ""
 		}
 	}
@@ -189,7 +191,7 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 		if e.id, err = s.nextHiLo(ctx, e.m.prefix); err != nil {
 			return err
 		}
-		e.folded = s.db.rules.Fold(e.id)
+		e.foldedID = s.db.rules.Fold(e.id)
 		return nil
 	}
 
@@ -209,7 +211,7 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 		e.id = request
 		return nil // the commit makes the ID
 	}
-	e.folded = s.db.rules.Fold(e.id)
+	e.foldedID = s.db.rules.Fold(e.id)
 	return nil
 }
 
@@ -228,9 +230,9 @@ func (s *Session) nextHiLo(ctx context.Context, prefix string) (string, error) {
 // keep enters e.
 func (s *Session) keep(e *entity) {
 	s.byValue[e.value] = e
-	if e.folded != "" {
-		s.byID[e.folded] = e
-		delete(s.included, e.folded)
+	if e.foldedID != "" {
+		s.byID[e.foldedID] = e
+		delete(s.included, e.foldedID)
 	}
 	s.order = append(s.order, e)
 }
@@ -257,7 +259,7 @@ func (s *Session) Delete(v any) error {
 	if e.doc == nil && !s.inAttempt(e) {
 		return nil
 	}
-	s.deletes = append(s.deletes, &deletion{id: e.id, folded: e.folded, entity: e})
+	s.deletes = append(s.deletes, &deletion{id: e.id, foldedID: e.foldedID, entity: e})
 	return nil
 }
 
@@ -272,14 +274,14 @@ func (s *Session) DeleteID(id string) error {
 		return fmt.Errorf("%w: DeleteID without an id", ErrUsage)
 	}
 	delete(s.included, folded)
-	s.deletes = append(s.deletes, &deletion{id: id, folded: folded})
+	s.deletes = append(s.deletes, &deletion{id: id, foldedID: folded})
 	return nil
 }
 
 // deleted tells whether SaveChanges will delete an ID.
 func (s *Session) deleted(folded string) bool {
 	for _, d := range s.deletes {
-		if d.folded == folded {
+		if d.foldedID == folded {
 			return true
 		}
 	}
@@ -306,8 +308,8 @@ func (s *Session) Evict(v any) error {
 func (s *Session) forget(e *entity) {
 	e.evicted = true
 	delete(s.byValue, e.value)
-	if e.folded != "" {
-		delete(s.byID, e.folded)
+	if e.foldedID != "" {
+		delete(s.byID, e.foldedID)
 	}
 }
 
@@ -325,7 +327,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if s.inAttempt(e) {
 		return fmt.Errorf("refresh: %w", errUnsettled) // what is there may not be there after the reopen
 	}
-	if e.folded == "" {
+	if e.foldedID == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)
 	}
 	doc, err := s.reload(ctx, e)
@@ -423,7 +425,7 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	if err != nil {
 		return err
 	}
-	if given.Collection != "" && foldName(given.Collection) != foldName(e.m.name) {
+	if given.Collection != "" && format.FoldName(given.Collection) != format.FoldName(e.m.name) {
 		return &CollectionError{ID: e.id, Current: e.m.name, Given: given.Collection}
 	}
 	e.custom = bytes.Clone(given.Custom)

@@ -109,8 +109,8 @@ func (s *Session) load(ctx context.Context, m *mapping, ids []string, opts []Loa
 		s.keepAll(entities)
 		s.keepAll(adopted)
 		for _, doc := range included {
-			if s.byID[doc.folded] == nil {
-				s.included[doc.folded] = doc
+			if s.byID[doc.foldedID] == nil {
+				s.included[doc.foldedID] = doc
 			}
 		}
 		return nil
@@ -149,7 +149,7 @@ func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
 		if err := m.decodeMember(doc, value); err != nil {
 			return nil, err
 		}
-		out = append(out, &entity{m: m, value: value, id: doc.ID(), folded: strings.Clone(doc.folded), doc: doc})
+		out = append(out, &entity{m: m, value: value, id: doc.ID(), foldedID: strings.Clone(doc.foldedID), doc: doc})
 	}
 	return out, nil
 }
@@ -172,7 +172,7 @@ func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Pa
 	}
 	bodies := make(map[string][]byte, len(ids))
 	for _, e := range loaded {
-		bodies[e.folded] = e.doc.body
+		bodies[e.foldedID] = e.doc.body
 	}
 	var out []string
 	for _, id := range ids {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/parallel"
 
 	"github.com/jaydb/jay/metadata"
@@ -88,7 +90,7 @@ func (s *Session) collect() ([]*saving, error) {
 	for i, e := range s.order {
 		switch w := &savings[i]; {
 		case w.op == nil:
-		case e.folded == "":
+		case e.foldedID == "":
 			requests = append(requests, w)
 		default:
 			writes = append(writes, w)
@@ -123,7 +125,7 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 func (s *Session) savingOfDeletion(d *deletion) *saving {
 	o := newOp(verbDelete, d.id, nil, nil)
 	if e := d.entity; e != nil {
-		o.collection, o.only = e.m.name, foldName(e.m.name)
+		o.collection, o.only = e.m.name, format.FoldName(e.m.name)
 		if e.doc != nil && (s.optimistic || e.m.version != nil) {
 			version := e.doc.ChangeVector()
 			o.expected = &version
@@ -156,7 +158,7 @@ func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 		o.custom = e.doc.header.Custom
 	}
 	switch {
-	case e.doc == nil && (e.made || e.folded == ""):
+	case e.doc == nil && (e.made || e.foldedID == ""):
 		o.verb = verbInsert
 	case s.optimistic || e.m.version != nil:
 		version := e.version
@@ -232,19 +234,19 @@ func (s *Session) saved(w *saving, doc *Document) {
 		return
 	}
 	e, o := w.entity, w.op
-	known := e.id == o.id && e.folded == o.foldedID // to the session and to the value
-	e.id, e.folded = o.id, o.foldedID
-	*doc = Document{nodes: s.db.nodes, folded: o.foldedID, header: o.header, body: o.json}
+	known := e.id == o.id && e.foldedID == o.foldedID // to the session and to the value
+	e.id, e.foldedID = o.id, o.foldedID
+	*doc = Document{nodes: s.db.nodes, foldedID: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted || known && e.m.version == nil {
 		return
 	}
-	if other := s.byID[e.folded]; other != e {
+	if other := s.byID[e.foldedID]; other != e {
 		if other != nil {
 			s.forget(other) // somebody has deleted its document: the ID is of another one now
 		}
-		s.byID[e.folded] = e
+		s.byID[e.foldedID] = e
 	}
 	version := ""
 	if e.m.version != nil {
@@ -374,7 +376,7 @@ func (s *Session) settleDeletions() {
 	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d.entity != nil && d.entity.doc == nil })
 	for _, d := range s.deletes {
 		if d.entity != nil {
-			d.id, d.folded = d.entity.id, d.entity.folded
+			d.id, d.foldedID = d.entity.id, d.entity.foldedID
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -356,7 +358,7 @@ func (t *Tx) peek(o *op) (*Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
 	}
-	doc := &Document{nodes: t.db.nodes, folded: o.foldedID, header: o.header, body: o.json}
+	doc := &Document{nodes: t.db.nodes, foldedID: o.foldedID, header: o.header, body: o.json}
 	replaced := t.reads.versions[o.foldedID]
 	doc.header.Node, doc.header.Etag = replaced.node, replaced.etag
 	return doc, nil
@@ -549,7 +551,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 		return err
 	}
 	given := o.id
-	taken, err := exists(t.db.engine, documentKey(nil, o.foldedID))
+	taken, err := exists(t.db.engine, format.DocumentKey(nil, o.foldedID))
 	for err == nil && (taken || t.wrote(o.foldedID)) {
 		err, taken = t.db.redrawID(ctx, o), false
 	}

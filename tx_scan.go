@@ -31,7 +31,7 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 				w.last = "" // the end was seen, too
 				return
 			}
-			w.last = doc.folded
+			w.last = doc.foldedID
 			if !yield(doc, nil) {
 				return
 			}
@@ -70,7 +70,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.verb != verbDelete && w.note.covers(o.folded, folded) && (base.want == nil || base.want([]byte(folded), &o.header, o.json)) {
+		if o.verb != verbDelete && w.note.covers(o.foldedCollection, folded) && (base.want == nil || base.want([]byte(folded), &o.header, o.json)) {
 			w.own = append(w.own, o)
 		}
 	}
@@ -97,11 +97,11 @@ func (w *txWalk) next(ctx context.Context) (*Document, error) {
 		}
 		if doc == nil {
 			w.done = true
-		} else if !w.hidden[doc.folded] {
+		} else if !w.hidden[doc.foldedID] {
 			w.ahead = doc
 		}
 	}
-	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.folded) {
+	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.foldedID) {
 		o := w.own[0]
 		w.own = w.own[1:]
 		return w.t.pending(o)

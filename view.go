@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 )
@@ -40,7 +42,7 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
 	}
-	doc := &RawDocument{Document{nodes: db.nodes, folded: folded, header: h, body: body}}
+	doc := &RawDocument{Document{nodes: db.nodes, foldedID: folded, header: h, body: body}}
 	defer func() { doc.d = Document{} }()
 	return fn(doc)
 }
@@ -52,7 +54,7 @@ func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
 		return nil, nil, err
 	}
 	defer db.exit()
-	return readRecord(db.engine, newDocumentKey(folded))
+	return readRecord(db.engine, format.NewDocumentKey(folded))
 }
 
 // loans are the calls of Read under way. Close waits for them before it closes

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/format"
+
 	"github.com/jaydb/jay/internal/parallel"
 
 	"github.com/jaydb/jay/ids"
@@ -55,22 +57,22 @@ type op struct {
 	committed  func(result Metadata) // is told of the commit
 
 	// What prepare made of it, outside the transaction.
-	strategy ids.Strategy
-	resolved string // the request, as the strategy wants it
-	id       string // final, unless the transaction makes it
-	foldedID string // id, folded
-	json     []byte // the body as it is stored
-	header   metadata.Header
-	tail     []byte // header.AppendTail
-	written  []byte // id, if header has it
-	shown    bool   // the made ID is known outside and cannot be changed
-	folded   string // collection, folded
-	indexed  *collectionIndexes
-	entries  *entries     // in those indexes
-	refused  error        // why those indexes refuse the document
-	late     bool         // the body was made in the transaction
-	ahead    bool         // before was read before the transaction
-	before   *oldDocument // nil if there was none
+	strategy         ids.Strategy
+	resolved         string // the request, as the strategy wants it
+	id               string // final, unless the transaction makes it
+	foldedID         string // id, folded
+	json             []byte // the body as it is stored
+	header           metadata.Header
+	tail             []byte // header.AppendTail
+	written          []byte // id, if header has it
+	shown            bool   // the made ID is known outside and cannot be changed
+	foldedCollection string // collection, folded
+	indexed          *collectionIndexes
+	entries          *entries     // in those indexes
+	refused          error        // why those indexes refuse the document
+	late             bool         // the body was made in the transaction
+	ahead            bool         // before was read before the transaction
+	before           *oldDocument // nil if there was none
 
 	// What the transaction decided. Each run writes it anew.
 	outcome settled
@@ -330,8 +332,8 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 	if last.folded == "" || last.collection != o.collection {
 		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection)}
 	}
-	o.folded = last.folded
-	if o.extract(db.indexes().of(o.folded)); o.refused != nil {
+	o.foldedCollection = last.folded
+	if o.extract(db.indexes().of(o.foldedCollection)); o.refused != nil {
 		return o.refused
 	}
 	o.header.Modified = modified
@@ -442,7 +444,7 @@ func (db *DB) prepareBody(o *op) error {
 	if err := metadata.CheckCollection(asked); err != nil {
 		return err
 	}
-	if given.Collection != "" && asked != "" && foldName(given.Collection) != foldName(asked) {
+	if given.Collection != "" && asked != "" && format.FoldName(given.Collection) != format.FoldName(asked) {
 		return fmt.Errorf("%w: the document's @metadata names collection %q, the call %q", ErrUsage, given.Collection, asked)
 	}
 	o.collection = asked
@@ -475,7 +477,7 @@ func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
 
 // joinMetadata adds the members of b to a. They must not repeat.
 func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
-	if a.Collection != "" && b.Collection != "" && foldName(a.Collection) != foldName(b.Collection) {
+	if a.Collection != "" && b.Collection != "" && format.FoldName(a.Collection) != format.FoldName(b.Collection) {
 		return a, fmt.Errorf("%w: @collection is %q in the document and %q in WithMetadata", ErrUsage, a.Collection, b.Collection)
 	}
 	if a.Collection == "" {
@@ -553,7 +555,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 			return err
 		}
 		var scratch [128]byte
-		found, err := exists(db.engine, documentKey(scratch[:0], db.rules.Fold(o.id)))
+		found, err := exists(db.engine, format.DocumentKey(scratch[:0], db.rules.Fold(o.id)))
 		if err != nil || !found {
 			return err
 		}
@@ -749,15 +751,15 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 		t.change(folded)
 	}
 	o.header.Etag = etag
-	t.key = documentKey(t.key[:0], folded)
+	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
 	t.tx.Set(t.key, t.value, o.json)
-	t.stageChange(changePut, etag, o.collectionOf(), folded)
+	t.stageChange(format.ChangePut, etag, o.collectionOf(), folded)
 	switch {
 	case found:
-		t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
-	case !isHome(folded, o.folded, t.db.foldSep): // a document stays in its collection
-		t.key = memberKey(t.key[:0], o.folded, folded)
+		t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+	case !format.IsClustered(folded, o.foldedCollection, t.db.foldSep): // a document stays in its collection
+		t.key = format.MemberKey(t.key[:0], o.foldedCollection, folded)
 		t.tx.Set(t.key, nil, nil)
 	}
 	if err := t.stageEntries(o, old); err != nil {
@@ -771,7 +773,7 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 // the transaction count only if the indexes are still the same: see
 // extractAgain.
 func (t *transaction) stageEntries(o *op, old oldDocument) error {
-	ci := t.indexes().of(o.folded)
+	ci := t.indexes().of(o.foldedCollection)
 	if ci == nil {
 		return nil
 	}
@@ -809,8 +811,8 @@ func (t *transaction) change(folded string) {
 }
 
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
-	t.key = changeKey(t.key[:0], t.db.node, etag)
-	t.value = appendChange(t.value[:0], kind, collection, folded)
+	t.key = format.ChangeKey(t.key[:0], t.db.node, etag)
+	t.value = format.AppendChange(t.value[:0], kind, collection, folded)
 	t.tx.Set(t.key, t.value, nil)
 }
 
@@ -838,12 +840,12 @@ func (t *transaction) stageDelete(o *op) error {
 	collection := old.Collection
 	key := t.db.collectionKey(collection)
 	t.change(folded)
-	t.tx.Delete(documentKey(t.key[:0], folded))
-	if !isHome(folded, key, t.db.foldSep) {
-		t.tx.Delete(memberKey(t.key[:0], key, folded))
+	t.tx.Delete(format.DocumentKey(t.key[:0], folded))
+	if !format.IsClustered(folded, key, t.db.foldSep) {
+		t.tx.Delete(format.MemberKey(t.key[:0], key, folded))
 	}
-	t.tx.Delete(changeKey(t.key[:0], old.Node, old.Etag))
-	t.stageChange(changeDelete, etag, collection, folded)
+	t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+	t.stageChange(format.ChangeDelete, etag, collection, folded)
 	if ci := t.indexes().of(key); ci != nil {
 		if err := t.stageIndexes(ci, o.id, folded, old, nil); err != nil {
 			return err
@@ -864,7 +866,7 @@ type oldDocument struct {
 // old finds the document that o meets, unless it was read before and is still
 // the same.
 func (t *transaction) old(o *op) (oldDocument, bool, error) {
-	t.key = documentKey(t.key[:0], o.foldedID)
+	t.key = format.DocumentKey(t.key[:0], o.foldedID)
 	if o.ahead && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
 		if o.before == nil {
 			return oldDocument{}, false, nil
@@ -872,7 +874,7 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 		return *o.before, true, nil
 	}
 	if o.strategy == ids.Semantic {
-		if doc := t.db.cache.current(idOfKey(t.key)); doc != nil {
+		if doc := t.db.cache.current(format.DocumentID(t.key)); doc != nil {
 			// Not the body: readers have it, and what one of them wrote into it
 			// would leave the entries of the stored one behind.
 			if old := oldOf(t.db, t.indexes(), o, &doc.header, doc.body); old.Body == nil {
@@ -902,7 +904,7 @@ func (t *transaction) check(o *op, old oldDocument, found bool) error {
 	case o.verb == verbReplace && !found:
 		return ErrNotFound
 	}
-	if found && t.db.collectionKey(old.Collection) != o.folded {
+	if found && t.db.collectionKey(old.Collection) != o.foldedCollection {
 		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: orEmpty(o.collection)}
 	}
 	return nil
