@@ -138,15 +138,15 @@ func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
 			})
 		}
 	})
-	left := ownGoroutines()
+	left := make(map[string]string)
 	for deadline := time.Now().Add(hangGuard); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		left = ownGoroutines()
 		for id := range before { // of databases that other tests left open
 			delete(left, id)
 		}
 		if len(left) == 0 {
 			return
 		}
-		left = ownGoroutines()
 	}
 	for _, stack := range left {
 		t.Errorf("a goroutine is left:\n%s", stack)
@@ -155,12 +155,14 @@ func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
 
 // ownGoroutines returns the stacks of the goroutines of databases, by the
 // numbers of the goroutines. Those of a Pebble that has failed for good, and
-// waits for itself, are left out: nothing can end them.
+// waits for itself, are left out: nothing can end them. So is a leader in a write
+// stall of such a Pebble, which ends when a table is written: its callers were
+// answered, as the test sees.
 func ownGoroutines() map[string]string {
 	text := make([]byte, 16<<20)
 	own := make(map[string]string)
 	for _, stack := range strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") {
-		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jay_test.") && !strings.Contains(stack, "storage.(*Pebble).end(") {
+		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jay_test.") && !strings.Contains(stack, "storage.(*Pebble).end(") && !strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
 			id, _, _ := strings.Cut(stack, " [")
 			own[id] = stack
 		}
