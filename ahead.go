@@ -44,7 +44,7 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 	if len(named) < manyOps {
 		return nil, nil
 	}
-	a := &ahead{watch: db.engine.Watch(), catalog: db.indexes()}
+	a := &ahead{watch: db.env.Engine.Watch(), catalog: db.indexes()}
 	var mu sync.Mutex
 	var looks []storage.Look // one for each goroutine
 	whole := false
@@ -153,7 +153,7 @@ func oldOf(db *DB, c *catalog, o *op, h *metadata.Header, body []byte) oldDocume
 	} else {
 		old.Collection = string(h.Collection)
 	}
-	if len(c.byCollection) > 0 && c.of(db.collectionKey(old.Collection)) != nil {
+	if len(c.byCollection) > 0 && c.of(format.CollectionKey(old.Collection)) != nil {
 		old.Body, old.ID = body, writtenID(h, o.foldedID)
 	}
 	return old

@@ -18,7 +18,7 @@ import (
 // checkChanges makes sure that every document has one change entry, its own.
 func checkChanges(t *testing.T, db *DB) {
 	t.Helper()
-	it, err := db.engine.Iterate([]byte{format.SpaceChanges}, []byte{format.SpaceChanges + 1})
+	it, err := db.env.Engine.Iterate([]byte{format.SpaceChanges}, []byte{format.SpaceChanges + 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 			t.Fatalf("the batch still holds the old body of %s", o.id)
 		}
 	}
-	it, err := db.engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
+	it, err := db.env.Engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
 	if err != nil {
 		t.Fatal(err)
 	}

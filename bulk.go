@@ -193,7 +193,7 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	}
 	e := newEncoder(1)
 	defer e.release()
-	body, err := e.encode(c.m, v, w.db.limits())
+	body, err := e.encode(c.m, v, w.db.env.Limits)
 	if err != nil {
 		return err
 	}
@@ -318,12 +318,12 @@ func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := w.db.enter(); err != nil {
+	if err := w.db.env.Enter(); err != nil {
 		return err
 	}
-	defer w.db.exit()
+	defer w.db.env.Exit()
 	p.use(w.db)
-	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.opts.Now()), &p.naming); err != nil {
+	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.env.Now()), &p.naming); err != nil {
 		return err
 	}
 	p.op.shown = true
@@ -559,10 +559,10 @@ func (b *bulkBatch) reset() {
 // writeBulk commits prepared ops. With sync, they and everything committed
 // before are on disk when it returns.
 func (db *DB) writeBulk(ops []*op, sync bool) error {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	written := false
 	defer func() {
 		if !written {

@@ -24,15 +24,15 @@ func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (fo
 		return stored, err
 	}
 	highest := stored.Node
-	for node, o := range db.nodes {
+	for node, o := range db.env.Origins {
 		if o.Tag == tag {
-			return stored, fmt.Errorf("%w: its node tag is %q, and CopyTag %q is one that it had before it was copied: databases that have that still make the same ids; choose a tag that no copy has had", ErrFixed, db.nodes[stored.Node].Tag, tag)
+			return stored, fmt.Errorf("%w: its node tag is %q, and CopyTag %q is one that it had before it was copied: databases that have that still make the same ids; choose a tag that no copy has had", ErrFixed, db.env.Origins[stored.Node].Tag, tag)
 		}
 		highest = max(highest, node)
 	}
 	stored.Node = highest + 1
 
-	err = db.engine.Update(ctx, true, func(tx storage.Tx) error {
+	err = db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := voidLeases(ctx, tx); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (fo
 	if err != nil {
 		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)
 	}
-	db.nodes[stored.Node] = own
+	db.env.Origins[stored.Node] = own
 	return stored, nil
 }
 

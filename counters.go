@@ -109,7 +109,7 @@ func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 // writeEtagCeiling raises the ceiling on disk, and the floor if it is not 0.
 // c.reserving is held.
 func (db *DB) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error {
-	err := db.engine.Update(ctx, true, func(tx storage.Tx) error {
+	err := db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
 		return nil
 	})
@@ -145,7 +145,7 @@ func (t *transaction) Sequence() (uint64, error) {
 // its original, or shares with it by being new, is refused.
 func (t *transaction) Identity(name string) (int64, error) {
 	record, err := t.identity(name)
-	if err == nil && record.Node != t.db.node {
+	if err == nil && record.Node != t.db.env.Node {
 		err = ErrNeedsFloor
 	}
 	return int64(record.Last), err
@@ -188,8 +188,8 @@ func (t *transaction) reserveIdentity(name string, n uint64) uint64 {
 
 // SetIdentity implements ids.Counters.
 func (t *transaction) SetIdentity(name string, n int64) error {
-	record := format.Identity{Last: uint64(n), Node: t.db.node}
-	if t.db.opts.Durability == Relaxed {
+	record := format.Identity{Last: uint64(n), Node: t.db.env.Node}
+	if !t.db.env.Synced {
 		record.Ceiling = t.reserveIdentity(name, record.Last)
 		record.Session = t.db.ceilings.session
 	}
@@ -199,7 +199,7 @@ func (t *transaction) SetIdentity(name string, n int64) error {
 
 // Exists implements ids.Counters.
 func (t *transaction) Exists(id string) (bool, error) {
-	t.key = format.DocumentKey(t.key[:0], t.db.rules.Fold(id))
+	t.key = format.DocumentKey(t.key[:0], t.db.env.Rules.Fold(id))
 	return exists(t.tx, t.key)
 }
 
@@ -211,19 +211,19 @@ func (db *DB) loadEtag() error {
 	if err != nil {
 		return err
 	}
-	db.engine.StartSequence(ceiling)
+	db.env.Engine.StartSequence(ceiling)
 	db.ceilings.etag, db.ceilings.floor = ceiling, ceiling
-	if db.opts.Durability == Relaxed {
+	if !db.env.Synced {
 		var session [8]byte
-		if _, err := io.ReadFull(db.random(), session[:]); err != nil {
+		if _, err := io.ReadFull(db.env.Random(), session[:]); err != nil {
 			return fmt.Errorf("make a session number: %w", err)
 		}
 		db.ceilings.session = binary.BigEndian.Uint64(session[:]) | 1
 	}
 
-	for node := range db.nodes {
+	for node := range db.env.Origins {
 		lo := format.ChangeKey(nil, node, 0)[:5]
-		last, err := lastKey(db.engine, lo)
+		last, err := lastKey(db.env.Engine, lo)
 		if err != nil {
 			return err
 		}
@@ -234,8 +234,8 @@ func (db *DB) loadEtag() error {
 		if err != nil {
 			return err
 		}
-		db.engine.StartSequence(etag)
-		if node == db.node {
+		db.env.Engine.StartSequence(etag)
+		if node == db.env.Node {
 			db.newest = etag
 		}
 	}
@@ -243,7 +243,7 @@ func (db *DB) loadEtag() error {
 }
 
 func (db *DB) etagCeiling() (uint64, error) {
-	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.EtagName))
+	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.EtagName))
 	if err == storage.ErrNotFound {
 		return 0, nil
 	}
@@ -275,7 +275,7 @@ func (db *DB) settle(ctx context.Context) error {
 	if db.ceilings.etag == db.ceilings.floor && len(db.ceilings.until) == 0 {
 		return nil // nothing was written
 	}
-	return db.engine.Update(ctx, true, func(tx storage.Tx) error {
+	return db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		// The number drawn here is not used and need not be kept. There is none
 		// left after the last one.
 		last := uint64(math.MaxInt64)
@@ -309,11 +309,11 @@ type Counters struct {
 
 // Counters returns the counters as they are now.
 func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return Counters{}, err
 	}
-	defer db.exit()
-	snapshot := db.engine.Snapshot()
+	defer db.env.Exit()
+	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = firstError(err, snapshot.Close()) }()
 	return db.counters(ctx, snapshot)
 }
@@ -345,7 +345,7 @@ func (db *DB) lastEtag(r storage.Reader) (uint64, error) {
 	db.ceilings.mu.Lock()
 	highest := db.ceilings.floor
 	db.ceilings.mu.Unlock()
-	for node := range db.nodes {
+	for node := range db.env.Origins {
 		last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
 		if err != nil {
 			return 0, err
@@ -398,10 +398,10 @@ const maxRaise = 1 << 62
 //
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	if err := db.checkCounters(c); err != nil {
 		return err
 	}
@@ -424,11 +424,11 @@ func (db *DB) raiseClients(raised map[string]int64) {
 	}
 	floors := make(map[string]int64, len(raised))
 	for tag, n := range raised {
-		tag = db.rules.Fold(tag)
+		tag = db.env.Rules.Fold(tag)
 		floors[tag] = max(floors[tag], n)
 	}
 	db.eachClient(func(c *ids.Client) {
-		c.Raise(func(tag string) int64 { return floors[db.rules.Fold(tag)] })
+		c.Raise(func(tag string) int64 { return floors[db.env.Rules.Fold(tag)] })
 	})
 }
 
@@ -444,7 +444,7 @@ func (db *DB) raiseEtag(ctx context.Context, n uint64) error {
 	}
 	// First the counter, then the disk: an etag drawn in between is above n and
 	// waits for the ceiling.
-	db.engine.StartSequence(n)
+	db.env.Engine.StartSequence(n)
 	return db.writeEtagCeiling(ctx, max(n, c.etags()), n)
 }
 
@@ -476,7 +476,7 @@ func (db *DB) checkCounters(c Counters) error {
 
 func (t *transaction) raise(c Counters) error {
 	for name, n := range c.Identities {
-		if _, err := t.raiseIdentity(t.db.rules.Fold(name), n); err != nil {
+		if _, err := t.raiseIdentity(t.db.env.Rules.Fold(name), n); err != nil {
 			return err
 		}
 	}
@@ -486,7 +486,7 @@ func (t *transaction) raise(c Counters) error {
 			return err
 		}
 		marks.Raise(n)
-		marks.Node = t.db.node // in a copy this is the floor
+		marks.Node = t.db.env.Node // in a copy this is the floor
 		t.setMarks(tag, marks)
 	}
 	return nil
@@ -500,7 +500,7 @@ func (t *transaction) raiseIdentity(name string, n int64) (last int64, err error
 		return 0, err
 	}
 	last = int64(record.Last)
-	if n <= last && record.Node == t.db.node {
+	if n <= last && record.Node == t.db.env.Node {
 		return last, nil
 	}
 	last = max(last, n)

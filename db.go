@@ -3,18 +3,16 @@ package jay
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strconv"
 	"sync"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/relay"
@@ -23,26 +21,19 @@ import (
 
 // DB is an open database. All methods are safe for concurrent use.
 type DB struct {
-	dir      string
+	env      *env.Env
 	opts     Options
-	engine   storage.Engine
 	resolver *ids.Resolver
-	rules    ids.Rules
-	foldSep  string // the separator, folded
-	node     uint64 // the number under which this database writes
-	nodes    origins
 	newest   uint64 // etag of the newest change that this database had written when it was opened
 	ceilings ceilings
 	gaps     gaps
 	client   *ids.Client
 	clients  clients
 
-	gate     callGate
 	closing  sync.Once
 	down     chan struct{} // closed when Close has come to its end
-	downErr  error         // of Close. Valid once down is closed, until somebody takes it.
-	holders  holders
-	lent     loans
+	downMu   sync.Mutex
+	downErr  error          // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 	cache    *documentCache // or nil
 	indexing indexing
 	turns    patchTurns
@@ -98,8 +89,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
-	db := &DB{dir: dir, opts: opts, engine: engine, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
-	db.gate.init()
+	db := &DB{env: newEnv(dir, engine, &opts), opts: opts, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
 	db.ceilings.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
@@ -108,6 +98,16 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.resumeIndexes()
 	opened = true
 	return db, nil
+}
+
+// newEnv returns what the parts of the database share, as far as it is known before
+// its settings are read.
+func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
+	e := env.New()
+	e.Dir, e.Engine, e.Synced = dir, engine, opts.Durability == Synced
+	e.Limits = metadata.Limits{MaxBytes: opts.MaxDocumentBytes, MaxDepth: opts.MaxDepth}
+	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = opts.MaxQueryBytes, opts.Now, opts.Rand, opts.Logger
+	return e
 }
 
 // load reads what the database is, or writes it if the database is new.
@@ -122,40 +122,40 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
-	if db.engine.Creating() {
-		if err := db.engine.FinishCreation(); err != nil {
+	if db.env.Engine.Creating() {
+		if err := db.env.Engine.FinishCreation(); err != nil {
 			return err
 		}
 	}
-	if db.nodes, err = db.loadNodes(); err != nil {
+	if db.env.Origins, err = db.loadNodes(); err != nil {
 		return err
 	}
-	if _, found := db.nodes[stored.Node]; !found {
+	if _, found := db.env.Origins[stored.Node]; !found {
 		return fmt.Errorf("node %d has no record: %w", stored.Node, ErrCorrupt)
 	}
-	if tag := db.opts.CopyTag; tag != "" && tag != db.nodes[stored.Node].Tag {
+	if tag := db.opts.CopyTag; tag != "" && tag != db.env.Origins[stored.Node].Tag {
 		if stored, err = db.retag(ctx, stored, tag); err != nil {
 			return err
 		}
 	}
-	own := db.nodes[stored.Node]
+	own := db.env.Origins[stored.Node]
 	if err := db.checkFixed(stored, own); err != nil {
 		return err
 	}
 
-	db.node = stored.Node
-	db.rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
-	if err := db.rules.Validate(); err != nil {
+	db.env.Node = stored.Node
+	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
+	if err := db.env.Rules.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	db.foldSep = db.rules.Fold(stored.Separator)
-	db.resolver = ids.NewResolver(db.rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
+	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
+	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	return firstError(db.loadEtag(), db.loadIndexes())
 }
 
 func (db *DB) loadSettings() (format.Settings, error) {
 	var s format.Settings
-	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
+	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
 	if err != nil {
 		return s, err
 	}
@@ -171,8 +171,8 @@ func (db *DB) loadSettings() (format.Settings, error) {
 // Options.AcceptLoss they are made anew.
 func (db *DB) checkNew() error {
 	problem := "the settings of the database are missing"
-	if db.engine.Creating() {
-		it, err := db.engine.Iterate(nil, nil)
+	if db.env.Engine.Creating() {
+		it, err := db.env.Engine.Iterate(nil, nil)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func (db *DB) checkNew() error {
 		}
 		problem += ", though it has keys"
 	}
-	damage := &DamageError{Dir: db.dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
+	damage := &DamageError{Dir: db.env.Dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
 	if db.opts.AcceptLoss == nil {
 		return damage
 	}
@@ -196,7 +196,7 @@ func (db *DB) checkNew() error {
 // create writes the records of a new database in one synced commit. A crash
 // before it leaves an empty store, which the next Open creates again.
 func (db *DB) create(ctx context.Context) (format.Settings, error) {
-	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.opts.Now().UTC()}
+	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.env.Now().UTC()}
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
@@ -207,7 +207,7 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 	if err != nil {
 		return s, err
 	}
-	return s, db.engine.Update(ctx, true, func(tx storage.Tx) error {
+	return s, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
 			return err
 		}
@@ -221,7 +221,7 @@ func (db *DB) newOrigin(tag string) (format.Origin, error) {
 		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	var id [16]byte
-	if _, err := io.ReadFull(db.random(), id[:]); err != nil {
+	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
 		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
 	}
 	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
@@ -236,21 +236,14 @@ func setJSON(tx storage.Tx, key []byte, v any) error {
 	return nil
 }
 
-func (db *DB) random() io.Reader {
-	if db.opts.Rand != nil {
-		return db.opts.Rand
-	}
-	return rand.Reader
-}
-
-func (db *DB) loadNodes() (origins, error) {
+func (db *DB) loadNodes() (env.Origins, error) {
 	lo := []byte{format.SpaceNode}
-	it, err := db.engine.Iterate(lo, format.PrefixEnd(lo))
+	it, err := db.env.Engine.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return nil, err
 	}
 	defer it.Close()
-	nodes := make(origins)
+	nodes := make(env.Origins)
 	for ok := it.First(); ok; ok = it.Next() {
 		var o format.Origin
 		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
@@ -275,57 +268,8 @@ func (db *DB) checkFixed(stored format.Settings, own format.Origin) error {
 	return nil
 }
 
-// holder is something open on the engine that must not outlive the database: a
-// walk, or a transaction. release closes it, and makes its later calls return
-// cause; it is idempotent.
-type holder interface{ release(cause error) error }
-
-// holders are those that are open.
-type holders struct {
-	mu  sync.Mutex
-	set map[holder]struct{} // Guarded by mu.
-}
-
-func (db *DB) hold(h holder) {
-	db.holders.mu.Lock()
-	defer db.holders.mu.Unlock()
-	if db.holders.set == nil {
-		db.holders.set = make(map[holder]struct{})
-	}
-	db.holders.set[h] = struct{}{}
-}
-
-func (db *DB) letGo(h holder) {
-	db.holders.mu.Lock()
-	defer db.holders.mu.Unlock()
-	delete(db.holders.set, h)
-}
-
-// release releases all of them. Nothing new can be held meanwhile.
-func (h *holders) release(cause error) error {
-	h.mu.Lock()
-	open := slices.Collect(maps.Keys(h.set)) // a release lets go by itself
-	h.mu.Unlock()
-	var err error
-	for _, holder := range open {
-		err = errors.Join(err, holder.release(cause))
-	}
-	return err
-}
-
 // Dir returns the directory that Open was given.
-func (db *DB) Dir() string { return db.dir }
-
-// enter begins a call. exit ends it. User code must not run in between: Close
-// waits for the calls inside.
-func (db *DB) enter() error {
-	if !db.gate.enter() {
-		return ErrClosed
-	}
-	return nil
-}
-
-func (db *DB) exit() { db.gate.exit() }
+func (db *DB) Dir() string { return db.env.Dir }
 
 // Close waits for the calls in flight and the functions of Read, gives unused
 // HiLo numbers back, makes every write durable and releases the directory. Loops
@@ -348,7 +292,7 @@ func (db *DB) Close() error {
 			ending.Watch(func() { db.downErr = db.shutDown() })
 		}()
 	})
-	if err := db.engine.Await(db.down); err != nil {
+	if err := db.env.Engine.Await(db.down); err != nil {
 		return fmt.Errorf("jay: %w", err)
 	}
 	if first {
@@ -359,8 +303,8 @@ func (db *DB) Close() error {
 
 // takeCloseError returns the error of Close to the first who asks.
 func (db *DB) takeCloseError() error {
-	db.holders.mu.Lock()
-	defer db.holders.mu.Unlock()
+	db.downMu.Lock()
+	defer db.downMu.Unlock()
 	err := db.downErr
 	db.downErr = nil
 	return err
@@ -369,9 +313,8 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, however long that takes.
 func (db *DB) shutDown() (err error) {
 	db.stopIndexes()
-	db.lent.stop() // before the gate: a function that Read has called may use the database
-	db.gate.close()
-	<-db.gate.empty
+	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
+	db.env.CloseGate()
 
 	// Deferred, as the client asks Options.Now for the time, which may panic.
 	var clientErr error
@@ -383,13 +326,13 @@ func (db *DB) shutDown() (err error) {
 // closeEngine lets go of all that is open, and then of the engine. clientErr is
 // what giving numbers back has come to. Nobody is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
-	err := errors.Join(clientErr, db.holders.release(ErrClosed), db.settle(context.Background()))
-	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.opts.Durability == Synced {
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.settle(context.Background()))
+	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
 		// The writer that met the failure was told, and nothing that was
 		// acknowledged is lost; what matters now is to let go.
 		err = nil
 	}
-	return errors.Join(err, db.engine.Close())
+	return errors.Join(err, db.env.Engine.Close())
 }
 
 // Flush returns when every write that was acknowledged before it is on disk.
@@ -402,30 +345,12 @@ func (db *DB) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
-	if err := db.engine.Sync(ctx); err != nil {
+	defer db.env.Exit()
+	if err := db.env.Engine.Sync(ctx); err != nil {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
-}
-
-// changeVector returns the text for a version of a document.
-func (db *DB) changeVector(node, etag uint64) string { return db.nodes.changeVector(node, etag) }
-
-// origins are the databases behind node numbers. They do not change while the
-// database is open.
-type origins map[uint64]format.Origin
-
-// changeVector returns the text for a version of a document.
-func (all origins) changeVector(node, etag uint64) string {
-	o := all[node]
-	var scratch [64]byte
-	b := append(scratch[:0], o.Tag...)
-	b = append(b, ':')
-	b = strconv.AppendUint(b, etag, 10)
-	b = append(b, '-')
-	return string(append(b, o.ID...))
 }

@@ -87,7 +87,7 @@ func TestDecode_AsEncodingJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			scanned, err := metadata.Scan(body, db.limits())
+			scanned, err := metadata.Scan(body, db.env.Limits)
 			if err != nil {
 				continue // no document has such a body
 			}

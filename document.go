@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jaydb/jay/internal/env"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -23,8 +25,8 @@ type Metadata = metadata.Metadata
 // A Document, and a body alone, keeps the memory of this one document and of no
 // other, whether it was read by itself or in a walk over many.
 type Document struct {
-	nodes    origins // for the change vector; not the database, which a body that is kept would keep
-	foldedID string  // the ID, folded; it may lie in the document's own memory
+	nodes    env.Origins // for the change vector; not the database, which a body that is kept would keep
+	foldedID string      // the ID, folded; it may lie in the document's own memory
 	header   metadata.Header
 	body     []byte
 }
@@ -35,7 +37,7 @@ func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("document %q: %w", foldedID, err)
 	}
-	return &Document{nodes: db.nodes, foldedID: foldedID, header: h, body: body}, nil
+	return &Document{nodes: db.env.Origins, foldedID: foldedID, header: h, body: body}, nil
 }
 
 // copyDocument decodes a record in somebody else's memory, of which the document
@@ -47,7 +49,7 @@ func (db *DB) copyDocument(foldedID, record []byte) (*Document, error) {
 	d, room := newPiece(len(foldedID) + len(record))
 	n := copy(room, foldedID)
 	copy(room[n:], record)
-	d.nodes, d.foldedID = db.nodes, textOf(room[:n])
+	d.nodes, d.foldedID = db.env.Origins, textOf(room[:n])
 	var err error
 	if d.body, err = d.header.Decode(room[n:]); err != nil {
 		return nil, fmt.Errorf("document %q: %w", foldedID, err)
@@ -87,7 +89,7 @@ func (d *Document) ChangeVector() string {
 	if d.header.Etag == 0 {
 		return ""
 	}
-	return d.nodes.changeVector(d.header.Node, d.header.Etag)
+	return d.nodes.ChangeVector(d.header.Node, d.header.Etag)
 }
 
 // Body returns the document's JSON without @metadata and without
@@ -133,12 +135,12 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	var scratch [128]byte
-	doc, err := db.readCurrent(db.rules.AppendFold(scratch[:0], id))
+	doc, err := db.readCurrent(db.env.Rules.AppendFold(scratch[:0], id))
 	if err != nil {
 		return nil, getError(id, err)
 	}
@@ -152,7 +154,7 @@ func (db *DB) readCurrent(folded []byte) (*Document, error) {
 	if doc != nil {
 		return doc, nil
 	}
-	doc, err := db.readKey(db.engine, format.NewDocumentKey(folded))
+	doc, err := db.readKey(db.env.Engine, format.NewDocumentKey(folded))
 	if err == nil {
 		db.cache.enter(ticket, doc)
 	}
@@ -162,7 +164,7 @@ func (db *DB) readCurrent(folded []byte) (*Document, error) {
 // readOwn is readCurrent for what goes into a write: the memory of the document
 // is no other reader's, who might have changed it.
 func (db *DB) readOwn(folded string) (*Document, error) {
-	return db.readFolded(db.engine, folded)
+	return db.readFolded(db.env.Engine, folded)
 }
 
 // getError is the error of a Get. A missing document is often no surprise, and
@@ -189,19 +191,19 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	var scratch [128]byte
-	folded := db.rules.AppendFold(scratch[:0], id)
+	folded := db.env.Rules.AppendFold(scratch[:0], id)
 	doc, ticket := db.cache.get(folded)
 	if doc != nil {
 		return m.decodeMember(doc, v)
 	}
 	key := format.NewDocumentKey(folded)
 	if ticket.valid {
-		doc, err := db.readKey(db.engine, key)
+		doc, err := db.readKey(db.env.Engine, key)
 		if err != nil {
 			return getError(id, err)
 		}
@@ -209,11 +211,11 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 		return m.decodeMember(doc, v)
 	}
 
-	record, closer, err := readRecord(db.engine, key)
+	record, closer, err := readRecord(db.env.Engine, key)
 	if err != nil {
 		return getError(id, err)
 	}
-	lent := Document{nodes: db.nodes, foldedID: textOf(format.DocumentID(key))}
+	lent := Document{nodes: db.env.Origins, foldedID: textOf(format.DocumentID(key))}
 	if lent.body, err = lent.header.Decode(record); err != nil {
 		err = fmt.Errorf("get %q: document %q: %w", id, lent.foldedID, err)
 	} else {
@@ -225,11 +227,11 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 // GetMany returns the documents with these IDs, in their order, all as they
 // were at one moment. A missing one is nil.
 func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
-	snapshot := db.engine.Snapshot()
+	defer db.env.Exit()
+	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = firstError(err, snapshot.Close()) }()
 
 	docs := make([]*Document, len(ids))
@@ -251,11 +253,11 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return false, err
 	}
-	defer db.exit()
-	found, err := exists(db.engine, format.NewDocumentKey(db.rules.Fold(id)))
+	defer db.env.Exit()
+	found, err := exists(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
 	if err != nil {
 		return false, fmt.Errorf("exists %q: %w", id, err)
 	}
@@ -264,7 +266,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 
 // read returns a document by its ID, or ErrNotFound itself.
 func (db *DB) read(r getter, id string) (*Document, error) {
-	return db.readFolded(r, db.rules.Fold(id))
+	return db.readFolded(r, db.env.Rules.Fold(id))
 }
 
 func (db *DB) readFolded(r getter, folded string) (*Document, error) {

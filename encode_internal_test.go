@@ -235,7 +235,7 @@ type outcome struct {
 func (db *DB) outcomeOf(m *mapping, v any) (_ outcome, trusted bool) {
 	e := newEncoder(1)
 	defer e.release()
-	body, err := e.encode(m, v, db.limits())
+	body, err := e.encode(m, v, db.env.Limits)
 	o := newOp(verbPut, "things/1", nil, nil)
 	o.collection = m.name
 	if err == nil {

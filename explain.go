@@ -231,7 +231,7 @@ func (r *run) suggestIndex() {
 		return
 	}
 	ix.Name = cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), maxIndexName)
-	if err := db.autoIndex(r.q.From, *ix); err != nil && db.opts.Logger != nil {
-		db.opts.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
+	if err := db.autoIndex(r.q.From, *ix); err != nil && db.env.Logger != nil {
+		db.env.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
 	}
 }

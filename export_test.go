@@ -14,7 +14,7 @@ func SetFS(o *Options, fs storage.FS) { o.fs = fs }
 func SetCloseTimeout(o *Options, d time.Duration) { o.closeTimeout = d }
 
 // StartEtag makes the next etag n+1, to reach the end of the numbers.
-func StartEtag(db *DB, n uint64) { db.engine.StartSequence(n) }
+func StartEtag(db *DB, n uint64) { db.env.Engine.StartSequence(n) }
 
 // CachedBytes returns how much the cache of documents holds.
 func CachedBytes(db *DB) (n int) {

@@ -77,7 +77,7 @@ func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapsh
 	if len(f.walks) == 0 {
 		return nil
 	}
-	last, err := lastEtag(snapshot, db.node)
+	last, err := lastEtag(snapshot, db.env.Node)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapsh
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	latest := db.engine.Latest()
+	latest := db.env.Engine.Latest()
 	return firstError(f.checkWalks(db, latest), latest.Close())
 }
 
@@ -112,7 +112,7 @@ func (db *DB) versionText(v version) string {
 	if v == (version{}) {
 		return ""
 	}
-	return db.changeVector(v.node, v.etag)
+	return db.env.ChangeVector(v.node, v.etag)
 }
 
 // checkWalks looks for changes behind f.after that touch a walk. Every change
@@ -120,7 +120,7 @@ func (db *DB) versionText(v version) string {
 func (f *footprint) checkWalks(db *DB, r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
-	it, err := r.Iterate(format.ChangeKey(nil, db.node, f.after+1), format.ChangeKey(nil, db.node, math.MaxUint64))
+	it, err := r.Iterate(format.ChangeKey(nil, db.env.Node, f.after+1), format.ChangeKey(nil, db.env.Node, math.MaxUint64))
 	if err != nil {
 		return err
 	}
@@ -135,8 +135,8 @@ func (f *footprint) checkWalks(db *DB, r interface {
 			return err
 		}
 		for _, w := range f.walks {
-			if w.covers(db.collectionKey(c.Collection), c.FoldedID) {
-				return lostError{&ConflictError{ID: c.FoldedID, Walk: w.String(), Actual: db.changeVector(db.node, after)}}
+			if w.covers(format.CollectionKey(c.Collection), c.FoldedID) {
+				return lostError{&ConflictError{ID: c.FoldedID, Walk: w.String(), Actual: db.env.ChangeVector(db.env.Node, after)}}
 			}
 		}
 	}

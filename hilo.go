@@ -49,10 +49,10 @@ const (
 // other fields. It returns an *IDError for a tag that makes no ID, ErrExhausted
 // near 1<<63, ErrLeadTooLarge for a LastMax far above any number granted.
 func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return Range{}, err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	return db.nextRange(ctx, req)
 }
 
@@ -61,10 +61,10 @@ func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
 // the newest of its tag and nobody changed the document, only for
 // low-1 <= last <= end. Otherwise nothing changes and the numbers stay a gap.
 func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return false, err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	return db.returnRange(ctx, tag, last, end)
 }
 
@@ -74,23 +74,23 @@ func (db *DB) checkTag(tag string) error {
 	if tag == "" {
 		return fmt.Errorf("%w: a HiLo tag must not be empty", ErrUsage)
 	}
-	if err := db.rules.Check(tag); err != nil {
+	if err := db.env.Rules.Check(tag); err != nil {
 		return err
 	}
-	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, db.rules.Separator) {
-		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ErrUsage, ids.IdentityMark, db.rules.Separator, tag)
+	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, db.env.Rules.Separator) {
+		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ErrUsage, ids.IdentityMark, db.env.Rules.Separator, tag)
 	}
-	longest := tag + db.rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.rules.NodeTag
-	if err := db.rules.Check(longest); err != nil {
+	longest := tag + db.env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.env.Rules.NodeTag
+	if err := db.env.Rules.Check(longest); err != nil {
 		return err
 	}
-	return db.rules.Check(format.HiLoPrefix + tag)
+	return db.env.Rules.Check(format.HiLoPrefix + tag)
 }
 
 func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	r := Range{NodeTag: db.rules.NodeTag, GrantedAt: db.opts.Now().UTC()}
+	r := Range{NodeTag: db.env.Rules.NodeTag, GrantedAt: db.env.Now().UTC()}
 	if req.Separator == "" {
-		req.Separator = db.rules.Separator
+		req.Separator = db.env.Rules.Separator
 	}
 	if err := ids.CheckSeparator(req.Separator); err != nil {
 		return Range{}, fmt.Errorf("%w: %w", ErrUsage, err)
@@ -124,7 +124,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 }
 
 func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
-	now := db.opts.Now()
+	now := db.env.Now()
 	var late []ids.Lease // open, when the holder of one of them came too late
 	err = db.transact(ctx, true, func(t *transaction) error {
 		accepted, late = false, nil
@@ -150,7 +150,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
 	}
-	db.gaps.countLate(db.rules.Fold(tag), last, end, late)
+	db.gaps.countLate(db.env.Rules.Fold(tag), last, end, late)
 	return accepted, nil
 }
 
@@ -168,9 +168,9 @@ type hiloDocument struct {
 // Replication/HiLo/ does, as some systems have it.
 func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: format.HiLoPrefix + tag, collection: format.HiLoCollection}}
-	doc, err := t.db.readFolded(t.tx, t.db.rules.Fold(d.op.id))
+	doc, err := t.db.readFolded(t.tx, t.db.env.Rules.Fold(d.op.id))
 	if err == ErrNotFound {
-		doc, err = t.db.readFolded(t.tx, t.db.rules.Fold(replicationPrefix+tag))
+		doc, err = t.db.readFolded(t.tx, t.db.env.Rules.Fold(replicationPrefix+tag))
 		if err == ErrNotFound {
 			return d, nil
 		}
@@ -252,8 +252,8 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 	if o.json, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
 		return err
 	}
-	o.foldedCollection, o.late = t.db.collectionKey(o.collection), true
-	o.header.Node = t.db.node
+	o.foldedCollection, o.late = format.CollectionKey(o.collection), true
+	o.header.Node = t.db.env.Node
 	o.header.Modified = metadata.Ticks(now)
 	o.header.Collection = []byte(o.collection)
 	t.db.encodeTail(o)
@@ -266,7 +266,7 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 
 // marks reads the record of a tag.
 func (t *transaction) marks(tag string) (*format.Marks, error) {
-	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceHiLo, t.db.rules.Fold(tag)))
+	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceHiLo, t.db.env.Rules.Fold(tag)))
 	if err == storage.ErrNotFound {
 		return &format.Marks{}, nil
 	}
@@ -281,5 +281,5 @@ func (t *transaction) marks(tag string) (*format.Marks, error) {
 }
 
 func (t *transaction) setMarks(tag string, m *format.Marks) {
-	t.tx.Set(format.AppendKey(nil, format.SpaceHiLo, t.db.rules.Fold(tag)), format.AppendMarks(nil, m), nil)
+	t.tx.Set(format.AppendKey(nil, format.SpaceHiLo, t.db.env.Rules.Fold(tag)), format.AppendMarks(nil, m), nil)
 }

@@ -32,7 +32,7 @@ type HiLoClient = ids.Client
 //
 // RaiseCounters raises the client, too, and InspectIDs tells what it holds.
 func (db *DB) NewHiLoClient() *HiLoClient {
-	c := db.clientOf(gated{db})
+	c := db.clientOf(db.env)
 	db.clients.add(c)
 	return c
 }
@@ -67,7 +67,7 @@ func (db *DB) eachClient(fn func(*ids.Client)) {
 }
 
 // newClient returns the client that the database's own writes use.
-func (db *DB) newClient() *ids.Client { return db.clientOf(ungated{db}) }
+func (db *DB) newClient() *ids.Client { return db.clientOf(ungated{}) }
 
 func (db *DB) clientOf(g gate) *ids.Client {
 	switch db.opts.HiLoMode {
@@ -81,22 +81,16 @@ func (db *DB) clientOf(g gate) *ids.Client {
 
 // gate is how a source's calls enter the database.
 type gate interface {
-	enter() error
-	exit()
+	Enter() error
+	Exit()
 }
-
-// gated enters as every public call does.
-type gated struct{ db *DB }
-
-func (g gated) enter() error { return g.db.enter() }
-func (g gated) exit()        { g.db.exit() }
 
 // ungated does not enter: the database's own client is called by writes that
 // are inside already, and by Close.
-type ungated struct{ db *DB }
+type ungated struct{}
 
-func (ungated) enter() error { return nil }
-func (ungated) exit()        {}
+func (ungated) Enter() error { return nil }
+func (ungated) Exit()        {}
 
 // hiloSource grants the ranges of HiLo4.
 type hiloSource struct {
@@ -105,18 +99,18 @@ type hiloSource struct {
 }
 
 func (s hiloSource) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return Range{}, err
 	}
-	defer s.exit()
+	defer s.Exit()
 	return s.db.nextRange(ctx, req)
 }
 
 func (s hiloSource) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return false, err
 	}
-	defer s.exit()
+	defer s.Exit()
 	return s.db.returnRange(ctx, tag, last, end)
 }
 
@@ -136,10 +130,10 @@ type hilo2Source struct {
 }
 
 func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return Range{}, err
 	}
-	defer s.exit()
+	defer s.Exit()
 	base := s.db.opts.HiLoCapacity
 	if base == 0 {
 		base = defaultHiLoCapacity
@@ -173,7 +167,7 @@ func (s *hilo2Source) remembered(tag string) ids.Pace {
 func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paces[req.Tag].Next(s.db.opts.HiLo2Growth, base, s.db.opts.Now(), req.Waiting)
+	return s.paces[req.Tag].Next(s.db.opts.HiLo2Growth, base, s.db.env.Now(), req.Waiting)
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
@@ -189,10 +183,10 @@ type hilo2010Source struct {
 }
 
 func (s hilo2010Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	if err := s.enter(); err != nil {
+	if err := s.Enter(); err != nil {
 		return Range{}, err
 	}
-	defer s.exit()
+	defer s.Exit()
 	return s.db.takeBlock(ctx, req, func() blockRequest {
 		return blockRequest{size: s.db.opts.HiLoCapacity, aligned: true}
 	})
@@ -236,8 +230,8 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 	if err != nil {
 		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
 	}
-	r := Range{Prefix: req.Tag + db.rules.Separator + prefix, Size: b.size, GrantedAt: db.opts.Now().UTC()}
-	if err := db.rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
+	r := Range{Prefix: req.Tag + db.env.Rules.Separator + prefix, Size: b.size, GrantedAt: db.env.Now().UTC()}
+	if err := db.env.Rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
 		return Range{}, err
 	}
 
@@ -253,7 +247,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		if err != nil {
 			return err
 		}
-		if marks.Node != db.node {
+		if marks.Node != db.env.Node {
 			return ErrNeedsFloor
 		}
 		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
@@ -274,7 +268,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 // readBlock reads what the client decides by: the version of the document and
 // the server prefix.
 func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
-	snapshot := db.engine.Latest() // the block's commit compares with the newest version
+	snapshot := db.env.Engine.Latest() // the block's commit compares with the newest version
 	defer func() { err = firstError(err, snapshot.Close()) }()
 	doc, err := db.read(snapshot, format.HiLoPrefix+tag)
 	if err != nil && err != ErrNotFound {

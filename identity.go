@@ -18,7 +18,7 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 		if _, err := db.resolver.Identity(t, request); err != nil {
 			return err
 		}
-		n, err = t.Identity(db.rules.Fold(request))
+		n, err = t.Identity(db.env.Rules.Fold(request))
 		return err
 	})
 	return n, err
@@ -43,7 +43,7 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 		return 0, fmt.Errorf("seed identity %q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
 	err = db.onIdentity(ctx, "seed", name, func(t *transaction, request string) error {
-		counter := db.rules.Fold(request)
+		counter := db.env.Rules.Fold(request)
 		if force {
 			last = value
 			return t.SetIdentity(counter, value)
@@ -64,10 +64,10 @@ func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
 // onIdentity runs fn in a synced transaction with the request that name
 // stands for.
 func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *transaction, request string) error) error {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	request, strategy := db.resolver.Request(name)
 	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
 		request += ids.IdentityMark
@@ -88,5 +88,5 @@ func (db *DB) checkIdentity(name, request string) error {
 	if strings.TrimSpace(name) == "" {
 		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
 	}
-	return db.rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
+	return db.env.Rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
 }

@@ -346,7 +346,7 @@ func (db *DB) loadIndexes() error {
 	db.indexing.tasks = make(map[taskKey]*indexTask)
 	db.indexing.changing = make(chan struct{}, 1)
 	record := indexRecord{Next: 1}
-	value, closer, err := db.engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
+	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
 	switch {
 	case err == nil:
 		err = json.Unmarshal(value, &record)
@@ -374,10 +374,10 @@ func (db *DB) changeIndexes(edit func(*indexRecord) error) error {
 	case <-in.ctx.Done():
 		return in.ctx.Err()
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 
 	old := db.indexes()
 	record := indexRecord{Next: old.record.Next, Indexes: slices.Clone(old.record.Indexes)}
@@ -388,7 +388,7 @@ func (db *DB) changeIndexes(edit func(*indexRecord) error) error {
 	if err != nil {
 		return err
 	}
-	err = db.engine.Update(in.ctx, true, func(tx storage.Tx) error {
+	err = db.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
 		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
 	if err != nil {
@@ -406,10 +406,10 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	out := []IndexInfo{}
 	for _, ix := range db.indexes().all {
 		if collection == "" || format.FoldName(collection) == ix.collection {

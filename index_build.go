@@ -35,7 +35,7 @@ func (db *DB) buildIndex(t *indexTask) error {
 	}
 	// Latest: a document that is committed and not yet on disk is in no later
 	// write's way into the index.
-	w, err := db.startScan(Scan{Collection: ix.info.Collection, After: after}, db.engine.Latest)
+	w, err := db.startScan(Scan{Collection: ix.info.Collection, After: after}, db.env.Engine.Latest)
 	if err != nil {
 		return err
 	}
@@ -59,20 +59,20 @@ func (db *DB) buildIndex(t *indexTask) error {
 // behind its commit: else neither enters the document. Transactions of the
 // engine run one at a time.
 func (db *DB) passWrites() error {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
-	return db.engine.Update(db.indexing.ctx, false, func(storage.Tx) error { return nil })
+	defer db.env.Exit()
+	return db.env.Engine.Update(db.indexing.ctx, false, func(storage.Tx) error { return nil })
 }
 
 // buildCursor returns the ID up to which an earlier process has come.
 func (db *DB) buildCursor(number uint32) (string, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return "", err
 	}
-	defer db.exit()
-	value, closer, err := db.engine.Get(format.IndexCursorKey(number))
+	defer db.env.Exit()
+	value, closer, err := db.env.Engine.Get(format.IndexCursorKey(number))
 	if err == storage.ErrNotFound {
 		return "", nil
 	}
@@ -141,10 +141,10 @@ func (db *DB) enterChunk(ix *index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	return db.transact(db.indexing.ctx, false, func(t *transaction) error {
 		for _, d := range chunk {
 			now, err := t.version(d.foldedID)
@@ -189,11 +189,11 @@ func (db *DB) removeIndex(number uint32) error {
 }
 
 func (db *DB) removeChunk(number uint32) (left bool, err error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return false, err
 	}
-	defer db.exit()
-	err = db.engine.Update(db.indexing.ctx, false, func(tx storage.Tx) error {
+	defer db.env.Exit()
+	err = db.env.Engine.Update(db.indexing.ctx, false, func(tx storage.Tx) error {
 		left = false
 		lo := format.AppendIndexPrefix(nil, number)
 		it, err := tx.Iterate(lo, format.PrefixEnd(lo))

@@ -60,11 +60,11 @@ func WaitIndexTasks(db *DB) {
 // every document has to have in them, at one moment, and makes sure that there
 // are no entries and no state of indexes that are gone.
 func CheckIndexes(db *DB) (err error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
-	c, snapshot := db.viewIndexes(db.engine.Snapshot)
+	defer db.env.Exit()
+	c, snapshot := db.viewIndexes(db.env.Engine.Snapshot)
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
 	want, flags, err := expectedEntries(db, c, snapshot)
@@ -143,7 +143,7 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 			return nil, nil, err
 		}
 		for _, ix := range c.all {
-			if ix.collection != db.collectionKey(string(h.Collection)) {
+			if ix.collection != format.CollectionKey(string(h.Collection)) {
 				continue
 			}
 			id := folded
@@ -186,7 +186,7 @@ func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error
 
 // FirstEntry returns the first entry of all indexes.
 func FirstEntry(db *DB) (key, value []byte) {
-	it, err := db.engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
+	it, err := db.env.Engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
 	if err != nil || !it.First() {
 		panic(fmt.Sprint("no entry: ", err))
 	}
@@ -199,7 +199,7 @@ func FirstEntry(db *DB) (key, value []byte) {
 
 // SetEntry writes an entry past all that keeps them right.
 func SetEntry(db *DB, key, value []byte) {
-	err := db.engine.Update(context.Background(), false, func(tx storage.Tx) error {
+	err := db.env.Engine.Update(context.Background(), false, func(tx storage.Tx) error {
 		tx.Set(key, value, nil)
 		return nil
 	})
@@ -212,7 +212,7 @@ func SetEntry(db *DB, key, value []byte) {
 // stored.
 func IndexKeys(db *DB) (n int, err error) {
 	for _, space := range []byte{format.SpaceIndex, format.SpaceIndexState} {
-		keys, err := storedKeys(db.engine, []byte{space})
+		keys, err := storedKeys(db.env.Engine, []byte{space})
 		if err != nil {
 			return 0, err
 		}

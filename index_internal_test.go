@@ -39,7 +39,7 @@ func TestIndex_Layout_Golden(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	it, err := db.engine.Iterate([]byte{1}, []byte{255})
+	it, err := db.env.Engine.Iterate([]byte{1}, []byte{255})
 	if err != nil {
 		t.Fatal(err)
 	}

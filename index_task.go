@@ -325,12 +325,12 @@ func (t *indexTask) dropped() error {
 
 // logTask logs the failure of a task that no call waits for.
 func (db *DB) logTask(t *indexTask, err error) {
-	if !t.unwatched || err == nil || db.opts.Logger == nil || errors.Is(err, ErrClosed) || errors.Is(err, errEnough) {
+	if !t.unwatched || err == nil || db.env.Logger == nil || errors.Is(err, ErrClosed) || errors.Is(err, errEnough) {
 		return
 	}
 	// A panic of the logger's handler is all that guard could find.
 	_ = t.guard(func() error {
-		db.opts.Logger.Warn("jay: index", "collection", t.info.Collection, "fields", t.info.Fields, "automatic", t.info.Automatic, "err", err)
+		db.env.Logger.Warn("jay: index", "collection", t.info.Collection, "fields", t.info.Fields, "automatic", t.info.Automatic, "err", err)
 		return nil
 	})
 }

@@ -112,11 +112,11 @@ type atHand struct {
 func (db *DB) atHand() atHand {
 	a := atHand{lost: make(map[string]int64), late: db.gaps.returnedLate(), held: make(map[string][]ids.Lease)}
 	for tag, n := range db.gaps.unused() {
-		a.lost[db.rules.Fold(tag)] += n
+		a.lost[db.env.Rules.Fold(tag)] += n
 	}
 	db.eachClient(func(c *ids.Client) {
 		c.Held(func(tag string, low, high int64) {
-			tag = db.rules.Fold(tag)
+			tag = db.env.Rules.Fold(tag)
 			a.held[tag] = append(a.held[tag], ids.Lease{Low: low, End: high})
 		})
 	})
@@ -126,13 +126,13 @@ func (db *DB) atHand() atHand {
 // inspectIDs reads the counters, the deletes, the documents' headers, and the
 // HiLo documents, all from the snapshot of one scan.
 func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return IDReport{}, err
 	}
 	// Before the snapshot: what is lost later may be of later ranges.
 	hand := db.atHand()
-	db.exit()
-	w, err := db.startScan(Scan{}, db.engine.Snapshot)
+	db.env.Exit()
+	w, err := db.startScan(Scan{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return IDReport{}, err
 	}
@@ -140,16 +140,16 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 
 	in := &inspection{
 		db:         db,
-		report:     IDReport{NodeTag: db.rules.NodeTag, Prefixes: []IDPrefix{}, HiLo: []HiLoReport{}, Identities: []IdentityReport{}, Warnings: []IDWarning{}},
-		hiloPrefix: []byte(db.rules.Fold(format.HiLoPrefix)),
-		separator:  []byte(db.foldSep),
-		nodeTag:    db.rules.Fold(db.rules.NodeTag),
+		report:     IDReport{NodeTag: db.env.Rules.NodeTag, Prefixes: []IDPrefix{}, HiLo: []HiLoReport{}, Identities: []IdentityReport{}, Warnings: []IDWarning{}},
+		hiloPrefix: []byte(db.env.Rules.Fold(format.HiLoPrefix)),
+		separator:  []byte(db.env.FoldedSeparator),
+		nodeTag:    db.env.Rules.Fold(db.env.Rules.NodeTag),
 		rows:       make(map[rowKey]*IDPrefix),
 		foldedRows: make(map[rowKey]*IDPrefix),
 		tags:       make(map[string]*tagState),
 		identities: make(map[string]*identityState),
 		unlisted:   make(map[string]int),
-		now:        db.opts.Now(),
+		now:        db.env.Now(),
 	}
 	in.cutoff = metadata.Ticks(in.now.Add(-lately))
 	if err := in.atSnapshot(w, func() error { return in.readCounters(ctx, w) }); err != nil {
@@ -176,10 +176,10 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 // atSnapshot calls fn, none of the user's code, while neither the database nor
 // the scan can be closed.
 func (in *inspection) atSnapshot(w *scan, fn func() error) error {
-	if err := in.db.enter(); err != nil {
+	if err := in.db.env.Enter(); err != nil {
 		return err
 	}
-	defer in.db.exit()
+	defer in.db.env.Exit()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed != nil {
@@ -207,7 +207,7 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
 			t.leases, t.recorded, t.last = marks.Leases, true, marks.Mark
-			t.NeedsFloor = in.untagged() && marks.Node != in.db.node
+			t.NeedsFloor = in.untagged() && marks.Node != in.db.env.Node
 		}
 		return err
 	})
@@ -224,9 +224,9 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 			return nil
 		}
 		last := int64(record.At(in.db.ceilings.session).Last)
-		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.foldSep
+		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.env.FoldedSeparator
 		in.identities[prefix] = &identityState{
-			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.node},
+			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.env.Node},
 			usage:          usage{last: last},
 		}
 		return nil
@@ -316,7 +316,7 @@ func (in *inspection) usageOf(s idShape) *usage {
 
 // tag returns the state of a folded tag, nil if there are too many.
 func (in *inspection) tag(tag string) *tagState {
-	prefix := tag + in.db.foldSep
+	prefix := tag + in.db.env.FoldedSeparator
 	t := in.tags[prefix]
 	if t != nil {
 		return t
@@ -326,7 +326,7 @@ func (in *inspection) tag(tag string) *tagState {
 		return nil
 	}
 	// Without a record, a tag is of node 0.
-	t = &tagState{HiLoReport: HiLoReport{Tag: tag, NeedsFloor: in.untagged() && in.db.node != 0}}
+	t = &tagState{HiLoReport: HiLoReport{Tag: tag, NeedsFloor: in.untagged() && in.db.env.Node != 0}}
 	in.tags[prefix] = t
 	return t
 }
@@ -397,7 +397,7 @@ func (in *inspection) row(prefix, collection []byte) *IDPrefix {
 		return row
 	}
 	written := rowKey{string(prefix), string(collection)}
-	folded := rowKey{written.prefix, in.db.collectionKey(written.collection)}
+	folded := rowKey{written.prefix, format.CollectionKey(written.collection)}
 	row := in.foldedRows[folded]
 	switch {
 	case row != nil:
@@ -453,7 +453,7 @@ func (in *inspection) shapeOf(id []byte) idShape {
 // cutNodeTag cuts '-' and one to four letters off the end of a folded ID.
 func (in *inspection) cutNodeTag(id []byte) (rest, nodeTag []byte) {
 	letters := "abcdefghijklmnopqrstuvwxyz"
-	if in.db.rules.CaseSensitive {
+	if in.db.env.Rules.CaseSensitive {
 		letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	}
 	rest = bytes.TrimRight(id, letters)

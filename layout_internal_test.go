@@ -50,7 +50,7 @@ func stored(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	it, err := db.engine.Iterate([]byte{1}, []byte{255})
+	it, err := db.env.Engine.Iterate([]byte{1}, []byte{255})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -220,7 +220,7 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 			return err
 		}
 	}
-	o.foldedID, p.modified = db.rules.Fold(o.id), modified
+	o.foldedID, p.modified = db.env.Rules.Fold(o.id), modified
 	if !p.orInsert {
 		return nil
 	}
@@ -303,7 +303,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 // prepareOne prepares an op whose name is not to be in the error.
 func (t *Tx) prepareOne(o *op) error {
 	var last naming
-	return t.db.prepare(o, metadata.Ticks(t.db.opts.Now()), &last)
+	return t.db.prepare(o, metadata.Ticks(t.db.env.Now()), &last)
 }
 
 // resolvePatch returns the write that a prepared patch comes to, or nil if it

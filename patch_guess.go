@@ -169,14 +169,14 @@ func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
 		}
 		// Not from the cache: what a caller did to a body that it was given must
 		// not be stored.
-		latest := db.engine.Latest() // as the transaction will see it, on disk or not
+		latest := db.env.Engine.Latest() // as the transaction will see it, on disk or not
 		doc, err := db.readKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
 		if err = firstError(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
 		}
 		if err == nil {
 			next.of, next.base = version{doc.header.Node, doc.header.Etag}, doc.body
-			next.folded = db.collectionKey(string(doc.header.Collection))
+			next.folded = format.CollectionKey(string(doc.header.Collection))
 		}
 	}
 	if next.base != nil {
@@ -230,7 +230,7 @@ func sameMemory(a, b []byte) bool {
 // none if there is none.
 func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
-	latest := db.engine.Latest()
+	latest := db.env.Engine.Latest()
 	defer func() { err = firstError(err, latest.Close()) }()
 	value, closer, err := latest.Get(format.DocumentKey(scratch[:0], folded))
 	if err == storage.ErrNotFound {
@@ -277,7 +277,7 @@ func (t *transaction) stagePatch(o *op) error {
 	if t.patched += len(g.body); t.patched > maxPatchedBytes {
 		return errPatchedBytes()
 	}
-	p, key := o.patching, t.db.collectionKey(string(h.Collection))
+	p, key := o.patching, format.CollectionKey(string(h.Collection))
 	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: writtenID(&h, o.foldedID)}
 
 	o.header = h
@@ -287,7 +287,7 @@ func (t *transaction) stagePatch(o *op) error {
 		return nil
 	}
 	p.status = PatchPatched
-	o.header.Modified, o.header.Node = p.modified, t.db.node
+	o.header.Modified, o.header.Node = p.modified, t.db.env.Node
 	o.tail = o.header.AppendTail(o.tail[:0])
 	o.indexed, o.entries, o.refused, o.late = g.indexed, g.entries, g.refused, !g.made
 	etag, err := t.Sequence()
@@ -332,7 +332,7 @@ func (t *transaction) checkPatched(o *op, h *metadata.Header) error {
 	if err := t.checkVersion(o, oldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
 		return err
 	}
-	if o.only != "" && t.db.collectionKey(string(h.Collection)) != o.only {
+	if o.only != "" && format.CollectionKey(string(h.Collection)) != o.only {
 		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/jaydb/jay/internal/env"
+
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -28,7 +30,7 @@ func TestNewPiece(t *testing.T) {
 // nothing can be appended to its body into other parts of it, and that an ID that
 // is kept does not keep the document.
 func TestCopyDocument(t *testing.T) {
-	db := &DB{}
+	db := &DB{env: env.New()}
 	for _, id := range []string{"", "Users/1-A"} {
 		for size := 2; size < maxPiece+100; size += 7 {
 			h := metadata.Header{Etag: 300, Collection: []byte("Users"), Custom: []byte(`{"k":1}`)}
@@ -66,7 +68,7 @@ func TestCopyDocument(t *testing.T) {
 
 // Ensure that a record that is not one is ErrCorrupt at every size.
 func TestCopyDocument_Corrupt(t *testing.T) {
-	db := &DB{}
+	db := &DB{env: env.New()}
 	for size := range maxPiece + 100 {
 		if doc, err := db.copyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%d bytes: got %v, %v", size, doc, err)

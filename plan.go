@@ -211,7 +211,7 @@ func (p *planner) byID() *plan {
 		pl := &plan{idsOnly: true, residual: p.q.Where}
 		for _, v := range values {
 			if v.Kind() == query.KindText {
-				pl.ids = append(pl.ids, p.db.rules.Fold(v.Text()))
+				pl.ids = append(pl.ids, p.db.env.Rules.Fold(v.Text()))
 			}
 		}
 		slices.Sort(pl.ids)
@@ -224,7 +224,7 @@ func (p *planner) byID() *plan {
 // namesIDs tells whether texts that a field is compared with name documents: in
 // a database that keeps IDs apart by case, those that disregard it do not.
 func (p *planner) namesIDs(f query.Field, fold bool) bool {
-	return f.Meta == query.MetaID && !(fold && p.db.rules.CaseSensitive)
+	return f.Meta == query.MetaID && !(fold && p.db.env.Rules.CaseSensitive)
 }
 
 // addPath finds how the conjuncts bound an index, if they do.
@@ -551,7 +551,7 @@ func (p *planner) orderBy(a *path) orderMatch {
 func (p *planner) fieldOrders() []query.Order {
 	orders := p.q.OrderBy
 	last := orders[len(orders)-1]
-	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.db.rules.CaseSensitive {
+	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.db.env.Rules.CaseSensitive {
 		return orders[:len(orders)-1]
 	}
 	return orders
@@ -906,7 +906,7 @@ func (p *planner) scan() *plan {
 	pl := &plan{residual: p.q.Where}
 	for _, e := range p.conjuncts {
 		if s, ok := e.(query.StartsWith); ok && p.namesIDs(s.Field, s.Fold) {
-			if folded := p.db.rules.Fold(s.Text); len(folded) > len(pl.prefix) {
+			if folded := p.db.env.Rules.Fold(s.Text); len(folded) > len(pl.prefix) {
 				pl.prefix = folded
 			}
 		}
@@ -919,7 +919,7 @@ func (p *planner) scan() *plan {
 // regard case it is not: keys stand in the order of bytes, texts in that of
 // their folded form.
 func (p *planner) orderedByID() bool {
-	return !p.db.rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
+	return !p.db.env.Rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
 }
 
 // String names a path, for Explain.

@@ -128,7 +128,7 @@ func (h *sortedDocuments) add(doc *Document, keep int) error {
 			h.items = append(h.items, item)
 		}
 	}
-	if limit := r.db.opts.MaxQueryBytes; h.bytes > limit {
+	if limit := r.db.env.MaxQueryBytes; h.bytes > limit {
 		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", ErrQuery, limit, r.suggestionText())
 	}
 	return nil
@@ -142,7 +142,7 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 	if rows, err := r.extremes(); rows != nil || err != nil {
 		return rows, err
 	}
-	limit := r.db.opts.MaxQueryBytes
+	limit := r.db.env.MaxQueryBytes
 	groups, err := query.NewGroups(r.q.GroupBy, r.q.Select, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)

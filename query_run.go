@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
@@ -107,7 +108,7 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 	case query.MetaLastModified:
 		return metadata.AppendTime(dst, metadata.Time(m.header.Modified))
 	case query.MetaChangeVector:
-		return append(dst, m.db.changeVector(m.header.Node, m.header.Etag)...)
+		return append(dst, m.db.env.ChangeVector(m.header.Node, m.header.Etag)...)
 	}
 	return dst
 }
@@ -121,11 +122,11 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *ru
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
-	c, snapshot := db.viewIndexes(db.engine.Snapshot)
+	defer db.env.Exit()
+	c, snapshot := db.viewIndexes(db.env.Engine.Snapshot)
 	r := &run{db: db, q: q, snapshot: snapshot, owned: snapshot, options: o}
 	started := false
 	defer func() {
@@ -137,7 +138,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *ru
 		return nil, err
 	}
 	started = true
-	db.hold(r)
+	db.env.Register(r)
 	return r, nil
 }
 
@@ -163,7 +164,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 	if t.writable {
 		note := &walked{prefix: r.plan.prefix}
 		if q.From != "" {
-			note.collection = t.db.collectionKey(q.From)
+			note.collection = format.CollectionKey(q.From)
 		}
 		t.reads.walks = append(t.reads.walks, note)
 	}
@@ -179,7 +180,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*Document) {
 	for folded, i := range t.staged {
 		hidden[folded] = true
 		doc, err := t.peek(t.ops[i])
-		if err == nil && (collection == "" || sameCollection(doc.header.Collection, t.db.collectionKey(collection))) {
+		if err == nil && (collection == "" || sameCollection(doc.header.Collection, format.CollectionKey(collection))) {
 			own = append(own, doc)
 		}
 	}
@@ -245,7 +246,7 @@ func (r *run) cover(where query.Expr) {
 
 // queryOptions are how conditions are compiled for this database.
 func (db *DB) queryOptions() []query.Option {
-	if db.rules.CaseSensitive {
+	if db.env.Rules.CaseSensitive {
 		return []query.Option{query.SensitiveIDs()}
 	}
 	return nil
@@ -291,7 +292,7 @@ func (r *run) openSource(ctx context.Context) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.db.letGo(w) // the run is what is held
+	r.db.env.Unregister(w) // the run is what is held
 	source := &scanSource{r: r, w: w}
 	w.want = source.look
 	return source, nil
@@ -302,15 +303,15 @@ func (r *run) close() {
 	r.suggestIndex()
 	// What could not be closed is garbage; read errors have been returned. DB.Close
 	// waits for what it holds, and so it is let go only when it is released.
-	_ = r.release(ErrClosed)
-	r.db.letGo(r)
+	_ = r.Release(ErrClosed)
+	r.db.env.Unregister(r)
 	if r.tx != nil {
 		r.tx.letGo(r)
 	}
 }
 
 // release implements holder.
-func (r *run) release(cause error) error {
+func (r *run) Release(cause error) error {
 	r.pace.Stop(cause) // a document may take long
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -444,7 +445,7 @@ func (r *run) nextRow(ctx context.Context) (*Row, error) {
 // begin decides where the answers come from.
 func (r *run) begin(ctx context.Context) (err error) {
 	if r.q.Distinct {
-		r.distinct = query.NewDistinct(r.db.opts.MaxQueryBytes)
+		r.distinct = query.NewDistinct(r.db.env.MaxQueryBytes)
 	}
 	if isGrouped(r.q) {
 		r.answers, err = r.groupAnswers(ctx)
@@ -486,7 +487,7 @@ func (r *run) project(row *Row) (*Row, error) {
 		return row, nil
 	}
 	var err error
-	limit := max(r.db.opts.MaxQueryBytes, len(row.Document.body))
+	limit := max(r.db.env.MaxQueryBytes, len(row.Document.body))
 	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document), limit); err != nil {
 		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", ErrQuery, row.Document.ID(), err)
 	}
@@ -525,7 +526,7 @@ func (r *run) include(row *Row) error {
 
 // includeOne reads one of them. Used is how many bytes those of the row have.
 func (r *run) includeOne(row *Row, id string, used *int) error {
-	folded := r.db.rules.Fold(id)
+	folded := r.db.env.Rules.Fold(id)
 	if r.included[folded] {
 		return nil
 	}
@@ -540,8 +541,8 @@ func (r *run) includeOne(row *Row, id string, used *int) error {
 	if err != nil {
 		return err
 	}
-	if *used += len(doc.body); len(row.Included) > 0 && *used > r.db.opts.MaxQueryBytes {
-		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.opts.MaxQueryBytes)
+	if *used += len(doc.body); len(row.Included) > 0 && *used > r.db.env.MaxQueryBytes {
+		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.env.MaxQueryBytes)
 	}
 	row.Included = append(row.Included, doc)
 	return nil

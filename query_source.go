@@ -33,7 +33,7 @@ func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
 	return s.want(folded, h, body)
 }
 
-func (s *scanSource) close() error { return s.w.release(ErrClosed) }
+func (s *scanSource) close() error { return s.w.Release(ErrClosed) }
 
 // idSource yields the documents of a list of IDs.
 type idSource struct {
@@ -49,7 +49,7 @@ func (s *idSource) next(ctx context.Context, want wanted) (*Document, error) {
 		folded := s.ids[0]
 		s.ids = s.ids[1:]
 		doc, err := s.r.fetch(folded, func(id []byte, h *metadata.Header, body []byte) bool {
-			return (s.r.q.From == "" || sameCollection(h.Collection, s.r.db.collectionKey(s.r.q.From))) && want(id, h, body)
+			return (s.r.q.From == "" || sameCollection(h.Collection, format.CollectionKey(s.r.q.From))) && want(id, h, body)
 		})
 		if err == ErrNotFound {
 			continue
@@ -217,8 +217,8 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 			continue
 		}
 		s.seen[string(s.id)] = struct{}{}
-		if s.used += len(s.id) + 48; s.used > s.r.db.opts.MaxQueryBytes {
-			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.opts.MaxQueryBytes)
+		if s.used += len(s.id) + 48; s.used > s.r.db.env.MaxQueryBytes {
+			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.env.MaxQueryBytes)
 		}
 		return s.id, nil
 	}
@@ -401,7 +401,7 @@ func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told boo
 		return nil, told
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
-	return &Document{nodes: s.r.db.nodes, foldedID: string(id), header: header, body: bytes.Clone(body)}, true
+	return &Document{nodes: s.r.db.env.Origins, foldedID: string(id), header: header, body: bytes.Clone(body)}, true
 }
 
 // seek is run.fetch by way of one iterator.

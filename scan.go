@@ -46,7 +46,7 @@ type Scan struct {
 // name, as Orders' orders/33-A does; the others cost a look-up each.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
-		w, err := db.startScan(s, db.engine.Snapshot)
+		w, err := db.startScan(s, db.env.Engine.Snapshot)
 		if err != nil {
 			yield(nil, fmt.Errorf("documents: %w", err))
 			return
@@ -89,10 +89,10 @@ type scan struct {
 
 // startScan opens a walk over the documents of the snapshot that take takes.
 func (db *DB) startScan(s Scan, take func() storage.Snapshot) (*scan, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 	snapshot := take()
 	w, err := db.newScan(s, snapshot)
 	if err != nil {
@@ -107,7 +107,7 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 	if err := metadata.CheckCollection(s.Collection); err != nil {
 		return nil, err
 	}
-	prefix, after := db.rules.Fold(s.Prefix), db.rules.Fold(s.After)
+	prefix, after := db.env.Rules.Fold(s.Prefix), db.env.Rules.Fold(s.After)
 	want, err := db.wantLike(s, len(prefix))
 	if err != nil {
 		return nil, err
@@ -115,13 +115,13 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 	w := &scan{db: db, snapshot: snapshot, want: want}
 	base := ""
 	if s.Collection != "" {
-		w.collection = db.collectionKey(s.Collection)
-		base = w.collection + db.foldSep
+		w.collection = format.CollectionKey(s.Collection)
+		base = w.collection + db.env.FoldedSeparator
 	}
 
 	if lo, hi, any := bounds([]byte{format.SpaceDocument}, base, prefix, after); any {
 		if w.home, err = w.snapshot.Iterate(lo, hi); err != nil {
-			return nil, errors.Join(err, w.release(err))
+			return nil, errors.Join(err, w.Release(err))
 		}
 		w.homeOK = w.home.First()
 	}
@@ -130,24 +130,24 @@ func (db *DB) newScan(s Scan, snapshot storage.Reader) (*scan, error) {
 		w.skip = len(space)
 		if lo, hi, any := bounds(space, "", prefix, after); any {
 			if w.away, err = w.snapshot.Iterate(lo, hi); err != nil {
-				return nil, errors.Join(err, w.release(err))
+				return nil, errors.Join(err, w.Release(err))
 			}
 			w.awayOK = w.away.First()
 		}
 	}
 
-	db.hold(w)
+	db.env.Register(w)
 	return w, nil
 }
 
 // wantLike returns what tells whether an ID is like s.Matches and not like
 // s.Exclude, or nil if neither is given.
 func (db *DB) wantLike(s Scan, prefixBytes int) (wanted, error) {
-	matches, err := parseGlob(db.rules.Fold(s.Matches))
+	matches, err := parseGlob(db.env.Rules.Fold(s.Matches))
 	if err != nil {
 		return nil, err
 	}
-	exclude, err := parseGlob(db.rules.Fold(s.Exclude))
+	exclude, err := parseGlob(db.env.Rules.Fold(s.Exclude))
 	if err != nil || matches == nil && exclude == nil {
 		return nil, err
 	}
@@ -336,12 +336,12 @@ func sameCollection(name []byte, folded string) bool {
 func (w *scan) close() {
 	// Nothing can be done about an iterator that cannot be closed; its read
 	// errors have been returned.
-	_ = w.release(ErrClosed)
-	w.db.letGo(w) // last: Close waits for those that are held
+	_ = w.Release(ErrClosed)
+	w.db.env.Unregister(w) // last: Close waits for those that are held
 }
 
 // release implements holder.
-func (w *scan) release(cause error) error {
+func (w *scan) Release(cause error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed != nil {

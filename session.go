@@ -191,7 +191,7 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 		if e.id, err = s.nextHiLo(ctx, e.m.prefix); err != nil {
 			return err
 		}
-		e.foldedID = s.db.rules.Fold(e.id)
+		e.foldedID = s.db.env.Rules.Fold(e.id)
 		return nil
 	}
 
@@ -211,20 +211,20 @@ func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 		e.id = request
 		return nil // the commit makes the ID
 	}
-	e.foldedID = s.db.rules.Fold(e.id)
+	e.foldedID = s.db.env.Rules.Fold(e.id)
 	return nil
 }
 
 func (s *Session) nextHiLo(ctx context.Context, prefix string) (string, error) {
-	if err := s.db.enter(); err != nil {
+	if err := s.db.env.Enter(); err != nil {
 		return "", err
 	}
-	defer s.db.exit()
+	defer s.db.env.Exit()
 	id, err := s.db.client.Next(ctx, prefix)
 	if err != nil {
 		return "", err
 	}
-	return id, s.db.rules.Check(id)
+	return id, s.db.env.Rules.Check(id)
 }
 
 // keep enters e.
@@ -266,7 +266,7 @@ func (s *Session) Delete(v any) error {
 // DeleteID makes SaveChanges delete the document with this ID, whether or not
 // the session holds it. A missing one is no error.
 func (s *Session) DeleteID(id string) error {
-	folded := s.db.rules.Fold(id)
+	folded := s.db.env.Rules.Fold(id)
 	if e := s.byID[folded]; e != nil {
 		return s.Delete(e.value)
 	}
@@ -349,11 +349,11 @@ func (s *Session) reload(ctx context.Context, e *entity) (*Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.db.enter(); err != nil {
+	if err := s.db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.db.exit()
-	doc, err := s.db.readOwn(s.db.rules.Fold(e.id))
+	defer s.db.env.Exit()
+	doc, err := s.db.readOwn(s.db.env.Rules.Fold(e.id))
 	if err != nil {
 		return nil, getError(e.id, err)
 	}
@@ -364,14 +364,14 @@ func (s *Session) reload(ctx context.Context, e *entity) (*Document, error) {
 // was opened anew after ErrUnknownOutcome or ErrFailed. All that the session
 // holds stays. It returns ErrUsage for another database.
 func (s *Session) Reattach(db *DB) error {
-	if s.db.nodes[s.db.node].ID != db.nodes[db.node].ID {
-		return fmt.Errorf("%w: %q is another database than %q", ErrUsage, db.dir, s.db.dir)
+	if s.db.env.Origins[s.db.env.Node].ID != db.env.Origins[db.env.Node].ID {
+		return fmt.Errorf("%w: %q is another database than %q", ErrUsage, db.env.Dir, s.db.env.Dir)
 	}
 	s.db = db
 	for _, e := range s.order {
 		if e.doc != nil {
 			doc := *e.doc // others may hold it
-			doc.nodes = db.nodes
+			doc.nodes = db.env.Origins
 			e.doc = &doc
 		}
 	}
@@ -392,7 +392,7 @@ func (s *Session) IDOf(v any) (string, error) {
 // Holds tells whether a Load of this ID would be answered by the session: by
 // an entity or by a document that came along as an include.
 func (s *Session) Holds(id string) bool {
-	folded := s.db.rules.Fold(id)
+	folded := s.db.env.Rules.Fold(id)
 	return s.byID[folded] != nil || s.included[folded] != nil
 }
 

@@ -51,7 +51,7 @@ func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...Load
 	}
 	vs := make([]*T, len(ids))
 	for i, id := range ids {
-		e := s.byID[s.db.rules.Fold(id)]
+		e := s.byID[s.db.env.Rules.Fold(id)]
 		if e == nil {
 			continue
 		}
@@ -128,7 +128,7 @@ func (s *Session) notHeld(ids []string) []string {
 	var out []string
 	seen := make(map[string]bool)
 	for _, id := range ids {
-		folded := s.db.rules.Fold(id)
+		folded := s.db.env.Rules.Fold(id)
 		if s.byID[folded] != nil || s.included[folded] != nil || s.deleted(folded) || seen[folded] {
 			continue
 		}
@@ -158,7 +158,7 @@ func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
 func (s *Session) cameAlong(ids []string) []*Document {
 	var docs []*Document
 	for _, id := range ids {
-		if doc := s.included[s.db.rules.Fold(id)]; doc != nil && !slices.Contains(docs, doc) {
+		if doc := s.included[s.db.env.Rules.Fold(id)]; doc != nil && !slices.Contains(docs, doc) {
 			docs = append(docs, doc)
 		}
 	}
@@ -176,7 +176,7 @@ func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Pa
 	}
 	var out []string
 	for _, id := range ids {
-		folded := s.db.rules.Fold(id)
+		folded := s.db.env.Rules.Fold(id)
 		body := bodies[folded]
 		if e := s.byID[folded]; e != nil && e.doc != nil {
 			body = e.doc.body

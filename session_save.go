@@ -174,7 +174,7 @@ func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 // If only its metadata must be, the JSON is the document's own, with what the
 // struct has no field for.
 func (s *Session) changed(c *encoder, e *entity) (body encoded, changed bool, err error) {
-	if body, err = c.encode(e.m, e.value, s.db.limits()); err != nil || e.doc == nil {
+	if body, err = c.encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
 		return body, true, err
 	}
 	now, err := s.strip(e.m, body)
@@ -209,7 +209,7 @@ func (s *Session) strip(m *mapping, e encoded) ([]byte, error) {
 	if e.stored {
 		return e.body, nil
 	}
-	scanned, err := metadata.Scan(e.body, s.db.limits(), m.drop...)
+	scanned, err := metadata.Scan(e.body, s.db.env.Limits, m.drop...)
 	return scanned.Body, err
 }
 
@@ -221,7 +221,7 @@ func (s *Session) reencode(e *entity) ([]byte, error) {
 	}
 	c := newEncoder(1)
 	defer c.release()
-	body, err := c.encode(e.m, fresh, s.db.limits())
+	body, err := c.encode(e.m, fresh, s.db.env.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (s *Session) saved(w *saving, doc *Document) {
 	e, o := w.entity, w.op
 	known := e.id == o.id && e.foldedID == o.foldedID // to the session and to the value
 	e.id, e.foldedID = o.id, o.foldedID
-	*doc = Document{nodes: s.db.nodes, foldedID: o.foldedID, header: o.header, body: o.json}
+	*doc = Document{nodes: s.db.env.Origins, foldedID: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted || known && e.m.version == nil {
@@ -289,10 +289,10 @@ func (s *Session) recognise(ctx context.Context) error {
 		return nil
 	}
 	if a.db == s.db {
-		if err := s.db.enter(); err != nil {
+		if err := s.db.env.Enter(); err != nil {
 			return err
 		}
-		s.db.exit()
+		s.db.env.Exit()
 		return errUnsettled
 	}
 	done, err := s.survivors(ctx, a)
@@ -355,7 +355,7 @@ func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
 			continue
 		}
 		doc, err := s.db.Get(ctx, w.op.id)
-		if err == nil && doc.ChangeVector() == a.db.changeVector(w.op.header.Node, etag) {
+		if err == nil && doc.ChangeVector() == a.db.env.ChangeVector(w.op.header.Node, etag) {
 			return true, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {

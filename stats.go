@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -39,7 +40,7 @@ type EngineStats = storage.Stats
 // were when the call began. progress, if not nil, is called now and then with
 // the number of documents seen so far.
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
-	s := Stats{Separator: db.rules.Separator, NodeTag: db.rules.NodeTag, CaseSensitive: db.rules.CaseSensitive}
+	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive}
 	var err error
 	if s.Collections, err = db.countDocuments(ctx, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
@@ -48,17 +49,17 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	s.Gaps = db.gaps.clone()
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
 	}
-	defer db.exit()
-	s.Engine = db.engine.Stats()
+	defer db.env.Exit()
+	s.Engine = db.env.Engine.Stats()
 	return s, nil
 }
 
 // countDocuments reads the header of every document.
 func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
-	w, err := db.startScan(Scan{}, db.engine.Snapshot)
+	w, err := db.startScan(Scan{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)
 // statsOf returns the figures of a collection under a spelling that is new.
 func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
 	for other, c := range byName {
-		if db.collectionKey(other) == db.collectionKey(name) {
+		if format.CollectionKey(other) == format.CollectionKey(name) {
 			byName[name] = c
 			return c
 		}

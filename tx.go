@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/jaydb/jay/internal/env"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
@@ -32,11 +34,11 @@ type Tx struct {
 	mu       sync.Mutex
 	ended    error // set when no call is possible any more. Guarded by mu.
 	snapshot storage.Snapshot
-	ops      []*op               // Guarded by mu.
-	staged   map[string]int      // by folded ID, its newest op. Guarded by mu.
-	bytes    int                 // that ops will stage, about. Guarded by mu.
-	reads    footprint           // Guarded by mu.
-	open     map[holder]struct{} // walks and queries. Guarded by mu.
+	ops      []*op                   // Guarded by mu.
+	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
+	bytes    int                     // that ops will stage, about. Guarded by mu.
+	reads    footprint               // Guarded by mu.
+	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn
 	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
 	clash    bool            // one of them is named by the caller. Guarded by mu.
@@ -164,13 +166,13 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 // afterwards. A transaction that writes need not wait: its own commit is behind
 // all that it has read.
 func (t *Tx) leave(ctx context.Context, err error) error {
-	if t.db.opts.Durability != Synced {
+	if !t.db.env.Synced {
 		return err
 	}
-	if closed := t.db.enter(); closed != nil {
+	if closed := t.db.env.Enter(); closed != nil {
 		return firstError(err, closed) // Close makes it durable
 	}
-	defer t.db.exit()
+	defer t.db.env.Exit()
 	unsure := t.snapshot.Settle(ctx)
 	switch {
 	case unsure == nil:
@@ -198,17 +200,17 @@ func (t *Tx) named(folded string) error {
 
 // begin opens a transaction. end must follow.
 func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
-	defer db.exit()
-	take := db.engine.Snapshot
+	defer db.env.Exit()
+	take := db.env.Engine.Snapshot
 	if writable {
-		take = db.engine.Latest // it may rest on commits that are in the log before its own
+		take = db.env.Engine.Latest // it may rest on commits that are in the log before its own
 	}
 	c, snapshot := db.viewIndexes(take)
 	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
-	db.hold(t)
+	db.env.Register((*txHandle)(t))
 	return t, nil
 }
 
@@ -216,10 +218,16 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 func (t *Tx) end() {
 	// A snapshot that cannot be closed is only garbage.
 	_ = t.release(ErrTxDone)
-	t.db.letGo(t) // last: Close waits for those that are held
+	t.db.env.Unregister((*txHandle)(t)) // last: Close waits for those that are held
 }
 
-// release implements holder.
+// txHandle is a Tx as the database holds it, for Close.
+type txHandle Tx
+
+// Release implements env.Handle.
+func (h *txHandle) Release(cause error) error { return (*Tx)(h).release(cause) }
+
+// release ends the transaction: its later calls return cause. It is idempotent.
 func (t *Tx) release(cause error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,21 +237,21 @@ func (t *Tx) release(cause error) error {
 	t.ended = cause
 	var err error
 	for h := range t.open {
-		err = errors.Join(err, h.release(cause))
+		err = errors.Join(err, h.Release(cause))
 	}
 	t.open = nil
 	return errors.Join(err, t.snapshot.Close())
 }
 
 // hold notes what must not outlive the transaction. t.mu is held.
-func (t *Tx) hold(h holder) {
+func (t *Tx) hold(h env.Handle) {
 	if t.open == nil {
-		t.open = make(map[holder]struct{})
+		t.open = make(map[env.Handle]struct{})
 	}
 	t.open[h] = struct{}{}
 }
 
-func (t *Tx) letGo(h holder) {
+func (t *Tx) letGo(h env.Handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, h)
@@ -254,7 +262,7 @@ func (t *Tx) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := t.db.enter(); err != nil {
+	if err := t.db.env.Enter(); err != nil {
 		return err
 	}
 	t.mu.Lock()
@@ -267,7 +275,7 @@ func (t *Tx) enter(ctx context.Context) error {
 
 func (t *Tx) exit() {
 	t.mu.Unlock()
-	t.db.exit()
+	t.db.env.Exit()
 }
 
 // Get is DB.Get.
@@ -276,7 +284,7 @@ func (t *Tx) Get(ctx context.Context, id string) (*Document, error) {
 		return nil, err
 	}
 	defer t.exit()
-	doc, err := t.lookup(t.db.rules.Fold(id))
+	doc, err := t.lookup(t.db.env.Rules.Fold(id))
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", id, err)
 	}
@@ -291,7 +299,7 @@ func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
 	defer t.exit()
 	docs := make([]*Document, len(ids))
 	for i, id := range ids {
-		doc, err := t.lookup(t.db.rules.Fold(id))
+		doc, err := t.lookup(t.db.env.Rules.Fold(id))
 		if err != nil && err != ErrNotFound {
 			return nil, fmt.Errorf("get %q: %w", id, err)
 		}
@@ -306,7 +314,7 @@ func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer t.exit()
-	switch _, err := t.lookup(t.db.rules.Fold(id)); err {
+	switch _, err := t.lookup(t.db.env.Rules.Fold(id)); err {
 	case nil:
 		return true, nil
 	case ErrNotFound:
@@ -358,7 +366,7 @@ func (t *Tx) peek(o *op) (*Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
 	}
-	doc := &Document{nodes: t.db.nodes, foldedID: o.foldedID, header: o.header, body: o.json}
+	doc := &Document{nodes: t.db.env.Origins, foldedID: o.foldedID, header: o.header, body: o.json}
 	replaced := t.reads.versions[o.foldedID]
 	doc.header.Node, doc.header.Etag = replaced.node, replaced.etag
 	return doc, nil
@@ -499,7 +507,7 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 		return 0, err
 	}
 	if o.verb == verbDelete {
-		o.foldedID = t.db.rules.Fold(o.id)
+		o.foldedID = t.db.env.Rules.Fold(o.id)
 	}
 	if o.strategy == ids.Semantic {
 		if err := t.named(o.foldedID); err != nil {
@@ -551,7 +559,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 		return err
 	}
 	given := o.id
-	taken, err := exists(t.db.engine, format.DocumentKey(nil, o.foldedID))
+	taken, err := exists(t.db.env.Engine, format.DocumentKey(nil, o.foldedID))
 	for err == nil && (taken || t.wrote(o.foldedID)) {
 		err, taken = t.db.redrawID(ctx, o), false
 	}
@@ -574,7 +582,7 @@ func (t *Tx) drawnBefore(o *op) string {
 		id := free[0]
 		free = free[1:]
 		t.numbers.free[o.prefix] = free
-		if folded := t.db.rules.Fold(id); !t.wrote(folded) {
+		if folded := t.db.env.Rules.Fold(id); !t.wrote(folded) {
 			if t.reused == nil {
 				t.reused = make(map[string]bool)
 			}
@@ -661,7 +669,7 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
 		return true, err
 	}
-	err = t.db.transact(ctx, t.db.opts.Durability == Synced, func(in *transaction) error {
+	err = t.db.transact(ctx, t.db.env.Synced, func(in *transaction) error {
 		if err := t.reads.check(in); err != nil {
 			return err
 		}
@@ -671,7 +679,7 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 		return true, err
 	}
 	for prefix, list := range t.numbers.all {
-		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.rules.Fold(id)) })
+		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.env.Rules.Fold(id)) })
 	}
 	t.db.publish(t.ops)
 	return true, nil

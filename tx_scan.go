@@ -6,6 +6,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/jaydb/jay/internal/format"
 )
 
 // Documents is DB.Documents. The walk sees what the transaction had written
@@ -63,9 +65,9 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		return nil, err
 	}
 	w := &txWalk{t: t, base: base, hidden: make(map[string]bool)}
-	w.note = &walked{prefix: t.db.rules.Fold(s.Prefix), after: t.db.rules.Fold(s.After)}
+	w.note = &walked{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After)}
 	if s.Collection != "" {
-		w.note.collection = t.db.collectionKey(s.Collection)
+		w.note.collection = format.CollectionKey(s.Collection)
 	}
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
@@ -79,7 +81,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	if t.writable {
 		t.reads.walks = append(t.reads.walks, w.note)
 	}
-	t.db.letGo(base) // the transaction is what is held
+	t.db.env.Unregister(base) // the transaction is what is held
 	t.hold(base)
 	return w, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/jaydb/jay/internal/format"
 
@@ -27,11 +26,11 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !db.lent.begin() {
+	if !db.env.Loans.Begin() {
 		return ErrClosed
 	}
-	defer db.lent.end()
-	folded := db.rules.Fold(id)
+	defer db.env.Loans.End()
+	folded := db.env.Rules.Fold(id)
 	value, closer, err := db.lend(folded)
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
@@ -42,7 +41,7 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
 	}
-	doc := &RawDocument{Document{nodes: db.nodes, foldedID: folded, header: h, body: body}}
+	doc := &RawDocument{Document{nodes: db.env.Origins, foldedID: folded, header: h, body: body}}
 	defer func() { doc.d = Document{} }()
 	return fn(doc)
 }
@@ -50,53 +49,11 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 // lend returns a document's record in the engine's memory, to be given back by
 // closer. It holds the gate no longer than the call: user code comes next.
 func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return nil, nil, err
 	}
-	defer db.exit()
-	return readRecord(db.engine, format.NewDocumentKey(folded))
-}
-
-// loans are the calls of Read under way. Close waits for them before it closes
-// the gate, so that their functions can go on using the database.
-type loans struct {
-	mu     sync.Mutex
-	n      int           // Guarded by mu.
-	closed bool          // no more are given. Guarded by mu.
-	back   chan struct{} // closed when closed and n is 0. Guarded by mu, made by stop.
-}
-
-// begin begins a loan, unless no more are given.
-func (l *loans) begin() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
-	}
-	l.n++
-	return true
-}
-
-func (l *loans) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.n--; l.n == 0 && l.closed {
-		close(l.back)
-	}
-}
-
-// stop gives no more loans and waits until all are back.
-func (l *loans) stop() {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed, l.back = true, make(chan struct{})
-		if l.n == 0 {
-			close(l.back)
-		}
-	}
-	back := l.back
-	l.mu.Unlock()
-	<-back
+	defer db.env.Exit()
+	return readRecord(db.env.Engine, format.NewDocumentKey(folded))
 }
 
 // RawDocument is a document in the memory of the storage engine, valid as long

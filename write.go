@@ -102,7 +102,7 @@ func (db *DB) result(o *op) Metadata {
 	}
 	m := Metadata{ID: cmp.Or(o.id, o.resolved), Collection: orEmpty(o.collectionOf()), Custom: bytes.Clone(o.header.Custom)}
 	if o.outcome == present {
-		m.ChangeVector = db.changeVector(o.header.Node, o.header.Etag)
+		m.ChangeVector = db.env.ChangeVector(o.header.Node, o.header.Etag)
 		m.Etag, m.LastModified = o.header.Etag, metadata.Time(o.header.Modified)
 	}
 	return m
@@ -173,10 +173,10 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := db.enter(); err != nil {
+	if err := db.env.Enter(); err != nil {
 		return err
 	}
-	defer db.exit()
+	defer db.env.Exit()
 
 	if err := db.prepareAll(ops); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (db *DB) commitFree(ctx context.Context, ops []*op, a *ahead, g *guesses) e
 
 // prepareAll checks every op before the first number is drawn.
 func (db *DB) prepareAll(ops []*op) error {
-	modified := metadata.Ticks(db.opts.Now())
+	modified := metadata.Ticks(db.env.Now())
 	if err := db.prepareOps(ops, modified); err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		return err
 	}
 	if o.verb == verbDelete {
-		o.foldedID = db.rules.Fold(o.id)
+		o.foldedID = db.env.Rules.Fold(o.id)
 		return nil
 	}
 	if o.verb == verbPatch {
@@ -330,14 +330,14 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		}
 	}
 	if last.folded == "" || last.collection != o.collection {
-		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection)}
+		*last = naming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection)}
 	}
 	o.foldedCollection = last.folded
 	if o.extract(db.indexes().of(o.foldedCollection)); o.refused != nil {
 		return o.refused
 	}
 	o.header.Modified = modified
-	o.header.Node = db.node
+	o.header.Node = db.env.Node
 	o.header.Collection = last.bytes
 	if o.strategy == ids.Semantic {
 		db.encodeTail(o)
@@ -395,7 +395,7 @@ func (db *DB) prepareHiLo(o *op, last *naming) error {
 	o.prefix = db.opts.Conventions.Prefix(o.collection)
 	err := db.checkTag(o.prefix)
 	if err == nil {
-		*last = naming{collection: o.collection, folded: db.collectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
+		*last = naming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
 	}
 	return err
 }
@@ -455,9 +455,7 @@ func (db *DB) prepareBody(o *op) error {
 }
 
 // limits returns what bounds a document.
-func (db *DB) limits() metadata.Limits {
-	return metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth}
-}
+func (db *DB) limits() metadata.Limits { return db.env.Limits }
 
 func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
 	if raw == nil {
@@ -501,7 +499,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 // encodeTail encodes what depends on the final ID.
 func (db *DB) encodeTail(o *op) {
 	o.header.ID = nil
-	o.foldedID = db.rules.Fold(o.id)
+	o.foldedID = db.env.Rules.Fold(o.id)
 	if o.foldedID != o.id {
 		o.written = append(o.written[:0], o.id...)
 		o.header.ID = o.written
@@ -528,7 +526,7 @@ func (db *DB) drawID(ctx context.Context, o *op) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := db.rules.Check(o.id); err != nil {
+	if err := db.env.Rules.Check(o.id); err != nil {
 		return err
 	}
 	db.encodeTail(o)
@@ -555,7 +553,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 			return err
 		}
 		var scratch [128]byte
-		found, err := exists(db.engine, format.DocumentKey(scratch[:0], db.rules.Fold(o.id)))
+		found, err := exists(db.env.Engine, format.DocumentKey(scratch[:0], db.env.Rules.Fold(o.id)))
 		if err != nil || !found {
 			return err
 		}
@@ -564,7 +562,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 
 // commit runs the transaction of ops.
 func (db *DB) commit(ctx context.Context, ops []*op, a *ahead) error {
-	return db.transact(ctx, db.opts.Durability == Synced, func(t *transaction) error {
+	return db.transact(ctx, db.env.Synced, func(t *transaction) error {
 		t.ahead = a
 		return t.run(ops)
 	})
@@ -582,7 +580,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 	defer func() { *t = transaction{key: t.key, value: t.value} }()
 	for {
 		t.changing = nil
-		err := db.engine.Update(ctx, sync, func(tx storage.Tx) error {
+		err := db.env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
 			*t = transaction{db: db, tx: tx, changing: t.changing, key: t.key, value: t.value}
 			err := fn(t)
 			if t.changing != nil {
@@ -625,10 +623,10 @@ func isRetried(err error) bool {
 // settleRefusal returns err, a refusal, when all that it may rest on is on disk.
 // If that does not come to pass, the error is also an ErrUnknownOutcome.
 func (db *DB) settleRefusal(ctx context.Context, err error) error {
-	if db.opts.Durability != Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if !db.env.Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
-	if unsure := db.engine.Sync(ctx); unsure != nil {
+	if unsure := db.env.Engine.Sync(ctx); unsure != nil {
 		return fmt.Errorf("%w: %w", unsure, err)
 	}
 	return err
@@ -758,7 +756,7 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	switch {
 	case found:
 		t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
-	case !format.IsClustered(folded, o.foldedCollection, t.db.foldSep): // a document stays in its collection
+	case !format.IsClustered(folded, o.foldedCollection, t.db.env.FoldedSeparator): // a document stays in its collection
 		t.key = format.MemberKey(t.key[:0], o.foldedCollection, folded)
 		t.tx.Set(t.key, nil, nil)
 	}
@@ -811,7 +809,7 @@ func (t *transaction) change(folded string) {
 }
 
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
-	t.key = format.ChangeKey(t.key[:0], t.db.node, etag)
+	t.key = format.ChangeKey(t.key[:0], t.db.env.Node, etag)
 	t.value = format.AppendChange(t.value[:0], kind, collection, folded)
 	t.tx.Set(t.key, t.value, nil)
 }
@@ -829,7 +827,7 @@ func (t *transaction) stageDelete(o *op) error {
 		o.outcome = absent
 		return nil
 	}
-	if o.only != "" && t.db.collectionKey(old.Collection) != o.only {
+	if o.only != "" && format.CollectionKey(old.Collection) != o.only {
 		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: o.collection}
 	}
 
@@ -838,10 +836,10 @@ func (t *transaction) stageDelete(o *op) error {
 		return err
 	}
 	collection := old.Collection
-	key := t.db.collectionKey(collection)
+	key := format.CollectionKey(collection)
 	t.change(folded)
 	t.tx.Delete(format.DocumentKey(t.key[:0], folded))
-	if !format.IsClustered(folded, key, t.db.foldSep) {
+	if !format.IsClustered(folded, key, t.db.env.FoldedSeparator) {
 		t.tx.Delete(format.MemberKey(t.key[:0], key, folded))
 	}
 	t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
@@ -904,7 +902,7 @@ func (t *transaction) check(o *op, old oldDocument, found bool) error {
 	case o.verb == verbReplace && !found:
 		return ErrNotFound
 	}
-	if found && t.db.collectionKey(old.Collection) != o.foldedCollection {
+	if found && format.CollectionKey(old.Collection) != o.foldedCollection {
 		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: orEmpty(o.collection)}
 	}
 	return nil
@@ -916,7 +914,7 @@ func (t *transaction) checkVersion(o *op, old oldDocument, found bool) error {
 	}
 	actual := ""
 	if found {
-		actual = t.db.changeVector(old.Node, old.Etag)
+		actual = t.db.env.ChangeVector(old.Node, old.Etag)
 	}
 	// A delete that expects nothing to be there contradicts itself: RavenDB
 	// refuses it, found or not.

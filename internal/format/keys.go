@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/metadata"
 )
 
 // FoldName folds the name of a collection.
@@ -190,4 +191,13 @@ func IsClustered(foldedID, foldedCollection, foldedSeparator string) bool {
 	return len(foldedID) >= n+len(foldedSeparator) &&
 		foldedID[:n] == foldedCollection &&
 		foldedID[n:n+len(foldedSeparator)] == foldedSeparator
+}
+
+// CollectionKey returns the folded name under which a collection's documents
+// are kept. Collections are never case-sensitive.
+func CollectionKey(name string) string {
+	if name == "" {
+		name = metadata.Empty
+	}
+	return FoldName(name)
 }

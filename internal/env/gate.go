@@ -1,9 +1,23 @@
-package jay
+package env
 
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/errs"
 )
+
+// Enter begins a call. Exit ends it. User code must not run in between: Close
+// waits for the calls inside.
+func (e *Env) Enter() error {
+	if !e.gate.enter() {
+		return errs.ErrClosed
+	}
+	return nil
+}
+
+// Exit ends a call that Enter has begun.
+func (e *Env) Exit() { e.gate.exit() }
 
 // callGate counts the calls that are inside a database, so that Close can refuse
 // new ones and wait for those. Its zero value is open.
@@ -36,6 +50,12 @@ func (g *callGate) exit() {
 	if g.state.Add(-1) == gateClosed {
 		g.emptied()
 	}
+}
+
+// CloseGate refuses new calls and waits until those inside have ended.
+func (e *Env) CloseGate() {
+	e.gate.close()
+	<-e.gate.empty
 }
 
 // close refuses new calls. empty is closed when those inside have ended. It may
