@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -19,57 +20,30 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Index declares a secondary index on one collection. Queries use it by
-// themselves.
-//
-// A document has one entry in an index, or one for each value that a field
-// reaches in it: Lines.Product has one for every line. A document that lacks a
-// field has an entry, too, that says so. Entries are written with their
-// document, in one commit.
-type Index struct {
-	// Name tells the index from others of the collection, without regard to
-	// case. The default is the fields, joined by commas.
-	Name string `json:"name"`
+// Index declares a secondary index on one collection: see [index.Index].
+type Index = index.Index
 
-	// Fields are the paths of the index's keys, such as "Address.City" or
-	// "Lines.Product", most significant first; "-Price" is descending. One to
-	// eight. An order by several fields is served by an index in which all of
-	// them have the directions asked for, or all the opposite ones.
-	Fields []string `json:"fields"`
-
-	// Unique refuses a document whose fields have the values of another one's,
-	// with a *UniqueError. Text is compared exactly. A document in which one of
-	// the fields is missing or null is not compared.
-	Unique bool `json:"unique,omitempty"`
-
-	// Where keeps documents out for which this condition, as in a query's text
-	// behind "where", is not true. A query uses the index only if it asks for
-	// the same condition. The default is none.
-	Where string `json:"where,omitempty"`
-}
-
-// IndexState tells what an index can be used for.
-type IndexState string
+// IndexState is what an index can be used for.
+type IndexState = index.State
 
 const (
 	// IndexBuilding is an index that existing documents are being entered
 	// into. New ones are entered already; queries do not use it yet.
-	IndexBuilding IndexState = "building"
+	IndexBuilding = index.Building
 
 	// IndexReady is an index that queries use.
-	IndexReady IndexState = "ready"
+	IndexReady = index.Ready
 
 	// IndexDropping is an index whose entries are being removed.
-	IndexDropping IndexState = "dropping"
+	IndexDropping = index.Dropping
 )
 
-// IndexInfo is an index as it stands.
-type IndexInfo struct {
-	Index
-	Collection string     `json:"collection"`
-	State      IndexState `json:"state"`
-	Automatic  bool       `json:"automatic,omitempty"` // made by Options.AutoIndexes
-}
+// IndexInfo is an index as it stands: see [index.Info].
+type IndexInfo = index.Info
+
+// UniqueError says that a document has values that a unique index keeps for
+// another. errors.Is(err, ErrUnique).
+type UniqueError = index.UniqueError
 
 // Bounds of indexes. Those of a document's entries are in index_extract.go.
 const (
@@ -77,24 +51,6 @@ const (
 	maxIndexes     = 64 // of one collection
 	maxIndexName   = 200
 )
-
-// UniqueError says that a document has values that a unique index keeps for
-// another. errors.Is(err, ErrUnique).
-type UniqueError struct {
-	Index      string
-	Collection string
-	Value      string // the values, as a JSON array
-	ID         string // of the document that was refused
-	Other      string // of the document that has the values
-}
-
-// Error names the index, the values and both documents.
-func (e *UniqueError) Error() string {
-	return fmt.Sprintf("jay: unique index %q of %s: %s of document %q is taken by document %q", e.Index, e.Collection, shorten(e.Value), e.ID, e.Other)
-}
-
-// Is makes errors.Is(err, ErrUnique) true.
-func (e *UniqueError) Is(target error) bool { return target == ErrUnique }
 
 // indexRecord is the record of all indexes. Part of the on-disk format.
 type indexRecord struct {
@@ -109,7 +65,7 @@ type indexEntry struct {
 }
 
 // index is an index that is open. It is immutable.
-type index struct {
+type openIndex struct {
 	number     uint32
 	info       IndexInfo
 	collection string // folded
@@ -127,13 +83,13 @@ type indexField struct {
 // catalog is all indexes at one time. It is immutable.
 type catalog struct {
 	record       indexRecord
-	all          []*index
+	all          []*openIndex
 	byCollection map[string]*collectionIndexes // those that writes maintain
 }
 
 // collectionIndexes is what writes need to know of a collection's indexes.
 type collectionIndexes struct {
-	indexes     []*index
+	indexes     []*openIndex
 	extractions *sync.Pool // of *extraction, for all fields
 	slots       [][]int    // by index: where the values of its fields are
 }
@@ -186,8 +142,8 @@ func (ci *collectionIndexes) prepare() {
 	ci.extractions = &sync.Pool{New: func() any { return ci.newExtraction(reader.Clone(), len(fields)) }}
 }
 
-func newIndex(e indexEntry) (*index, error) {
-	ix := &index{number: e.Number, info: e.IndexInfo, collection: format.FoldName(e.Collection)}
+func newIndex(e indexEntry) (*openIndex, error) {
+	ix := &openIndex{number: e.Number, info: e.IndexInfo, collection: format.FoldName(e.Collection)}
 	for _, text := range e.Fields {
 		f, err := parseIndexField(text)
 		if err != nil {
@@ -227,7 +183,7 @@ func parseIndexField(text string) (indexField, error) {
 }
 
 // canonical checks a declaration and writes it in its one form.
-func (ix Index) canonical(collection string) (Index, error) {
+func canonical(ix Index, collection string) (Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
 		return ix, firstError(err, fmt.Errorf("%w: an index needs a collection", ErrIndex))
 	}
@@ -276,12 +232,13 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-func (ix Index) equal(other Index) bool {
+// isSame reports whether two declarations make the same index, whatever their names.
+func isSame(ix, other Index) bool {
 	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where
 }
 
 // find returns the index of a collection with this name, or nil.
-func (c *catalog) find(collection, name string) *index {
+func (c *catalog) find(collection, name string) *openIndex {
 	for _, ix := range c.all {
 		if ix.collection == format.FoldName(collection) && format.FoldName(ix.info.Name) == format.FoldName(name) {
 			return ix
@@ -299,8 +256,8 @@ func (c *catalog) of(foldedCollection string) *collectionIndexes {
 }
 
 // byNumber returns an index, or nil.
-func (c *catalog) byNumber(number uint32) *index {
-	i := slices.IndexFunc(c.all, func(ix *index) bool { return ix.number == number })
+func (c *catalog) byNumber(number uint32) *openIndex {
+	i := slices.IndexFunc(c.all, func(ix *openIndex) bool { return ix.number == number })
 	if i < 0 {
 		return nil
 	}

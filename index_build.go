@@ -92,12 +92,12 @@ type builtDocument struct {
 
 // buildExtraction makes the entries of one index that is built.
 type buildExtraction struct {
-	ix    *index
+	ix    *openIndex
 	alone *collectionIndexes // of this index only
 }
 
-func newBuildExtraction(ix *index) *buildExtraction {
-	alone := &collectionIndexes{indexes: []*index{ix}}
+func newBuildExtraction(ix *openIndex) *buildExtraction {
+	alone := &collectionIndexes{indexes: []*openIndex{ix}}
 	alone.prepare()
 	return &buildExtraction{ix, alone}
 }
@@ -137,7 +137,7 @@ func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk
 // enterChunk writes the entries of documents that have not changed since they
 // were read, and how far the build is. It waits for no disk: what a crash
 // takes is done again. A drop waits for its end: only Close cancels a commit.
-func (db *DB) enterChunk(ix *index, chunk []builtDocument) error {
+func (db *DB) enterChunk(ix *openIndex, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}

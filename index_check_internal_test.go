@@ -72,7 +72,7 @@ func CheckIndexes(db *DB) (err error) {
 		return err
 	}
 	var problems []error
-	known := make(map[uint32]*index)
+	known := make(map[uint32]*openIndex)
 	for _, ix := range c.all {
 		known[ix.number] = ix
 		got, err := storedKeys(snapshot, format.AppendIndexPrefix(nil, ix.number))
@@ -105,7 +105,7 @@ func CheckIndexes(db *DB) (err error) {
 	return errors.Join(problems[:min(len(problems), 10)]...)
 }
 
-func compareEntries(ix *index, got, want map[string]string) (problems []error) {
+func compareEntries(ix *openIndex, got, want map[string]string) (problems []error) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if value, found := got[key]; !found || value != want[key] {
 			problems = append(problems, fmt.Errorf("index %q lacks %q → %q; there: %v, %q", ix.info.Name, key, want[key], found, value))
@@ -125,10 +125,10 @@ type entriesOf = entries
 // expectedEntries extracts the entries of all documents.
 func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
 	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
-	alone := make(map[*index]*collectionIndexes)
+	alone := make(map[*openIndex]*collectionIndexes)
 	for _, ix := range c.all {
 		entries[ix.number] = make(map[string]string)
-		alone[ix] = &collectionIndexes{indexes: []*index{ix}}
+		alone[ix] = &collectionIndexes{indexes: []*openIndex{ix}}
 		alone[ix].prepare()
 	}
 	it, err := snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1})

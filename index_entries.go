@@ -25,7 +25,7 @@ const (
 // entry is what a document has in one index: the key without the document's
 // ID. Its bytes belong to an entries.
 type entry struct {
-	ix     *index
+	ix     *openIndex
 	order  int    // of the index among those of its collection
 	values []byte // one part for each field
 	alone  bool   // no other document may have the same: the index is unique and nothing is missing
@@ -45,7 +45,7 @@ type indexFlag struct {
 	flags  byte
 }
 
-func (e *entries) flag(ix *index, flags byte) {
+func (e *entries) flag(ix *openIndex, flags byte) {
 	for i := range e.flags {
 		if e.flags[i].number == ix.number {
 			e.flags[i].flags |= flags
@@ -67,7 +67,7 @@ func (e *entry) appendKey(dst []byte, folded string) []byte {
 	return format.AppendEntryID(dst, folded, e.ix.lastDescending())
 }
 
-func (ix *index) lastDescending() bool { return ix.fields[len(ix.fields)-1].descending }
+func (ix *openIndex) lastDescending() bool { return ix.fields[len(ix.fields)-1].descending }
 
 // entryTellsNot is all of an entry's value, but for an ID in it, if the
 // document must be looked at to know what it has at the index's fields, or how

@@ -204,16 +204,16 @@ func (x *extraction) checkBytes() error {
 	if total <= maxEntryBytes {
 		return nil
 	}
-	index := 0
+	place := 0
 	most = 0
 	for i := range x.counts {
 		if n := x.indexBytes(i, (*slotValues).encodedBytes); n > most {
-			most, index = n, i
+			most, place = n, i
 		}
 	}
 	return &metadata.Error{
 		Rule:   fmt.Sprintf("at most %d bytes of entries in the indexes of its collection", maxEntryBytes),
-		Detail: fmt.Sprintf("%d of them in index %q: keep fewer or shorter values in its fields, or drop it", most, x.ci.indexes[index].info.Name),
+		Detail: fmt.Sprintf("%d of them in index %q: keep fewer or shorter values in its fields, or drop it", most, x.ci.indexes[place].info.Name),
 		Limit:  maxEntryBytes,
 		Actual: total,
 	}
@@ -328,7 +328,7 @@ func (e *entries) take(c *combos, bytesWanted int) {
 	e.flag(ix, flagMulti)
 }
 
-func (e *entries) takeOne(ix *index, c *combos, slots []int) {
+func (e *entries) takeOne(ix *openIndex, c *combos, slots []int) {
 	start := len(e.arena)
 	alone, tells := ix.info.Unique, c.single
 	for j := range ix.fields {
@@ -434,7 +434,7 @@ func (ci *collectionIndexes) release(x *extraction) {
 }
 
 // accepts reports whether a document belongs into a partial index.
-func (ix *index) accepts(body []byte, p purpose) (bool, error) {
+func (ix *openIndex) accepts(body []byte, p purpose) (bool, error) {
 	if ix.filter == nil {
 		return true, nil
 	}

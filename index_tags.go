@@ -48,7 +48,7 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	}
 	for i, ix := range t.indexes {
 		var err error
-		if t.indexes[i], err = ix.canonical(c.m.name); err != nil {
+		if t.indexes[i], err = canonical(ix, c.m.name); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.m.typ, err)
 		}
 	}

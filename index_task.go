@@ -111,7 +111,7 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ix, err := ix.canonical(collection)
+	ix, err := canonical(ix, collection)
 	if err != nil {
 		return fmt.Errorf("index %s: %w", collection, err)
 	}
@@ -147,7 +147,7 @@ func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 	}
 	key := keyOf(info.Collection, info.Name)
 	if t := in.tasks[key]; t != nil {
-		if !t.drop && !t.info.Index.equal(info.Index) {
+		if !t.drop && !isSame(t.info.Index, info.Index) {
 			return nil, false, existsAs(t.info.Index)
 		}
 		return t, t.drop, nil
@@ -158,7 +158,7 @@ func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), false, nil
 	case old.info.State == IndexDropping:
 		return db.startTask(taskOf(old, true)), true, nil
-	case !old.info.Index.equal(info.Index):
+	case !isSame(old.info.Index, info.Index):
 		return nil, false, existsAs(old.info.Index)
 	case old.info.State == IndexBuilding:
 		return db.startTask(taskOf(old, false)), false, nil
@@ -213,7 +213,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 }
 
 // taskOf returns a task for an index of the catalog.
-func taskOf(ix *index, drop bool) *indexTask {
+func taskOf(ix *openIndex, drop bool) *indexTask {
 	return &indexTask{key: keyOf(ix.info.Collection, ix.info.Name), info: ix.info, number: ix.number, drop: drop}
 }
 
@@ -363,7 +363,7 @@ var errEnough = errors.New("jay: there are as many automatic indexes as Options.
 
 // autoIndex makes an index for queries, in the background.
 func (db *DB) autoIndex(collection string, ix Index) error {
-	ix, err := ix.canonical(collection)
+	ix, err := canonical(ix, collection)
 	if err != nil {
 		return err
 	}

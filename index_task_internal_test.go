@@ -69,7 +69,7 @@ func TestEnsureIndex_BuildPanics(t *testing.T) {
 	}
 	ix.filter = query.Exists{}
 	ix.matchers = &sync.Pool{New: func() any { panic("a bug") }}
-	c.all = []*index{ix}
+	c.all = []*openIndex{ix}
 	db.indexing.current.Store(&c)
 
 	for range 2 {

@@ -29,7 +29,7 @@ type plan struct {
 
 // path is a way into one index.
 type path struct {
-	ix       *index
+	ix       *openIndex
 	flags    byte
 	ranges   []keyRange // of whole keys, in rising order
 	equal    int        // leading fields that are bound to single values
@@ -72,7 +72,7 @@ type planner struct {
 	db       *DB
 	q        *query.Query
 	snapshot storage.Reader
-	indexes  []*index // that are ready, of the collection
+	indexes  []*openIndex // that are ready, of the collection
 	counting bool     // only the number of answers is wanted
 
 	conjuncts []query.Expr
@@ -130,7 +130,7 @@ func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
 
 // implies tells whether every document that the query asks for is in a partial
 // index: whether it asks for each of the index's conditions.
-func (p *planner) implies(ix *index) bool {
+func (p *planner) implies(ix *openIndex) bool {
 	if ix.filter == nil {
 		return true
 	}
@@ -228,7 +228,7 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 }
 
 // addPath finds how the conjuncts bound an index, if they do.
-func (p *planner) addPath(ix *index) error {
+func (p *planner) addPath(ix *openIndex) error {
 	if !p.concerns(ix.fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
 		return nil // spares the look at its flags
 	}

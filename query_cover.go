@@ -12,7 +12,7 @@ import (
 // at in them and nothing else, so that the documents themselves need not be
 // read. An entry that does not tell enough is left to its document.
 type cover struct {
-	ix     *index
+	ix     *openIndex
 	wanted [maxIndexFields]bool // fields of the index that the query looks at
 	root   outline
 	wants  bool // any of them
@@ -39,7 +39,7 @@ type member struct {
 // newCover returns what makes documents of the entries of ix for a query that
 // has the condition where left to be checked, or nil if the entries lack
 // something that it looks at, or it wants whole documents.
-func (p *planner) newCover(ix *index, where query.Expr) *cover {
+func (p *planner) newCover(ix *openIndex, where query.Expr) *cover {
 	if len(p.q.Select) == 0 && !p.counting || len(p.q.Include) > 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (p *planner) newCover(ix *index, where query.Expr) *cover {
 }
 
 // covers tells whether all that the query looks at is in an index.
-func (p *planner) covers(ix *index, where query.Expr) bool { return p.newCover(ix, where) != nil }
+func (p *planner) covers(ix *openIndex, where query.Expr) bool { return p.newCover(ix, where) != nil }
 
 // looksAt returns the fields that a query looks at, each at least once.
 func (p *planner) looksAt(where query.Expr) []query.Field {

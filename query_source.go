@@ -104,7 +104,7 @@ type indexSource struct {
 
 // sourceRange is one range of one index.
 type sourceRange struct {
-	ix    *index
+	ix    *openIndex
 	cover *cover // nil if documents must be read
 	keyRange
 }
@@ -180,7 +180,7 @@ func (r *sourceRange) boundParts(n int) []byte {
 }
 
 // isAlone tells whether a unique index keeps these values for one document.
-func (ix *index) isAlone(values []byte) bool {
+func (ix *openIndex) isAlone(values []byte) bool {
 	if !ix.info.Unique {
 		return false
 	}
@@ -279,7 +279,7 @@ func (s *indexSource) endRange() error {
 }
 
 // appendEntryID appends the folded ID that an entry is of.
-func (ix *index) appendEntryID(dst, key, value []byte) ([]byte, error) {
+func (ix *openIndex) appendEntryID(dst, key, value []byte) ([]byte, error) {
 	rest := key[5:]
 	for range ix.fields {
 		var ok bool

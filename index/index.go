@@ -1,0 +1,89 @@
+// Package index is what a secondary index is: its declaration, its state, and the error
+// of one that is unique. Package jay declares, builds and drops indexes.
+//
+// The package follows the version of the module: nothing in it is taken away or changes
+// its meaning within a major version.
+package index
+
+import (
+	"fmt"
+
+	"github.com/jaydb/jay/internal/errs"
+)
+
+// Index declares a secondary index on one collection. Queries use it by
+// themselves.
+//
+// A document has one entry in an index, or one for each value that a field
+// reaches in it: Lines.Product has one for every line. A document that lacks a
+// field has an entry, too, that says so. Entries are written with their
+// document, in one commit.
+type Index struct {
+	// Name identifies the index within its collection, without regard to case. The default is the fields, joined by commas.
+	Name string `json:"name"`
+
+	// Fields are the paths of the index's keys, such as "Address.City" or
+	// "Lines.Product", most significant first; "-Price" is descending. One to
+	// eight. An order by several fields is served by an index in which all of
+	// them have the directions asked for, or all the opposite ones.
+	Fields []string `json:"fields"`
+
+	// Unique refuses a document whose fields have the values of another one's,
+	// with a *UniqueError. Text is compared exactly. A document in which one of
+	// the fields is missing or null is not compared.
+	Unique bool `json:"unique,omitempty"`
+
+	// Where keeps documents out for which this condition, as in a query's text
+	// behind "where", is not true. A query uses the index only if it asks for
+	// the same condition. The default is none.
+	Where string `json:"where,omitempty"`
+}
+
+// State is what an index can be used for.
+type State string
+
+const (
+	// Building is an index that existing documents are being entered
+	// into. New ones are entered already; queries do not use it yet.
+	Building State = "building"
+
+	// Ready is an index that queries use.
+	Ready State = "ready"
+
+	// Dropping is an index whose entries are being removed.
+	Dropping State = "dropping"
+)
+
+// Info is an index as it stands.
+type Info struct {
+	Index
+	Collection string `json:"collection"`
+	State      State  `json:"state"`
+	Automatic  bool   `json:"automatic,omitempty"` // made by Options.AutoIndexes
+}
+
+// UniqueError says that a document has values that a unique index keeps for
+// another. errors.Is(err, ErrUnique).
+type UniqueError struct {
+	Index      string
+	Collection string
+	Value      string // the values, as a JSON array
+	ID         string // of the document that was refused
+	Other      string // of the document that has the values
+}
+
+// Error names the index, the values and both documents.
+func (e *UniqueError) Error() string {
+	return fmt.Sprintf("jay: unique index %q of %s: %s of document %q is taken by document %q", e.Index, e.Collection, shorten(e.Value), e.ID, e.Other)
+}
+
+// Is makes errors.Is(err, ErrUnique) true.
+func (e *UniqueError) Is(target error) bool { return target == errs.ErrUnique }
+
+// shorten returns s, or its beginning if it is long, for an error.
+func shorten(s string) string {
+	if len(s) > 100 {
+		return s[:100] + "…"
+	}
+	return s
+}
