@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/parallel"
@@ -50,7 +51,7 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 	whole := false
 	defer func() {
 		for _, look := range looks {
-			err = firstError(err, look.Close())
+			err = errs.First(err, look.Close())
 		}
 		if !whole || err != nil { // a context may panic
 			a.close(ops)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
@@ -115,7 +116,7 @@ func parseField(text string) (query.Field, error) {
 		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
 	if p.Root() == "@metadata" {
-		return query.Field{}, fmt.Errorf("%w: %s cannot be asked for: of the metadata there are @id, @collection, @last-modified and @change-vector", ErrQuery, shorten(text))
+		return query.Field{}, fmt.Errorf("%w: %s cannot be asked for: of the metadata there are @id, @collection, @last-modified and @change-vector", ErrQuery, errs.Shorten(text))
 	}
 	return query.Field{Path: p}, nil
 }
@@ -209,7 +210,7 @@ func onText(field, text string, make func(query.Field) query.Expr) Condition {
 		return Condition{err: err}
 	}
 	if !utf8.ValidString(text) {
-		return Condition{err: fmt.Errorf("%w: text for %s: %q is not valid UTF-8", ErrQuery, field, shorten(text))}
+		return Condition{err: fmt.Errorf("%w: text for %s: %q is not valid UTF-8", ErrQuery, field, errs.Shorten(text))}
 	}
 	return newCondition(make(f))
 }

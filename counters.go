@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
@@ -162,7 +163,7 @@ func (t *transaction) identity(name string) (format.Identity, error) {
 		return format.Identity{}, err
 	}
 	record, err := format.DecodeIdentity(value)
-	if err := firstError(err, closer.Close()); err != nil {
+	if err := errs.First(err, closer.Close()); err != nil {
 		return format.Identity{}, fmt.Errorf("identity %q: %w", name, err)
 	}
 	return record.At(t.db.ceilings.session), nil
@@ -314,7 +315,7 @@ func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
 	}
 	defer db.env.Exit()
 	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = firstError(err, snapshot.Close()) }()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
 	return db.counters(ctx, snapshot)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 
@@ -150,7 +151,7 @@ func (db *DB) load() error {
 	}
 	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
-	return firstError(db.loadEtag(), db.loadIndexes())
+	return errs.First(db.loadEtag(), db.loadIndexes())
 }
 
 func (db *DB) loadSettings() (format.Settings, error) {

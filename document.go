@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 
 	"github.com/jaydb/jay/internal/format"
 
@@ -221,7 +222,7 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	} else {
 		err = m.decodeMember(&lent, v)
 	}
-	return firstError(err, closer.Close())
+	return errs.First(err, closer.Close())
 }
 
 // GetMany returns the documents with these IDs, in their order, all as they
@@ -232,7 +233,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 	}
 	defer db.env.Exit()
 	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = firstError(err, snapshot.Close()) }()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
 
 	docs := make([]*Document, len(ids))
 	for i, id := range ids {
@@ -280,7 +281,7 @@ func (db *DB) readKey(r getter, key []byte) (*Document, error) {
 		return nil, err
 	}
 	doc, err := db.copyDocument(format.DocumentID(key), record)
-	return doc, firstError(err, closer.Close())
+	return doc, errs.First(err, closer.Close())
 }
 
 // readRecord returns the document at a key as it is stored, in the reader's
@@ -291,12 +292,4 @@ func readRecord(r getter, key []byte) (record []byte, closer io.Closer, err erro
 		err = ErrNotFound
 	}
 	return record, closer, err
-}
-
-// firstError returns err, or the error of a clean-up that followed it.
-func firstError(err, cleanup error) error {
-	if err != nil {
-		return err
-	}
-	return cleanup
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -86,7 +87,7 @@ func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapsh
 		return err
 	}
 	latest := db.env.Engine.Latest()
-	return firstError(f.checkWalks(db, latest), latest.Close())
+	return errs.First(f.checkWalks(db, latest), latest.Close())
 }
 
 // check compares the state that a transaction commits on with what was seen.
@@ -124,7 +125,7 @@ func (f *footprint) checkWalks(db *DB, r interface {
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, it.Close()) }()
+	defer func() { err = errs.First(err, it.Close()) }()
 	after := f.after
 	for ok := it.First(); ok; ok = it.Next() {
 		c, err := format.DecodeChange(it.Value())
@@ -167,7 +168,7 @@ func (t *transaction) version(folded string) (version, error) {
 		return version{}, err
 	}
 	h, _, err := metadata.Decode(value)
-	return version{h.Node, h.Etag}, firstError(err, closer.Close())
+	return version{h.Node, h.Etag}, errs.First(err, closer.Close())
 }
 
 // lastEtag returns the etag of the last change that r sees of a node.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/tidwall/gjson"
@@ -274,7 +275,7 @@ func (t *transaction) marks(tag string) (*format.Marks, error) {
 		return nil, err
 	}
 	marks, err := format.DecodeMarks(value)
-	if err := firstError(err, closer.Close()); err != nil {
+	if err := errs.First(err, closer.Close()); err != nil {
 		return nil, fmt.Errorf("marks of %q: %w", tag, err)
 	}
 	return marks, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/tidwall/gjson"
@@ -269,7 +270,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 // the server prefix.
 func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
 	snapshot := db.env.Engine.Latest() // the block's commit compares with the newest version
-	defer func() { err = firstError(err, snapshot.Close()) }()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
 	doc, err := db.read(snapshot, format.HiLoPrefix+tag)
 	if err != nil && err != ErrNotFound {
 		return 0, "", err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // ID is the ID of a document that holds a T, so that an order's ID cannot be
@@ -73,7 +75,7 @@ func UnescapeID(escaped string) (string, error) {
 	}
 	id := b.String()
 	if EscapeID(id) != escaped {
-		return "", fmt.Errorf("unescape id %q: %w: not an escaped id", shorten(escaped), ErrInvalidID)
+		return "", fmt.Errorf("unescape id %q: %w: not an escaped id", errs.Shorten(escaped), ErrInvalidID)
 	}
 	return id, nil
 }

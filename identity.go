@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
 )
 
 // NextIdentity uses up the next number of an identity, without a document,
@@ -77,7 +78,7 @@ func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *tran
 		err = db.transact(ctx, true, func(t *transaction) error { return fn(t, request) })
 	}
 	if err != nil {
-		return fmt.Errorf("%s identity %q: %w", verb, shorten(name), err)
+		return fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
 	}
 	return nil
 }

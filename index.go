@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -185,7 +186,7 @@ func parseIndexField(text string) (indexField, error) {
 // canonical checks a declaration and writes it in its one form.
 func canonical(ix Index, collection string) (Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
-		return ix, firstError(err, fmt.Errorf("%w: an index needs a collection", ErrIndex))
+		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", ErrIndex))
 	}
 	if len(ix.Fields) == 0 || len(ix.Fields) > maxIndexFields {
 		return ix, fmt.Errorf("%w: an index has 1 to %d fields, not %d", ErrIndex, maxIndexFields, len(ix.Fields))
@@ -219,7 +220,7 @@ func canonical(ix Index, collection string) (Index, error) {
 		ix.Name = cut(ix.Name, maxIndexName)
 	}
 	if len(ix.Name) > maxIndexName || strings.ContainsFunc(ix.Name, func(r rune) bool { return r < ' ' }) {
-		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", ErrIndex, shorten(ix.Name), maxIndexName)
+		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", ErrIndex, errs.Shorten(ix.Name), maxIndexName)
 	}
 	_, err := newIndex(indexEntry{IndexInfo: IndexInfo{Index: ix, Collection: collection}})
 	return ix, err
@@ -307,7 +308,7 @@ func (db *DB) loadIndexes() error {
 	switch {
 	case err == nil:
 		err = json.Unmarshal(value, &record)
-		if err := firstError(err, closer.Close()); err != nil {
+		if err := errs.First(err, closer.Close()); err != nil {
 			return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
 		}
 	case !errors.Is(err, storage.ErrNotFound):

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -317,7 +318,7 @@ func indexFlags(r getter, number uint32) (byte, error) {
 		return 0, err
 	}
 	if len(value) != 1 || value[0]&^flagsKnown != 0 {
-		return 0, firstError(fmt.Errorf("flags of index %d: %w", number, ErrCorrupt), closer.Close())
+		return 0, errs.First(fmt.Errorf("flags of index %d: %w", number, ErrCorrupt), closer.Close())
 	}
 	flags := value[0]
 	return flags, closer.Close()

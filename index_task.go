@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 )
 
@@ -252,7 +253,7 @@ func (db *DB) runTask(t *indexTask, removal bool) {
 	case !removal && t.dropErr != nil:
 		t.buildErr = errors.Join(t.buildErr, t.dropErr)
 	}
-	db.logTask(t, firstError(t.dropErr, t.buildErr))
+	db.logTask(t, errs.First(t.dropErr, t.buildErr))
 }
 
 // rests ends a task whose index needs no removal. Else the index has to go:

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/tidwall/gjson"
@@ -261,7 +262,7 @@ func (in *inspection) readSomeDeletes(w *scan, from []byte) (next []byte, err er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = firstError(err, it.Close()) }()
+	defer func() { err = errs.First(err, it.Close()) }()
 	ok := it.First()
 	for n := 32_768; ok; ok = it.Next() {
 		if n--; n < 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -171,7 +172,7 @@ func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
 		// not be stored.
 		latest := db.env.Engine.Latest() // as the transaction will see it, on disk or not
 		doc, err := db.readKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
-		if err = firstError(err, latest.Close()); err != nil && err != ErrNotFound {
+		if err = errs.First(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
 		}
 		if err == nil {
@@ -231,7 +232,7 @@ func sameMemory(a, b []byte) bool {
 func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
 	latest := db.env.Engine.Latest()
-	defer func() { err = firstError(err, latest.Close()) }()
+	defer func() { err = errs.First(err, latest.Close()) }()
 	value, closer, err := latest.Get(format.DocumentKey(scratch[:0], folded))
 	if err == storage.ErrNotFound {
 		return version{}, nil
@@ -240,7 +241,7 @@ func (db *DB) currentVersion(folded string) (_ version, err error) {
 		return version{}, err
 	}
 	h, _, err := metadata.Decode(value)
-	return version{h.Node, h.Etag}, firstError(err, closer.Close())
+	return version{h.Node, h.Etag}, errs.First(err, closer.Close())
 }
 
 // applyEdits returns what a patch makes of a body, in as many units of work as
@@ -311,7 +312,7 @@ func (t *transaction) patchFound(o *op) (h metadata.Header, g guess, err error) 
 	if err != nil {
 		return h, g, err
 	}
-	defer func() { err = firstError(err, closer.Close()) }()
+	defer func() { err = errs.First(err, closer.Close()) }()
 	shared, body, err := metadata.Decode(value)
 	if err != nil {
 		return h, g, err

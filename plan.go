@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/query"
@@ -73,7 +74,7 @@ type planner struct {
 	q        *query.Query
 	snapshot storage.Reader
 	indexes  []*openIndex // that are ready, of the collection
-	counting bool     // only the number of answers is wanted
+	counting bool         // only the number of answers is wanted
 
 	conjuncts []query.Expr
 	said      said // made when it is needed
@@ -312,7 +313,7 @@ func (p *planner) spellings(ranges []keyRange) ([]keyRange, error) {
 			out = append(out, keyRange{lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
 			few = len(out) <= maxSpellings
 		}
-		if err := firstError(it.Error(), it.Close()); err != nil || !few {
+		if err := errs.First(it.Error(), it.Close()); err != nil || !few {
 			return nil, err
 		}
 	}
@@ -656,7 +657,7 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = firstError(err, it.Close()) }()
+	defer func() { err = errs.First(err, it.Close()) }()
 	looked, not := 0, 0
 	look := func(ok bool, next func() bool) {
 		for n := 0; ok && n < sampledEntries/2; ok = next() {
@@ -890,7 +891,7 @@ func (p *planner) probe(a *path, limit int) error {
 			a.estimate++
 			p.keys++
 		}
-		if err := firstError(it.Error(), it.Close()); err != nil {
+		if err := errs.First(it.Error(), it.Close()); err != nil {
 			return err
 		}
 		if a.more {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
@@ -342,10 +343,10 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 func parseColumn(text string) (query.Column, error) {
 	q, err := query.Parse("from '@all_docs' select "+text, nil)
 	if err != nil {
-		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, shorten(text), err)
+		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
 	}
 	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
-		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, shorten(text))
+		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, errs.Shorten(text))
 	}
 	return q.Select[0], nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )
 
@@ -334,7 +335,7 @@ func fingerprint(q *query.Query) []byte {
 const maxCursor = 64 << 10
 
 func parseCursor(text string, q *query.Query) (*cursor, error) {
-	bad := fmt.Errorf("%w: not a cursor of Page: %q", ErrQuery, shorten(text))
+	bad := fmt.Errorf("%w: not a cursor of Page: %q", ErrQuery, errs.Shorten(text))
 	if len(text) > maxCursor {
 		return nil, bad
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -83,7 +84,7 @@ func (r *run) fetch(folded string, want wanted) (*Document, error) {
 		return nil, closer.Close()
 	}
 	doc, err := r.db.copyDocument(format.DocumentID(r.key), value)
-	return doc, firstError(err, closer.Close())
+	return doc, errs.First(err, closer.Close())
 }
 
 // indexSource yields the documents that the ranges of one or several indexes
@@ -270,7 +271,7 @@ func (s *indexSource) endRange() error {
 	if s.it == nil {
 		return nil
 	}
-	err := firstError(s.it.Error(), s.it.Close())
+	err := errs.First(s.it.Error(), s.it.Close())
 	s.it = nil
 	if len(s.ranges) > 0 {
 		s.ranges = s.ranges[1:]
@@ -415,7 +416,7 @@ func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 	key := format.DocumentKey(s.r.key[:0], folded)
 	s.r.key = key
 	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
-		return nil, firstError(s.docs.Error(), ErrNotFound)
+		return nil, errs.First(s.docs.Error(), ErrNotFound)
 	}
 	value := s.docs.Value()
 	h, body, err := metadata.Decode(value)
@@ -481,7 +482,7 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 	if err != nil {
 		return query.Value{}, err
 	}
-	defer func() { err = firstError(err, it.Close()) }()
+	defer func() { err = errs.First(err, it.Close()) }()
 	descending := r.ix.fields[field].descending
 	missing, _ := query.AppendKey(bytes.Clone(r.boundParts(field)), query.Value{}, descending)
 	var ok bool
@@ -511,7 +512,7 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 
 // collect returns all IDs of the source.
 func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err error) {
-	defer func() { err = firstError(err, s.close()) }()
+	defer func() { err = errs.First(err, s.close()) }()
 	ids := make(map[string]struct{})
 	for {
 		id, err := s.nextID(ctx)
@@ -526,7 +527,7 @@ func (s *indexSource) close() error {
 	err := s.endRange()
 	s.ranges, s.ahead = nil, nil
 	if s.docs != nil {
-		err = firstError(err, s.docs.Close())
+		err = errs.First(err, s.docs.Close())
 		s.docs = nil
 	}
 	return err

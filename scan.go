@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
@@ -213,7 +214,7 @@ func (w *scan) next(ctx context.Context) (*Document, error) {
 		err = w.home.Error()
 	}
 	if w.away != nil {
-		err = firstError(err, w.away.Error())
+		err = errs.First(err, w.away.Error())
 	}
 	return nil, err
 }
@@ -305,7 +306,7 @@ func (w *scan) readAway(id []byte) (*Document, error) {
 	} else {
 		w.awayKey = append(append(w.awayKey[:0], format.SpaceDocument), id...)
 		if !w.docs.SeekGE(w.awayKey) || !bytes.Equal(w.docs.Key(), w.awayKey) {
-			return nil, firstError(w.docs.Error(), ErrNotFound)
+			return nil, errs.First(w.docs.Error(), ErrNotFound)
 		}
 	}
 	return w.take(id[:len(id)-1], w.docs.Value(), false)

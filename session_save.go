@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/parallel"
@@ -135,12 +136,12 @@ func (s *Session) savingOfDeletion(d *deletion) *saving {
 }
 
 // String names an entity, for errors.
-func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.typ, shorten(e.id)) }
+func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.typ, errs.Shorten(e.id)) }
 
 // savingOf returns the write of an entity, or none if it needs none.
 func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 	if id := e.m.getID(e.value); id != e.id {
-		return saving{}, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, shorten(id))
+		return saving{}, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, errs.Shorten(id))
 	}
 	body, changed, err := s.changed(c, e)
 	if err != nil || !changed {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 
 	"github.com/jaydb/jay/internal/format"
 
@@ -170,7 +171,7 @@ func (t *Tx) leave(ctx context.Context, err error) error {
 		return err
 	}
 	if closed := t.db.env.Enter(); closed != nil {
-		return firstError(err, closed) // Close makes it durable
+		return errs.First(err, closed) // Close makes it durable
 	}
 	defer t.db.env.Exit()
 	unsure := t.snapshot.Settle(ctx)

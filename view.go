@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -35,7 +36,7 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
 	}
-	defer func() { err = firstError(err, closer.Close()) }()
+	defer func() { err = errs.First(err, closer.Close()) }()
 
 	h, body, err := metadata.Decode(value)
 	if err != nil {

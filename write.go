@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/parallel"
@@ -286,7 +287,7 @@ func opError(ops []*op, o *op, err error) error {
 	if o.hilo {
 		name = "new document of " + o.collection
 	}
-	err = fmt.Errorf("%s %q: %w", o.verb, shorten(name), err)
+	err = fmt.Errorf("%s %q: %w", o.verb, errs.Shorten(name), err)
 	if len(ops) == 1 {
 		return err
 	}
@@ -296,13 +297,6 @@ func opError(ops []*op, o *op, err error) error {
 		}
 	}
 	return err
-}
-
-func shorten(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
-	}
-	return s
 }
 
 // prepare checks and encodes all that does not need the transaction.
@@ -888,7 +882,7 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 		return oldDocument{}, false, err
 	}
 	old, err := decodeOld(t.db, t.indexes(), o, value)
-	return old, true, firstError(err, closer.Close())
+	return old, true, errs.First(err, closer.Close())
 }
 
 // check compares what is there with what the op expects.

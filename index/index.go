@@ -74,16 +74,8 @@ type UniqueError struct {
 
 // Error names the index, the values and both documents.
 func (e *UniqueError) Error() string {
-	return fmt.Sprintf("jay: unique index %q of %s: %s of document %q is taken by document %q", e.Index, e.Collection, shorten(e.Value), e.ID, e.Other)
+	return fmt.Sprintf("jay: unique index %q of %s: %s of document %q is taken by document %q", e.Index, e.Collection, errs.Shorten(e.Value), e.ID, e.Other)
 }
 
 // Is makes errors.Is(err, ErrUnique) true.
 func (e *UniqueError) Is(target error) bool { return target == errs.ErrUnique }
-
-// shorten returns s, or its beginning if it is long, for an error.
-func shorten(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
-	}
-	return s
-}

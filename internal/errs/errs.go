@@ -27,3 +27,19 @@ var (
 	ErrNeedsFloor    = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
 )
+
+// First returns err, or the error of a clean-up that followed it.
+func First(err, cleanup error) error {
+	if err != nil {
+		return err
+	}
+	return cleanup
+}
+
+// Shorten returns s, or its beginning if it is long, for the text of an error.
+func Shorten(s string) string {
+	if len(s) > 100 {
+		return s[:100] + "…"
+	}
+	return s
+}
