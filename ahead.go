@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -28,8 +30,8 @@ const opsPerPart = 32
 // meet. A nil *ahead holds nothing.
 type ahead struct {
 	watch   storage.Watch
-	catalog *catalog     // decided which bodies were kept
-	bodies  atomic.Int64 // bytes of them
+	catalog *catalog.Catalog // decided which bodies were kept
+	bodies  atomic.Int64     // bytes of them
 }
 
 // maxAheadBytes is how many bytes of bodies are read ahead, about: what is
@@ -135,7 +137,7 @@ func (a *ahead) close(ops []*op) {
 
 // decodeOld takes from a record what a write needs to know. The record is not
 // kept.
-func decodeOld(db *DB, c *catalog, o *op, record []byte) (oldDocument, error) {
+func decodeOld(db *DB, c *catalog.Catalog, o *op, record []byte) (oldDocument, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
 		return oldDocument{}, err
@@ -147,14 +149,14 @@ func decodeOld(db *DB, c *catalog, o *op, record []byte) (oldDocument, error) {
 
 // oldOf is what o needs to know of the document that it meets. The body is not
 // copied.
-func oldOf(db *DB, c *catalog, o *op, h *metadata.Header, body []byte) oldDocument {
+func oldOf(db *DB, c *catalog.Catalog, o *op, h *metadata.Header, body []byte) oldDocument {
 	old := oldDocument{Node: h.Node, Etag: h.Etag}
 	if string(h.Collection) == o.collection {
 		old.Collection = o.collection // spares an allocation
 	} else {
 		old.Collection = string(h.Collection)
 	}
-	if len(c.byCollection) > 0 && c.of(format.CollectionKey(old.Collection)) != nil {
+	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
 		old.Body, old.ID = body, writtenID(h, o.foldedID)
 	}
 	return old

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/query"
 )
 
@@ -149,7 +151,7 @@ func (r *run) suggestion() *Index {
 	ix := &Index{}
 	add := func(f query.Field, descending bool) {
 		text := f.Path.String()
-		if f.Meta != query.MetaNone || len(ix.Fields) >= maxIndexFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
+		if f.Meta != query.MetaNone || len(ix.Fields) >= catalog.MaxFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
 			return
 		}
 		if descending {
@@ -227,10 +229,10 @@ func (r *run) suggestIndex() {
 	if ix == nil {
 		return
 	}
-	if db.indexes().automatic() >= db.opts.AutoIndexes {
+	if db.indexes().Automatic() >= db.opts.AutoIndexes {
 		return
 	}
-	ix.Name = cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), maxIndexName)
+	ix.Name = catalog.Cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
 	if err := db.autoIndex(r.q.From, *ix); err != nil && db.env.Logger != nil {
 		db.env.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
 	}

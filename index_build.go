@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/storage"
@@ -25,17 +27,17 @@ const chunkBytes = 1 << 20
 // buildIndex enters all documents that are there. Documents written since the
 // index was declared are entered by those who write them.
 func (db *DB) buildIndex(t *indexTask) error {
-	ctx, ix := t.ctx, db.indexes().byNumber(t.number)
+	ctx, ix := t.ctx, db.indexes().ByNumber(t.number)
 	if err := db.passWrites(); err != nil {
 		return err
 	}
-	after, err := db.buildCursor(ix.number)
+	after, err := db.buildCursor(ix.Number)
 	if err != nil {
 		return err
 	}
 	// Latest: a document that is committed and not yet on disk is in no later
 	// write's way into the index.
-	w, err := db.startScan(Scan{Collection: ix.info.Collection, After: after}, db.env.Engine.Latest)
+	w, err := db.startScan(Scan{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
 	if err != nil {
 		return err
 	}
@@ -87,30 +89,30 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 type builtDocument struct {
 	id, foldedID string
 	seen         version
-	entries      *entries
+	entries      *catalog.Entries
 }
 
 // buildExtraction makes the entries of one index that is built.
 type buildExtraction struct {
-	ix    *openIndex
-	alone *collectionIndexes // of this index only
+	ix    *catalog.Index
+	alone *catalog.Collection // of this index only
 }
 
-func newBuildExtraction(ix *openIndex) *buildExtraction {
-	alone := &collectionIndexes{indexes: []*openIndex{ix}}
-	alone.prepare()
+func newBuildExtraction(ix *catalog.Index) *buildExtraction {
+	alone := &catalog.Collection{Indexes: []*catalog.Index{ix}}
+	alone.Prepare()
 	return &buildExtraction{ix, alone}
 }
 
 // extract returns the entries of a document. A body without an array has one
 // entry in each index, and maxIndexes of the longest are within the bounds:
 // there the other indexes need no look.
-func (e *buildExtraction) extract(db *DB, body []byte) (*entries, error) {
-	all := db.indexes().of(e.ix.collection)
-	if all == nil || len(all.indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
-		return e.alone.buildEntries(body, e.ix.number)
+func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error) {
+	all := db.indexes().Of(e.ix.Collection)
+	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
+		return e.alone.ExtractForBuild(body, e.ix.Number)
 	}
-	return all.buildEntries(body, e.ix.number)
+	return all.ExtractForBuild(body, e.ix.Number)
 }
 
 // nextChunk reads documents and makes their entries, outside of any lock.
@@ -128,7 +130,7 @@ func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk
 		if err != nil {
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
-		size += len(entries.arena) + entryBytes*len(entries.list)
+		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
 		chunk = append(chunk, builtDocument{doc.ID(), doc.foldedID, version{doc.header.Node, doc.header.Etag}, entries})
 	}
 	return chunk, true, nil
@@ -137,7 +139,7 @@ func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk
 // enterChunk writes the entries of documents that have not changed since they
 // were read, and how far the build is. It waits for no disk: what a crash
 // takes is done again. A drop waits for its end: only Close cancels a commit.
-func (db *DB) enterChunk(ix *openIndex, chunk []builtDocument) error {
+func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}
@@ -158,7 +160,7 @@ func (db *DB) enterChunk(ix *openIndex, chunk []builtDocument) error {
 				return err
 			}
 		}
-		t.tx.Set(format.IndexCursorKey(ix.number), []byte(chunk[len(chunk)-1].foldedID), nil)
+		t.tx.Set(format.IndexCursorKey(ix.Number), []byte(chunk[len(chunk)-1].foldedID), nil)
 		return nil
 	})
 }
@@ -174,7 +176,7 @@ func (db *DB) finishBuild(t *indexTask) error {
 
 // removeIndex removes an index, with all its entries.
 func (db *DB) removeIndex(number uint32) error {
-	if db.indexes().byNumber(number).info.State != IndexDropping {
+	if db.indexes().ByNumber(number).Info.State != IndexDropping {
 		if err := db.moveIndex(number, IndexDropping); err != nil {
 			return err
 		}
@@ -185,7 +187,7 @@ func (db *DB) removeIndex(number uint32) error {
 			return err
 		}
 	}
-	return db.moveIndex(number, indexGone)
+	return db.moveIndex(number, catalog.Gone)
 }
 
 func (db *DB) removeChunk(number uint32) (left bool, err error) {

@@ -12,6 +12,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -32,7 +34,7 @@ func Building(db *DB) bool {
 	db.indexing.mu.Lock()
 	defer db.indexing.mu.Unlock()
 	for _, t := range db.indexing.tasks {
-		if t.drop || db.indexes().find(t.key.collection, t.key.name) != nil {
+		if t.drop || db.indexes().Find(t.key.collection, t.key.name) != nil {
 			return true
 		}
 	}
@@ -72,24 +74,24 @@ func CheckIndexes(db *DB) (err error) {
 		return err
 	}
 	var problems []error
-	known := make(map[uint32]*openIndex)
-	for _, ix := range c.all {
-		known[ix.number] = ix
-		got, err := storedKeys(snapshot, format.AppendIndexPrefix(nil, ix.number))
+	known := make(map[uint32]*catalog.Index)
+	for _, ix := range c.All {
+		known[ix.Number] = ix
+		got, err := storedKeys(snapshot, format.AppendIndexPrefix(nil, ix.Number))
 		if err != nil {
 			return err
 		}
-		has, err := indexFlags(snapshot, ix.number)
+		has, err := indexFlags(snapshot, ix.Number)
 		if err != nil {
 			return err
 		}
-		if ix.info.State != IndexReady {
+		if ix.Info.State != IndexReady {
 			continue
 		}
-		if missing := flags[ix.number] &^ has; missing != 0 {
-			problems = append(problems, fmt.Errorf("index %q lacks the flags %b", ix.info.Name, missing))
+		if missing := flags[ix.Number] &^ has; missing != 0 {
+			problems = append(problems, fmt.Errorf("index %q lacks the flags %b", ix.Info.Name, missing))
 		}
-		problems = append(problems, compareEntries(ix, got, want[ix.number])...)
+		problems = append(problems, compareEntries(ix, got, want[ix.Number])...)
 	}
 	for _, space := range []byte{format.SpaceIndex, format.SpaceIndexState} {
 		stored, err := storedKeys(snapshot, []byte{space})
@@ -105,31 +107,31 @@ func CheckIndexes(db *DB) (err error) {
 	return errors.Join(problems[:min(len(problems), 10)]...)
 }
 
-func compareEntries(ix *openIndex, got, want map[string]string) (problems []error) {
+func compareEntries(ix *catalog.Index, got, want map[string]string) (problems []error) {
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if value, found := got[key]; !found || value != want[key] {
-			problems = append(problems, fmt.Errorf("index %q lacks %q → %q; there: %v, %q", ix.info.Name, key, want[key], found, value))
+			problems = append(problems, fmt.Errorf("index %q lacks %q → %q; there: %v, %q", ix.Info.Name, key, want[key], found, value))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if _, found := want[key]; !found {
-			problems = append(problems, fmt.Errorf("index %q has %q → %q, which no document gives", ix.info.Name, key, got[key]))
+			problems = append(problems, fmt.Errorf("index %q has %q → %q, which no document gives", ix.Info.Name, key, got[key]))
 		}
 	}
 	return problems
 }
 
 // entriesOf is entries, whose name is that of a result here.
-type entriesOf = entries
+type entriesOf = catalog.Entries
 
 // expectedEntries extracts the entries of all documents.
-func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
+func expectedEntries(db *DB, c *catalog.Catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
 	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
-	alone := make(map[*openIndex]*collectionIndexes)
-	for _, ix := range c.all {
-		entries[ix.number] = make(map[string]string)
-		alone[ix] = &collectionIndexes{indexes: []*openIndex{ix}}
-		alone[ix].prepare()
+	alone := make(map[*catalog.Index]*catalog.Collection)
+	for _, ix := range c.All {
+		entries[ix.Number] = make(map[string]string)
+		alone[ix] = &catalog.Collection{Indexes: []*catalog.Index{ix}}
+		alone[ix].Prepare()
 	}
 	it, err := snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1})
 	if err != nil {
@@ -142,24 +144,24 @@ func expectedEntries(db *DB, c *catalog, snapshot storage.Reader) (entries map[u
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, ix := range c.all {
-			if ix.collection != format.CollectionKey(string(h.Collection)) {
+		for _, ix := range c.All {
+			if ix.Collection != format.CollectionKey(string(h.Collection)) {
 				continue
 			}
 			id := folded
 			if h.ID != nil {
 				id = string(h.ID)
 			}
-			err := alone[ix].eachStored(body, func(es *entriesOf) error {
-				for i := range es.list {
-					key, value := string(es.list[i].appendKey(nil, folded)), string(es.list[i].appendValue(nil, id, folded))
-					if other, twice := entries[ix.number][key]; twice && es.list[i].alone {
-						return fmt.Errorf("index %q: documents %q and %q have the same entry", ix.info.Name, other, folded)
+			err := alone[ix].EachStored(body, func(es *entriesOf) error {
+				for i := range es.List {
+					key, value := string(es.List[i].AppendKey(nil, folded)), string(es.List[i].AppendValue(nil, id, folded))
+					if other, twice := entries[ix.Number][key]; twice && es.List[i].Unique {
+						return fmt.Errorf("index %q: documents %q and %q have the same entry", ix.Info.Name, other, folded)
 					}
-					entries[ix.number][key] = value
+					entries[ix.Number][key] = value
 				}
-				for _, f := range es.flags {
-					flags[ix.number] |= f.flags
+				for _, f := range es.Flags {
+					flags[ix.Number] |= f.Flags
 				}
 				return nil
 			})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/jaydb/jay/internal/catalog"
 )
 
 // bombFields are eight array fields, in as many orders as indexes are asked for.
@@ -131,7 +133,7 @@ func TestIndexBounds_HugeArray(t *testing.T) {
 // replaced, patched and deleted, and leaves no entry; and that a replacement
 // beyond the bound is refused.
 func TestIndexBounds_StoredBefore(t *testing.T) {
-	defer func(bytes, chunk int) { maxEntryBytes, storedChunk = bytes, chunk }(maxEntryBytes, storedChunk)
+	defer func(bytes, chunk int) { catalog.MaxEntryBytes, catalog.StoredChunk = bytes, chunk }(catalog.MaxEntryBytes, catalog.StoredChunk)
 	ctx := context.Background()
 	small := []byte(`{"f0":["a","x"],"f1":1}`)
 	for name, write := range map[string]func(db *DB) error{
@@ -152,11 +154,11 @@ func TestIndexBounds_StoredBefore(t *testing.T) {
 					ensureBounded(t, db, Index{Name: fmt.Sprint("i", i), Fields: bombFields(i)})
 				}
 				ensureBounded(t, db, Index{Name: "one", Fields: []string{"f1", "f2"}, Where: "f1 != 'no'"})
-				maxEntryBytes = 1 << 30
+				catalog.MaxEntryBytes = 1 << 30
 				if _, err := db.Put(ctx, "things/1", bombDocument(4), InCollection("Things")); err != nil {
 					t.Fatal(err)
 				}
-				maxEntryBytes, storedChunk = 100_000, chunk
+				catalog.MaxEntryBytes, catalog.StoredChunk = 100_000, chunk
 				checkBounded(t, db)
 				_, err := db.Put(ctx, "things/1", bombDocument(5), InCollection("Things"))
 				refusal(t, err, "bytes of entries")
@@ -179,8 +181,8 @@ func TestIndexBounds_StoredBefore(t *testing.T) {
 // refused with the document's ID and is gone, and that the document is written
 // as before.
 func TestIndexBounds_Build(t *testing.T) {
-	defer func(bytes int) { maxEntryBytes = bytes }(maxEntryBytes)
-	maxEntryBytes = 1 << 20
+	defer func(bytes int) { catalog.MaxEntryBytes = bytes }(catalog.MaxEntryBytes)
+	catalog.MaxEntryBytes = 1 << 20
 	ctx := context.Background()
 	db := openBounded(t)
 	ensureBounded(t, db, Index{Name: "i0", Fields: bombFields(0)})

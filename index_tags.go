@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
@@ -48,7 +50,7 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	}
 	for i, ix := range t.indexes {
 		var err error
-		if t.indexes[i], err = canonical(ix, c.m.name); err != nil {
+		if t.indexes[i], err = catalog.Canonical(ix, c.m.name); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.m.typ, err)
 		}
 	}

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -112,7 +113,7 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	ix, err := canonical(ix, collection)
+	ix, err := catalog.Canonical(ix, collection)
 	if err != nil {
 		return fmt.Errorf("index %s: %w", collection, err)
 	}
@@ -148,20 +149,20 @@ func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 	}
 	key := keyOf(info.Collection, info.Name)
 	if t := in.tasks[key]; t != nil {
-		if !t.drop && !isSame(t.info.Index, info.Index) {
+		if !t.drop && !catalog.IsSame(t.info.Index, info.Index) {
 			return nil, false, existsAs(t.info.Index)
 		}
 		return t, t.drop, nil
 	}
-	old := db.indexes().find(info.Collection, info.Name)
+	old := db.indexes().Find(info.Collection, info.Name)
 	switch {
 	case old == nil:
 		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), false, nil
-	case old.info.State == IndexDropping:
+	case old.Info.State == IndexDropping:
 		return db.startTask(taskOf(old, true)), true, nil
-	case !isSame(old.info.Index, info.Index):
-		return nil, false, existsAs(old.info.Index)
-	case old.info.State == IndexBuilding:
+	case !catalog.IsSame(old.Info.Index, info.Index):
+		return nil, false, existsAs(old.Info.Index)
+	case old.Info.State == IndexBuilding:
 		return db.startTask(taskOf(old, false)), false, nil
 	}
 	return nil, false, nil
@@ -201,7 +202,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 	if in.stopped {
 		return nil, ErrClosed
 	}
-	ix := db.indexes().find(collection, name)
+	ix := db.indexes().Find(collection, name)
 	if ix == nil {
 		return nil, fmt.Errorf("%w: there is none of that name", ErrIndex)
 	}
@@ -214,8 +215,8 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 }
 
 // taskOf returns a task for an index of the catalog.
-func taskOf(ix *openIndex, drop bool) *indexTask {
-	return &indexTask{key: keyOf(ix.info.Collection, ix.info.Name), info: ix.info, number: ix.number, drop: drop}
+func taskOf(ix *catalog.Index, drop bool) *indexTask {
+	return &indexTask{key: keyOf(ix.Info.Collection, ix.Info.Name), info: ix.Info, number: ix.Number, drop: drop}
 }
 
 // startTask runs a task in the background. indexing.mu is held, and there is
@@ -262,7 +263,7 @@ func (db *DB) rests(t *indexTask) bool {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	exists := t.number != 0 && db.indexes().byNumber(t.number) != nil
+	exists := t.number != 0 && db.indexes().ByNumber(t.number) != nil
 	if exists && (t.drop || refuses(t.buildErr)) {
 		t.drop = true
 		return false
@@ -364,7 +365,7 @@ var errEnough = errors.New("jay: there are as many automatic indexes as Options.
 
 // autoIndex makes an index for queries, in the background.
 func (db *DB) autoIndex(collection string, ix Index) error {
-	ix, err := canonical(ix, collection)
+	ix, err := catalog.Canonical(ix, collection)
 	if err != nil {
 		return err
 	}
@@ -377,9 +378,9 @@ func (db *DB) resumeIndexes() {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, ix := range db.indexes().all {
-		if ix.info.State != IndexReady {
-			t := taskOf(ix, ix.info.State == IndexDropping)
+	for _, ix := range db.indexes().All {
+		if ix.Info.State != IndexReady {
+			t := taskOf(ix, ix.Info.State == IndexDropping)
 			t.unwatched = true
 			db.startTask(t)
 		}
@@ -409,10 +410,10 @@ func (db *DB) makeReady(t *indexTask) error {
 // declareIndex adds the index of a task to the catalog.
 func (db *DB) declareIndex(t *indexTask) error {
 	number := uint32(0)
-	err := db.changeIndexes(func(r *indexRecord) error {
-		kept, automatic := r.count(t.key.collection)
-		if kept >= maxIndexes {
-			return fmt.Errorf("%w: %s has %d indexes already, the most there can be", ErrIndex, t.info.Collection, maxIndexes)
+	err := db.changeIndexes(func(r *catalog.Record) error {
+		kept, automatic := r.Count(t.key.collection)
+		if kept >= catalog.MaxPerCollection {
+			return fmt.Errorf("%w: %s has %d indexes already, the most there can be", ErrIndex, t.info.Collection, catalog.MaxPerCollection)
 		}
 		if t.info.Automatic && automatic >= db.opts.AutoIndexes {
 			return errEnough
@@ -421,7 +422,7 @@ func (db *DB) declareIndex(t *indexTask) error {
 		r.Next++
 		info := t.info
 		info.State = IndexBuilding
-		r.Indexes = append(r.Indexes, indexEntry{number, info})
+		r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: number, Info: info})
 		return nil
 	})
 	if err == nil {
@@ -430,45 +431,10 @@ func (db *DB) declareIndex(t *indexTask) error {
 	return err
 }
 
-// count returns how many indexes of a collection writers maintain, and how many
-// of all indexes are automatic.
-func (r *indexRecord) count(foldedCollection string) (kept, automatic int) {
-	for _, e := range r.Indexes {
-		if e.Automatic {
-			automatic++
-		}
-		if e.State != IndexDropping && format.FoldName(e.Collection) == foldedCollection {
-			kept++
-		}
-	}
-	return kept, automatic
-}
-
-// indexGone is the state of an index that is not in the catalog.
-const indexGone IndexState = ""
-
-// move makes a transition. See the table at the top of this file.
-func (r *indexRecord) move(number uint32, to IndexState) {
-	i := slices.IndexFunc(r.Indexes, func(e indexEntry) bool { return e.Number == number })
-	from := indexGone
-	if i >= 0 {
-		from = r.Indexes[i].State
-	}
-	switch {
-	case from == IndexBuilding && (to == IndexReady || to == IndexDropping),
-		from == IndexReady && to == IndexDropping:
-		r.Indexes[i].State = to
-	case from == IndexDropping && to == indexGone:
-		r.Indexes = slices.Delete(r.Indexes, i, i+1)
-	default:
-		panic(fmt.Sprintf("jay: index %d cannot go from state %q to %q", number, from, to))
-	}
-}
-
 // moveIndex commits a transition.
 func (db *DB) moveIndex(number uint32, to IndexState) error {
-	return db.changeIndexes(func(r *indexRecord) error {
-		r.move(number, to)
+	return db.changeIndexes(func(r *catalog.Record) error {
+		r.Move(number, to)
 		return nil
 	})
 }

@@ -11,24 +11,26 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/query"
 )
 
 // Ensure that an index makes only the transitions that the table in
 // index_task.go lists, and that no other can be committed.
 func TestIndexRecord_Move(t *testing.T) {
-	states := []IndexState{indexGone, IndexBuilding, IndexReady, IndexDropping}
+	states := []IndexState{catalog.Gone, IndexBuilding, IndexReady, IndexDropping}
 	var got []string
 	for _, from := range states {
 		for _, to := range states {
-			r := indexRecord{Next: 3, Indexes: []indexEntry{{Number: 1, IndexInfo: IndexInfo{State: IndexReady}}}}
-			if from != indexGone {
-				r.Indexes = append(r.Indexes, indexEntry{Number: 2, IndexInfo: IndexInfo{State: from}})
+			r := catalog.Record{Next: 3, Indexes: []catalog.RecordEntry{{Number: 1, Info: IndexInfo{State: IndexReady}}}}
+			if from != catalog.Gone {
+				r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: 2, Info: IndexInfo{State: from}})
 			}
 			before := slices.Clone(r.Indexes)
 			moved := func() (ok bool) {
 				defer func() { ok = recover() == nil }()
-				r.move(2, to)
+				r.Move(2, to)
 				return
 			}()
 			if moved {
@@ -61,15 +63,15 @@ func TestEnsureIndex_BuildPanics(t *testing.T) {
 	}
 	broken := Index{Name: "a", Fields: []string{"a"}}
 	c := *db.indexes()
-	c.record.Next = 2
-	c.record.Indexes = []indexEntry{{Number: 1, IndexInfo: IndexInfo{Index: broken, Collection: "Things", State: IndexBuilding}}}
-	ix, err := newIndex(c.record.Indexes[0])
+	c.Record.Next = 2
+	c.Record.Indexes = []catalog.RecordEntry{{Number: 1, Info: IndexInfo{Index: broken, Collection: "Things", State: IndexBuilding}}}
+	ix, err := catalog.Open(c.Record.Indexes[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	ix.filter = query.Exists{}
-	ix.matchers = &sync.Pool{New: func() any { panic("a bug") }}
-	c.all = []*openIndex{ix}
+	ix.Filter = query.Exists{}
+	ix.Matchers = &sync.Pool{New: func() any { panic("a bug") }}
+	c.All = []*catalog.Index{ix}
 	db.indexing.current.Store(&c)
 
 	for range 2 {

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/storage"
 )
@@ -304,8 +306,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: HiLo2010 needs its HiLoCapacity, the same for every client (RavenDB's was 1024 in 2010, later 32)", ErrOption)
 	case o.MaxQueryBytes < 1:
 		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
-	case o.AutoIndexes < 0 || o.AutoIndexes > maxIndexes:
-		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, maxIndexes, o.AutoIndexes)
+	case o.AutoIndexes < 0 || o.AutoIndexes > catalog.MaxPerCollection:
+		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, catalog.MaxPerCollection, o.AutoIndexes)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

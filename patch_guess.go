@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -50,9 +52,9 @@ type guess struct {
 	err     error // the edits cannot be made
 
 	folded  string // the document's collection
-	indexed *collectionIndexes
-	entries *entries // of body
-	refused error    // why the indexes refuse body
+	indexed *catalog.Collection
+	entries *catalog.Entries // of body
+	refused error            // why the indexes refuse body
 }
 
 // guesses are those of the patches of one write.

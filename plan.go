@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -30,7 +32,7 @@ type plan struct {
 
 // path is a way into one index.
 type path struct {
-	ix       *openIndex
+	ix       *catalog.Index
 	flags    byte
 	ranges   []keyRange // of whole keys, in rising order
 	equal    int        // leading fields that are bound to single values
@@ -73,8 +75,8 @@ type planner struct {
 	db       *DB
 	q        *query.Query
 	snapshot storage.Reader
-	indexes  []*openIndex // that are ready, of the collection
-	counting bool         // only the number of answers is wanted
+	indexes  []*catalog.Index // that are ready, of the collection
+	counting bool             // only the number of answers is wanted
 
 	conjuncts []query.Expr
 	said      said // made when it is needed
@@ -91,11 +93,11 @@ type boundField struct {
 }
 
 // newPlan decides how a query is answered.
-func (db *DB) newPlan(q *query.Query, c *catalog, snapshot storage.Reader, counting bool) (*plan, *planner, error) {
+func (db *DB) newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, counting bool) (*plan, *planner, error) {
 	p := &planner{db: db, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
-		for _, ix := range c.all {
-			if ix.collection == format.FoldName(q.From) && ix.info.State == IndexReady && p.implies(ix) {
+		for _, ix := range c.All {
+			if ix.Collection == format.FoldName(q.From) && ix.Info.State == IndexReady && p.implies(ix) {
 				p.indexes = append(p.indexes, ix)
 			}
 		}
@@ -131,11 +133,11 @@ func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
 
 // implies tells whether every document that the query asks for is in a partial
 // index: whether it asks for each of the index's conditions.
-func (p *planner) implies(ix *openIndex) bool {
-	if ix.filter == nil {
+func (p *planner) implies(ix *catalog.Index) bool {
+	if ix.Filter == nil {
 		return true
 	}
-	for _, needed := range conjunctsOf(ix.filter) {
+	for _, needed := range conjunctsOf(ix.Filter) {
 		if !p.saysStricter(needed) {
 			return false
 		}
@@ -229,24 +231,24 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 }
 
 // addPath finds how the conjuncts bound an index, if they do.
-func (p *planner) addPath(ix *openIndex) error {
-	if !p.concerns(ix.fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
+func (p *planner) addPath(ix *catalog.Index) error {
+	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
 		return nil // spares the look at its flags
 	}
-	flags, err := indexFlags(p.snapshot, ix.number)
+	flags, err := indexFlags(p.snapshot, ix.Number)
 	if err != nil {
 		return err
 	}
 	a := &path{ix: ix, flags: flags}
-	prefixes := []keyRange{{lo: format.AppendIndexPrefix(nil, ix.number)}}
-	for i, f := range ix.fields {
+	prefixes := []keyRange{{lo: format.AppendIndexPrefix(nil, ix.Number)}}
+	for i, f := range ix.Fields {
 		bound := p.bind(f, flags)
 		if bound == nil || len(prefixes)*len(bound.ranges) > maxRanges {
 			break
 		}
 		extended := extend(prefixes, bound.ranges)
 		point := bound.point
-		if bound.equal && !point && i+1 < len(ix.fields) {
+		if bound.equal && !point && i+1 < len(ix.Fields) {
 			spelt, err := p.spellings(extended)
 			if err != nil {
 				return err
@@ -283,7 +285,7 @@ func (p *planner) addPath(ix *openIndex) error {
 
 // replacesScan tells whether a walk over all of the index gives what a walk
 // over the documents gives, each of them once.
-func (a *path) replacesScan() bool { return a.covers && a.flags&flagMulti == 0 }
+func (a *path) replacesScan() bool { return a.covers && a.flags&catalog.FlagMultiple == 0 }
 
 // maxSpellings is how many spellings of texts that are equal but for case a
 // path tells apart.
@@ -355,7 +357,7 @@ const (
 
 // bind collects what the conjuncts say about a field, or nil. The order of the
 // conjuncts decides nothing.
-func (p *planner) bind(f indexField, flags byte) *binding {
+func (p *planner) bind(f catalog.Field, flags byte) *binding {
 	var all []*binding
 	for i := range p.conjuncts {
 		if b := p.binding(i, f); b != nil {
@@ -367,7 +369,7 @@ func (p *planner) bind(f indexField, flags byte) *binding {
 	}
 	slices.SortStableFunc(all, (*binding).compare)
 	best := all[0]
-	if best.equal || flags&flagMulti != 0 {
+	if best.equal || flags&catalog.FlagMultiple != 0 {
 		return best // of a document with several values each may satisfy another condition
 	}
 	for _, other := range all[1:] {
@@ -401,12 +403,12 @@ func (b *binding) and(other *binding) *binding {
 
 // binding returns what a conjunct says about a field, or nil. It works that out
 // once, as many indexes may have the field.
-func (p *planner) binding(conjunct int, f indexField) *binding {
+func (p *planner) binding(conjunct int, f catalog.Field) *binding {
 	e := p.conjuncts[conjunct]
-	if field, ok := bindableField(e); !ok || !f.is(field) {
+	if field, ok := bindableField(e); !ok || !f.Is(field) {
 		return nil
 	}
-	key := boundField{conjunct, f.text, f.descending}
+	key := boundField{conjunct, f.Text, f.Descending}
 	b, found := p.bindings[key]
 	if !found {
 		if b = bindOne(e, f); b != nil {
@@ -436,27 +438,27 @@ func bindableField(e query.Expr) (query.Field, bool) {
 }
 
 // bindOne returns what one condition says about its field, which is f, or nil.
-func bindOne(e query.Expr, f indexField) *binding {
+func bindOne(e query.Expr, f catalog.Field) *binding {
 	var ranges []query.KeyRange
 	point, rank := false, rankEqual
 	switch e := e.(type) {
 	case query.Compare:
 		if e.Op == query.Equal {
-			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.descending)}, true
+			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.Descending)}, true
 		} else {
-			ranges, rank = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.descending)}, rankOpen
+			ranges, rank = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.Descending)}, rankOpen
 		}
 	case query.Between:
-		ranges, rank = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.descending)}, rankClosed
+		ranges, rank = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.Descending)}, rankClosed
 	case query.StartsWith:
-		ranges, rank = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.descending)}, rankClosed
+		ranges, rank = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.Descending)}, rankClosed
 	case query.In:
 		values := e.Values
 		if e.All {
 			values = values[:1]
 		}
 		for _, v := range values {
-			ranges = append(ranges, query.EqualRange(v, e.Fold, f.descending))
+			ranges = append(ranges, query.EqualRange(v, e.Fold, f.Descending))
 		}
 		point = true
 	default:
@@ -476,10 +478,6 @@ func bindOne(e query.Expr, f indexField) *binding {
 	return b
 }
 
-func (f indexField) is(field query.Field) bool {
-	return field.Meta == query.MetaNone && field.Path.String() == f.text
-}
-
 // isPoint tells whether a range holds one part and what follows it.
 func isPoint(r query.KeyRange) bool {
 	rest, ok := query.SkipKey(r.Lo)
@@ -497,18 +495,18 @@ const (
 
 // concerns tells whether a condition or the order may use an index that begins
 // with f.
-func (p *planner) concerns(f indexField) bool {
+func (p *planner) concerns(f catalog.Field) bool {
 	binds := func(e query.Expr) bool {
 		field, ok := bindableField(e)
-		return ok && f.is(field)
+		return ok && f.Is(field)
 	}
 	return slices.ContainsFunc(p.conjuncts, binds) ||
-		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.is(o.Field) })
+		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.Is(o.Field) })
 }
 
 // orderBy tells how the order of a path serves the query.
 func (p *planner) orderBy(a *path) orderMatch {
-	if len(p.q.OrderBy) == 0 || a.flags&(flagMulti|flagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.ranges) > 1 {
+	if len(p.q.OrderBy) == 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.ranges) > 1 {
 		return orderNone
 	}
 	i, match := 0, orderNone
@@ -519,14 +517,14 @@ func (p *planner) orderBy(a *path) orderMatch {
 		if p.isBound(a, o.Field) {
 			continue
 		}
-		for i < len(a.ix.fields) && i < a.equal && !a.ix.fields[i].is(o.Field) {
+		for i < len(a.ix.Fields) && i < a.equal && !a.ix.Fields[i].Is(o.Field) {
 			i++
 		}
-		if i >= len(a.ix.fields) || !a.ix.fields[i].is(o.Field) {
+		if i >= len(a.ix.Fields) || !a.ix.Fields[i].Is(o.Field) {
 			return orderNone
 		}
 		m := orderForward
-		if a.ix.fields[i].descending != o.Descending {
+		if a.ix.Fields[i].Descending != o.Descending {
 			m = orderReverse
 		}
 		if match != orderNone && m != match {
@@ -535,12 +533,12 @@ func (p *planner) orderBy(a *path) orderMatch {
 		match = m
 		i++
 	}
-	if i < len(a.ix.fields) && i >= a.equal {
+	if i < len(a.ix.Fields) && i >= a.equal {
 		return orderNone // fields that follow would decide between ties
 	}
 	// IDs stand in the direction of the index's last field. Ties are to come in
 	// the direction of the order's last field.
-	idsDescending := a.ix.lastDescending() != (match == orderReverse)
+	idsDescending := a.ix.LastDescending() != (match == orderReverse)
 	if idsDescending != p.q.OrderBy[len(p.q.OrderBy)-1].Descending {
 		return orderNone
 	}
@@ -560,8 +558,8 @@ func (p *planner) fieldOrders() []query.Order {
 
 // isBound tells whether a path binds a field to one value.
 func (p *planner) isBound(a *path, field query.Field) bool {
-	for i, f := range a.ix.fields {
-		if i < a.equal && f.is(field) {
+	for i, f := range a.ix.Fields {
+		if i < a.equal && f.Is(field) {
 			return true
 		}
 	}
@@ -598,7 +596,7 @@ func (p *planner) choose() (*plan, error) {
 		}
 	}
 	byEstimate := func(a, b *path) int {
-		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.fields)-len(b.ix.fields), strings.Compare(a.ix.info.Name, b.ix.info.Name))
+		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.Fields)-len(b.ix.Fields), strings.Compare(a.ix.Info.Name, b.ix.Info.Name))
 	}
 	slices.SortStableFunc(bounded, byEstimate)
 	slices.SortStableFunc(ordered, byEstimate)
@@ -634,7 +632,7 @@ func (p *planner) insteadOfScan() (*path, error) {
 		}
 	}
 	slices.SortStableFunc(paths, func(a, b *path) int {
-		return cmp.Or(compareBool(p.wantsEnds(b), p.wantsEnds(a)), len(a.ix.fields)-len(b.ix.fields))
+		return cmp.Or(compareBool(p.wantsEnds(b), p.wantsEnds(a)), len(a.ix.Fields)-len(b.ix.Fields))
 	})
 	for _, a := range paths {
 		if told, err := p.isTold(a); told || err != nil {
@@ -652,7 +650,7 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 	if c := p.newCover(a.ix, where); !c.wants && !c.ids || where == nil && p.wantsEnds(a) {
 		return true, nil // no document has to tell
 	}
-	prefix := format.AppendIndexPrefix(nil, a.ix.number)
+	prefix := format.AppendIndexPrefix(nil, a.ix.Number)
 	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return false, err
@@ -677,11 +675,11 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 // wantsEnds tells whether nothing but the least and the greatest value is asked
 // for, of the field by which the entries of a path are ordered.
 func (p *planner) wantsEnds(a *path) bool {
-	if len(p.q.GroupBy) > 0 || a.flags&(flagMulti|flagCut) != 0 || a.equal >= len(a.ix.fields) {
+	if len(p.q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.equal >= len(a.ix.Fields) {
 		return false
 	}
 	return !slices.ContainsFunc(p.q.Select, func(c query.Column) bool {
-		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.ix.fields[a.equal].is(c.Field)
+		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.ix.Fields[a.equal].Is(c.Field)
 	})
 }
 
@@ -719,7 +717,7 @@ func (p *planner) residual(paths ...*path) query.Expr {
 		for _, i := range a.exact {
 			answered[i] = true
 		}
-		for _, f := range conjunctsOf(a.ix.filter) {
+		for _, f := range conjunctsOf(a.ix.Filter) {
 			if filters == nil {
 				filters = make(map[string]bool)
 			}
@@ -925,7 +923,7 @@ func (p *planner) orderedByID() bool {
 
 // String names a path, for Explain.
 func (a *path) String() string {
-	text := fmt.Sprintf("index %q", a.ix.info.Name)
+	text := fmt.Sprintf("index %q", a.ix.Info.Name)
 	if len(a.used) == 0 {
 		return text + ", all of it"
 	}

@@ -252,11 +252,11 @@ func (r *run) extremes() (answers, error) {
 		return nil, nil
 	}
 	a := r.plan.access[0]
-	f := a.ix.fields[a.equal]
+	f := a.ix.Fields[a.equal]
 	row := make([]query.Value, len(r.q.Select))
 	for i, c := range r.q.Select {
 		var err error
-		if row[i], err = s.extreme(a.equal, (c.Func == query.FuncMin) != f.descending); err != nil {
+		if row[i], err = s.extreme(a.equal, (c.Func == query.FuncMin) != f.Descending); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,8 @@ package jay
 import (
 	"slices"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
@@ -12,14 +14,14 @@ import (
 // at in them and nothing else, so that the documents themselves need not be
 // read. An entry that does not tell enough is left to its document.
 type cover struct {
-	ix     *openIndex
-	wanted [maxIndexFields]bool // fields of the index that the query looks at
+	ix     *catalog.Index
+	wanted [catalog.MaxFields]bool // fields of the index that the query looks at
 	root   outline
 	wants  bool // any of them
 	ids    bool // the query looks at IDs
 
 	body   []byte
-	texts  [maxIndexFields][]byte // the JSON of the fields that are wanted, empty if missing
+	texts  [catalog.MaxFields][]byte // the JSON of the fields that are wanted, empty if missing
 	header metadata.Header
 	id     []byte
 }
@@ -39,7 +41,7 @@ type member struct {
 // newCover returns what makes documents of the entries of ix for a query that
 // has the condition where left to be checked, or nil if the entries lack
 // something that it looks at, or it wants whole documents.
-func (p *planner) newCover(ix *openIndex, where query.Expr) *cover {
+func (p *planner) newCover(ix *catalog.Index, where query.Expr) *cover {
 	if len(p.q.Select) == 0 && !p.counting || len(p.q.Include) > 0 {
 		return nil
 	}
@@ -52,7 +54,7 @@ func (p *planner) newCover(ix *openIndex, where query.Expr) *cover {
 		if f.Meta != query.MetaNone || f.Path.IsZero() {
 			return nil
 		}
-		i := slices.IndexFunc(ix.fields, func(g indexField) bool { return g.is(f) })
+		i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
 		if i < 0 {
 			return nil
 		}
@@ -68,7 +70,9 @@ func (p *planner) newCover(ix *openIndex, where query.Expr) *cover {
 }
 
 // covers tells whether all that the query looks at is in an index.
-func (p *planner) covers(ix *openIndex, where query.Expr) bool { return p.newCover(ix, where) != nil }
+func (p *planner) covers(ix *catalog.Index, where query.Expr) bool {
+	return p.newCover(ix, where) != nil
+}
 
 // looksAt returns the fields that a query looks at, each at least once.
 func (p *planner) looksAt(where query.Expr) []query.Field {
@@ -117,7 +121,7 @@ func (s *outline) put(path jsonpath.Path, field int) bool {
 }
 
 // append appends the object to dst. Members without a value are left out.
-func (s *outline) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
+func (s *outline) append(dst []byte, texts *[catalog.MaxFields][]byte) []byte {
 	dst = append(dst, '{')
 	first := true
 	for i, m := range s.members {
@@ -140,7 +144,7 @@ func (s *outline) append(dst []byte, texts *[maxIndexFields][]byte) []byte {
 
 // tellsNot tells whether an entry with this value leaves all to its document.
 func tellsNot(value []byte) bool {
-	return len(value) > 0 && value[len(value)-1] == entryTellsNot
+	return len(value) > 0 && value[len(value)-1] == catalog.NotCovering
 }
 
 // document makes the document of an entry, whose folded ID is given: what of
@@ -152,7 +156,7 @@ func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []
 		return nil, nil, false
 	}
 	rest := key[5:]
-	for i := range c.ix.fields {
+	for i := range c.ix.Fields {
 		if c.wanted[i] {
 			c.texts[i], rest, ok = query.AppendDecoded(c.texts[i][:0], rest)
 		} else {
@@ -163,9 +167,9 @@ func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []
 		}
 	}
 	c.header.ID = nil
-	_, spelling := splitValue(value, len(rest) == 0)
+	_, spelling := catalog.SplitValue(value, len(rest) == 0)
 	if c.ids && len(spelling) > 0 {
-		if c.id, ok = appendSpelt(c.id[:0], folded, spelling); !ok {
+		if c.id, ok = catalog.AppendCased(c.id[:0], folded, spelling); !ok {
 			return nil, nil, false
 		}
 		c.header.ID = c.id

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
@@ -144,7 +146,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *ru
 
 // viewIndexes returns the indexes and a snapshot, taken by take, on which they
 // are as the catalog says.
-func (db *DB) viewIndexes(take func() storage.Snapshot) (*catalog, storage.Snapshot) {
+func (db *DB) viewIndexes(take func() storage.Snapshot) (*catalog.Catalog, storage.Snapshot) {
 	db.indexing.view.RLock()
 	defer db.indexing.view.RUnlock()
 	return db.indexes(), take()
@@ -189,7 +191,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*Document) {
 }
 
 // start plans the query and opens what it needs.
-func (r *run) start(ctx context.Context, c *catalog) (err error) {
+func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	r.started = time.Now()
 	if err := checkQuery(r.q); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -105,7 +107,7 @@ type indexSource struct {
 
 // sourceRange is one range of one index.
 type sourceRange struct {
-	ix    *openIndex
+	ix    *catalog.Index
 	cover *cover // nil if documents must be read
 	keyRange
 }
@@ -142,12 +144,12 @@ func (r *run) openIndexes(ctx context.Context) (source, error) {
 
 // mayRepeat tells whether the ranges may lead to one document twice.
 func (a *path) mayRepeat() bool {
-	return a.flags&flagMulti != 0 && (len(a.ranges) > 1 || len(a.ix.fields) > 1 || !a.isPoints())
+	return a.flags&catalog.FlagMultiple != 0 && (len(a.ranges) > 1 || len(a.ix.Fields) > 1 || !a.isPoints())
 }
 
 // isPoints tells whether each range holds the entries of one value, so that
 // no document is in it twice.
-func (a *path) isPoints() bool { return a.equal == len(a.ix.fields) && !a.bounded }
+func (a *path) isPoints() bool { return a.equal == len(a.ix.Fields) && !a.bounded }
 
 // startAfter leaves out the entries up to a cursor.
 func (s *indexSource) startAfter() {
@@ -157,9 +159,9 @@ func (s *indexSource) startAfter() {
 	r := &s.ranges[0] // an ordered plan has no more than one
 	bound := r.boundParts(s.r.plan.access[0].equal)
 	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.after)...)
-	e := entry{ix: r.ix, values: values[5:]}
-	e.alone = r.ix.isAlone(e.values)
-	key := e.appendKey(nil, s.r.options.after.ID)
+	e := catalog.Entry{Index: r.ix, Values: values[5:]}
+	e.Unique = r.ix.IsUnique(e.Values)
+	key := e.AppendKey(nil, s.r.options.after.ID)
 	if s.r.plan.reverse {
 		if bytes.Compare(key, r.hi) < 0 || r.hi == nil {
 			r.hi = key
@@ -180,21 +182,6 @@ func (r *sourceRange) boundParts(n int) []byte {
 	return r.lo[:len(r.lo)-len(rest)]
 }
 
-// isAlone tells whether a unique index keeps these values for one document.
-func (ix *openIndex) isAlone(values []byte) bool {
-	if !ix.info.Unique {
-		return false
-	}
-	for range ix.fields {
-		v, _ := query.DecodeKey(values)
-		if v.Kind() <= query.KindNull {
-			return false
-		}
-		values, _ = query.SkipKey(values)
-	}
-	return true
-}
-
 // nextID moves to the next entry that leads to a candidate, and returns the
 // candidate's folded ID, nil at the end. It is valid until the next call.
 func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
@@ -203,7 +190,7 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		if err != nil || !ok {
 			return nil, err
 		}
-		if s.id, err = s.ranges[0].ix.appendEntryID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
+		if s.id, err = s.ranges[0].ix.AppendDecodedID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
 			return nil, err
 		}
 		if s.also != nil {
@@ -277,25 +264,6 @@ func (s *indexSource) endRange() error {
 		s.ranges = s.ranges[1:]
 	}
 	return err
-}
-
-// appendEntryID appends the folded ID that an entry is of.
-func (ix *openIndex) appendEntryID(dst, key, value []byte) ([]byte, error) {
-	rest := key[5:]
-	for range ix.fields {
-		var ok bool
-		if rest, ok = query.SkipKey(rest); !ok {
-			return nil, fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
-		}
-	}
-	if len(rest) == 0 {
-		folded, _ := splitValue(value, true)
-		if len(folded) == 0 {
-			return nil, fmt.Errorf("entry %x of index %q: %w", key, ix.info.Name, ErrCorrupt)
-		}
-		return append(dst, folded...), nil
-	}
-	return appendDecodedID(dst, rest, ix.lastDescending())
 }
 
 func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) {
@@ -483,7 +451,7 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 		return query.Value{}, err
 	}
 	defer func() { err = errs.First(err, it.Close()) }()
-	descending := r.ix.fields[field].descending
+	descending := r.ix.Fields[field].Descending
 	missing, _ := query.AppendKey(bytes.Clone(r.boundParts(field)), query.Value{}, descending)
 	var ok bool
 	switch { // entries that say missing stand at one end

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 
@@ -43,7 +45,7 @@ type Tx struct {
 	numbers  *drawn
 	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
 	clash    bool            // one of them is named by the caller. Guarded by mu.
-	catalog  *catalog
+	catalog  *catalog.Catalog
 }
 
 // drawn are the HiLo IDs that the runs of one Update drew, by prefix. A run that

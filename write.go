@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/catalog"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -68,12 +70,12 @@ type op struct {
 	written          []byte // id, if header has it
 	shown            bool   // the made ID is known outside and cannot be changed
 	foldedCollection string // collection, folded
-	indexed          *collectionIndexes
-	entries          *entries     // in those indexes
-	refused          error        // why those indexes refuse the document
-	late             bool         // the body was made in the transaction
-	ahead            bool         // before was read before the transaction
-	before           *oldDocument // nil if there was none
+	indexed          *catalog.Collection
+	entries          *catalog.Entries // in those indexes
+	refused          error            // why those indexes refuse the document
+	late             bool             // the body was made in the transaction
+	ahead            bool             // before was read before the transaction
+	before           *oldDocument     // nil if there was none
 
 	// What the transaction decided. Each run writes it anew.
 	outcome settled
@@ -327,7 +329,7 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		*last = naming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection)}
 	}
 	o.foldedCollection = last.folded
-	if o.extract(db.indexes().of(o.foldedCollection)); o.refused != nil {
+	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil {
 		return o.refused
 	}
 	o.header.Modified = modified
@@ -650,7 +652,7 @@ type transaction struct {
 	db       *DB
 	tx       storage.Tx
 	raised   map[string]uint64 // ceilings of identities staged, by name
-	catalog  *catalog          // see indexes
+	catalog  *catalog.Catalog  // see indexes
 	ops      []*op             // that run was given
 	entered  int               // bytes of bodies whose entries were extracted in the transaction
 	ahead    *ahead            // what was read before
@@ -765,7 +767,7 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 // the transaction count only if the indexes are still the same: see
 // extractAgain.
 func (t *transaction) stageEntries(o *op, old oldDocument) error {
-	ci := t.indexes().of(o.foldedCollection)
+	ci := t.indexes().Of(o.foldedCollection)
 	if ci == nil {
 		return nil
 	}
@@ -783,7 +785,7 @@ func (t *transaction) stageEntries(o *op, old oldDocument) error {
 
 // indexes returns the indexes that this run of the transaction maintains. An
 // engine that several processes share must read them from the store here.
-func (t *transaction) indexes() *catalog {
+func (t *transaction) indexes() *catalog.Catalog {
 	if t.catalog == nil {
 		t.catalog = t.db.indexes()
 	}
@@ -838,7 +840,7 @@ func (t *transaction) stageDelete(o *op) error {
 	}
 	t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(format.ChangeDelete, etag, collection, folded)
-	if ci := t.indexes().of(key); ci != nil {
+	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.stageIndexes(ci, o.id, folded, old, nil); err != nil {
 			return err
 		}

@@ -1,0 +1,66 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/metadata"
+)
+
+// Canonical checks a declaration and writes it in its one form.
+func Canonical(ix index.Index, collection string) (index.Index, error) {
+	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
+		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", errs.ErrIndex))
+	}
+	if len(ix.Fields) == 0 || len(ix.Fields) > MaxFields {
+		return ix, fmt.Errorf("%w: an index has 1 to %d fields, not %d", errs.ErrIndex, MaxFields, len(ix.Fields))
+	}
+	fields := make([]string, len(ix.Fields))
+	seen := make(map[string]bool)
+	for i, text := range ix.Fields {
+		f, err := parseIndexField(strings.TrimSpace(text))
+		if err != nil {
+			return ix, fmt.Errorf("%w: %w", errs.ErrIndex, err)
+		}
+		if step := f.path.At(0); step.Name == "id()" || step.Name == "@metadata" {
+			return ix, fmt.Errorf("%w: %s is no field of the body, and needs no index", errs.ErrIndex, f.Text)
+		}
+		if seen[f.Text] {
+			return ix, fmt.Errorf("%w: field %s is there twice", errs.ErrIndex, f.Text)
+		}
+		seen[f.Text] = true
+		fields[i] = f.Text
+		if f.Descending {
+			fields[i] = "-" + f.Text
+		}
+	}
+	ix.Fields = fields
+	ix.Where = strings.TrimSpace(ix.Where)
+	if ix.Name = strings.TrimSpace(ix.Name); ix.Name == "" {
+		ix.Name = strings.Join(fields, ",")
+		if ix.Where != "" {
+			ix.Name += " where " + ix.Where
+		}
+		ix.Name = Cut(ix.Name, MaxName)
+	}
+	if len(ix.Name) > MaxName || strings.ContainsFunc(ix.Name, func(r rune) bool { return r < ' ' }) {
+		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", errs.ErrIndex, errs.Shorten(ix.Name), MaxName)
+	}
+	_, err := Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
+	return ix, err
+}
+
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "")
+}
+
+// IsSame reports whether two declarations make the same index, whatever their names.
+func IsSame(ix, other index.Index) bool {
+	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where
+}

@@ -1,0 +1,187 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/query"
+)
+
+// Flags of an index: what its entries have been like so far. They are only
+// ever set. Part of the on-disk format. Must not change.
+const (
+	FlagMultiple = 1 << 0 // a document had several entries
+	FlagCut      = 1 << 1 // a value was too long for its key
+	FlagsKnown   = FlagMultiple | FlagCut
+)
+
+// Entry is what a document has in one index: the key without the document's
+// ID. Its bytes belong to an Entries.
+type Entry struct {
+	Index    *Index
+	order    int    // of the index among those of its collection
+	Values   []byte // one part for each field
+	Unique   bool   // no other document may have these values: the index is unique and none is missing
+	Covering bool   // the entry holds all that the document has at the fields, as it is written there
+}
+
+// Entries are those of one document, by index and key.
+type Entries struct {
+	List  []Entry
+	Arena []byte
+	Flags []Flag // that the entries need
+}
+
+// Flag is the flags of one index.
+type Flag struct {
+	Number uint32
+	Flags  byte
+}
+
+func (e *Entries) flag(ix *Index, flags byte) {
+	for i := range e.Flags {
+		if e.Flags[i].Number == ix.Number {
+			e.Flags[i].Flags |= flags
+			return
+		}
+	}
+	e.Flags = append(e.Flags, Flag{ix.Number, flags})
+}
+
+// AppendKey appends an entry's key. The bits of the ID are inverted if the last
+// field is descending, so that the IDs of equal values sort in the direction of
+// that field.
+func (e *Entry) AppendKey(dst []byte, folded string) []byte {
+	dst = format.AppendIndexPrefix(dst, e.Index.Number)
+	dst = append(dst, e.Values...)
+	if e.Unique {
+		return dst // the ID is the value
+	}
+	return format.AppendEntryID(dst, folded, e.Index.LastDescending())
+}
+
+// NotCovering is the value of an entry that does not cover: the document must be
+// read to know what it has at the index's fields, or the original case of its ID. In
+// the value of a unique entry it follows the ID. Part of the on-disk format. Must
+// not change.
+const NotCovering = 0
+
+// AppendValue appends an entry's value: the folded ID and 00 if the key does not
+// hold the ID, and then the original case of the ID. See appendCase.
+func (e *Entry) AppendValue(dst []byte, id, folded string) []byte {
+	if e.Unique {
+		dst = append(append(dst, folded...), 0)
+	}
+	start := len(dst)
+	cased := e.Covering
+	if cased {
+		dst, cased = appendCase(dst, id, folded)
+	}
+	if !cased {
+		return append(dst[:start], NotCovering)
+	}
+	if e.Unique && len(dst) == start {
+		return dst[:start-1]
+	}
+	return dst
+}
+
+// SplitValue is the inverse of AppendValue: the folded ID of a unique entry, and the
+// places of the capital letters.
+func SplitValue(value []byte, unique bool) (folded, letters []byte) {
+	if !unique {
+		return nil, value
+	}
+	folded, letters, _ = bytes.Cut(value, []byte{0})
+	return folded, letters
+}
+
+// appendCase appends the places, counted from 1, of the capital letters A
+// to Z that make an ID differ from its folded form. It returns false if it
+// differs in another way, or at a place beyond 255.
+func appendCase(dst []byte, id, folded string) ([]byte, bool) {
+	if id == folded {
+		return dst, true
+	}
+	if len(id) != len(folded) {
+		return dst, false
+	}
+	for i := range len(id) {
+		if id[i] == folded[i] {
+			continue
+		}
+		if id[i] < 'A' || id[i] > 'Z' || folded[i] != id[i]+('a'-'A') || i >= math.MaxUint8 {
+			return dst, false
+		}
+		dst = append(dst, byte(i+1))
+	}
+	return dst, true
+}
+
+// AppendCased appends the ID in its original case, the inverse of appendCase. It
+// returns false for places that appendCase does not write.
+func AppendCased(dst, folded, letters []byte) ([]byte, bool) {
+	start := len(dst)
+	dst = append(dst, folded...)
+	for _, place := range letters {
+		i := start + int(place) - 1
+		if i < start || i >= len(dst) || dst[i] < 'a' || dst[i] > 'z' {
+			return dst[:start], false
+		}
+		dst[i] -= 'a' - 'A'
+	}
+	return dst, true
+}
+
+// appendDecodedID is the inverse of format.AppendEntryID.
+func appendDecodedID(dst, id []byte, descending bool) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, id...)
+	if descending {
+		for i := start; i < len(dst); i++ {
+			dst[i] = ^dst[i]
+		}
+	}
+	if len(id) < 2 || dst[len(dst)-1] != 0 {
+		return nil, fmt.Errorf("index entry of %x: %w", id, errs.ErrCorrupt)
+	}
+	return dst[:len(dst)-1], nil
+}
+
+// Like returns the position of the entry with the key of e, or -1. es may be nil.
+func (es *Entries) Like(e *Entry) int {
+	if es == nil {
+		return -1
+	}
+	i, found := slices.BinarySearchFunc(es.List, e, func(a Entry, b *Entry) int {
+		return cmp.Or(a.order-b.order, bytes.Compare(a.Values, b.Values))
+	})
+	if !found {
+		return -1
+	}
+	return i
+}
+
+// Text returns the entry's values as a JSON array.
+func (e *Entry) Text() string {
+	text := []byte{'['}
+	rest := e.Values
+	for i := range e.Index.Fields {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		v, _ := query.DecodeKey(rest)
+		text = append(text, v.Raw()...)
+		rest, _ = query.SkipKey(rest)
+	}
+	return string(append(text, ']'))
+}
+
+// Gone is the state of an index that is not in the catalog.
+const Gone index.State = ""

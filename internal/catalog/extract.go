@@ -1,0 +1,455 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+)
+
+// Bounds of what one document has in indexes. They bound the work of a write,
+// by what is counted before the first entry is made; the walk over the body is
+// all that comes before. docs/queries.md lists them.
+const (
+	// maxIndexEntries is how many entries a document has in one index: one for
+	// each combination of the values of its fields.
+	maxIndexEntries = 10_000
+
+	// EntryBytes is what an entry counts beside the bytes of its values, about
+	// what it takes in memory on its way to the disk.
+	EntryBytes = 64
+
+	// maxFilterValues is how many values of a document each field of an index's
+	// condition looks at.
+	maxFilterValues = 250_000
+
+	// maxStoredEntries is how many entries of a stored document in one index are
+	// believed: no version has written as many.
+	maxStoredEntries = 1 << 24
+)
+
+// MaxEntryBytes is how many bytes of entries a document has in all indexes of
+// its collection: their values, and entryBytes for each. That is room for
+// 10,000 lines under eight indexes or more, and a commit that holds others up
+// for some hundred milliseconds at most. Without it a document of 14 KB could
+// ask for gigabytes, as its arrays multiply. A variable for tests.
+var MaxEntryBytes = 8 << 20
+
+// StoredChunk is how many bytes of the entries of a stored document are in
+// memory at once, about: all that it can have, unless it was written before
+// there was maxEntryBytes. A variable for tests.
+var StoredChunk = MaxEntryBytes
+
+// extraction finds the entries of one document after the other, in the indexes
+// of one collection. It is not safe for concurrent use.
+type extraction struct {
+	ci     *Collection
+	reader *query.Reader
+	slots  []slotValues // by the reader's slot
+	counts []int        // by index, how many combinations there are; 0 for none
+}
+
+// slotValues are the values of one field, and their parts of keys once they
+// are needed more than once.
+type slotValues struct {
+	known  bool // what is here is of this document
+	values []query.Value
+	bound  int // no part is longer, all together
+	arena  []byte
+	parts  []keyPart // none if they are not encoded
+}
+
+// keyPart is an ascending part of a key, in the arena of its slot.
+type keyPart struct {
+	start, end int
+	truncated  bool
+}
+
+func (ci *Collection) newExtraction(reader *query.Reader, fields int) *extraction {
+	return &extraction{ci: ci, reader: reader, slots: make([]slotValues, fields), counts: make([]int, len(ci.Indexes))}
+}
+
+// purpose is what entries are extracted for.
+type purpose uint8
+
+const (
+	toWrite  purpose = iota // all bounds hold, for all indexes
+	toBuild                 // they hold for the index that is built, beside the others
+	toRemove                // none holds: the document is stored
+)
+
+// begin makes body the document that is looked at, and counts what it has in
+// every index. The number is that of the index to build.
+func (x *extraction) begin(body []byte, p purpose, number uint32) error {
+	x.reset(body, maxIndexEntries)
+	for i, ix := range x.ci.Indexes {
+		accepted, err := ix.accepts(body, p)
+		if err != nil && (p == toWrite || ix.Number == number) {
+			return err
+		}
+		if x.counts[i] = 0; !accepted {
+			continue
+		}
+		count := x.combinations(i)
+		if count <= maxIndexEntries {
+			x.counts[i] = count
+			continue
+		}
+		switch {
+		case p == toWrite, ix.Number == number:
+			return &metadata.Error{Rule: fmt.Sprintf("at most %d entries in index %q", maxIndexEntries, ix.Info.Name), Limit: maxIndexEntries, Actual: count}
+		case p == toRemove && ix.Info.State == index.Ready:
+			// An older version has entered it. Start again, and look at all values.
+			return x.beginUnbounded(body)
+		}
+		// The build of this index fails by the document, and has not entered it.
+	}
+	if p == toRemove {
+		return nil
+	}
+	return x.checkBytes()
+}
+
+// beginUnbounded is begin for a stored document with more entries than it could
+// be written with.
+func (x *extraction) beginUnbounded(body []byte) error {
+	x.reset(body, 0)
+	for i, ix := range x.ci.Indexes {
+		x.counts[i] = 0
+		accepted, err := ix.accepts(body, toRemove)
+		if err != nil {
+			return err
+		}
+		count := x.combinations(i)
+		switch {
+		case !accepted || count > maxIndexEntries && ix.Info.State != index.Ready:
+		case count > maxStoredEntries:
+			return fmt.Errorf("%w: it has %d entries in index %q", errs.ErrCorrupt, count, ix.Info.Name)
+		default:
+			x.counts[i] = count
+		}
+	}
+	return nil
+}
+
+// reset makes body the document that is looked at. At most limit values of each
+// field are kept, or one more to show that there are more; all if it is 0.
+func (x *extraction) reset(body []byte, limit int) {
+	x.reader.Reset(query.Doc{Body: body})
+	x.reader.Limit(limit)
+	for i := range x.slots {
+		s := &x.slots[i]
+		s.known, s.values, s.parts = false, nil, s.parts[:0]
+		if cap(s.arena) > 1<<16 || cap(s.parts) > 1<<12 {
+			s.arena, s.parts = nil, nil
+		}
+	}
+}
+
+// missing is what a field that reaches nothing has in an index.
+var missing = []query.Value{{}}
+
+// slot returns the values of a field.
+func (x *extraction) slot(i int) *slotValues {
+	s := &x.slots[i]
+	if s.known {
+		return s
+	}
+	s.known, s.bound = true, 0
+	if s.values = x.reader.Values(i); len(s.values) == 0 {
+		s.values = missing
+	}
+	for _, v := range s.values {
+		s.bound += v.KeyBound()
+	}
+	return s
+}
+
+// combinations returns how many entries the document has in an index.
+func (x *extraction) combinations(i int) int {
+	count := 1
+	for _, slot := range x.ci.slots[i] {
+		n := max(1, x.reader.Reached(slot))
+		if n > math.MaxInt32/count {
+			return math.MaxInt32
+		}
+		count *= n
+	}
+	return count
+}
+
+// checkBytes refuses a document whose entries have too many bytes. It makes
+// none of them: each value of a field is in as many as the other fields have
+// combinations. Few entries are within the bounds whatever they are.
+func (x *extraction) checkBytes() error {
+	most := 0
+	for i, count := range x.counts {
+		most += count * (EntryBytes + len(x.ci.slots[i])*query.MaxKey)
+	}
+	if most <= MaxEntryBytes || x.bytes((*slotValues).boundBytes) <= MaxEntryBytes {
+		return nil
+	}
+	for i, count := range x.counts {
+		if count > 0 {
+			for _, slot := range x.ci.slots[i] {
+				x.slot(slot).encode()
+			}
+		}
+	}
+	total := x.bytes((*slotValues).encodedBytes)
+	if total <= MaxEntryBytes {
+		return nil
+	}
+	place := 0
+	most = 0
+	for i := range x.counts {
+		if n := x.indexBytes(i, (*slotValues).encodedBytes); n > most {
+			most, place = n, i
+		}
+	}
+	return &metadata.Error{
+		Rule:   fmt.Sprintf("at most %d bytes of entries in the indexes of its collection", MaxEntryBytes),
+		Detail: fmt.Sprintf("%d of them in index %q: keep fewer or shorter values in its fields, or drop it", most, x.ci.Indexes[place].Info.Name),
+		Limit:  MaxEntryBytes,
+		Actual: total,
+	}
+}
+
+// bytes returns how many bytes all entries have, if the parts of a field have as
+// many as of returns.
+func (x *extraction) bytes(of func(*slotValues) int) int {
+	total := 0
+	for i := range x.counts {
+		total += x.indexBytes(i, of)
+	}
+	return total
+}
+
+func (x *extraction) indexBytes(i int, of func(*slotValues) int) int {
+	count := x.counts[i]
+	if count == 0 {
+		return 0
+	}
+	total := count * EntryBytes
+	for _, slot := range x.ci.slots[i] {
+		s := x.slot(slot)
+		total += count / len(s.values) * of(s)
+	}
+	return total
+}
+
+func (s *slotValues) boundBytes() int { return s.bound }
+
+func (s *slotValues) encodedBytes() int { return len(s.arena) }
+
+// encode makes the parts of the keys, once for all indexes: a long value is
+// hashed for its part.
+func (s *slotValues) encode() {
+	if len(s.parts) > 0 {
+		return
+	}
+	s.arena = s.arena[:0]
+	for _, v := range s.values {
+		start := len(s.arena)
+		var truncated bool
+		s.arena, truncated = query.AppendKey(s.arena, v, false)
+		s.parts = append(s.parts, keyPart{start, len(s.arena), truncated})
+	}
+}
+
+// manyParts is how many bytes of values are encoded once for all entries, and
+// not for each.
+const manyParts = 1 << 10
+
+// appendPart appends the part of value i to a key.
+func (s *slotValues) appendPart(dst []byte, i int, descending bool) (key []byte, truncated bool) {
+	if len(s.parts) == 0 {
+		if s.bound < manyParts {
+			return query.AppendKey(dst, s.values[i], descending)
+		}
+		s.encode()
+	}
+	part := s.parts[i]
+	start := len(dst)
+	dst = append(dst, s.arena[part.start:part.end]...)
+	if descending {
+		for j := start; j < len(dst); j++ {
+			dst[j] = ^dst[j]
+		}
+	}
+	return dst, part.truncated
+}
+
+// combos are the entries in one index that are still to be made.
+type combos struct {
+	x      *extraction
+	order  int // of the index
+	left   int
+	single bool // no field's value came out of an array
+	pick   [MaxFields]int
+}
+
+func (x *extraction) combos(i int) combos {
+	c := combos{x: x, order: i, left: x.counts[i], single: true}
+	for _, slot := range x.ci.slots[i] {
+		c.single = c.single && x.reader.Single(slot)
+	}
+	return c
+}
+
+// take makes entries until none is left or there are this many bytes of them.
+func (e *Entries) take(c *combos, bytesWanted int) {
+	ix := c.x.ci.Indexes[c.order]
+	slots := c.x.ci.slots[c.order]
+	several := c.left > 1
+	first := len(e.List)
+	for ; c.left > 0 && len(e.Arena) < bytesWanted; c.left-- {
+		e.takeOne(ix, c, slots)
+		if !several {
+			continue
+		}
+		for j := len(slots) - 1; j >= 0; j-- {
+			if c.pick[j]++; c.pick[j] < len(c.x.slot(slots[j]).values) {
+				break
+			}
+			c.pick[j] = 0
+		}
+	}
+	if !several {
+		return
+	}
+	mine := e.List[first:]
+	slices.SortFunc(mine, func(a, b Entry) int { return bytes.Compare(a.Values, b.Values) })
+	mine = slices.CompactFunc(mine, func(a, b Entry) bool { return bytes.Equal(a.Values, b.Values) })
+	e.List = e.List[:first+len(mine)]
+	e.flag(ix, FlagMultiple)
+}
+
+func (e *Entries) takeOne(ix *Index, c *combos, slots []int) {
+	start := len(e.Arena)
+	unique, covering := ix.Info.Unique, c.single
+	for j := range ix.Fields {
+		v, truncated := e.appendPart(c, slots[j], c.pick[j], ix.Fields[j].Descending)
+		if v.Kind() <= query.KindNull {
+			unique = false
+		}
+		if truncated {
+			e.flag(ix, FlagCut)
+		}
+		covering = covering && !truncated && query.Recoverable(v)
+	}
+	e.List = append(e.List, Entry{Index: ix, order: c.order, Values: e.Arena[start:len(e.Arena):len(e.Arena)], Unique: unique, Covering: covering})
+}
+
+// appendPart appends the part of one value to the arena, and returns the value.
+func (e *Entries) appendPart(c *combos, slot, pick int, descending bool) (v query.Value, truncated bool) {
+	if values := c.x.reader.Values(slot); len(values) == 0 {
+		e.Arena, truncated = query.AppendKey(e.Arena, v, descending)
+		return v, truncated
+	} else if v = values[pick]; len(values) == 1 && v.KeyBound() < manyParts {
+		e.Arena, truncated = query.AppendKey(e.Arena, v, descending)
+		return v, truncated
+	}
+	e.Arena, truncated = c.x.slot(slot).appendPart(e.Arena, pick, descending)
+	return v, truncated
+}
+
+// newEntries returns entries with room for those of a document that has one in
+// each index, mostly.
+func newEntries(indexes int) *Entries {
+	return &Entries{List: make([]Entry, 0, 2*indexes), Arena: make([]byte, 0, 64*indexes)}
+}
+
+// Extract returns the entries that a document's body has in all indexes,
+// or the *metadata.Error of one that is beyond their bounds.
+func (ci *Collection) Extract(body []byte) (*Entries, error) {
+	x := ci.extraction()
+	defer ci.release(x)
+	if err := x.begin(body, toWrite, 0); err != nil {
+		return nil, err
+	}
+	out := newEntries(len(ci.Indexes))
+	for i := range ci.Indexes {
+		c := x.combos(i)
+		out.take(&c, math.MaxInt)
+	}
+	return out, nil
+}
+
+// ExtractForBuild returns the entries that a stored document has in the index that
+// is built, which is the number-th: beside those in the other indexes they must
+// be within the bounds, as the document could not be written again otherwise.
+func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, error) {
+	x := ci.extraction()
+	defer ci.release(x)
+	if err := x.begin(body, toBuild, number); err != nil {
+		return nil, err
+	}
+	out := newEntries(1)
+	for i, ix := range ci.Indexes {
+		if ix.Number == number {
+			c := x.combos(i)
+			out.take(&c, math.MaxInt)
+		}
+	}
+	return out, nil
+}
+
+// EachStored calls fn with the entries of a stored document, some at a time, in
+// all indexes that may have them. The list is sorted if it comes at once; an
+// entry may come twice if not. Where the document has too many entries for an
+// index that is being built, it has none: the build fails by it, unless it is
+// changed before.
+func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
+	x := ci.extraction()
+	defer ci.release(x)
+	if err := x.begin(body, toRemove, 0); err != nil {
+		return err
+	}
+	out := newEntries(len(ci.Indexes))
+	for i := range ci.Indexes {
+		for c := x.combos(i); c.left > 0; {
+			out.take(&c, StoredChunk)
+			if len(out.Arena) < StoredChunk {
+				continue
+			}
+			if err := fn(out); err != nil {
+				return err
+			}
+			out.List, out.Arena = out.List[:0], out.Arena[:0]
+		}
+	}
+	return fn(out)
+}
+
+func (ci *Collection) extraction() *extraction { return ci.extractions.Get().(*extraction) }
+
+// release gives an extraction back, without the document.
+func (ci *Collection) release(x *extraction) {
+	x.reset(nil, 0)
+	ci.extractions.Put(x)
+}
+
+// accepts reports whether a document belongs into a partial index.
+func (ix *Index) accepts(body []byte, p purpose) (bool, error) {
+	if ix.Filter == nil {
+		return true, nil
+	}
+	m := ix.Matchers.Get().(*query.Matcher)
+	defer ix.Matchers.Put(m)
+	limit := maxFilterValues
+	if p == toRemove {
+		limit = 0
+	}
+	m.Limit(limit)
+	accepted := m.Match(query.Doc{Body: body})
+	if n := m.Reached(); limit > 0 && n > limit {
+		return false, &metadata.Error{Rule: fmt.Sprintf("at most %d values for a field of the condition of index %q", maxFilterValues, ix.Info.Name), Limit: maxFilterValues, Actual: n}
+	}
+	return accepted, nil
+}
