@@ -64,7 +64,7 @@ func (r *run) explain() Explanation {
 	defer r.mu.Unlock()
 	e := Explanation{
 		Query:      r.q.String(),
-		Plan:       r.plan.steps(r),
+		Plan:       r.steps(),
 		Keys:       r.stats.keys,
 		Documents:  r.stats.documents,
 		Returned:   r.stats.returned,
@@ -75,8 +75,9 @@ func (r *run) explain() Explanation {
 	return e
 }
 
-// steps describes the plan.
-func (pl *plan) steps(r *run) []string {
+// steps describes the plan, and what the run of it has added.
+func (r *run) steps() []string {
+	pl := r.plan
 	var steps []string
 	what := "all documents"
 	if r.q.From != "" {
@@ -160,7 +161,7 @@ func (r *run) suggestion() *Index {
 		ix.Fields = append(ix.Fields, text)
 	}
 	var ranges []query.Field
-	for _, e := range r.from.conjuncts {
+	for _, e := range r.plan.conjuncts {
 		switch e := e.(type) {
 		case query.Compare:
 			if e.Op == query.Equal {
@@ -200,7 +201,7 @@ func (r *run) indexableOrders() []query.Order {
 	if len(r.q.OrderBy) == 0 || isGrouped(r.q) {
 		return nil
 	}
-	orders := r.from.fieldOrders()
+	orders := r.plan.orders
 	if slices.ContainsFunc(orders, func(o query.Order) bool { return o.As != query.CastNone || o.Field.Meta != query.MetaNone }) {
 		return nil
 	}

@@ -33,7 +33,7 @@ func TestImports(t *testing.T) {
 		{"internal/errs", nil},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
-		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs")}},
 		{"patch", []string{leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},

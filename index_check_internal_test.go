@@ -81,7 +81,7 @@ func CheckIndexes(db *DB) (err error) {
 		if err != nil {
 			return err
 		}
-		has, err := indexFlags(snapshot, ix.Number)
+		has, err := catalog.ReadFlags(snapshot, ix.Number)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/jaydb/jay/internal/catalog"
 
-	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -121,7 +120,7 @@ func (t *transaction) stageFlags(f catalog.Flag) error {
 	if t.flags[f.Number]&f.Flags == f.Flags {
 		return nil
 	}
-	known, err := indexFlags(t.tx, f.Number)
+	known, err := catalog.ReadFlags(t.tx, f.Number)
 	if err != nil {
 		return err
 	}
@@ -133,19 +132,4 @@ func (t *transaction) stageFlags(f catalog.Flag) error {
 	}
 	t.flags[f.Number] = known | f.Flags
 	return nil
-}
-
-func indexFlags(r getter, number uint32) (byte, error) {
-	value, closer, err := r.Get(format.IndexFlagsKey(number))
-	if err == storage.ErrNotFound {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	if len(value) != 1 || value[0]&^catalog.FlagsKnown != 0 {
-		return 0, errs.First(fmt.Errorf("flags of index %d: %w", number, ErrCorrupt), closer.Close())
-	}
-	flags := value[0]
-	return flags, closer.Close()
 }

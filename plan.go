@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -28,6 +29,10 @@ type plan struct {
 	ordered  bool       // candidates come in the order that is asked for
 	reverse  bool       // by walking backwards
 	counted  bool       // entries can be counted instead of documents
+
+	conjuncts []query.Expr  // of the query's condition
+	orders    []query.Order // what the order asks of an index: see fieldOrders
+	keys      int           // looked at while planning
 }
 
 // path is a way into one index.
@@ -72,7 +77,7 @@ var (
 
 // planner makes a plan for one query on one snapshot.
 type planner struct {
-	db       *DB
+	rules    ids.Rules
 	q        *query.Query
 	snapshot storage.Reader
 	indexes  []*catalog.Index // that are ready, of the collection
@@ -92,9 +97,10 @@ type boundField struct {
 	descending bool
 }
 
-// newPlan decides how a query is answered.
-func (db *DB) newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, counting bool) (*plan, *planner, error) {
-	p := &planner{db: db, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
+// newPlan decides how a query is answered from the indexes of a catalog. If only the
+// number of answers is wanted, it may count entries.
+func newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*plan, error) {
+	p := &planner{rules: rules, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
 		for _, ix := range c.All {
 			if ix.Collection == format.FoldName(q.From) && ix.Info.State == IndexReady && p.implies(ix) {
@@ -102,16 +108,28 @@ func (db *DB) newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reade
 			}
 		}
 	}
+	pl, err := p.plan()
+	if err != nil {
+		return nil, err
+	}
+	pl.conjuncts, pl.keys = p.conjuncts, p.keys
+	if len(q.OrderBy) > 0 {
+		pl.orders = p.fieldOrders()
+	}
+	return pl, nil
+}
+
+// plan looks for IDs in the condition, then at the indexes.
+func (p *planner) plan() (*plan, error) {
 	if pl := p.byID(); pl != nil {
-		return pl, p, nil
+		return pl, nil
 	}
 	for _, ix := range p.indexes {
 		if err := p.addPath(ix); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	pl, err := p.choose()
-	return pl, p, err
+	return p.choose()
 }
 
 // conjunctsOf takes And apart.
@@ -214,7 +232,7 @@ func (p *planner) byID() *plan {
 		pl := &plan{idsOnly: true, residual: p.q.Where}
 		for _, v := range values {
 			if v.Kind() == query.KindText {
-				pl.ids = append(pl.ids, p.db.env.Rules.Fold(v.Text()))
+				pl.ids = append(pl.ids, p.rules.Fold(v.Text()))
 			}
 		}
 		slices.Sort(pl.ids)
@@ -227,7 +245,7 @@ func (p *planner) byID() *plan {
 // namesIDs tells whether texts that a field is compared with name documents: in
 // a database that keeps IDs apart by case, those that disregard it do not.
 func (p *planner) namesIDs(f query.Field, fold bool) bool {
-	return f.Meta == query.MetaID && !(fold && p.db.env.Rules.CaseSensitive)
+	return f.Meta == query.MetaID && !(fold && p.rules.CaseSensitive)
 }
 
 // addPath finds how the conjuncts bound an index, if they do.
@@ -235,7 +253,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
 		return nil // spares the look at its flags
 	}
-	flags, err := indexFlags(p.snapshot, ix.Number)
+	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
 	if err != nil {
 		return err
 	}
@@ -514,7 +532,7 @@ func (p *planner) orderBy(a *path) orderMatch {
 		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
 			return orderNone
 		}
-		if p.isBound(a, o.Field) {
+		if a.binds(o.Field) {
 			continue
 		}
 		for i < len(a.ix.Fields) && i < a.equal && !a.ix.Fields[i].Is(o.Field) {
@@ -550,14 +568,14 @@ func (p *planner) orderBy(a *path) orderMatch {
 func (p *planner) fieldOrders() []query.Order {
 	orders := p.q.OrderBy
 	last := orders[len(orders)-1]
-	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.db.env.Rules.CaseSensitive {
+	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.rules.CaseSensitive {
 		return orders[:len(orders)-1]
 	}
 	return orders
 }
 
-// isBound tells whether a path binds a field to one value.
-func (p *planner) isBound(a *path, field query.Field) bool {
+// binds reports whether the path binds a field to one value.
+func (a *path) binds(field query.Field) bool {
 	for i, f := range a.ix.Fields {
 		if i < a.equal && f.Is(field) {
 			return true
@@ -632,7 +650,7 @@ func (p *planner) insteadOfScan() (*path, error) {
 		}
 	}
 	slices.SortStableFunc(paths, func(a, b *path) int {
-		return cmp.Or(compareBool(p.wantsEnds(b), p.wantsEnds(a)), len(a.ix.Fields)-len(b.ix.Fields))
+		return cmp.Or(compareBool(b.hasEnds(p.q), a.hasEnds(p.q)), len(a.ix.Fields)-len(b.ix.Fields))
 	})
 	for _, a := range paths {
 		if told, err := p.isTold(a); told || err != nil {
@@ -647,7 +665,7 @@ func (p *planner) insteadOfScan() (*path, error) {
 // each of many documents takes longer than a walk over all.
 func (p *planner) isTold(a *path) (told bool, err error) {
 	where := p.residual(a)
-	if c := p.newCover(a.ix, where); !c.wants && !c.ids || where == nil && p.wantsEnds(a) {
+	if c := newCover(p.q, p.counting, a.ix, where); !c.wants && !c.ids || where == nil && a.hasEnds(p.q) {
 		return true, nil // no document has to tell
 	}
 	prefix := format.AppendIndexPrefix(nil, a.ix.Number)
@@ -674,11 +692,11 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 
 // wantsEnds tells whether nothing but the least and the greatest value is asked
 // for, of the field by which the entries of a path are ordered.
-func (p *planner) wantsEnds(a *path) bool {
-	if len(p.q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.equal >= len(a.ix.Fields) {
+func (a *path) hasEnds(q *query.Query) bool {
+	if len(q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.equal >= len(a.ix.Fields) {
 		return false
 	}
-	return !slices.ContainsFunc(p.q.Select, func(c query.Column) bool {
+	return !slices.ContainsFunc(q.Select, func(c query.Column) bool {
 		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.ix.Fields[a.equal].Is(c.Field)
 	})
 }
@@ -851,7 +869,7 @@ func (p *planner) hasSmaller(union []*path) (bool, error) {
 // bestOf returns the path with the fewest candidates for one branch of an Or,
 // or nil.
 func (p *planner) bestOf(branch query.Expr) (*path, error) {
-	sub := &planner{db: p.db, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
+	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
 	var best *path
 	for _, ix := range p.indexes {
 		if err := sub.addPath(ix); err != nil {
@@ -905,7 +923,7 @@ func (p *planner) scan() *plan {
 	pl := &plan{residual: p.q.Where}
 	for _, e := range p.conjuncts {
 		if s, ok := e.(query.StartsWith); ok && p.namesIDs(s.Field, s.Fold) {
-			if folded := p.db.env.Rules.Fold(s.Text); len(folded) > len(pl.prefix) {
+			if folded := p.rules.Fold(s.Text); len(folded) > len(pl.prefix) {
 				pl.prefix = folded
 			}
 		}
@@ -918,7 +936,7 @@ func (p *planner) scan() *plan {
 // regard case it is not: keys stand in the order of bytes, texts in that of
 // their folded form.
 func (p *planner) orderedByID() bool {
-	return !p.db.env.Rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
+	return !p.rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
 }
 
 // String names a path, for Explain.

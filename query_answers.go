@@ -248,7 +248,7 @@ func (r *run) oneRow(row []query.Value) answers {
 // of an index that has the path's values in order, or returns nil.
 func (r *run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
-	if !ok || r.covers == nil || !r.plan.counted || len(s.ranges) != 1 || !r.from.wantsEnds(r.plan.access[0]) {
+	if !ok || r.covers == nil || !r.plan.counted || len(s.ranges) != 1 || !r.plan.access[0].hasEnds(r.q) {
 		return nil, nil
 	}
 	a := r.plan.access[0]
@@ -301,7 +301,7 @@ func (r *run) indexKey(c *cursor) []byte {
 		rest, _ = query.SkipKey(rest)
 		switch {
 		case o.Field.Meta == query.MetaID: // the last: the ID stands behind the values
-		case r.from.isBound(r.plan.access[0], o.Field):
+		case r.plan.access[0].binds(o.Field):
 		case r.plan.reverse:
 			v, _ := query.DecodeKey(part)
 			key, _ = query.AppendKey(key, v, !o.Descending)

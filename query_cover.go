@@ -41,12 +41,12 @@ type member struct {
 // newCover returns what makes documents of the entries of ix for a query that
 // has the condition where left to be checked, or nil if the entries lack
 // something that it looks at, or it wants whole documents.
-func (p *planner) newCover(ix *catalog.Index, where query.Expr) *cover {
-	if len(p.q.Select) == 0 && !p.counting || len(p.q.Include) > 0 {
+func newCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *cover {
+	if len(q.Select) == 0 && !counting || len(q.Include) > 0 {
 		return nil
 	}
 	c := &cover{ix: ix}
-	for _, f := range p.looksAt(where) {
+	for _, f := range fieldsOf(q, where) {
 		if f.Meta == query.MetaID {
 			c.ids = true
 			continue
@@ -71,26 +71,26 @@ func (p *planner) newCover(ix *catalog.Index, where query.Expr) *cover {
 
 // covers tells whether all that the query looks at is in an index.
 func (p *planner) covers(ix *catalog.Index, where query.Expr) bool {
-	return p.newCover(ix, where) != nil
+	return newCover(p.q, p.counting, ix, where) != nil
 }
 
-// looksAt returns the fields that a query looks at, each at least once.
-func (p *planner) looksAt(where query.Expr) []query.Field {
+// fieldsOf returns the fields that a query looks at, each at least once.
+func fieldsOf(q *query.Query, where query.Expr) []query.Field {
 	var fields []query.Field
 	if where != nil {
 		fields = query.Fields(where)
 	}
-	for _, c := range p.q.Select {
+	for _, c := range q.Select {
 		if c.Func != query.FuncCount {
 			fields = append(fields, c.Field)
 		}
 	}
-	for _, o := range p.q.OrderBy {
+	for _, o := range q.OrderBy {
 		if o.Column == "" {
 			fields = append(fields, o.Field)
 		}
 	}
-	return append(fields, p.q.GroupBy...)
+	return append(fields, q.GroupBy...)
 }
 
 // put puts the value of a field where its path leads to. It returns false for

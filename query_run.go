@@ -26,7 +26,6 @@ type run struct {
 	tx   *Tx // or nil
 	q    *query.Query
 	plan *plan
-	from *planner
 
 	mu       sync.Mutex // guards what follows, against DB.Close and the end of the transaction
 	closed   error
@@ -196,13 +195,13 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, r.from, err = r.db.newPlan(r.q, c, r.snapshot, r.options.counting); err != nil {
+	if r.plan, err = newPlan(r.q, c, r.snapshot, r.db.env.Rules, r.options.counting); err != nil {
 		return err
 	}
 	if r.options.noScan && r.plan.isScan() && !r.wantsAll() {
 		return fmt.Errorf("%w: %s%s", ErrNoIndex, r.q, r.suggestionText())
 	}
-	r.stats.keys = int64(r.from.keys)
+	r.stats.keys = int64(r.plan.keys)
 	r.meta.db = r.db
 	r.skip, r.left = r.q.Offset, -1
 	if r.q.HasLimit {
@@ -237,7 +236,7 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 // the query and where look at.
 func (r *run) cover(where query.Expr) {
 	for _, a := range r.plan.access {
-		c := r.from.newCover(a.ix, where)
+		c := newCover(r.q, r.options.counting, a.ix, where)
 		if c == nil {
 			r.covers = nil
 			return

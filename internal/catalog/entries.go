@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
 )
 
 // Flags of an index: what its entries have been like so far. They are only
@@ -185,3 +187,21 @@ func (e *Entry) Text() string {
 
 // Gone is the state of an index that is not in the catalog.
 const Gone index.State = ""
+
+// ReadFlags returns the flags of an index as they are committed.
+func ReadFlags(r interface {
+	Get(key []byte) ([]byte, io.Closer, error)
+}, number uint32) (byte, error) {
+	value, closer, err := r.Get(format.IndexFlagsKey(number))
+	if err == storage.ErrNotFound {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 1 || value[0]&^FlagsKnown != 0 {
+		return 0, errs.First(fmt.Errorf("flags of index %d: %w", number, errs.ErrCorrupt), closer.Close())
+	}
+	flags := value[0]
+	return flags, closer.Close()
+}
