@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/plan"
+
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/query"
@@ -84,26 +86,26 @@ func (r *run) steps() []string {
 		what = r.q.From
 	}
 	switch {
-	case pl.idsOnly:
-		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.ids)))
-	case len(pl.access) > 1:
+	case pl.IDsOnly:
+		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
+	case len(pl.Access) > 1:
 		steps = append(steps, "union of")
-		for _, a := range pl.access {
+		for _, a := range pl.Access {
 			steps = append(steps, "   "+a.String())
 		}
-	case len(pl.access) == 1:
-		step := pl.access[0].String()
-		if pl.reverse {
+	case len(pl.Access) == 1:
+		step := pl.Access[0].String()
+		if pl.Reverse {
 			step += ", backwards"
 		}
 		steps = append(steps, step)
-	case pl.prefix != "":
-		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.prefix))
+	case pl.Prefix != "":
+		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.Prefix))
 	default:
 		steps = append(steps, "scan "+what)
 	}
-	if pl.also != nil {
-		steps = append(steps, "keep what is in "+pl.also.String())
+	if pl.Also != nil {
+		steps = append(steps, "keep what is in "+pl.Also.String())
 	}
 	switch {
 	case r.stats.ends:
@@ -114,11 +116,11 @@ func (r *run) steps() []string {
 		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
 	case r.covers != nil:
 		steps = append(steps, "answer from entries, read no documents")
-	case len(pl.access) > 0:
+	case len(pl.Access) > 0:
 		steps = append(steps, "read documents")
 	}
 	if r.matcher != nil {
-		residual := pl.residual
+		residual := pl.Residual
 		if len(r.own) > 0 {
 			residual = r.q.Where
 		}
@@ -126,7 +128,7 @@ func (r *run) steps() []string {
 	}
 	if r.stats.sorted {
 		steps = append(steps, "sort in memory"+topN(r))
-	} else if len(r.q.OrderBy) > 0 && pl.ordered {
+	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
 	if isGrouped(r.q) && !r.stats.ends {
@@ -146,7 +148,7 @@ func topN(r *run) string {
 // suggestion returns an index that would spare the query a look at every
 // document, or nil.
 func (r *run) suggestion() *Index {
-	if !r.plan.isScan() || r.q.From == "" {
+	if !r.plan.IsScan() || r.q.From == "" {
 		return nil
 	}
 	ix := &Index{}
@@ -161,7 +163,7 @@ func (r *run) suggestion() *Index {
 		ix.Fields = append(ix.Fields, text)
 	}
 	var ranges []query.Field
-	for _, e := range r.plan.conjuncts {
+	for _, e := range r.plan.Conjuncts {
 		switch e := e.(type) {
 		case query.Compare:
 			if e.Op == query.Equal {
@@ -170,7 +172,7 @@ func (r *run) suggestion() *Index {
 				ranges = append(ranges, e.Field)
 			}
 		case query.In:
-			if len(e.Values) <= maxRanges {
+			if len(e.Values) <= plan.MaxRanges {
 				add(e.Field, false)
 			}
 		case query.Between:
@@ -201,7 +203,7 @@ func (r *run) indexableOrders() []query.Order {
 	if len(r.q.OrderBy) == 0 || isGrouped(r.q) {
 		return nil
 	}
-	orders := r.plan.orders
+	orders := r.plan.Orders
 	if slices.ContainsFunc(orders, func(o query.Order) bool { return o.As != query.CastNone || o.Field.Meta != query.MetaNone }) {
 		return nil
 	}

@@ -248,15 +248,15 @@ func (r *run) oneRow(row []query.Value) answers {
 // of an index that has the path's values in order, or returns nil.
 func (r *run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
-	if !ok || r.covers == nil || !r.plan.counted || len(s.ranges) != 1 || !r.plan.access[0].hasEnds(r.q) {
+	if !ok || r.covers == nil || !r.plan.Counted || len(s.ranges) != 1 || !r.plan.Access[0].HasEnds(r.q) {
 		return nil, nil
 	}
-	a := r.plan.access[0]
-	f := a.ix.Fields[a.equal]
+	a := r.plan.Access[0]
+	f := a.Index.Fields[a.Equal]
 	row := make([]query.Value, len(r.q.Select))
 	for i, c := range r.q.Select {
 		var err error
-		if row[i], err = s.extreme(a.equal, (c.Func == query.FuncMin) != f.Descending); err != nil {
+		if row[i], err = s.extreme(a.Equal, (c.Func == query.FuncMin) != f.Descending); err != nil {
 			return nil, err
 		}
 	}
@@ -301,8 +301,8 @@ func (r *run) indexKey(c *cursor) []byte {
 		rest, _ = query.SkipKey(rest)
 		switch {
 		case o.Field.Meta == query.MetaID: // the last: the ID stands behind the values
-		case r.plan.access[0].binds(o.Field):
-		case r.plan.reverse:
+		case r.plan.Access[0].Binds(o.Field):
+		case r.plan.Reverse:
 			v, _ := query.DecodeKey(part)
 			key, _ = query.AppendKey(key, v, !o.Descending)
 		default:

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/plan"
+
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/internal/format"
@@ -25,7 +27,7 @@ type run struct {
 	db   *DB
 	tx   *Tx // or nil
 	q    *query.Query
-	plan *plan
+	plan *plan.Plan
 
 	mu       sync.Mutex // guards what follows, against DB.Close and the end of the transaction
 	closed   error
@@ -33,7 +35,7 @@ type run struct {
 	owned    storage.Snapshot // to be closed with the run, or nil
 	source   source
 	matcher  *query.Matcher // of the plan's residual; nil for none
-	covers   []*cover       // parallel to the plan's paths; nil if documents must be read
+	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
 	options  runOptions
 	key      []byte // scratch
@@ -163,7 +165,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 		return nil, err
 	}
 	if t.writable {
-		note := &walked{prefix: r.plan.prefix}
+		note := &walked{prefix: r.plan.Prefix}
 		if q.From != "" {
 			note.collection = format.CollectionKey(q.From)
 		}
@@ -195,23 +197,23 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if err := checkQuery(r.q); err != nil {
 		return err
 	}
-	if r.plan, err = newPlan(r.q, c, r.snapshot, r.db.env.Rules, r.options.counting); err != nil {
+	if r.plan, err = plan.New(r.q, c, r.snapshot, r.db.env.Rules, r.options.counting); err != nil {
 		return err
 	}
-	if r.options.noScan && r.plan.isScan() && !r.wantsAll() {
+	if r.options.noScan && r.plan.IsScan() && !r.wantsAll() {
 		return fmt.Errorf("%w: %s%s", ErrNoIndex, r.q, r.suggestionText())
 	}
-	r.stats.keys = int64(r.plan.keys)
+	r.stats.keys = int64(r.plan.Keys)
 	r.meta.db = r.db
 	r.skip, r.left = r.q.Offset, -1
 	if r.q.HasLimit {
 		r.left = r.q.Limit
 	}
 	if len(r.hidden) > 0 {
-		r.plan.ordered = false // own documents must find their place
-		r.plan.counted = false
+		r.plan.Ordered = false // own documents must find their place
+		r.plan.Counted = false
 	}
-	where := r.plan.residual
+	where := r.plan.Residual
 	if len(r.own) > 0 {
 		where = r.q.Where // own documents are in no index yet
 	}
@@ -235,8 +237,8 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 // cover makes what answers from entries, if those of every path have all that
 // the query and where look at.
 func (r *run) cover(where query.Expr) {
-	for _, a := range r.plan.access {
-		c := newCover(r.q, r.options.counting, a.ix, where)
+	for _, a := range r.plan.Access {
+		c := plan.NewCover(r.q, r.options.counting, a.Index, where)
 		if c == nil {
 			r.covers = nil
 			return
@@ -270,23 +272,21 @@ func checkQuery(q *query.Query) error {
 // isGrouped tells whether answers are made of several documents.
 func isGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
 
-func (pl *plan) isScan() bool { return !pl.idsOnly && len(pl.access) == 0 && pl.prefix == "" }
-
 // wantsAll tells whether the query asks for every document, in no order that
 // it would have to be brought into: there is no other way than to look at all.
 func (r *run) wantsAll() bool {
-	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.ordered) && !isGrouped(r.q) && !r.q.Distinct
+	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !isGrouped(r.q) && !r.q.Distinct
 }
 
 func (r *run) openSource(ctx context.Context) (source, error) {
 	switch {
-	case r.plan.idsOnly:
-		return &idSource{r: r, ids: r.plan.ids}, nil
-	case len(r.plan.access) > 0:
+	case r.plan.IDsOnly:
+		return &idSource{r: r, ids: r.plan.IDs}, nil
+	case len(r.plan.Access) > 0:
 		return r.openIndexes(ctx)
 	}
-	s := Scan{Collection: r.q.From, Prefix: r.plan.prefix}
-	if r.plan.ordered && r.options.after != nil {
+	s := Scan{Collection: r.q.From, Prefix: r.plan.Prefix}
+	if r.plan.Ordered && r.options.after != nil {
 		s.After = r.options.after.ID
 	}
 	w, err := r.db.newScan(s, r.snapshot)
@@ -364,8 +364,8 @@ func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 	for len(r.own) > 0 {
 		doc, r.own = r.own[0], r.own[1:]
 		r.stats.documents++
-		if r.plan.idsOnly {
-			if _, found := slices.BinarySearch(r.plan.ids, doc.foldedID); !found {
+		if r.plan.IDsOnly {
+			if _, found := slices.BinarySearch(r.plan.IDs, doc.foldedID); !found {
 				continue
 			}
 		}
@@ -458,7 +458,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 		}
 		r.projector.SetPace(&r.pace)
 	}
-	if r.sorter != nil && !r.plan.ordered {
+	if r.sorter != nil && !r.plan.Ordered {
 		r.answers, err = r.sortedAnswers(ctx)
 		return err
 	}
@@ -589,7 +589,7 @@ func (r *run) count(ctx context.Context) (int64, error) {
 
 // countDocuments counts what matches, without copying it.
 func (r *run) countDocuments(ctx context.Context) (int64, error) {
-	if s, ok := r.source.(*indexSource); ok && r.plan.counted {
+	if s, ok := r.source.(*indexSource); ok && r.plan.Counted {
 		r.stats.counted = true
 		return s.countEntries(ctx)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/plan"
+
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -108,48 +110,39 @@ type indexSource struct {
 // sourceRange is one range of one index.
 type sourceRange struct {
 	ix    *catalog.Index
-	cover *cover // nil if documents must be read
-	keyRange
+	cover *plan.Cover // nil if documents must be read
+	plan.KeyRange
 }
 
 // openIndexes opens the indexes of the plan.
 func (r *run) openIndexes(ctx context.Context) (source, error) {
 	s := &indexSource{r: r}
-	for i, a := range r.plan.access {
-		var c *cover
+	for i, a := range r.plan.Access {
+		var c *plan.Cover
 		if r.covers != nil {
 			c = r.covers[i]
 		}
-		for _, kr := range a.ranges {
-			s.ranges = append(s.ranges, sourceRange{a.ix, c, kr})
+		for _, kr := range a.Ranges {
+			s.ranges = append(s.ranges, sourceRange{a.Index, c, kr})
 		}
-		if len(r.plan.access) > 1 || a.mayRepeat() {
+		if len(r.plan.Access) > 1 || a.MayRepeat() {
 			s.seen = make(map[string]struct{})
 		}
 	}
-	if r.plan.ordered && r.options.after != nil {
+	if r.plan.Ordered && r.options.after != nil {
 		s.startAfter()
 	}
-	if r.plan.also == nil {
+	if r.plan.Also == nil {
 		return s, nil
 	}
 	other := &indexSource{r: r}
-	for _, kr := range r.plan.also.ranges {
-		other.ranges = append(other.ranges, sourceRange{r.plan.also.ix, nil, kr})
+	for _, kr := range r.plan.Also.Ranges {
+		other.ranges = append(other.ranges, sourceRange{r.plan.Also.Index, nil, kr})
 	}
 	var err error
 	s.also, err = other.collect(ctx)
 	return s, err
 }
-
-// mayRepeat tells whether the ranges may lead to one document twice.
-func (a *path) mayRepeat() bool {
-	return a.flags&catalog.FlagMultiple != 0 && (len(a.ranges) > 1 || len(a.ix.Fields) > 1 || !a.isPoints())
-}
-
-// isPoints tells whether each range holds the entries of one value, so that
-// no document is in it twice.
-func (a *path) isPoints() bool { return a.equal == len(a.ix.Fields) && !a.bounded }
 
 // startAfter leaves out the entries up to a cursor.
 func (s *indexSource) startAfter() {
@@ -157,29 +150,29 @@ func (s *indexSource) startAfter() {
 		return // the condition is never true
 	}
 	r := &s.ranges[0] // an ordered plan has no more than one
-	bound := r.boundParts(s.r.plan.access[0].equal)
+	bound := r.boundParts(s.r.plan.Access[0].Equal)
 	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.after)...)
 	e := catalog.Entry{Index: r.ix, Values: values[5:]}
 	e.Unique = r.ix.IsUnique(e.Values)
 	key := e.AppendKey(nil, s.r.options.after.ID)
-	if s.r.plan.reverse {
-		if bytes.Compare(key, r.hi) < 0 || r.hi == nil {
-			r.hi = key
+	if s.r.plan.Reverse {
+		if bytes.Compare(key, r.Hi) < 0 || r.Hi == nil {
+			r.Hi = key
 		}
 		return
 	}
-	if key = append(key, 0); bytes.Compare(key, r.lo) > 0 {
-		r.lo = key
+	if key = append(key, 0); bytes.Compare(key, r.Lo) > 0 {
+		r.Lo = key
 	}
 }
 
 // boundParts returns what a range's keys begin with: the index, and n parts.
 func (r *sourceRange) boundParts(n int) []byte {
-	rest := r.lo[5:]
+	rest := r.Lo[5:]
 	for range n {
 		rest, _ = query.SkipKey(rest)
 	}
-	return r.lo[:len(r.lo)-len(rest)]
+	return r.Lo[:len(r.Lo)-len(rest)]
 }
 
 // nextID moves to the next entry that leads to a candidate, and returns the
@@ -222,22 +215,22 @@ func (s *indexSource) advance(ctx context.Context) (bool, error) {
 	for len(s.ranges) > 0 {
 		ok := false
 		if s.it != nil {
-			if s.r.plan.reverse {
+			if s.r.plan.Reverse {
 				ok = s.it.Prev()
 			} else {
 				ok = s.it.Next()
 			}
 		} else {
 			r := s.ranges[0]
-			if r.hi != nil && bytes.Compare(r.lo, r.hi) >= 0 {
+			if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
 				s.ranges = s.ranges[1:]
 				continue
 			}
 			var err error
-			if s.it, err = s.r.snapshot.Iterate(r.lo, r.hi); err != nil {
+			if s.it, err = s.r.snapshot.Iterate(r.Lo, r.Hi); err != nil {
 				return false, err
 			}
-			if s.r.plan.reverse {
+			if s.r.plan.Reverse {
 				ok = s.it.Last()
 			} else {
 				ok = s.it.First()
@@ -365,7 +358,7 @@ func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told boo
 	if c == nil {
 		return nil, false
 	}
-	h, body, told := c.document(s.it.Key(), s.it.Value(), id)
+	h, body, told := c.Document(s.it.Key(), s.it.Value(), id)
 	if !told || !want(id, h, body) {
 		return nil, told
 	}
@@ -409,7 +402,7 @@ func (s *indexSource) broken(id string, err error) error {
 // need is how many documents the answers to come can need at least, where they
 // are passed on as they come; else as many as there are.
 func (r *run) need() int {
-	streamed := r.distinct == nil && !isGrouped(r.q) && (r.sorter == nil || r.plan.ordered)
+	streamed := r.distinct == nil && !isGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
 	if !streamed || r.left < 0 {
 		return mostAhead
 	}
@@ -443,10 +436,10 @@ func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 // no document has one.
 func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) {
 	r := s.ranges[0]
-	if r.hi != nil && bytes.Compare(r.lo, r.hi) >= 0 {
+	if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
 		return query.Value{}, nil
 	}
-	it, err := s.r.snapshot.Iterate(r.lo, r.hi)
+	it, err := s.r.snapshot.Iterate(r.Lo, r.Hi)
 	if err != nil {
 		return query.Value{}, err
 	}

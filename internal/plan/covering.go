@@ -1,19 +1,18 @@
-package jay
+package plan
 
 import (
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 )
 
-// cover makes documents of the entries of an index, with what one query looks
+// Cover makes documents of the entries of an index, with what one query looks
 // at in them and nothing else, so that the documents themselves need not be
 // read. An entry that does not tell enough is left to its document.
-type cover struct {
+type Cover struct {
 	ix     *catalog.Index
 	wanted [catalog.MaxFields]bool // fields of the index that the query looks at
 	root   outline
@@ -38,14 +37,14 @@ type member struct {
 	inner *outline // nil for a value
 }
 
-// newCover returns what makes documents of the entries of ix for a query that
+// NewCover returns what makes documents of the entries of ix for a query that
 // has the condition where left to be checked, or nil if the entries lack
 // something that it looks at, or it wants whole documents.
-func newCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *cover {
+func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *Cover {
 	if len(q.Select) == 0 && !counting || len(q.Include) > 0 {
 		return nil
 	}
-	c := &cover{ix: ix}
+	c := &Cover{ix: ix}
 	for _, f := range fieldsOf(q, where) {
 		if f.Meta == query.MetaID {
 			c.ids = true
@@ -71,7 +70,7 @@ func newCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 
 // covers tells whether all that the query looks at is in an index.
 func (p *planner) covers(ix *catalog.Index, where query.Expr) bool {
-	return newCover(p.q, p.counting, ix, where) != nil
+	return NewCover(p.q, p.counting, ix, where) != nil
 }
 
 // fieldsOf returns the fields that a query looks at, each at least once.
@@ -147,10 +146,10 @@ func tellsNot(value []byte) bool {
 	return len(value) > 0 && value[len(value)-1] == catalog.NotCovering
 }
 
-// document makes the document of an entry, whose folded ID is given: what of
+// Document makes the document of an entry, whose folded ID is given: what of
 // its header and body the query looks at. Both are valid until the next call.
 // It returns false if the document must be read.
-func (c *cover) document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
+func (c *Cover) Document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
 	looks := c.wants || c.ids
 	if looks && tellsNot(value) {
 		return nil, nil, false

@@ -1,4 +1,7 @@
-package jay
+// Package plan chooses the way to the answers of a query: which indexes, which ranges of
+// their keys, and what is left to check on documents. It counts a few keys to choose, and
+// reads no document.
+package plan
 
 import (
 	"bytes"
@@ -9,38 +12,37 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
 )
 
-// plan is how a query is answered.
-type plan struct {
-	access   []*path    // where candidates come from: several are a union; none means a scan
-	ids      []string   // instead: the folded IDs that can match, where idsOnly
-	idsOnly  bool       // ids are all
-	prefix   string     // of the IDs that a scan must look at, folded
-	also     *path      // candidates must be in it, too: an intersection
-	residual query.Expr // what is left to check on documents; nil for nothing
-	ordered  bool       // candidates come in the order that is asked for
-	reverse  bool       // by walking backwards
-	counted  bool       // entries can be counted instead of documents
+// Plan is how a query is answered.
+type Plan struct {
+	Access   []*Path    // where candidates come from: several are a union; none means a scan
+	IDs      []string   // instead: the folded IDs that can match, where idsOnly
+	IDsOnly  bool       // ids are all
+	Prefix   string     // of the IDs that a scan must look at, folded
+	Also     *Path      // candidates must be in it, too: an intersection
+	Residual query.Expr // what is left to check on documents; nil for nothing
+	Ordered  bool       // candidates come in the order that is asked for
+	Reverse  bool       // by walking backwards
+	Counted  bool       // entries can be counted instead of documents
 
-	conjuncts []query.Expr  // of the query's condition
-	orders    []query.Order // what the order asks of an index: see fieldOrders
-	keys      int           // looked at while planning
+	Conjuncts []query.Expr  // of the query's condition
+	Orders    []query.Order // what the order asks of an index: see fieldOrders
+	Keys      int           // looked at while planning
 }
 
-// path is a way into one index.
-type path struct {
-	ix       *catalog.Index
+// Path is a way into one index.
+type Path struct {
+	Index    *catalog.Index
 	flags    byte
-	ranges   []keyRange // of whole keys, in rising order
-	equal    int        // leading fields that are bound to single values
+	Ranges   []KeyRange // of whole keys, in rising order
+	Equal    int        // leading fields that are bound to single values
 	bounded  bool       // a further field is bound to a range
 	used     []int      // the conjuncts that the ranges stand for
 	exact    []int      // those of them that need no second look
@@ -49,15 +51,15 @@ type path struct {
 	covers   bool       // the entries have all that the query looks at but what the ranges answer
 }
 
-// keyRange is a range of keys: from lo on and before hi.
-type keyRange struct {
-	lo, hi []byte
+// KeyRange is a range of keys: from lo on and before hi.
+type KeyRange struct {
+	Lo, Hi []byte
 	at     int // where the last part that lo and hi bind begins, while planning
 }
 
 // Bounds of planning.
 const (
-	maxRanges      = 500     // that one path has
+	MaxRanges      = 500     // that one path has
 	maxBranches    = 50      // of an Or that may become a union
 	maxAllBranches = 500     // of all such Ors: with more no union is looked for
 	maxBranchKeys  = 500_000 // looked at in search of a union
@@ -71,8 +73,8 @@ const (
 // How far planning looks. Variables for tests, which want every plan of few
 // documents.
 var (
-	probeKeys = 2000   // looked at for a first estimate of a path
-	probeMany = 20_000 // looked at to decide on an intersection
+	ProbeKeys = 2000   // looked at for a first estimate of a path
+	ProbeMany = 20_000 // looked at to decide on an intersection
 )
 
 // planner makes a plan for one query on one snapshot.
@@ -86,7 +88,7 @@ type planner struct {
 	conjuncts []query.Expr
 	said      said // made when it is needed
 	bindings  map[boundField]*binding
-	paths     []*path
+	paths     []*Path
 	keys      int // looked at while planning
 }
 
@@ -97,13 +99,13 @@ type boundField struct {
 	descending bool
 }
 
-// newPlan decides how a query is answered from the indexes of a catalog. If only the
+// New decides how a query is answered from the indexes of a catalog. If only the
 // number of answers is wanted, it may count entries.
-func newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*plan, error) {
+func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
 	p := &planner{rules: rules, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
 		for _, ix := range c.All {
-			if ix.Collection == format.FoldName(q.From) && ix.Info.State == IndexReady && p.implies(ix) {
+			if ix.Collection == format.FoldName(q.From) && ix.Info.State == index.Ready && p.implies(ix) {
 				p.indexes = append(p.indexes, ix)
 			}
 		}
@@ -112,15 +114,15 @@ func newPlan(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules 
 	if err != nil {
 		return nil, err
 	}
-	pl.conjuncts, pl.keys = p.conjuncts, p.keys
+	pl.Conjuncts, pl.Keys = p.conjuncts, p.keys
 	if len(q.OrderBy) > 0 {
-		pl.orders = p.fieldOrders()
+		pl.Orders = p.fieldOrders()
 	}
 	return pl, nil
 }
 
 // plan looks for IDs in the condition, then at the indexes.
-func (p *planner) plan() (*plan, error) {
+func (p *planner) plan() (*Plan, error) {
 	if pl := p.byID(); pl != nil {
 		return pl, nil
 	}
@@ -212,7 +214,7 @@ func equalKey(c query.Compare) string {
 }
 
 // byID plans a query that says which IDs it wants, or nil.
-func (p *planner) byID() *plan {
+func (p *planner) byID() *Plan {
 	for _, e := range p.conjuncts {
 		var values []query.Value
 		switch e := e.(type) {
@@ -229,14 +231,14 @@ func (p *planner) byID() *plan {
 			continue
 		}
 		// IDs are few: the whole condition is looked at again.
-		pl := &plan{idsOnly: true, residual: p.q.Where}
+		pl := &Plan{IDsOnly: true, Residual: p.q.Where}
 		for _, v := range values {
 			if v.Kind() == query.KindText {
-				pl.ids = append(pl.ids, p.rules.Fold(v.Text()))
+				pl.IDs = append(pl.IDs, p.rules.Fold(v.Text()))
 			}
 		}
-		slices.Sort(pl.ids)
-		pl.ids = slices.Compact(pl.ids)
+		slices.Sort(pl.IDs)
+		pl.IDs = slices.Compact(pl.IDs)
 		return pl
 	}
 	return nil
@@ -250,18 +252,18 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 
 // addPath finds how the conjuncts bound an index, if they do.
 func (p *planner) addPath(ix *catalog.Index) error {
-	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&path{ix: ix})) {
+	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&Path{Index: ix})) {
 		return nil // spares the look at its flags
 	}
 	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
 	if err != nil {
 		return err
 	}
-	a := &path{ix: ix, flags: flags}
-	prefixes := []keyRange{{lo: format.AppendIndexPrefix(nil, ix.Number)}}
+	a := &Path{Index: ix, flags: flags}
+	prefixes := []KeyRange{{Lo: format.AppendIndexPrefix(nil, ix.Number)}}
 	for i, f := range ix.Fields {
 		bound := p.bind(f, flags)
-		if bound == nil || len(prefixes)*len(bound.ranges) > maxRanges {
+		if bound == nil || len(prefixes)*len(bound.ranges) > MaxRanges {
 			break
 		}
 		extended := extend(prefixes, bound.ranges)
@@ -284,16 +286,16 @@ func (p *planner) addPath(ix *catalog.Index) error {
 			a.bounded = true
 			break
 		}
-		a.equal++
+		a.Equal++
 	}
 	for _, r := range prefixes {
-		if r.hi == nil {
-			r.hi = format.PrefixEnd(r.lo)
+		if r.Hi == nil {
+			r.Hi = format.PrefixEnd(r.Lo)
 		}
-		a.ranges = append(a.ranges, r)
+		a.Ranges = append(a.Ranges, r)
 	}
-	slices.SortFunc(a.ranges, func(x, y keyRange) int { return bytes.Compare(x.lo, y.lo) })
-	a.ranges = slices.CompactFunc(a.ranges, func(x, y keyRange) bool { return bytes.Equal(x.lo, y.lo) && bytes.Equal(x.hi, y.hi) })
+	slices.SortFunc(a.Ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
+	a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
 	a.covers = p.covers(ix, p.residual(a))
 	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
 		p.paths = append(p.paths, a)
@@ -303,7 +305,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 
 // replacesScan tells whether a walk over all of the index gives what a walk
 // over the documents gives, each of them once.
-func (a *path) replacesScan() bool { return a.covers && a.flags&catalog.FlagMultiple == 0 }
+func (a *Path) replacesScan() bool { return a.covers && a.flags&catalog.FlagMultiple == 0 }
 
 // maxSpellings is how many spellings of texts that are equal but for case a
 // path tells apart.
@@ -312,25 +314,25 @@ const maxSpellings = 16
 // spellings replaces ranges of texts that are equal but for case by one range
 // for each spelling that the index has, mostly one, so that fields behind can
 // be bound and the order of the index used. It returns nil if there are many.
-func (p *planner) spellings(ranges []keyRange) ([]keyRange, error) {
-	out := []keyRange{}
+func (p *planner) spellings(ranges []KeyRange) ([]KeyRange, error) {
+	out := []KeyRange{}
 	for _, r := range ranges {
-		if r.hi == nil {
+		if r.Hi == nil {
 			out = append(out, r) // a value that has one spelling
 			continue
 		}
-		it, err := p.snapshot.Iterate(r.lo, r.hi)
+		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
 		if err != nil {
 			return nil, err
 		}
 		few := true
-		for ok := it.First(); ok && few; ok = it.SeekGE(format.PrefixEnd(out[len(out)-1].lo)) {
+		for ok := it.First(); ok && few; ok = it.SeekGE(format.PrefixEnd(out[len(out)-1].Lo)) {
 			p.keys++
 			rest, found := query.SkipKey(it.Key()[r.at:])
 			if !found {
-				return nil, errors.Join(fmt.Errorf("index entry %x: %w", it.Key(), ErrCorrupt), it.Close())
+				return nil, errors.Join(fmt.Errorf("index entry %x: %w", it.Key(), storage.ErrCorrupt), it.Close())
 			}
-			out = append(out, keyRange{lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
+			out = append(out, KeyRange{Lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
 			few = len(out) <= maxSpellings
 		}
 		if err := errs.First(it.Error(), it.Close()); err != nil || !few {
@@ -341,16 +343,16 @@ func (p *planner) spellings(ranges []keyRange) ([]keyRange, error) {
 }
 
 // extend puts ranges of one field behind those of the fields before it.
-func extend(prefixes []keyRange, ranges []query.KeyRange) []keyRange {
-	out := make([]keyRange, 0, len(prefixes)*len(ranges))
+func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
+	out := make([]KeyRange, 0, len(prefixes)*len(ranges))
 	for _, prefix := range prefixes {
 		for _, r := range ranges {
-			lo := append(bytes.Clone(prefix.lo), r.Lo...)
-			hi := append(bytes.Clone(prefix.lo), r.Hi...)
+			lo := append(bytes.Clone(prefix.Lo), r.Lo...)
+			hi := append(bytes.Clone(prefix.Lo), r.Hi...)
 			if isPoint(r) {
 				hi = nil // what follows Lo: kept open for the next field
 			}
-			out = append(out, keyRange{lo: lo, hi: hi, at: len(prefix.lo)})
+			out = append(out, KeyRange{Lo: lo, Hi: hi, at: len(prefix.Lo)})
 		}
 	}
 	return out
@@ -450,7 +452,7 @@ func bindableField(e query.Expr) (query.Field, bool) {
 	case query.StartsWith:
 		return e.Field, true
 	case query.In:
-		return e.Field, len(e.Values) > 0 && len(e.Values) <= maxRanges
+		return e.Field, len(e.Values) > 0 && len(e.Values) <= MaxRanges
 	}
 	return query.Field{}, false
 }
@@ -523,8 +525,8 @@ func (p *planner) concerns(f catalog.Field) bool {
 }
 
 // orderBy tells how the order of a path serves the query.
-func (p *planner) orderBy(a *path) orderMatch {
-	if len(p.q.OrderBy) == 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.ranges) > 1 {
+func (p *planner) orderBy(a *Path) orderMatch {
+	if len(p.q.OrderBy) == 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
 		return orderNone
 	}
 	i, match := 0, orderNone
@@ -532,17 +534,17 @@ func (p *planner) orderBy(a *path) orderMatch {
 		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
 			return orderNone
 		}
-		if a.binds(o.Field) {
+		if a.Binds(o.Field) {
 			continue
 		}
-		for i < len(a.ix.Fields) && i < a.equal && !a.ix.Fields[i].Is(o.Field) {
+		for i < len(a.Index.Fields) && i < a.Equal && !a.Index.Fields[i].Is(o.Field) {
 			i++
 		}
-		if i >= len(a.ix.Fields) || !a.ix.Fields[i].Is(o.Field) {
+		if i >= len(a.Index.Fields) || !a.Index.Fields[i].Is(o.Field) {
 			return orderNone
 		}
 		m := orderForward
-		if a.ix.Fields[i].Descending != o.Descending {
+		if a.Index.Fields[i].Descending != o.Descending {
 			m = orderReverse
 		}
 		if match != orderNone && m != match {
@@ -551,12 +553,12 @@ func (p *planner) orderBy(a *path) orderMatch {
 		match = m
 		i++
 	}
-	if i < len(a.ix.Fields) && i >= a.equal {
+	if i < len(a.Index.Fields) && i >= a.Equal {
 		return orderNone // fields that follow would decide between ties
 	}
 	// IDs stand in the direction of the index's last field. Ties are to come in
 	// the direction of the order's last field.
-	idsDescending := a.ix.LastDescending() != (match == orderReverse)
+	idsDescending := a.Index.LastDescending() != (match == orderReverse)
 	if idsDescending != p.q.OrderBy[len(p.q.OrderBy)-1].Descending {
 		return orderNone
 	}
@@ -574,10 +576,10 @@ func (p *planner) fieldOrders() []query.Order {
 	return orders
 }
 
-// binds reports whether the path binds a field to one value.
-func (a *path) binds(field query.Field) bool {
-	for i, f := range a.ix.Fields {
-		if i < a.equal && f.Is(field) {
+// Binds reports whether the path binds a field to one value.
+func (a *Path) Binds(field query.Field) bool {
+	for i, f := range a.Index.Fields {
+		if i < a.Equal && f.Is(field) {
 			return true
 		}
 	}
@@ -585,16 +587,16 @@ func (a *path) binds(field query.Field) bool {
 }
 
 // choose picks the cheapest plan.
-func (p *planner) choose() (*plan, error) {
+func (p *planner) choose() (*Plan, error) {
 	if pl, err := p.union(); pl != nil || err != nil {
 		return pl, err
 	}
 	if len(p.paths) == 1 && len(p.paths[0].used) > 0 {
 		return p.over(p.paths[0], nil), nil // nothing to compare it with
 	}
-	var bounded, ordered []*path
-	fewest := probeKeys
-	slices.SortStableFunc(p.paths, func(a, b *path) int { return b.equal - a.equal })
+	var bounded, ordered []*Path
+	fewest := ProbeKeys
+	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
 	for _, a := range p.paths {
 		if len(a.used) == 0 && p.orderBy(a) == orderNone {
 			continue
@@ -613,8 +615,8 @@ func (p *planner) choose() (*plan, error) {
 			ordered = append(ordered, a)
 		}
 	}
-	byEstimate := func(a, b *path) int {
-		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.ranges)-len(b.ranges), b.equal-a.equal, compareBool(b.bounded, a.bounded), len(a.ix.Fields)-len(b.ix.Fields), strings.Compare(a.ix.Info.Name, b.ix.Info.Name))
+	byEstimate := func(a, b *Path) int {
+		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.Ranges)-len(b.Ranges), b.Equal-a.Equal, compareBool(b.bounded, a.bounded), len(a.Index.Fields)-len(b.Index.Fields), strings.Compare(a.Index.Info.Name, b.Index.Info.Name))
 	}
 	slices.SortStableFunc(bounded, byEstimate)
 	slices.SortStableFunc(ordered, byEstimate)
@@ -630,7 +632,7 @@ func (p *planner) choose() (*plan, error) {
 		return p.over(bounded[0], nil), nil
 	}
 	scan := p.scan()
-	if scan.prefix != "" || scan.ordered {
+	if scan.Prefix != "" || scan.Ordered {
 		return scan, nil
 	}
 	a, err := p.insteadOfScan()
@@ -642,15 +644,15 @@ func (p *planner) choose() (*plan, error) {
 
 // insteadOfScan returns the path with the fewest fields whose walk gives what a
 // walk over the documents gives, or nil.
-func (p *planner) insteadOfScan() (*path, error) {
-	var paths []*path
+func (p *planner) insteadOfScan() (*Path, error) {
+	var paths []*Path
 	for _, a := range p.paths {
 		if a.replacesScan() && len(a.used) == 0 {
 			paths = append(paths, a)
 		}
 	}
-	slices.SortStableFunc(paths, func(a, b *path) int {
-		return cmp.Or(compareBool(b.hasEnds(p.q), a.hasEnds(p.q)), len(a.ix.Fields)-len(b.ix.Fields))
+	slices.SortStableFunc(paths, func(a, b *Path) int {
+		return cmp.Or(compareBool(b.HasEnds(p.q), a.HasEnds(p.q)), len(a.Index.Fields)-len(b.Index.Fields))
 	})
 	for _, a := range paths {
 		if told, err := p.isTold(a); told || err != nil {
@@ -663,12 +665,12 @@ func (p *planner) insteadOfScan() (*path, error) {
 // isTold looks at the first and the last entries of an index, and tells
 // whether few of them leave it to their documents what they have: a look at
 // each of many documents takes longer than a walk over all.
-func (p *planner) isTold(a *path) (told bool, err error) {
+func (p *planner) isTold(a *Path) (told bool, err error) {
 	where := p.residual(a)
-	if c := newCover(p.q, p.counting, a.ix, where); !c.wants && !c.ids || where == nil && a.hasEnds(p.q) {
+	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.HasEnds(p.q) {
 		return true, nil // no document has to tell
 	}
-	prefix := format.AppendIndexPrefix(nil, a.ix.Number)
+	prefix := format.AppendIndexPrefix(nil, a.Index.Number)
 	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return false, err
@@ -692,12 +694,12 @@ func (p *planner) isTold(a *path) (told bool, err error) {
 
 // wantsEnds tells whether nothing but the least and the greatest value is asked
 // for, of the field by which the entries of a path are ordered.
-func (a *path) hasEnds(q *query.Query) bool {
-	if len(q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.equal >= len(a.ix.Fields) {
+func (a *Path) HasEnds(q *query.Query) bool {
+	if len(q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
 		return false
 	}
 	return !slices.ContainsFunc(q.Select, func(c query.Column) bool {
-		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.ix.Fields[a.equal].Is(c.Field)
+		return c.Func != query.FuncMin && c.Func != query.FuncMax || !a.Index.Fields[a.Equal].Is(c.Field)
 	})
 }
 
@@ -712,20 +714,20 @@ func compareBool(a, b bool) int {
 }
 
 // over is the plan that takes candidates from one path.
-func (p *planner) over(a, also *path) *plan {
-	pl := &plan{access: []*path{a}, also: also, residual: p.residual(a, also)}
+func (p *planner) over(a, also *Path) *Plan {
+	pl := &Plan{Access: []*Path{a}, Also: also, Residual: p.residual(a, also)}
 	switch p.orderBy(a) {
 	case orderForward:
-		pl.ordered = true
+		pl.Ordered = true
 	case orderReverse:
-		pl.ordered, pl.reverse = true, true
+		pl.Ordered, pl.Reverse = true, true
 	}
-	pl.counted = pl.residual == nil && also == nil
+	pl.Counted = pl.Residual == nil && also == nil
 	return pl
 }
 
 // residual returns the conjuncts that the paths do not answer by themselves.
-func (p *planner) residual(paths ...*path) query.Expr {
+func (p *planner) residual(paths ...*Path) query.Expr {
 	answered := make(map[int]bool)
 	var filters map[string]bool // as RQL
 	for _, a := range paths {
@@ -735,7 +737,7 @@ func (p *planner) residual(paths ...*path) query.Expr {
 		for _, i := range a.exact {
 			answered[i] = true
 		}
-		for _, f := range conjunctsOf(a.ix.Filter) {
+		for _, f := range conjunctsOf(a.Index.Filter) {
 			if filters == nil {
 				filters = make(map[string]bool)
 			}
@@ -757,10 +759,10 @@ func (p *planner) residual(paths ...*path) query.Expr {
 // intersect finds the path with the fewest candidates, when all have many, and
 // decides whether looking those of another up in it spares more documents than
 // it costs.
-func (p *planner) intersect(paths []*path) (*plan, error) {
+func (p *planner) intersect(paths []*Path) (*Plan, error) {
 	small := paths[0]
-	for limit := probeKeys; small.more && limit < probeMany; {
-		limit = min(4*limit, probeMany)
+	for limit := ProbeKeys; small.more && limit < ProbeMany; {
+		limit = min(4*limit, ProbeMany)
 		for _, a := range paths {
 			if err := p.probe(a, limit); err != nil {
 				return nil, err
@@ -770,7 +772,7 @@ func (p *planner) intersect(paths []*path) (*plan, error) {
 			}
 		}
 	}
-	var large *path
+	var large *Path
 	for _, a := range paths {
 		if small.more || a == small || isSubset(a.used, small.used) {
 			continue
@@ -798,7 +800,7 @@ func isSubset(some, all []int) bool {
 
 // union plans a query whose condition is, or has among others, an Or of which
 // every branch finds its way into an index.
-func (p *planner) union() (*plan, error) {
+func (p *planner) union() (*Plan, error) {
 	branches := 0
 	for _, e := range p.conjuncts {
 		if or, ok := e.(query.Or); ok && len(or) <= maxBranches {
@@ -808,13 +810,13 @@ func (p *planner) union() (*plan, error) {
 	if branches > maxAllBranches {
 		return nil, nil
 	}
-	var best []*path
+	var best []*Path
 	for _, e := range p.conjuncts {
 		or, ok := e.(query.Or)
 		if !ok || len(or) == 0 || len(or) > maxBranches {
 			continue
 		}
-		var paths []*path
+		var paths []*Path
 		for _, branch := range or {
 			a, err := p.bestOf(branch)
 			if p.keys > maxBranchKeys {
@@ -839,11 +841,11 @@ func (p *planner) union() (*plan, error) {
 	if smaller, err := p.hasSmaller(best); err != nil || smaller {
 		return nil, err
 	}
-	return &plan{access: best, residual: p.q.Where}, nil
+	return &Plan{Access: best, Residual: p.q.Where}, nil
 }
 
 // candidates returns how many entries paths have together.
-func candidates(paths []*path) int {
+func candidates(paths []*Path) int {
 	total := 0
 	for _, a := range paths {
 		total += a.estimate
@@ -853,10 +855,10 @@ func candidates(paths []*path) int {
 
 // hasSmaller reports whether one path of the whole query has fewer candidates
 // than these together.
-func (p *planner) hasSmaller(union []*path) (bool, error) {
+func (p *planner) hasSmaller(union []*Path) (bool, error) {
 	total := candidates(union)
 	for _, a := range p.paths {
-		if err := p.probe(a, probeKeys); err != nil {
+		if err := p.probe(a, ProbeKeys); err != nil {
 			return false, err
 		}
 		if len(a.used) > 0 && !a.more && a.estimate < total {
@@ -868,16 +870,16 @@ func (p *planner) hasSmaller(union []*path) (bool, error) {
 
 // bestOf returns the path with the fewest candidates for one branch of an Or,
 // or nil.
-func (p *planner) bestOf(branch query.Expr) (*path, error) {
+func (p *planner) bestOf(branch query.Expr) (*Path, error) {
 	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
-	var best *path
+	var best *Path
 	for _, ix := range p.indexes {
 		if err := sub.addPath(ix); err != nil {
 			return nil, err
 		}
 	}
 	for _, a := range sub.paths {
-		if err := sub.probe(a, probeKeys); err != nil {
+		if err := sub.probe(a, ProbeKeys); err != nil {
 			return nil, err
 		}
 		if best == nil || a.estimate < best.estimate {
@@ -889,13 +891,13 @@ func (p *planner) bestOf(branch query.Expr) (*path, error) {
 }
 
 // probe counts the entries of a path, up to limit.
-func (p *planner) probe(a *path, limit int) error {
+func (p *planner) probe(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil
 	}
 	a.estimate, a.more = 0, false
-	for _, r := range a.ranges {
-		it, err := p.snapshot.Iterate(r.lo, r.hi)
+	for _, r := range a.Ranges {
+		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
 		if err != nil {
 			return err
 		}
@@ -919,16 +921,16 @@ func (p *planner) probe(a *path, limit int) error {
 
 // scan is the plan that looks at every document, or at those whose IDs begin
 // as the query says.
-func (p *planner) scan() *plan {
-	pl := &plan{residual: p.q.Where}
+func (p *planner) scan() *Plan {
+	pl := &Plan{Residual: p.q.Where}
 	for _, e := range p.conjuncts {
 		if s, ok := e.(query.StartsWith); ok && p.namesIDs(s.Field, s.Fold) {
-			if folded := p.rules.Fold(s.Text); len(folded) > len(pl.prefix) {
-				pl.prefix = folded
+			if folded := p.rules.Fold(s.Text); len(folded) > len(pl.Prefix) {
+				pl.Prefix = folded
 			}
 		}
 	}
-	pl.ordered = p.orderedByID()
+	pl.Ordered = p.orderedByID()
 	return pl
 }
 
@@ -940,13 +942,24 @@ func (p *planner) orderedByID() bool {
 }
 
 // String names a path, for Explain.
-func (a *path) String() string {
-	text := fmt.Sprintf("index %q", a.ix.Info.Name)
+func (a *Path) String() string {
+	text := fmt.Sprintf("index %q", a.Index.Info.Name)
 	if len(a.used) == 0 {
 		return text + ", all of it"
 	}
-	if len(a.ranges) == 1 {
+	if len(a.Ranges) == 1 {
 		return text + ", one range"
 	}
-	return fmt.Sprintf("%s, %d ranges", text, len(a.ranges))
+	return fmt.Sprintf("%s, %d ranges", text, len(a.Ranges))
 }
+
+func (pl *Plan) IsScan() bool { return !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" }
+
+// MayRepeat tells whether the ranges may lead to one document twice.
+func (a *Path) MayRepeat() bool {
+	return a.flags&catalog.FlagMultiple != 0 && (len(a.Ranges) > 1 || len(a.Index.Fields) > 1 || !a.isPoints())
+}
+
+// isPoints tells whether each range holds the entries of one value, so that
+// no document is in it twice.
+func (a *Path) isPoints() bool { return a.Equal == len(a.Index.Fields) && !a.bounded }
