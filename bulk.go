@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/metadata"
@@ -187,13 +189,13 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	if v == nil {
 		return fmt.Errorf("%w: nil %T", ErrUsage, v)
 	}
-	o, err := c.m.newOp(ctx, verbPut, v, nil)
+	o, err := newValueOp(ctx, c.m, verbPut, v, nil)
 	if err != nil {
 		return err
 	}
-	e := newEncoder(1)
-	defer e.release()
-	body, err := e.encode(c.m, v, w.db.env.Limits)
+	e := codec.NewEncoder(1)
+	defer e.Release()
+	body, err := e.Encode(c.m, v, w.db.env.Limits)
 	if err != nil {
 		return err
 	}
@@ -201,17 +203,17 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	if !o.strategyUnknown(w.db) {
 		id, err := w.add(ctx, &preparation{op: *o})
 		if err == nil {
-			c.m.setIdentity(v, id, c.m.getVersion(v))
+			c.m.SetIdentity(v, id, c.m.GetVersion(v))
 		}
 		return err
 	}
 
 	// The commit writes the ID, and may be done before add returns.
-	before := c.m.getID(v)
-	c.m.setIdentity(v, o.request, c.m.getVersion(v))
-	o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+	before := c.m.GetID(v)
+	c.m.SetIdentity(v, o.request, c.m.GetVersion(v))
+	o.committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
 	if _, err := w.add(ctx, &preparation{op: *o}); err != nil {
-		c.m.setIdentity(v, before, c.m.getVersion(v))
+		c.m.SetIdentity(v, before, c.m.GetVersion(v))
 		return err
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/internal/parallel"
@@ -27,26 +29,26 @@ import (
 // field. It is not part of the stored JSON either.
 type Collection[T any] struct {
 	via access // the database, or a transaction
-	m   *mapping
+	m   *codec.Mapping
 }
 
 // CollectionOption changes how one collection is mapped.
-type CollectionOption func(*mapping)
+type CollectionOption func(*codec.Mapping)
 
 // Named gives the collection this name instead of the type's plural.
 func Named(collection string) CollectionOption {
-	return func(m *mapping) { m.name = collection }
+	return func(m *codec.Mapping) { m.Collection = collection }
 }
 
 // WithPrefix begins HiLo IDs with this prefix, given without the separator,
 // instead of the one that follows from the collection's name.
 func WithPrefix(prefix string) CollectionOption {
-	return func(m *mapping) { m.prefix = prefix }
+	return func(m *codec.Mapping) { m.Prefix = prefix }
 }
 
 // WithIDField names the struct field that holds the ID.
 func WithIDField(name string) CollectionOption {
-	return func(m *mapping) { m.idField = name }
+	return func(m *codec.Mapping) { m.IDField = name }
 }
 
 // WithIDs replaces HiLo: fn is asked for the ID of a value whose ID field is
@@ -54,8 +56,8 @@ func WithIDField(name string) CollectionOption {
 // GUID. It is called before the write begins, and must be safe for concurrent
 // use.
 func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) CollectionOption {
-	return func(m *mapping) {
-		m.makeID = func(ctx context.Context, v any) (string, error) {
+	return func(m *codec.Mapping) {
+		m.MakeID = func(ctx context.Context, v any) (string, error) {
 			value, ok := v.(*T)
 			if !ok {
 				return "", fmt.Errorf("%w: WithIDs is for %T, the collection holds %T", ErrUsage, value, v)
@@ -89,7 +91,7 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 func (c *Collection[T]) In(t *Tx) *Collection[T] { return &Collection[T]{via: t, m: c.m} }
 
 // Name returns the collection's name.
-func (c *Collection[T]) Name() string { return c.m.name }
+func (c *Collection[T]) Name() string { return c.m.Collection }
 
 // Insert stores v as a new document and writes its final ID into v's ID
 // field. An empty field asks for a HiLo ID; else the field says what is
@@ -124,7 +126,7 @@ func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) 
 // Get returns the value with this ID. It returns ErrNotFound if there is none,
 // and a *CollectionError if the document belongs to another collection.
 func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
-	if db, ok := c.via.(*DB); ok && c.m.shape.quiet {
+	if db, ok := c.via.(*DB); ok && c.m.Info.Quiet {
 		v := new(T)
 		if err := db.getInto(ctx, c.m, id, v); err != nil {
 			return nil, err
@@ -163,14 +165,14 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	if err != nil || docs[0] == nil {
 		return false, err
 	}
-	return c.m.owns(docs[0]), nil
+	return owns(c.m, docs[0]), nil
 }
 
 // Delete removes the document with this ID. A missing one is no error, unless
 // IfMatch asks for a version; one of another collection is a *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	o := newOp(verbDelete, id, nil, opts)
-	o.collection, o.only = c.m.name, format.FoldName(c.m.name)
+	o.collection, o.only = c.m.Collection, format.FoldName(c.m.Collection)
 	_, err := writeOne(ctx, c.via, o)
 	return err
 }
@@ -180,7 +182,7 @@ func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOpti
 // caller. The error of a failed walk comes with a nil value, as its last pair.
 func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for doc, err := range c.via.Documents(ctx, Scan{Collection: c.m.name}) {
+		for doc, err := range c.via.Documents(ctx, Scan{Collection: c.m.Collection}) {
 			if err != nil {
 				yield(nil, err)
 				return
@@ -196,7 +198,7 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 // decode makes a value of a document.
 func (c *Collection[T]) decode(doc *Document) (*T, error) {
 	v := new(T)
-	if err := c.m.decodeMember(doc, v); err != nil {
+	if err := decodeMember(c.m, doc, v); err != nil {
 		return nil, err
 	}
 	return v, nil
@@ -217,12 +219,12 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 		if v == nil {
 			return nil, fmt.Errorf("%w: nil %T", ErrUsage, v)
 		}
-		o, err := c.m.newOp(ctx, verb, v, opts)
+		o, err := newValueOp(ctx, c.m, verb, v, opts)
 		if err != nil {
 			return nil, err
 		}
 		if later {
-			o.committed = func(result Metadata) { c.m.setIdentity(v, result.ID, result.ChangeVector) }
+			o.committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
 		}
 		ops[i] = o
 	}
@@ -234,7 +236,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 	}
 	told := results(c.via, ops)
 	for i, v := range vs {
-		c.m.setIdentity(v, told[i].ID, cmp.Or(told[i].ChangeVector, c.m.getVersion(v)))
+		c.m.SetIdentity(v, told[i].ID, cmp.Or(told[i].ChangeVector, c.m.GetVersion(v)))
 	}
 	return told, nil
 }
@@ -242,11 +244,11 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 // encode gives ops the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 	limits := c.via.limits()
-	return parallel.Do(len(vs), c.m.part(len(vs)), func(lo, hi int) error {
-		e := newEncoder(hi - lo)
-		defer e.release()
+	return parallel.Do(len(vs), c.m.ChunkSize(len(vs)), func(lo, hi int) error {
+		e := codec.NewEncoder(hi - lo)
+		defer e.Release()
 		for i := lo; i < hi; i++ {
-			body, err := e.encode(c.m, vs[i], limits)
+			body, err := e.Encode(c.m, vs[i], limits)
 			if err != nil {
 				return err
 			}

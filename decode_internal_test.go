@@ -67,7 +67,7 @@ func TestDecode_AsEncodingJSON(t *testing.T) {
 		r.odd = r.chance(50)
 		typ := r.document()
 		m, err := db.mappingOf(typ, []CollectionOption{Named("Things")})
-		if err != nil || m.shape.view == nil || m.shape.quoted {
+		if err != nil || m.Info.View == nil || m.Info.Quoted {
 			continue
 		}
 		for range 8 {
@@ -102,7 +102,7 @@ func TestDecode_AsEncodingJSON(t *testing.T) {
 				must(json.Unmarshal(text, got.Interface()))
 				must(json.Unmarshal(text, want.Interface()))
 			}
-			gotErr, wantErr := m.decodeJSON(scanned.Body, got.Interface()), json.Unmarshal(scanned.Body, want.Interface())
+			gotErr, wantErr := m.DecodeJSON(scanned.Body, got.Interface()), json.Unmarshal(scanned.Body, want.Interface())
 			if !reflect.DeepEqual(gotErr, wantErr) || wantErr == nil && !reflect.DeepEqual(got.Interface(), want.Interface()) {
 				t.Fatalf("%v\n%s\ngot  %+v, %v\nwant %+v, %v", typ, scanned.Body, got.Elem(), gotErr, want.Elem(), wantErr)
 			}

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 
@@ -188,7 +190,7 @@ func (e *missingError) Unwrap() error { return ErrNotFound }
 // getInto decodes the document with this ID into v, from the memory of the
 // storage engine if it is not in the cache and not to be. No code of the user's
 // must run meanwhile: the gate is held.
-func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
+func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -200,7 +202,7 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	folded := db.env.Rules.AppendFold(scratch[:0], id)
 	doc, ticket := db.cache.get(folded)
 	if doc != nil {
-		return m.decodeMember(doc, v)
+		return decodeMember(m, doc, v)
 	}
 	key := format.NewDocumentKey(folded)
 	if ticket.valid {
@@ -209,7 +211,7 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 			return getError(id, err)
 		}
 		db.cache.enter(ticket, doc)
-		return m.decodeMember(doc, v)
+		return decodeMember(m, doc, v)
 	}
 
 	record, closer, err := readRecord(db.env.Engine, key)
@@ -220,7 +222,7 @@ func (db *DB) getInto(ctx context.Context, m *mapping, id string, v any) error {
 	if lent.body, err = lent.header.Decode(record); err != nil {
 		err = fmt.Errorf("get %q: document %q: %w", id, lent.foldedID, err)
 	} else {
-		err = m.decodeMember(&lent, v)
+		err = decodeMember(m, &lent, v)
 	}
 	return errs.First(err, closer.Close())
 }

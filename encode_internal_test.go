@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -165,7 +167,7 @@ func (r maker) fill(v reflect.Value) {
 	if !v.CanSet() {
 		return
 	}
-	if v.Type() == timeType {
+	if v.Type() == codec.TimeType {
 		years := []int{0, 1, 1969, 2026, 9999, 10_000}
 		v.Set(reflect.ValueOf(time.Date(years[r.IntN(len(years))], 1, 2, 3, 4, 5, r.IntN(3), time.FixedZone("", r.IntN(2)*3600))))
 		return
@@ -232,20 +234,20 @@ type outcome struct {
 	err        string
 }
 
-func (db *DB) outcomeOf(m *mapping, v any) (_ outcome, trusted bool) {
-	e := newEncoder(1)
-	defer e.release()
-	body, err := e.encode(m, v, db.env.Limits)
+func (db *DB) outcomeOf(m *codec.Mapping, v any) (_ outcome, trusted bool) {
+	e := codec.NewEncoder(1)
+	defer e.Release()
+	body, err := e.Encode(m, v, db.env.Limits)
 	o := newOp(verbPut, "things/1", nil, nil)
-	o.collection = m.name
+	o.collection = m.Collection
 	if err == nil {
 		o.setBody(m, body)
 		err = db.prepare(o, 1, &naming{})
 	}
 	if err != nil {
-		return outcome{err: err.Error()}, body.stored
+		return outcome{err: err.Error()}, body.Stored
 	}
-	return outcome{string(o.json), string(o.tail), o.header, ""}, body.stored
+	return outcome{string(o.json), string(o.tail), o.header, ""}, body.Stored
 }
 
 // Ensure that a body that is trusted is what the pass over it would have made
@@ -272,7 +274,7 @@ func TestEncode_TrustedIsScanned(t *testing.T) {
 		}
 		types++
 		scanning := *m
-		scanning.shape = shape{}
+		scanning.Info = codec.TypeInfo{}
 		for range 8 {
 			v := reflect.New(typ)
 			r.fill(v.Elem())
@@ -422,7 +424,7 @@ func TestShape(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%T: %v", row.v, err)
 		}
-		if s := m.shape; s.quiet != row.quiet || (s.view != nil) != row.trusted || row.trusted && s.depth != row.depth {
+		if s := m.Info; s.Quiet != row.quiet || (s.View != nil) != row.trusted || row.trusted && s.Depth != row.depth {
 			t.Errorf("%T: got %+v, want %+v", row.v, s, row)
 		}
 	}
@@ -492,7 +494,7 @@ func TestEncode_UserCodeOnOneGoroutine(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const n = 40 * manyValues
+	const n = 40 * codec.ManyValues
 	s := db.OpenSession()
 	for range n {
 		if err := errors.Join(s.Store(ctx, new(calling)), s.Store(ctx, new(plainThing))); err != nil {

@@ -34,7 +34,7 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 		return err
 	}
 	for _, ix := range declared {
-		if err := c.via.(querier).database().EnsureIndex(ctx, c.m.name, ix, opts...); err != nil {
+		if err := c.via.(querier).database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
 			return err
 		}
 	}
@@ -45,13 +45,13 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 // order of the fields. It returns ErrIndex for a tag that makes no sense.
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	t := tagged{byName: make(map[string]int)}
-	if err := t.walk(c.m.typ, nil, nil); err != nil {
-		return nil, fmt.Errorf("%s: %w", c.m.typ, err)
+	if err := t.walk(c.m.Type, nil, nil); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.m.Type, err)
 	}
 	for i, ix := range t.indexes {
 		var err error
-		if t.indexes[i], err = catalog.Canonical(ix, c.m.name); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.m.typ, err)
+		if t.indexes[i], err = catalog.Canonical(ix, c.m.Collection); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.m.Type, err)
 		}
 	}
 	return t.indexes, nil

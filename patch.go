@@ -164,10 +164,10 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 // *CollectionError.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.name) {
-		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.name)
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.Collection) {
+		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.Collection)
 	}
-	o.collection, o.only, o.drop = c.m.name, format.FoldName(c.m.name), c.m.drop
+	o.collection, o.only, o.drop = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}

@@ -79,7 +79,7 @@ func documentQuery(via querier, collection string) Query[Document] {
 
 // Query asks for values of the collection.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via.(querier), q: query.Query{From: c.m.name}}
+	q := Query[T]{via: c.via.(querier), q: query.Query{From: c.m.Collection}}
 	q.decode = func(r *Row) (*T, error) { return c.decode(r.Document) }
 	return q
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
@@ -26,7 +28,7 @@ import (
 type Session struct {
 	db         *DB
 	optimistic bool
-	mappings   map[reflect.Type]*mapping
+	mappings   map[reflect.Type]*codec.Mapping
 
 	byID     map[string]*entity   // by folded ID
 	byValue  map[any]*entity      // by pointer
@@ -39,7 +41,7 @@ type Session struct {
 
 // entity is a struct that a session keeps.
 type entity struct {
-	m        *mapping
+	m        *codec.Mapping
 	value    any
 	id       string    // final, or the request if the database will make it
 	foldedID string    // "" until the ID is final
@@ -68,9 +70,9 @@ type SessionOption func(*Session)
 func OptimisticConcurrency() SessionOption { return func(s *Session) { s.optimistic = true } }
 
 // mapped is a Collection of any type.
-type mapped interface{ mapping() *mapping }
+type mapped interface{ mapping() *codec.Mapping }
 
-func (c *Collection[T]) mapping() *mapping { return c.m }
+func (c *Collection[T]) mapping() *codec.Mapping { return c.m }
 
 // WithCollections makes the session map these types as the collections do,
 // with the options that they were made with, instead of by the conventions of
@@ -79,14 +81,14 @@ func WithCollections(collections ...mapped) SessionOption {
 	return func(s *Session) {
 		for _, c := range collections {
 			m := c.mapping()
-			s.mappings[m.typ] = m
+			s.mappings[m.Type] = m
 		}
 	}
 }
 
 // OpenSession returns a new session.
 func (db *DB) OpenSession(opts ...SessionOption) *Session {
-	s := &Session{db: db, mappings: make(map[reflect.Type]*mapping)}
+	s := &Session{db: db, mappings: make(map[reflect.Type]*codec.Mapping)}
 	s.Clear()
 	for _, option := range opts {
 		option(s)
@@ -104,7 +106,7 @@ func (s *Session) Clear() {
 }
 
 // mappingOf returns the mapping of a struct type.
-func (s *Session) mappingOf(t reflect.Type) (*mapping, error) {
+func (s *Session) mappingOf(t reflect.Type) (*codec.Mapping, error) {
 	if m := s.mappings[t]; m != nil {
 		return m, nil
 	}
@@ -142,7 +144,7 @@ func (s *Session) Store(ctx context.Context, v any) error {
 		return nil
 	}
 	e := s.newEntity()
-	*e = entity{m: m, value: v, id: m.getID(v), version: m.getVersion(v)}
+	*e = entity{m: m, value: v, id: m.GetID(v), version: m.GetVersion(v)}
 	if err := s.nameEntity(ctx, e); err != nil {
 		return fmt.Errorf("store %T: %w", v, err)
 	}
@@ -154,7 +156,7 @@ func (s *Session) Store(ctx context.Context, v any) error {
 			e.version = ""
 		}
 	}
-	m.setIdentity(v, e.id, m.getVersion(v))
+	m.SetIdentity(v, e.id, m.GetVersion(v))
 	s.keep(e)
 	return nil
 }
@@ -170,7 +172,7 @@ func (s *Session) newEntity() *entity {
 }
 
 // checkEntity returns the mapping of v, or ErrType.
-func (s *Session) checkEntity(v any) (*mapping, error) {
+func (s *Session) checkEntity(v any) (*codec.Mapping, error) {
 	value := reflect.ValueOf(v)
 	if value.Kind() != reflect.Pointer || value.IsNil() || value.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: an entity is a pointer to a struct, not %T", ErrType, v)
@@ -182,13 +184,13 @@ func (s *Session) checkEntity(v any) (*mapping, error) {
 func (s *Session) nameEntity(ctx context.Context, e *entity) (err error) {
 	request := e.id
 	switch {
-	case request == "" && e.m.makeID != nil:
-		if request, err = e.m.makeID(ctx, e.value); err != nil {
-			return fmt.Errorf("make an id for %s: %w", e.m.name, err)
+	case request == "" && e.m.MakeID != nil:
+		if request, err = e.m.MakeID(ctx, e.value); err != nil {
+			return fmt.Errorf("make an id for %s: %w", e.m.Collection, err)
 		}
 	case request == "":
 		e.made = true
-		if e.id, err = s.nextHiLo(ctx, e.m.prefix); err != nil {
+		if e.id, err = s.nextHiLo(ctx, e.m.Prefix); err != nil {
 			return err
 		}
 		e.foldedID = s.db.env.Rules.Fold(e.id)
@@ -334,8 +336,8 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
-	fresh := reflect.New(e.m.typ)
-	if err := e.m.decodeMember(doc, fresh.Interface()); err != nil {
+	fresh := reflect.New(e.m.Type)
+	if err := decodeMember(e.m, doc, fresh.Interface()); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	reflect.ValueOf(v).Elem().Set(fresh.Elem())
@@ -404,7 +406,7 @@ func (s *Session) Metadata(v any) (Metadata, error) {
 	if err != nil {
 		return Metadata{}, err
 	}
-	m := Metadata{ID: e.id, Collection: e.m.name}
+	m := Metadata{ID: e.id, Collection: e.m.Collection}
 	if e.doc != nil {
 		m = e.doc.Metadata()
 	}
@@ -425,8 +427,8 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	if err != nil {
 		return err
 	}
-	if given.Collection != "" && format.FoldName(given.Collection) != format.FoldName(e.m.name) {
-		return &CollectionError{ID: e.id, Current: e.m.name, Given: given.Collection}
+	if given.Collection != "" && format.FoldName(given.Collection) != format.FoldName(e.m.Collection) {
+		return &CollectionError{ID: e.id, Current: e.m.Collection, Given: given.Collection}
 	}
 	e.custom = bytes.Clone(given.Custom)
 	if e.custom == nil {

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -59,7 +60,7 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	if w.kept {
 		return nil, nil
 	}
-	now, err := s.strip(w.entity.m, encoded{w.op.body, w.op.sound})
+	now, err := s.strip(w.entity.m, codec.Encoded{w.op.body, w.op.sound})
 	if err != nil {
 		return nil, err
 	}

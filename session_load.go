@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
@@ -66,7 +68,7 @@ func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...Load
 
 // load makes the session hold the entities with these IDs, as far as there
 // are documents, and their includes.
-func (s *Session) load(ctx context.Context, m *mapping, ids []string, opts []LoadOption) error {
+func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts []LoadOption) error {
 	var l loading
 	for _, option := range opts {
 		option(&l)
@@ -139,14 +141,14 @@ func (s *Session) notHeld(ids []string) []string {
 }
 
 // decodeAll makes entities of documents. It changes nothing.
-func (s *Session) decodeAll(m *mapping, docs []*Document) ([]*entity, error) {
+func (s *Session) decodeAll(m *codec.Mapping, docs []*Document) ([]*entity, error) {
 	var out []*entity
 	for _, doc := range docs {
 		if doc == nil {
 			continue
 		}
-		value := reflect.New(m.typ).Interface()
-		if err := m.decodeMember(doc, value); err != nil {
+		value := reflect.New(m.Type).Interface()
+		if err := decodeMember(m, doc, value); err != nil {
 			return nil, err
 		}
 		out = append(out, &entity{m: m, value: value, id: doc.ID(), foldedID: strings.Clone(doc.foldedID), doc: doc})

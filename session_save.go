@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/jaydb/jay/internal/codec"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -105,12 +107,12 @@ func (s *Session) collect() ([]*saving, error) {
 func (s *Session) savings(entities []*entity) ([]saving, error) {
 	part := 1
 	for _, e := range entities {
-		part = max(part, e.m.part(len(entities)))
+		part = max(part, e.m.ChunkSize(len(entities)))
 	}
 	out := make([]saving, len(entities))
 	err := parallel.Do(len(entities), part, func(lo, hi int) error {
-		c := newEncoder(hi - lo)
-		defer c.release()
+		c := codec.NewEncoder(hi - lo)
+		defer c.Release()
 		for i := lo; i < hi; i++ {
 			var err error
 			if out[i], err = s.savingOf(c, entities[i]); err != nil {
@@ -126,8 +128,8 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 func (s *Session) savingOfDeletion(d *deletion) *saving {
 	o := newOp(verbDelete, d.id, nil, nil)
 	if e := d.entity; e != nil {
-		o.collection, o.only = e.m.name, format.FoldName(e.m.name)
-		if e.doc != nil && (s.optimistic || e.m.version != nil) {
+		o.collection, o.only = e.m.Collection, format.FoldName(e.m.Collection)
+		if e.doc != nil && (s.optimistic || e.m.Version != nil) {
 			version := e.doc.ChangeVector()
 			o.expected = &version
 		}
@@ -136,24 +138,24 @@ func (s *Session) savingOfDeletion(d *deletion) *saving {
 }
 
 // String names an entity, for errors.
-func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.typ, errs.Shorten(e.id)) }
+func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.Type, errs.Shorten(e.id)) }
 
 // savingOf returns the write of an entity, or none if it needs none.
-func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
-	if id := e.m.getID(e.value); id != e.id {
+func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
+	if id := e.m.GetID(e.value); id != e.id {
 		return saving{}, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, errs.Shorten(id))
 	}
 	body, changed, err := s.changed(c, e)
 	if err != nil || !changed {
 		return saving{}, err
 	}
-	kept := e.doc != nil && &body.body[0] == &e.doc.body[0]
+	kept := e.doc != nil && &body.Body[0] == &e.doc.body[0]
 	o := takeOp()
-	o.init(verbPut, e.id, body.body, nil)
+	o.init(verbPut, e.id, body.Body, nil)
 	if !kept {
 		o.setBody(e.m, body)
 	}
-	o.collection, o.prefix = e.m.name, e.m.prefix
+	o.collection, o.prefix = e.m.Collection, e.m.Prefix
 	o.custom = e.custom
 	if o.custom == nil && e.doc != nil {
 		o.custom = e.doc.header.Custom
@@ -161,7 +163,7 @@ func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):
 		o.verb = verbInsert
-	case s.optimistic || e.m.version != nil:
+	case s.optimistic || e.m.Version != nil:
 		version := e.version
 		if e.doc != nil {
 			version = e.doc.ChangeVector()
@@ -174,27 +176,27 @@ func (s *Session) savingOf(c *encoder, e *entity) (saving, error) {
 // changed returns the JSON of an entity and tells whether it must be written.
 // If only its metadata must be, the JSON is the document's own, with what the
 // struct has no field for.
-func (s *Session) changed(c *encoder, e *entity) (body encoded, changed bool, err error) {
-	if body, err = c.encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
+func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, changed bool, err error) {
+	if body, err = c.Encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
 		return body, true, err
 	}
 	now, err := s.strip(e.m, body)
 	if err != nil {
-		return encoded{}, false, err
+		return codec.Encoded{}, false, err
 	}
 	if !bytes.Equal(now, e.doc.body) {
 		// Another program may have written the document, with other members or
 		// in another order: what counts is what the struct makes of it.
 		if e.loaded == nil {
 			if e.loaded, err = s.reencode(e); err != nil {
-				return encoded{}, false, err
+				return codec.Encoded{}, false, err
 			}
 		}
 		if !bytes.Equal(now, e.loaded) {
 			return body, true, nil
 		}
 	}
-	return encoded{e.doc.body, true}, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
+	return codec.Encoded{Body: e.doc.body, Stored: true}, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -206,23 +208,23 @@ func orObject(custom []byte) []byte {
 }
 
 // strip returns what of a struct's JSON is stored.
-func (s *Session) strip(m *mapping, e encoded) ([]byte, error) {
-	if e.stored {
-		return e.body, nil
+func (s *Session) strip(m *codec.Mapping, e codec.Encoded) ([]byte, error) {
+	if e.Stored {
+		return e.Body, nil
 	}
-	scanned, err := metadata.Scan(e.body, s.db.env.Limits, m.drop...)
+	scanned, err := metadata.Scan(e.Body, s.db.env.Limits, m.Drop...)
 	return scanned.Body, err
 }
 
 // reencode returns what would be stored of an entity as it was loaded.
 func (s *Session) reencode(e *entity) ([]byte, error) {
-	fresh := reflect.New(e.m.typ).Interface()
-	if err := e.m.decode(e.doc, fresh); err != nil {
+	fresh := reflect.New(e.m.Type).Interface()
+	if err := decodeDocument(e.m, e.doc, fresh); err != nil {
 		return nil, err
 	}
-	c := newEncoder(1)
-	defer c.release()
-	body, err := c.encode(e.m, fresh, s.db.env.Limits)
+	c := codec.NewEncoder(1)
+	defer c.Release()
+	body, err := c.Encode(e.m, fresh, s.db.env.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +242,7 @@ func (s *Session) saved(w *saving, doc *Document) {
 	*doc = Document{nodes: s.db.env.Origins, foldedID: o.foldedID, header: o.header, body: o.json}
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
-	if e.evicted || known && e.m.version == nil {
+	if e.evicted || known && e.m.Version == nil {
 		return
 	}
 	if other := s.byID[e.foldedID]; other != e {
@@ -250,10 +252,10 @@ func (s *Session) saved(w *saving, doc *Document) {
 		s.byID[e.foldedID] = e
 	}
 	version := ""
-	if e.m.version != nil {
+	if e.m.Version != nil {
 		version = doc.ChangeVector()
 	}
-	e.m.setIdentity(e.value, e.id, version)
+	e.m.SetIdentity(e.value, e.id, version)
 }
 
 // inAttempt tells whether an entity may have been written by a save whose

@@ -1,4 +1,4 @@
-package jay
+package codec
 
 import (
 	"encoding"
@@ -10,75 +10,75 @@ import (
 	"time"
 )
 
-// shape is what the types in a struct tell about its JSON before there is a
+// TypeInfo is what the types in a struct tell about its JSON before there is a
 // value: see docs/decisions/0009-trusted-encoding.md.
-type shape struct {
+type TypeInfo struct {
 	// quiet says that no code of the user's runs while a value is encoded or
 	// decoded, so that values can be encoded by two goroutines.
-	quiet bool
+	Quiet bool
 
 	// view is the struct as it is stored, without the members for the ID and
 	// the version, if what encoding/json makes of it is a sound body whatever
 	// the value: valid, without repeated keys, without @metadata, at most
 	// depth levels deep. It is nil if that is not known. It differs from the
 	// struct in nothing but tags.
-	view     reflect.Type
-	depth    int
+	View     reflect.Type
+	Depth    int
 	textKeys bool // but keys of maps may repeat: see repeatsKeys
 
 	// quoted says that a field has the option string, which encoding/json reads
 	// in its own way: see decodeJSON.
-	quoted bool
+	Quoted bool
 }
 
-// shapeKey is what a shape depends on.
-type shapeKey struct {
+// typeKey is what a shape depends on.
+type typeKey struct {
 	typ         reflect.Type
 	id, version int  // the fields that are left out, or -1 for none
 	own         bool // no others are
 }
 
-// shapes holds a shape for each shapeKey. Types are never forgotten, as in
+// infos holds a shape for each shapeKey. Types are never forgotten, as in
 // encoding/json.
-var shapes sync.Map
+var infos sync.Map
 
-// findShape fills in the mapping's shape, once the fields are known.
-func (m *mapping) findShape() {
-	key := shapeKey{typ: m.typ, id: m.leftOut(m.id), version: m.leftOut(m.version)}
-	key.own = len(m.drop) == 0 || len(m.id) == 1 && len(m.version) <= 1
-	if known, ok := shapes.Load(key); ok {
-		m.shape = known.(shape)
+// Inspect fills in the mapping's shape, once the fields are known.
+func (m *Mapping) Inspect() {
+	key := typeKey{typ: m.Type, id: m.leftOut(m.id), version: m.leftOut(m.Version)}
+	key.own = len(m.Drop) == 0 || len(m.id) == 1 && len(m.Version) <= 1
+	if known, ok := infos.Load(key); ok {
+		m.Info = known.(TypeInfo)
 		return
 	}
-	m.shape = key.shape()
-	shapes.Store(key, m.shape)
+	m.Info = key.inspect()
+	infos.Store(key, m.Info)
 }
 
 // leftOut returns the field of the struct itself that the JSON has and the
 // stored body has not, or -1.
-func (m *mapping) leftOut(index []int) int {
-	if len(index) != 1 || m.typ.Field(index[0]).Tag.Get("json") == "-" {
+func (m *Mapping) leftOut(index []int) int {
+	if len(index) != 1 || m.Type.Field(index[0]).Tag.Get("json") == "-" {
 		return -1
 	}
 	return index[0]
 }
 
-func (k shapeKey) shape() shape {
-	w := shapeWalk{sound: k.own, quiet: true, depths: make(map[reflect.Type]int)}
+func (k typeKey) inspect() TypeInfo {
+	w := typeWalk{sound: k.own, quiet: true, depths: make(map[reflect.Type]int)}
 	depth := w.value(k.typ)
-	s := shape{quiet: w.quiet, depth: depth, textKeys: w.textKeys, quoted: w.quoted}
+	s := TypeInfo{Quiet: w.quiet, Depth: depth, textKeys: w.textKeys, Quoted: w.quoted}
 	if !w.sound || !w.quiet {
 		return s
 	}
-	if s.view = k.typ; k.id >= 0 || k.version >= 0 {
-		s.view = k.withoutFields()
+	if s.View = k.typ; k.id >= 0 || k.version >= 0 {
+		s.View = k.withoutFields()
 	}
 	return s
 }
 
 // withoutFields returns the struct type with tags that keep the fields out of
 // JSON, or nil if they cannot be told from others.
-func (k shapeKey) withoutFields() reflect.Type {
+func (k typeKey) withoutFields() reflect.Type {
 	fields := make([]reflect.StructField, k.typ.NumField())
 	names := make(map[string]bool)
 	for i := range fields {
@@ -112,8 +112,8 @@ func jsonName(f reflect.StructField) string {
 	return f.Name
 }
 
-// shapeWalk goes over the types that a type holds.
-type shapeWalk struct {
+// typeWalk goes over the types that a type holds.
+type typeWalk struct {
 	sound    bool
 	quiet    bool
 	textKeys bool
@@ -125,7 +125,7 @@ type shapeWalk struct {
 const unbounded = math.MaxInt32
 
 // value notes what t tells, and returns how deep its JSON can be.
-func (w *shapeWalk) value(t reflect.Type) int {
+func (w *typeWalk) value(t reflect.Type) int {
 	if depth, seen := w.depths[t]; seen {
 		w.sound = w.sound && depth < unbounded
 		return depth
@@ -136,10 +136,10 @@ func (w *shapeWalk) value(t reflect.Type) int {
 	return depth
 }
 
-var timeType = reflect.TypeFor[time.Time]()
+var TimeType = reflect.TypeFor[time.Time]()
 
-func (w *shapeWalk) look(t reflect.Type) int {
-	if t == timeType {
+func (w *typeWalk) look(t reflect.Type) int {
+	if t == TimeType {
 		return 0 // its methods write and read one string
 	}
 	if t.Kind() != reflect.Pointer && runsCode(t) { // a pointer's methods are looked for with its element
@@ -173,7 +173,7 @@ func (w *shapeWalk) look(t reflect.Type) int {
 	return 0
 }
 
-func (w *shapeWalk) fields(t reflect.Type) int {
+func (w *typeWalk) fields(t reflect.Type) int {
 	depth := 0
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -195,7 +195,8 @@ func deeper(depth int) int { return min(depth+1, unbounded) }
 // Jay write and read alike, and that means nothing to Jay.
 func isPlainName(name string) bool {
 	for i := range len(name) {
-		if !isPlain(name[i]) {
+		c := name[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-_.", c) >= 0) {
 			return false
 		}
 	}

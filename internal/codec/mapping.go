@@ -1,0 +1,166 @@
+// Package codec is how values of Go types become JSON and back: which field is the ID,
+// what a type guarantees about its JSON, and the encoders and decoders that make use of
+// it. It knows no database.
+package codec
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/jaydb/jay/internal/errs"
+)
+
+// Mapping says how the values of one struct type become documents of one
+// collection. It is immutable.
+type Mapping struct {
+	Type       reflect.Type
+	Collection string // its name
+	Prefix     string // of HiLo IDs
+	IDField    string // the struct field for the ID, if it was named
+	MakeID     func(ctx context.Context, v any) (string, error)
+
+	id      []int    // index path of the ID field
+	Version []int    // index path of the version field, nil if there is none
+	Drop    []string // the names of both in JSON, where encoding/json writes them
+	Exact   bool     // holds interfaces: decode numbers as json.Number
+	Info    TypeInfo
+}
+
+// FindID finds the ID field: the one that was named, or else the one that is
+// tagged or named as one.
+func (m *Mapping) FindID() error {
+	t := m.Type
+	var field *reflect.StructField
+	rank := 0
+	for _, f := range reflect.VisibleFields(t) {
+		r := idRank(f, m.IDField)
+		if r == 0 || !reachable(t, f.Index) {
+			continue
+		}
+		if r == rank && len(f.Index) == len(field.Index) {
+			return fmt.Errorf("%w: %s has two id fields, %s and %s", errs.ErrType, t, field.Name, f.Name)
+		}
+		if r > rank {
+			rank, field = r, &f
+		}
+	}
+	if field == nil && m.IDField != "" {
+		return fmt.Errorf("%w: %s has no field %s to be the id", errs.ErrType, t, m.IDField)
+	}
+	if field == nil {
+		return fmt.Errorf("%w: %s has no id field: name a string field ID or tag it `jay:\"id\"`", errs.ErrType, t)
+	}
+	if field.Type.Kind() != reflect.String || !field.IsExported() {
+		return fmt.Errorf("%w: the id field %s.%s must be an exported string", errs.ErrType, t, field.Name)
+	}
+	m.id = field.Index
+	m.dropField(field)
+	return nil
+}
+
+// FindVersion finds the field that is tagged `jay:"version"`, if any.
+func (m *Mapping) FindVersion() error {
+	for _, f := range reflect.VisibleFields(m.Type) {
+		if f.Tag.Get("jay") != "version" {
+			continue
+		}
+		if f.Type.Kind() != reflect.String || !f.IsExported() || !reachable(m.Type, f.Index) {
+			return fmt.Errorf("%w: the version field %s.%s must be an exported string", errs.ErrType, m.Type, f.Name)
+		}
+		if m.Version != nil {
+			return fmt.Errorf("%w: %s has two version fields", errs.ErrType, m.Type)
+		}
+		m.Version = f.Index
+		m.dropField(&f)
+	}
+	return nil
+}
+
+// dropField keeps a field out of the stored JSON.
+func (m *Mapping) dropField(f *reflect.StructField) {
+	tag := f.Tag.Get("json")
+	member, _, _ := strings.Cut(tag, ",")
+	if tag != "-" {
+		m.Drop = append(m.Drop, cmp.Or(member, f.Name))
+	}
+}
+
+// idRank tells how much f is the ID field: 0 not at all.
+func idRank(f reflect.StructField, name string) int {
+	switch {
+	case name != "" && f.Name == name:
+		return 3
+	case name != "":
+		return 0
+	case f.Tag.Get("jay") == "id":
+		return 3
+	case f.Name == "ID":
+		return 2
+	case f.Name == "Id":
+		return 1
+	}
+	return 0
+}
+
+// reachable tells whether a field is one of t's own members in JSON: no
+// pointer lies on the way to it, and no embedded struct with a JSON name.
+func reachable(t reflect.Type, index []int) bool {
+	for _, i := range index[:len(index)-1] {
+		f := t.Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" || f.Type.Kind() != reflect.Struct {
+			return false
+		}
+		t = f.Type
+	}
+	return true
+}
+
+// HoldsInterface tells whether a value of t can hold a number in an
+// interface, where float64 would lose digits.
+func HoldsInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
+	if seen[t] {
+		return false
+	}
+	if seen == nil {
+		seen = make(map[reflect.Type]bool)
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Interface:
+		return true
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return HoldsInterface(t.Elem(), seen)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if HoldsInterface(t.Field(i).Type, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *Mapping) GetID(v any) string {
+	return reflect.ValueOf(v).Elem().FieldByIndex(m.id).String()
+}
+
+// GetVersion returns the change vector that v holds, "" if its type has no
+// field for it.
+func (m *Mapping) GetVersion(v any) string {
+	if m.Version == nil {
+		return ""
+	}
+	return reflect.ValueOf(v).Elem().FieldByIndex(m.Version).String()
+}
+
+// SetIdentity writes the ID, and the version if v has a field for it, into v.
+func (m *Mapping) SetIdentity(v any, id, version string) {
+	value := reflect.ValueOf(v).Elem()
+	value.FieldByIndex(m.id).SetString(id)
+	if m.Version != nil {
+		value.FieldByIndex(m.Version).SetString(version)
+	}
+}
