@@ -84,7 +84,7 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 // end does the rest.
 func (p *aheadPair) end(db *DB, ops []*op, a *ahead) error {
 	defer a.close(ops)
-	return db.commitFree(context.Background(), ops, a, &guesses{db: db, ops: ops})
+	return db.resolveAndCommit(context.Background(), ops, a, &guesses{db: db, ops: ops})
 }
 
 // changeIndexes makes an index or drops one, in both databases.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/jaydb/jay/internal/format"
 )
 
 // Batch is a list of writes that DB.Apply commits together: all of them or
@@ -63,7 +61,7 @@ func (b *Batch) Len() int { return len(b.ops) }
 // Reset empties the batch for the next use.
 func (b *Batch) Reset() {
 	for _, o := range b.ops {
-		*o = op{tail: o.tail[:0], written: o.written[:0]} // its memory is used again
+		*o = op{opPrepared: opPrepared{tail: o.tail[:0], written: o.written[:0]}} // its memory is used again
 	}
 	b.ops = b.ops[:0]
 }
@@ -127,32 +125,4 @@ func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, db, newOp(verbDelete, id, nil, opts))
 	return err
-}
-
-func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
-	o := new(op)
-	o.init(v, id, body, opts)
-	return o
-}
-
-func (o *op) init(v verb, id string, body []byte, opts []WriteOption) {
-	o.verb, o.request, o.body = v, id, body
-	for _, option := range opts {
-		option(o)
-	}
-}
-
-func newStore(collection string, body []byte, opts []WriteOption) *op {
-	o := new(op)
-	o.initStore(collection, body, opts)
-	return o
-}
-
-func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
-	o.init(verbInsert, "", body, opts)
-	o.hilo = true
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
-		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
-	}
-	o.collection = collection
 }

@@ -228,27 +228,6 @@ func (o *op) strategyUnknown(db *DB) bool {
 	return strategy == ids.ServerSide || strategy == ids.Identity
 }
 
-// preparation is the room in which a document is prepared.
-type preparation struct {
-	op     op
-	db     *DB // whose conventions made naming
-	naming naming
-}
-
-var preparations = sync.Pool{New: func() any { return new(preparation) }}
-
-func (p *preparation) release() {
-	p.op = op{tail: p.op.tail[:0]}
-	preparations.Put(p)
-}
-
-// use forgets what follows from the conventions of another database.
-func (p *preparation) use(db *DB) {
-	if p.db != db {
-		p.db, p.naming = db, naming{}
-	}
-}
-
 // add prepares a document outside the lock and puts it into the batch.
 func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	o := &p.op

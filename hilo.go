@@ -168,7 +168,10 @@ type hiloDocument struct {
 // of HiLo2010 counts by its ServerHi; where there is none at all, one under
 // Replication/HiLo/ does, as some systems have it.
 func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
-	d := hiloDocument{op: op{verb: verbPut, strategy: ids.Semantic, id: format.HiLoPrefix + tag, collection: format.HiLoCollection}}
+	d := hiloDocument{op: op{
+		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
+		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
+	}}
 	doc, err := t.db.readFolded(t.tx, t.db.env.Rules.Fold(d.op.id))
 	if err == ErrNotFound {
 		doc, err = t.db.readFolded(t.tx, t.db.env.Rules.Fold(replicationPrefix+tag))

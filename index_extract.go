@@ -2,17 +2,7 @@ package jay
 
 import (
 	"errors"
-
-	"github.com/jaydb/jay/internal/catalog"
 )
-
-// extract extracts the entries of o for indexes, which may be nil.
-func (o *op) extract(ci *catalog.Collection) {
-	o.indexed, o.entries, o.refused = ci, nil, nil
-	if ci != nil {
-		o.entries, o.refused = ci.Extract(o.json)
-	}
-}
 
 // extract extracts the entries of what a patch would make.
 func (g *guess) extract(db *DB) {

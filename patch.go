@@ -224,7 +224,7 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 	if !p.orInsert {
 		return nil
 	}
-	p.insert = &op{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}
+	p.insert = &op{opRequest: opRequest{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}}
 	return db.prepare(p.insert, modified, last)
 }
 
@@ -313,7 +313,7 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 	if err != nil && err != ErrNotFound {
 		return nil, PatchResult{}, err
 	}
-	o := &op{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}
+	o := &op{opRequest: opRequest{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}}
 	if doc == nil {
 		if p.patching.insert == nil {
 			p.outcome = absent

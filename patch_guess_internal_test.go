@@ -82,13 +82,13 @@ func TestPatch_Overtaken(t *testing.T) {
 				}
 				ended, cancel := context.WithCancel(ctx)
 				cancel()
-				if err := db.commitFree(ended, ops, nil, g); !errors.Is(err, context.Canceled) {
+				if err := db.resolveAndCommit(ended, ops, nil, g); !errors.Is(err, context.Canceled) {
 					t.Errorf("with a context that has ended: got %v", err)
 				}
 				if err := g.again(ended); !errors.Is(err, context.Canceled) {
 					t.Errorf("again with a context that has ended: got %v", err)
 				}
-				if err := db.commitFree(ctx, ops, nil, g); err != nil {
+				if err := db.resolveAndCommit(ctx, ops, nil, g); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -541,13 +541,6 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	return before, nil
 }
 
-// own copies what an op shares with its caller.
-func (o *op) own() {
-	o.json = bytes.Clone(o.json)
-	o.header.Custom = bytes.Clone(o.header.Custom)
-	o.body, o.custom = nil, nil
-}
-
 func (t *Tx) result(o *op) Metadata { return t.db.result(o) }
 
 // drawID makes HiLo IDs and GUIDs: such as nobody has, this transaction
@@ -686,16 +679,4 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	}
 	t.db.publish(t.ops)
 	return true, nil
-}
-
-// publish tells the callers of ops what became of them.
-func (db *DB) publish(ops []*op) {
-	for _, o := range ops {
-		if o.returning != nil {
-			*o.returning = db.result(o)
-		}
-		if o.committed != nil {
-			o.committed(db.result(o))
-		}
-	}
 }

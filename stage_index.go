@@ -4,9 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )

@@ -1,0 +1,214 @@
+package jay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+)
+
+func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	o.init(v, id, body, opts)
+	return o
+}
+
+func (o *op) init(v verb, id string, body []byte, opts []WriteOption) {
+	o.verb, o.request, o.body = v, id, body
+	for _, option := range opts {
+		option(o)
+	}
+}
+
+func newStore(collection string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	o.initStore(collection, body, opts)
+	return o
+}
+
+func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
+	o.init(verbInsert, "", body, opts)
+	o.hilo = true
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
+		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+	}
+	o.collection = collection
+}
+
+// own copies what an op shares with its caller.
+func (o *op) own() {
+	o.json = bytes.Clone(o.json)
+	o.header.Custom = bytes.Clone(o.header.Custom)
+	o.body, o.custom = nil, nil
+}
+
+// verb is what a write does with the document that is there already.
+type verb uint8
+
+const (
+	verbPut verb = iota
+	verbInsert
+	verbReplace
+	verbDelete
+	verbPatch
+)
+
+// String returns the method's name, for errors.
+func (v verb) String() string {
+	return [...]string{"put", "insert", "replace", "delete", "patch"}[v]
+}
+
+// op is one write on its way through the write path.
+type op struct {
+	opRequest
+	opPrepared
+	opResult
+}
+
+// opRequest is what the caller asked for. It does not change.
+type opRequest struct {
+	verb       verb
+	request    string // the ID as the caller wrote it
+	hilo       bool   // no ID was given: draw one
+	prefix     string // of HiLo IDs, checked, or ""
+	collection string
+	expected   *string // change vector, see IfMatch
+	custom     []byte
+	body       []byte
+	only       string   // folded collection that a delete is limited to
+	drop       []string // top-level members that hold the ID and the version of a typed document
+	sound      bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
+	misuse     error
+	patching   *patching             // of a patch
+	returning  *Metadata             // gets the result
+	committed  func(result Metadata) // is called after the commit
+}
+
+// opPrepared is what prepare made of the request, outside the transaction.
+type opPrepared struct {
+	strategy         ids.Strategy
+	resolved         string // the request, as the strategy wants it
+	id               string // final, unless the transaction makes it
+	foldedID         string
+	json             []byte // the body as it is stored
+	header           metadata.Header
+	tail             []byte // header.AppendTail
+	written          []byte // id, if header has it
+	shown            bool   // the made ID is known outside and cannot be changed
+	foldedCollection string
+	indexed          *catalog.Collection
+	entries          *catalog.Entries // in those indexes
+	refused          error            // why those indexes refuse the document
+	late             bool             // the body was made in the transaction
+	ahead            bool             // before was read before the transaction
+	before           *oldDocument     // nil if there was none
+}
+
+// opResult is what the transaction decided. Each run writes it anew.
+type opResult struct {
+	outcome settled
+	taken   bool // a made ID turned out to be in use
+	redraws int  // how often
+}
+
+// settled is what has become of an op.
+type settled uint8
+
+const (
+	unsettled   settled = iota
+	provisional         // staged in a Tx, whose commit will tell more
+	absent              // there is no document
+	present             // the document is as the header says
+)
+
+// result returns the metadata of the document that o wrote, and only its ID if
+// there is none now. It is the caller's, and made when somebody asks: bulk loads
+// never do.
+func (db *DB) result(o *op) Metadata {
+	switch o.outcome {
+	case unsettled:
+		return Metadata{}
+	case absent:
+		return Metadata{ID: o.id}
+	}
+	m := Metadata{ID: cmp.Or(o.id, o.resolved), Collection: orEmpty(o.collectionOf()), Custom: bytes.Clone(o.header.Custom)}
+	if o.outcome == present {
+		m.ChangeVector = db.env.ChangeVector(o.header.Node, o.header.Etag)
+		m.Etag, m.LastModified = o.header.Etag, metadata.Time(o.header.Modified)
+	}
+	return m
+}
+
+// collectionOf returns the collection of the document that o writes, as written.
+// A patch leaves its document where it is; what the op names is for the one that
+// it inserts.
+func (o *op) collectionOf() string {
+	if o.verb == verbPatch {
+		return string(o.header.Collection)
+	}
+	return o.collection
+}
+
+// opPool keeps ops for sessions, each with the memory of its tail.
+var opPool = sync.Pool{New: func() any { return new(op) }}
+
+func takeOp() *op { return opPool.Get().(*op) }
+
+// release gives the op back. Nobody may hold it or its tail any more.
+func (o *op) release() {
+	*o = op{opPrepared: opPrepared{tail: o.tail[:0]}}
+	opPool.Put(o)
+}
+
+// access is what documents are read and written through: the database, or a
+// transaction on it.
+type access interface {
+	Get(ctx context.Context, id string) (*Document, error)
+	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
+	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
+	limits() metadata.Limits
+	write(ctx context.Context, ops []*op) error
+	result(o *op) Metadata
+}
+
+func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
+	if err := a.write(ctx, []*op{o}); err != nil {
+		return Metadata{}, err
+	}
+	return a.result(o), nil
+}
+
+// results returns what became of ops.
+func results(a access, ops []*op) []Metadata {
+	out := make([]Metadata, len(ops))
+	for i, o := range ops {
+		out[i] = a.result(o)
+	}
+	return out
+}
+
+// opError says which write failed.
+func opError(ops []*op, o *op, err error) error {
+	name := o.request
+	if o.hilo {
+		name = "new document of " + o.collection
+	}
+	err = fmt.Errorf("%s %q: %w", o.verb, errs.Shorten(name), err)
+	if len(ops) == 1 {
+		return err
+	}
+	for i := range ops {
+		if ops[i] == o {
+			return fmt.Errorf("write %d of %d: %w", i+1, len(ops), err)
+		}
+	}
+	return err
+}

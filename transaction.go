@@ -1,0 +1,132 @@
+package jay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/storage"
+)
+
+// transact runs fn in a transaction, which may run it more than once, reserves
+// the etags that it needs, and notes the ceilings that the commit made durable.
+//
+// A refusal, an error of fn, is returned when what it may rest on is on disk. Of
+// those errors after which the caller runs the transaction again, that is the
+// caller's business.
+func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
+	t := transactions.Get().(*transaction)
+	defer transactions.Put(t)
+	defer func() { *t = transaction{key: t.key, value: t.value} }()
+	for {
+		t.changing = nil
+		err := db.env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+			*t = transaction{db: db, tx: tx, changing: t.changing, key: t.key, value: t.value}
+			err := fn(t)
+			if t.changing != nil {
+				tx.OnDecided(t.changing)
+			}
+			return err
+		})
+		if err == nil {
+			db.ceilings.durable(t.raised)
+			return nil
+		}
+		if errors.Is(err, ErrUnknownOutcome) {
+			return err // the engine may still be at it
+		}
+		t.changing.Decided()
+		if errors.Is(err, errIndexesChanged) {
+			db.extractAgain(t.ops)
+			continue
+		}
+		if errors.Is(err, errReserve) {
+			if err := db.reserveEtags(ctx, t.needed+t.hint); err != nil {
+				return fmt.Errorf("reserve etags: %w", err)
+			}
+			continue
+		}
+		if isRetried(err) {
+			return err
+		}
+		return db.settleRefusal(ctx, err)
+	}
+}
+
+// isRetried reports whether the transaction that ended with err runs again, in
+// another way.
+func isRetried(err error) bool {
+	_, lost := err.(lostError)
+	return lost || errors.Is(err, errTaken) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
+}
+
+// settleRefusal returns err, a refusal, when all that it may rest on is on disk.
+// If that does not come to pass, the error is also an ErrUnknownOutcome.
+func (db *DB) settleRefusal(ctx context.Context, err error) error {
+	if !db.env.Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if unsure := db.env.Engine.Sync(ctx); unsure != nil {
+		return fmt.Errorf("%w: %w", unsure, err)
+	}
+	return err
+}
+
+// changes are documents that a transaction keeps out of the cache, until no
+// reader can read an older version any more.
+type changes struct {
+	cache  *documentCache
+	hashes []uint64
+	first  [4]uint64 // room for hashes
+	ended  atomic.Bool
+}
+
+// Decided implements storage.Decider. Only the first call has an effect.
+func (c *changes) Decided() {
+	if c != nil && c.ended.CompareAndSwap(false, true) {
+		c.cache.end(c.hashes)
+	}
+}
+
+// transactions are kept for their scratch memory.
+var transactions = sync.Pool{New: func() any { return new(transaction) }}
+
+// transaction stages ops. It lives for one run of one transaction.
+type transaction struct {
+	db       *DB
+	tx       storage.Tx
+	raised   map[string]uint64 // ceilings of identities staged, by name
+	catalog  *catalog.Catalog  // see indexes
+	ops      []*op             // that run was given
+	entered  int               // bytes of bodies whose entries were extracted in the transaction
+	ahead    *ahead            // what was read before
+	etags    uint64            // reserved on disk up to here; 0 until it is looked up
+	needed   uint64            // the etag that could not be drawn, with errReserve
+	hint     uint64            // etags that will be needed beside it
+	patched  int               // bytes of bodies that patches have made
+	here     int               // patches that were made in this run
+	changing *changes          // of this run, and of those before it in one Update; nil for none
+	flags    map[uint32]byte   // of indexes, as they are known
+	key      []byte            // scratch
+	value    []byte            // scratch
+}
+
+// getter is the part of a storage.Reader or Tx that reads one key.
+type getter interface {
+	Get(key []byte) ([]byte, io.Closer, error)
+}
+
+func exists(r getter, key []byte) (bool, error) {
+	_, closer, err := r.Get(key)
+	if err == storage.ErrNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}
