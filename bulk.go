@@ -242,7 +242,7 @@ func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	added := false
 	defer func() {
 		if !added { // an error, or a context that panics
-			w.db.gaps.count([]*op{o})
+			w.db.unused.count([]*op{o})
 		}
 	}()
 	if err := w.lock(ctx); err != nil {
@@ -307,7 +307,7 @@ func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
 	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.env.Now()), &p.naming); err != nil {
 		return err
 	}
-	p.op.shown = true
+	p.op.exposed = true
 	return w.db.drawID(ctx, &p.op)
 }
 
@@ -465,7 +465,7 @@ func (w *BulkWriter) take(b *bulkBatch) {
 		w.free <- b
 	}()
 	if w.failure() != nil {
-		w.db.gaps.count(b.ops)
+		w.db.unused.count(b.ops)
 		return
 	}
 	stored := false
@@ -547,7 +547,7 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 	written := false
 	defer func() {
 		if !written {
-			db.gaps.count(ops)
+			db.unused.count(ops)
 		}
 	}()
 	err := db.transact(context.Background(), sync, func(t *transaction) error {

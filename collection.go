@@ -172,7 +172,7 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 // IfMatch asks for a version; one of another collection is a *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	o := newOp(verbDelete, id, nil, opts)
-	o.collection, o.only = c.m.Collection, format.FoldName(c.m.Collection)
+	o.collection, o.inCollection = c.m.Collection, format.FoldName(c.m.Collection)
 	_, err := writeOne(ctx, c.via, o)
 	return err
 }

@@ -34,7 +34,7 @@ const (
 // the disk. Each is on disk before a number up to it is used, so that a crash
 // that loses writes cannot repeat their numbers, not even those that were only
 // seen and never acknowledged.
-type ceilings struct {
+type reservations struct {
 	session uint64 // marks the ceilings of identities that this process wrote
 
 	mu    sync.Mutex
@@ -60,21 +60,21 @@ func (t turn) lock(ctx context.Context) error {
 
 func (t turn) unlock() { <-t }
 
-func (c *ceilings) get(name string) (uint64, bool) {
+func (c *reservations) get(name string) (uint64, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, found := c.until[name]
 	return n, found
 }
 
-func (c *ceilings) etags() uint64 {
+func (c *reservations) etags() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.etag
 }
 
 // durable notes ceilings of identities whose commit is on disk.
-func (c *ceilings) durable(raised map[string]uint64) {
+func (c *reservations) durable(raised map[string]uint64) {
 	if len(raised) == 0 {
 		return
 	}
@@ -95,7 +95,7 @@ var errReserve = errors.New("no etag is reserved")
 // reserveEtags puts the next block of etags behind used on disk. One call does
 // it for all who wait.
 func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
-	c := &db.ceilings
+	c := &db.reserved
 	if err := c.reserving.lock(ctx); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (db *DB) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error
 	if err != nil {
 		return err
 	}
-	c := &db.ceilings
+	c := &db.reserved
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.etag, c.floor = max(c.etag, ceiling), max(c.floor, floor)
@@ -133,7 +133,7 @@ func (t *transaction) Sequence() (uint64, error) {
 		return 0, fmt.Errorf("%w: %w", ErrExhausted, err)
 	}
 	if t.etags == 0 {
-		t.etags = t.db.ceilings.etags()
+		t.etags = t.db.reserved.etags()
 	}
 	if etag > t.etags {
 		t.needed = etag
@@ -166,7 +166,7 @@ func (t *transaction) identity(name string) (format.Identity, error) {
 	if err := errs.First(err, closer.Close()); err != nil {
 		return format.Identity{}, fmt.Errorf("identity %q: %w", name, err)
 	}
-	return record.At(t.db.ceilings.session), nil
+	return record.At(t.db.reserved.session), nil
 }
 
 // reserveIdentity returns the ceiling to store beside number n of a counter
@@ -176,7 +176,7 @@ func (t *transaction) reserveIdentity(name string, n uint64) uint64 {
 	if ceiling, found := t.raised[name]; found && n <= ceiling {
 		return ceiling
 	}
-	if ceiling, found := t.db.ceilings.get(name); found && n <= ceiling {
+	if ceiling, found := t.db.reserved.get(name); found && n <= ceiling {
 		return ceiling
 	}
 	if t.raised == nil {
@@ -192,7 +192,7 @@ func (t *transaction) SetIdentity(name string, n int64) error {
 	record := format.Identity{Last: uint64(n), Node: t.db.env.Node}
 	if !t.db.env.Synced {
 		record.Ceiling = t.reserveIdentity(name, record.Last)
-		record.Session = t.db.ceilings.session
+		record.Session = t.db.reserved.session
 	}
 	t.tx.Set(format.AppendKey(nil, format.SpaceIdentity, name), record.Append(nil), nil)
 	return nil
@@ -213,13 +213,13 @@ func (db *DB) loadEtag() error {
 		return err
 	}
 	db.env.Engine.StartSequence(ceiling)
-	db.ceilings.etag, db.ceilings.floor = ceiling, ceiling
+	db.reserved.etag, db.reserved.floor = ceiling, ceiling
 	if !db.env.Synced {
 		var session [8]byte
 		if _, err := io.ReadFull(db.env.Random(), session[:]); err != nil {
 			return fmt.Errorf("make a session number: %w", err)
 		}
-		db.ceilings.session = binary.BigEndian.Uint64(session[:]) | 1
+		db.reserved.session = binary.BigEndian.Uint64(session[:]) | 1
 	}
 
 	for node := range db.env.Origins {
@@ -272,8 +272,8 @@ func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 
 // settle lowers the ceilings to the numbers really used, on a clean Close: a
 // database that is closed properly has no holes.
-func (db *DB) settle(ctx context.Context) error {
-	if db.ceilings.etag == db.ceilings.floor && len(db.ceilings.until) == 0 {
+func (db *DB) releaseReserved(ctx context.Context) error {
+	if db.reserved.etag == db.reserved.floor && len(db.reserved.until) == 0 {
 		return nil // nothing was written
 	}
 	return db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
@@ -285,7 +285,7 @@ func (db *DB) settle(ctx context.Context) error {
 		}
 		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, last), nil)
 		t := transaction{db: db, tx: tx}
-		for name := range db.ceilings.until {
+		for name := range db.reserved.until {
 			record, err := t.identity(name)
 			if err != nil {
 				return err
@@ -323,7 +323,7 @@ func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) 
 	c := Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
 	err := eachKey(ctx, r, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
-		c.Identities[name] = int64(record.At(db.ceilings.session).Last)
+		c.Identities[name] = int64(record.At(db.reserved.session).Last)
 		return err
 	})
 	if err != nil {
@@ -343,9 +343,9 @@ func (db *DB) counters(ctx context.Context, r storage.Reader) (Counters, error) 
 
 // lastEtag returns the number of the newest write, or the floor of etags.
 func (db *DB) lastEtag(r storage.Reader) (uint64, error) {
-	db.ceilings.mu.Lock()
-	highest := db.ceilings.floor
-	db.ceilings.mu.Unlock()
+	db.reserved.mu.Lock()
+	highest := db.reserved.floor
+	db.reserved.mu.Unlock()
 	for node := range db.env.Origins {
 		last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
 		if err != nil {
@@ -435,7 +435,7 @@ func (db *DB) raiseClients(raised map[string]int64) {
 
 // raiseEtag makes every later etag greater than n.
 func (db *DB) raiseEtag(ctx context.Context, n uint64) error {
-	c := &db.ceilings
+	c := &db.reserved
 	if err := c.reserving.lock(ctx); err != nil {
 		return err
 	}

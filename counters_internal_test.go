@@ -24,7 +24,7 @@ func TestReserveEtags_Grows(t *testing.T) {
 		if err := db.reserveEtags(context.Background(), step.used); err != nil {
 			t.Fatal(err)
 		}
-		if got := db.ceilings.etags(); got != step.ceiling {
+		if got := db.reserved.etags(); got != step.ceiling {
 			t.Errorf("etag %d reserves up to %d, want %d", step.used, got, step.ceiling)
 		}
 	}

@@ -26,8 +26,8 @@ type DB struct {
 	opts     Options
 	resolver *ids.Resolver
 	newest   uint64 // etag of the newest change that this database had written when it was opened
-	ceilings ceilings
-	gaps     gaps
+	reserved reservations
+	unused   unusedNumbers
 	client   *ids.Client
 	clients  clients
 
@@ -91,7 +91,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	db := &DB{env: newEnv(dir, engine, &opts), opts: opts, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
-	db.ceilings.reserving = make(turn, 1)
+	db.reserved.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -327,7 +327,7 @@ func (db *DB) shutDown() (err error) {
 // closeEngine lets go of all that is open, and then of the engine. clientErr is
 // what giving numbers back has come to. Nobody is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
-	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.settle(context.Background()))
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.releaseReserved(context.Background()))
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
 		// The writer that met the failure was told, and nothing that was
 		// acknowledged is lost; what matters now is to let go.

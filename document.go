@@ -46,10 +46,10 @@ func (db *DB) newDocument(foldedID string, record []byte) (*Document, error) {
 // copyDocument decodes a record in somebody else's memory, of which the document
 // keeps nothing.
 func (db *DB) copyDocument(foldedID, record []byte) (*Document, error) {
-	if len(foldedID)+len(record) > maxPiece {
+	if len(foldedID)+len(record) > maxDocAlloc {
 		return db.newDocument(string(foldedID), bytes.Clone(record))
 	}
-	d, room := newPiece(len(foldedID) + len(record))
+	d, room := allocDocument(len(foldedID) + len(record))
 	n := copy(room, foldedID)
 	copy(room[n:], record)
 	d.nodes, d.foldedID = db.env.Origins, textOf(room[:n])

@@ -242,7 +242,7 @@ func (db *DB) outcomeOf(m *codec.Mapping, v any) (_ outcome, trusted bool) {
 	o.collection = m.Collection
 	if err == nil {
 		o.setBody(m, body)
-		err = db.prepare(o, 1, &naming{})
+		err = db.prepare(o, 1, &collectionNaming{})
 	}
 	if err != nil {
 		return outcome{err: err.Error()}, body.Stored

@@ -2,13 +2,8 @@ package jay
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/jaydb/jay/internal/plan"
-
-	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/query"
 )
@@ -42,22 +37,6 @@ func (e Explanation) String() string {
 // command is how the suggested index is made on the command line.
 func (e Explanation) command() string {
 	return suggestion(e.Collection, e.Suggestion)
-}
-
-func suggestion(collection string, ix *Index) string {
-	fields := shellWord(strings.Join(ix.Fields, ","))
-	if strings.HasPrefix(ix.Fields[0], "-") {
-		fields = "-- " + fields
-	}
-	return fmt.Sprintf("jay index create %s %s", shellWord(collection), fields)
-}
-
-// shellWord returns s as one word for a shell.
-func shellWord(s string) string {
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/.,_@-") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // explain tells how the run went.
@@ -143,100 +122,4 @@ func topN(r *run) string {
 		return ""
 	}
 	return fmt.Sprintf(", keeping the first %d", n)
-}
-
-// suggestion returns an index that would spare the query a look at every
-// document, or nil.
-func (r *run) suggestion() *Index {
-	if !r.plan.IsScan() || r.q.From == "" {
-		return nil
-	}
-	ix := &Index{}
-	add := func(f query.Field, descending bool) {
-		text := f.Path.String()
-		if f.Meta != query.MetaNone || len(ix.Fields) >= catalog.MaxFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
-			return
-		}
-		if descending {
-			text = "-" + text
-		}
-		ix.Fields = append(ix.Fields, text)
-	}
-	var ranges []query.Field
-	for _, e := range r.plan.Conjuncts {
-		switch e := e.(type) {
-		case query.Compare:
-			if e.Op == query.Equal {
-				add(e.Field, false)
-			} else {
-				ranges = append(ranges, e.Field)
-			}
-		case query.In:
-			if len(e.Values) <= plan.MaxRanges {
-				add(e.Field, false)
-			}
-		case query.Between:
-			ranges = append(ranges, e.Field)
-		case query.StartsWith:
-			ranges = append(ranges, e.Field)
-		}
-	}
-	// An index is in the order of what is asked for or bounds a range, seldom
-	// both. A limit makes the order the better of the two.
-	ranges = slices.DeleteFunc(ranges, func(f query.Field) bool { return f.Meta != query.MetaNone })
-	if orders := r.indexableOrders(); len(orders) > 0 && (r.q.HasLimit || len(ranges) == 0) {
-		for _, o := range orders {
-			add(o.Field, o.Descending)
-		}
-	} else if len(ranges) > 0 {
-		add(ranges[0], false)
-	}
-	if len(ix.Fields) == 0 {
-		return nil
-	}
-	return ix
-}
-
-// indexableOrders returns the orders of the query if an index could have them,
-// else none.
-func (r *run) indexableOrders() []query.Order {
-	if len(r.q.OrderBy) == 0 || isGrouped(r.q) {
-		return nil
-	}
-	orders := r.plan.Orders
-	if slices.ContainsFunc(orders, func(o query.Order) bool { return o.As != query.CastNone || o.Field.Meta != query.MetaNone }) {
-		return nil
-	}
-	return orders
-}
-
-func (r *run) suggestionText() string {
-	if ix := r.suggestion(); ix != nil {
-		return "; " + suggestion(r.q.From, ix) + " would help"
-	}
-	return ""
-}
-
-// autoIndexAfter is how many documents a query must have read in vain before
-// it is worth an index of its own.
-const autoIndexAfter = 1000
-
-// suggestIndex makes the index that would have helped, if the database was
-// opened to do so.
-func (r *run) suggestIndex() {
-	db := r.db
-	if db.opts.AutoIndexes == 0 || r.stats.documents < autoIndexAfter || r.stats.returned*10 > r.stats.documents {
-		return
-	}
-	ix := r.suggestion()
-	if ix == nil {
-		return
-	}
-	if db.indexes().Automatic() >= db.opts.AutoIndexes {
-		return
-	}
-	ix.Name = catalog.Cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
-	if err := db.autoIndex(r.q.From, *ix); err != nil && db.env.Logger != nil {
-		db.env.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
-	}
 }

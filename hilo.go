@@ -151,7 +151,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
 	}
-	db.gaps.countLate(db.env.Rules.Fold(tag), last, end, late)
+	db.unused.countLate(db.env.Rules.Fold(tag), last, end, late)
 	return accepted, nil
 }
 

@@ -5,7 +5,7 @@ import (
 )
 
 // extract extracts the entries of what a patch would make.
-func (g *guess) extract(db *DB) {
+func (g *speculation) extract(db *DB) {
 	g.indexed, g.entries, g.refused = db.indexes().Of(g.folded), nil, nil
 	if g.indexed != nil && g.changed {
 		g.entries, g.refused = g.indexed.Extract(g.body)

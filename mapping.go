@@ -112,7 +112,7 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb verb, v any, opts []
 		o.expected = &version
 	}
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(m.Collection) {
-		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, m.Collection)
+		o.usageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, m.Collection)
 	}
 	o.collection = m.Collection
 	return o, nil

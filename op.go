@@ -38,7 +38,7 @@ func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
 	o.init(verbInsert, "", body, opts)
 	o.hilo = true
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
-		o.misuse = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+		o.usageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
 	}
 	o.collection = collection
 }
@@ -75,21 +75,21 @@ type op struct {
 
 // opRequest is what the caller asked for. It does not change.
 type opRequest struct {
-	verb       verb
-	request    string // the ID as the caller wrote it
-	hilo       bool   // no ID was given: draw one
-	prefix     string // of HiLo IDs, checked, or ""
-	collection string
-	expected   *string // change vector, see IfMatch
-	custom     []byte
-	body       []byte
-	only       string   // folded collection that a delete is limited to
-	drop       []string // top-level members that hold the ID and the version of a typed document
-	sound      bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
-	misuse     error
-	patching   *patching             // of a patch
-	returning  *Metadata             // gets the result
-	committed  func(result Metadata) // is called after the commit
+	verb         verb
+	request      string // the ID as the caller wrote it
+	hilo         bool   // no ID was given: draw one
+	prefix       string // of HiLo IDs, checked, or ""
+	collection   string
+	expected     *string // change vector, see IfMatch
+	custom       []byte
+	body         []byte
+	inCollection string   // folded collection that a delete is limited to
+	leaveOut     []string // top-level members that hold the ID and the version of a typed document
+	validated    bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
+	usageError   error
+	patching     *patching             // of a patch
+	returning    *Metadata             // gets the result
+	committed    func(result Metadata) // is called after the commit
 }
 
 // opPrepared is what prepare made of the request, outside the transaction.
@@ -102,20 +102,20 @@ type opPrepared struct {
 	header           metadata.Header
 	tail             []byte // header.AppendTail
 	written          []byte // id, if header has it
-	shown            bool   // the made ID is known outside and cannot be changed
+	exposed          bool   // the made ID is known outside and cannot be changed
 	foldedCollection string
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
 	late             bool             // the body was made in the transaction
-	ahead            bool             // before was read before the transaction
+	prefetched       bool             // before was read before the transaction
 	before           *oldDocument     // nil if there was none
 }
 
 // opResult is what the transaction decided. Each run writes it anew.
 type opResult struct {
 	outcome settled
-	taken   bool // a made ID turned out to be in use
+	idInUse bool // a made ID turned out to be in use
 	redraws int  // how often
 }
 

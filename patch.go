@@ -40,10 +40,10 @@ type patching struct {
 	orInsert bool // if nothing is there, insert the op's body
 
 	// What prepare made of it.
-	modified uint64 // in ticks
-	insert   *op    // if orInsert
-	guess    guess  // what the patch makes of the document as it was
-	stale    bool   // a transaction found another document than was guessed
+	modified uint64      // in ticks
+	insert   *op         // if orInsert
+	guess    speculation // what the patch makes of the document as it was
+	stale    bool        // a transaction found another document than was guessed
 
 	status PatchStatus // decided by the transaction
 }
@@ -102,7 +102,7 @@ func OrInsert(body any) PatchOption {
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(body); err != nil {
-			o.misuse = fmt.Errorf("%w: %w", ErrType, err)
+			o.usageError = fmt.Errorf("%w: %w", ErrType, err)
 		}
 		o.body = text.Bytes()
 	})
@@ -165,9 +165,9 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.Collection) {
-		o.misuse = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.Collection)
+		o.usageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.Collection)
 	}
-	o.collection, o.only, o.drop = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
+	o.collection, o.inCollection, o.leaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}
@@ -204,7 +204,7 @@ func patchResult(a access, o *op) PatchResult {
 }
 
 // preparePatch checks what does not need the document.
-func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
+func (db *DB) preparePatch(o *op, modified uint64, last *collectionNaming) error {
 	p := o.patching
 	if len(p.edits) == 0 {
 		return fmt.Errorf("%w: a patch without edits", ErrUsage)
@@ -224,7 +224,7 @@ func (db *DB) preparePatch(o *op, modified uint64, last *naming) error {
 	if !p.orInsert {
 		return nil
 	}
-	p.insert = &op{opRequest: opRequest{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, drop: o.drop}}
+	p.insert = &op{opRequest: opRequest{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, leaveOut: o.leaveOut}}
 	return db.prepare(p.insert, modified, last)
 }
 
@@ -302,7 +302,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 
 // prepareOne prepares an op whose name is not to be in the error.
 func (t *Tx) prepareOne(o *op) error {
-	var last naming
+	var last collectionNaming
 	return t.db.prepare(o, metadata.Ticks(t.db.env.Now()), &last)
 }
 
@@ -319,10 +319,10 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 			p.outcome = absent
 			return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
 		}
-		o.verb, o.body, o.collection, o.custom, o.drop = verbInsert, p.body, p.collection, p.custom, p.drop
+		o.verb, o.body, o.collection, o.custom, o.leaveOut = verbInsert, p.body, p.collection, p.custom, p.leaveOut
 		return o, PatchResult{Status: PatchCreated}, nil
 	}
-	if p.only != "" && !sameCollection(doc.header.Collection, p.only) {
+	if p.inCollection != "" && !sameCollection(doc.header.Collection, p.inCollection) {
 		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
 	}
 	out, changed, err := t.db.applyEdits(ctx, p, doc.body, 0)

@@ -32,7 +32,7 @@ func TestApply_PatchesAreBounded(t *testing.T) {
 		if _, err := db.Apply(ctx, &b); !errors.Is(err, want) {
 			t.Errorf("%d patches: got %v, want %v", n, err, want)
 		}
-		guessed, err := db.guessPatches(ctx, b.ops)
+		guessed, err := db.speculatePatches(ctx, b.ops)
 		if !errors.Is(err, want) {
 			t.Errorf("%d patches before the transaction: got %v, want %v", n, err, want)
 		}

@@ -19,7 +19,7 @@ import (
 type preparation struct {
 	op     op
 	db     *DB // whose conventions made naming
-	naming naming
+	naming collectionNaming
 }
 
 var preparations = sync.Pool{New: func() any { return new(preparation) }}
@@ -32,14 +32,14 @@ func (p *preparation) release() {
 // use forgets what follows from the conventions of another database.
 func (p *preparation) use(db *DB) {
 	if p.db != db {
-		p.db, p.naming = db, naming{}
+		p.db, p.naming = db, collectionNaming{}
 	}
 }
 
 // setBody makes the JSON of a value the body of its write.
 func (o *op) setBody(m *codec.Mapping, e codec.Encoded) {
-	if o.body, o.sound = e.Body, e.Stored; !o.sound {
-		o.drop = m.Drop
+	if o.body, o.validated = e.Body, e.Stored; !o.validated {
+		o.leaveOut = m.Drop
 	}
 }
 
@@ -70,7 +70,7 @@ func (db *DB) prepareAll(ops []*op) error {
 func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	if len(ops) >= manyOps {
 		return parallel.DoChunks(len(ops), opsPerPart, func() func(lo, hi int) error {
-			last := new(naming)
+			last := new(collectionNaming)
 			return func(lo, hi int) error { return db.prepareSome(ops, ops[lo:hi], modified, last) }
 		})
 	}
@@ -80,7 +80,7 @@ func (db *DB) prepareOps(ops []*op, modified uint64) error {
 	return db.prepareSome(ops, ops, modified, &p.naming)
 }
 
-func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error {
+func (db *DB) prepareSome(all, some []*op, modified uint64, last *collectionNaming) error {
 	for _, o := range some {
 		if err := db.prepare(o, modified, last); err != nil {
 			return opError(all, o, err)
@@ -90,10 +90,10 @@ func (db *DB) prepareSome(all, some []*op, modified uint64, last *naming) error 
 }
 
 // prepare checks and encodes all that does not need the transaction.
-func (db *DB) prepare(o *op, modified uint64, last *naming) error {
+func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 	o.id, o.foldedID = "", "" // as an earlier use of the batch may have left them
-	if o.misuse != nil {
-		return o.misuse
+	if o.usageError != nil {
+		return o.usageError
 	}
 	if err := db.prepareID(o); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (db *DB) prepare(o *op, modified uint64, last *naming) error {
 		}
 	}
 	if last.folded == "" || last.collection != o.collection {
-		*last = naming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection)}
+		*last = collectionNaming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection)}
 	}
 	o.foldedCollection = last.folded
 	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil {
@@ -162,7 +162,7 @@ func (db *DB) prepareID(o *op) error {
 
 // prepareHiLo checks that the tag can make IDs within the rules, before a
 // number is drawn.
-func (db *DB) prepareHiLo(o *op, last *naming) error {
+func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 	if o.collection == "" || o.collection == metadata.Empty {
 		return fmt.Errorf("%w: a HiLo id needs a collection", ErrUsage)
 	}
@@ -179,14 +179,14 @@ func (db *DB) prepareHiLo(o *op, last *naming) error {
 	o.prefix = db.opts.Conventions.Prefix(o.collection)
 	err := db.checkTag(o.prefix)
 	if err == nil {
-		*last = naming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
+		*last = collectionNaming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
 	}
 	return err
 }
 
-// naming is what follows from the name of a collection. The ops of a batch
+// collectionNaming is what follows from the name of a collection. The ops of a batch
 // mostly share one.
-type naming struct {
+type collectionNaming struct {
 	collection string
 	folded     string
 	bytes      []byte
@@ -197,9 +197,9 @@ type naming struct {
 // collection.
 func (db *DB) prepareBody(o *op) error {
 	scanned := metadata.Scanned{Body: o.body}
-	if !o.sound {
+	if !o.validated {
 		var err error
-		if scanned, err = metadata.Scan(o.body, db.limits(), o.drop...); err != nil {
+		if scanned, err = metadata.Scan(o.body, db.limits(), o.leaveOut...); err != nil {
 			return err
 		}
 	}

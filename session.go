@@ -36,7 +36,7 @@ type Session struct {
 	room     []entity             // for entities to come
 	deletes  []*deletion          // as they were asked for
 	included map[string]*Document // by folded ID: came along with a Load, not asked for yet
-	attempt  *attempt             // a save whose outcome is not known
+	attempt  *inDoubtSave         // a save whose outcome is not known
 }
 
 // entity is a struct that a session keeps.

@@ -18,8 +18,8 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// attempt is a save whose outcome is not known.
-type attempt struct {
+// inDoubtSave is a save whose outcome is not known.
+type inDoubtSave struct {
 	writes  []*saving
 	db      *DB    // on which it was made, and which cannot tell
 	ceiling uint64 // of the etags that db could give out
@@ -65,7 +65,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.attempt = &attempt{writes, s.db, s.db.ceilings.etags()}
+			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.etags()}
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -128,7 +128,7 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 func (s *Session) savingOfDeletion(d *deletion) *saving {
 	o := newOp(verbDelete, d.id, nil, nil)
 	if e := d.entity; e != nil {
-		o.collection, o.only = e.m.Collection, format.FoldName(e.m.Collection)
+		o.collection, o.inCollection = e.m.Collection, format.FoldName(e.m.Collection)
 		if e.doc != nil && (s.optimistic || e.m.Version != nil) {
 			version := e.doc.ChangeVector()
 			o.expected = &version
@@ -318,7 +318,7 @@ func (s *Session) recognise(ctx context.Context) error {
 // survivors returns the writes of an attempt that need no repetition: all of
 // them or none. Of an attempt that had only deletions and is not known to have
 // survived, it returns those whose document is gone.
-func (s *Session) survivors(ctx context.Context, a *attempt) (done []*saving, err error) {
+func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
 	switch survived, err := s.survived(ctx, a); {
 	case err != nil:
 		return nil, err
@@ -344,7 +344,7 @@ func (s *Session) survivors(ctx context.Context, a *attempt) (done []*saving, er
 // as the write was atomic. If all of them were written over since, or all
 // writes were deletions, which have etags too, the etags that the reopened
 // database found tell.
-func (s *Session) survived(ctx context.Context, a *attempt) (bool, error) {
+func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.header.Etag

@@ -17,7 +17,7 @@ func (t *transaction) run(ops []*op) error {
 	t.hint, t.ops = uint64(len(ops)), ops
 	for _, o := range ops {
 		err := t.stage(o)
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, errIDInUse) {
 			taken = true
 			continue
 		}
@@ -26,14 +26,14 @@ func (t *transaction) run(ops []*op) error {
 		}
 	}
 	if taken {
-		return errTaken
+		return errIDInUse
 	}
 	return nil
 }
 
 // stage resolves and stages one op.
 func (t *transaction) stage(o *op) error {
-	o.outcome, o.taken, o.header.Etag = unsettled, false, 0 // as an earlier run may have left them
+	o.outcome, o.idInUse, o.header.Etag = unsettled, false, 0 // as an earlier run may have left them
 	switch o.verb {
 	case verbDelete:
 		return t.stageDelete(o)
@@ -68,9 +68,9 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	if found && !o.shown && (o.strategy == ids.HiLo || o.strategy == ids.GUID) {
-		o.taken = true
-		return errTaken
+	if found && !o.exposed && (o.strategy == ids.HiLo || o.strategy == ids.GUID) {
+		o.idInUse = true
+		return errIDInUse
 	}
 	if found && o.strategy != ids.Semantic {
 		// Server-side IDs and identities were made to be free in this same
@@ -168,7 +168,7 @@ func (t *transaction) stageDelete(o *op) error {
 		o.outcome = absent
 		return nil
 	}
-	if o.only != "" && format.CollectionKey(old.Collection) != o.only {
+	if o.inCollection != "" && format.CollectionKey(old.Collection) != o.inCollection {
 		return &CollectionError{ID: o.id, Current: orEmpty(old.Collection), Given: o.collection}
 	}
 
@@ -206,7 +206,7 @@ type oldDocument struct {
 // the same.
 func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.foldedID)
-	if o.ahead && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
+	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
 		if o.before == nil {
 			return oldDocument{}, false, nil
 		}

@@ -48,7 +48,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	if s.Counters, err = db.Counters(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	s.Gaps = db.gaps.clone()
+	s.Gaps = db.unused.clone()
 	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
 	}

@@ -33,7 +33,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			return err
 		})
 		if err == nil {
-			db.ceilings.durable(t.raised)
+			db.reserved.durable(t.raised)
 			return nil
 		}
 		if errors.Is(err, ErrUnknownOutcome) {
@@ -61,7 +61,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 // another way.
 func isRetried(err error) bool {
 	_, lost := err.(lostError)
-	return lost || errors.Is(err, errTaken) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
+	return lost || errors.Is(err, errIDInUse) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
 }
 
 // settleRefusal returns err, a refusal, when all that it may rest on is on disk.
@@ -103,7 +103,7 @@ type transaction struct {
 	catalog  *catalog.Catalog  // see indexes
 	ops      []*op             // that run was given
 	entered  int               // bytes of bodies whose entries were extracted in the transaction
-	ahead    *ahead            // what was read before
+	ahead    *prefetched       // what was read before
 	etags    uint64            // reserved on disk up to here; 0 until it is looked up
 	needed   uint64            // the etag that could not be drawn, with errReserve
 	hint     uint64            // etags that will be needed beside it

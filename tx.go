@@ -40,7 +40,7 @@ type Tx struct {
 	ops      []*op                   // Guarded by mu.
 	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
 	bytes    int                     // that ops will stage, about. Guarded by mu.
-	reads    footprint               // Guarded by mu.
+	reads    readSet                 // Guarded by mu.
 	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn
 	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
@@ -117,7 +117,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		option(&o)
 	}
 	numbers := &drawn{all: make(map[string][]string)}
-	defer db.gaps.countDrawn(numbers) // those that were not used
+	defer db.unused.countDrawn(numbers) // those that were not used
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -562,7 +562,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 	if err != nil {
 		return err
 	}
-	o.shown = true
+	o.exposed = true
 	if o.strategy == ids.HiLo && (given != o.id || !t.reused[o.foldedID]) {
 		t.numbers.all[o.prefix] = append(t.numbers.all[o.prefix], o.id)
 	}
@@ -595,14 +595,14 @@ func (t *Tx) wrote(folded string) bool { _, found := t.staged[folded]; return fo
 // expect checks what o says about the document that is there, as far as the
 // transaction sees it, and remembers that the answer was seen.
 func (t *Tx) expect(o *op) error {
-	if o.strategy != ids.Semantic || (o.verb != verbInsert && o.verb != verbReplace && o.expected == nil && o.only == "") {
+	if o.strategy != ids.Semantic || (o.verb != verbInsert && o.verb != verbReplace && o.expected == nil && o.inCollection == "") {
 		return nil
 	}
 	doc, err := t.lookup(o.foldedID)
 	if err != nil && err != ErrNotFound {
 		return err
 	}
-	if o.only != "" && doc != nil && !sameCollection(doc.header.Collection, o.only) {
+	if o.inCollection != "" && doc != nil && !sameCollection(doc.header.Collection, o.inCollection) {
 		return &CollectionError{ID: o.id, Current: doc.Collection(), Given: o.collection}
 	}
 	switch {

@@ -46,7 +46,7 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 type txWalk struct {
 	t     *Tx
 	base  *scan
-	note  *walked
+	note  *rangeRead
 	last  string // the last ID that was given out
 	ahead *Document
 	done  bool // base is at its end
@@ -65,7 +65,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		return nil, err
 	}
 	w := &txWalk{t: t, base: base, hidden: make(map[string]bool)}
-	w.note = &walked{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After)}
+	w.note = &rangeRead{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After)}
 	if s.Collection != "" {
 		w.note.collection = format.CollectionKey(s.Collection)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// errTaken says that some op's made ID is in use: draw another, run again.
-var errTaken = errors.New("a made id is in use")
+// errIDInUse says that some op's made ID is in use: draw another, run again.
+var errIDInUse = errors.New("a made id is in use")
 
 var (
 	_ access = (*DB)(nil)
@@ -41,7 +41,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	written := false
 	defer func() {
 		if !written { // an error, or the user's code panics
-			db.gaps.count(ops)
+			db.unused.count(ops)
 		}
 	}()
 	if err := db.drawIDs(ctx, ops); err != nil {
@@ -50,12 +50,12 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 
 	// What needs no lock and may turn out to be stale: the results of patches, and
 	// the documents that a large batch replaces.
-	guesses, err := db.guessPatches(ctx, ops)
+	guesses, err := db.speculatePatches(ctx, ops)
 	if err != nil {
 		return err
 	}
 	defer guesses.close()
-	ahead, err := db.readAhead(ctx, ops)
+	ahead, err := db.prefetch(ctx, ops)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 // resolveAndCommit runs the transaction of ops, again with other numbers as long as an
 // ID that was drawn is in use, and with other results of patches as long as a document
 // that was patched has changed since.
-func (db *DB) resolveAndCommit(ctx context.Context, ops []*op, ahead *ahead, guesses *guesses) error {
+func (db *DB) resolveAndCommit(ctx context.Context, ops []*op, ahead *prefetched, guesses *speculations) error {
 	for {
 		err := db.commit(ctx, ops, ahead)
 		switch {
-		case errors.Is(err, errTaken): // a document was put under an ID that was drawn
+		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
 			err = db.redrawTaken(ctx, ops)
 		case errors.Is(err, errStale):
 			err = guesses.again(ctx)
@@ -105,10 +105,10 @@ func (db *DB) drawIDs(ctx context.Context, ops []*op) error {
 // redrawTaken makes other IDs for the ops whose IDs were taken.
 func (db *DB) redrawTaken(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
-		if !o.taken {
+		if !o.idInUse {
 			continue
 		}
-		o.ahead = false
+		o.prefetched = false
 		if err := db.redrawID(ctx, o); err != nil {
 			return opError(ops, o, err)
 		}
@@ -152,7 +152,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 		if o.redraws++; o.strategy == ids.GUID && o.redraws > maxGUIDs {
 			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
 		}
-		db.gaps.countTaken(o)
+		db.unused.countTaken(o)
 		o.id = "" // it is counted: if the draw panics, it must not be counted again
 		if err := db.drawID(ctx, o); err != nil {
 			return err
@@ -166,7 +166,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 }
 
 // commit runs the transaction of ops.
-func (db *DB) commit(ctx context.Context, ops []*op, a *ahead) error {
+func (db *DB) commit(ctx context.Context, ops []*op, a *prefetched) error {
 	return db.transact(ctx, db.env.Synced, func(t *transaction) error {
 		t.ahead = a
 		return t.run(ops)

@@ -61,7 +61,7 @@ func (p *aheadPair) oneBatch(n int, seed uint64) *Batch {
 }
 
 // begin does what db.write does before the transaction, and reads ahead.
-func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
+func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *prefetched) {
 	p.t.Helper()
 	err := db.prepareAll(ops)
 	for _, o := range ops {
@@ -70,10 +70,10 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 		}
 	}
 	if err == nil {
-		_, err = db.guessPatches(context.Background(), ops)
+		_, err = db.speculatePatches(context.Background(), ops)
 	}
 	if reads && err == nil {
-		a, err = db.readAhead(context.Background(), ops)
+		a, err = db.prefetch(context.Background(), ops)
 	}
 	if err != nil || reads != (a != nil) {
 		p.t.Fatalf("before the transaction: %v, read ahead: %v", err, a)
@@ -82,9 +82,9 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *ahead) {
 }
 
 // end does the rest.
-func (p *aheadPair) end(db *DB, ops []*op, a *ahead) error {
+func (p *aheadPair) end(db *DB, ops []*op, a *prefetched) error {
 	defer a.close(ops)
-	return db.resolveAndCommit(context.Background(), ops, a, &guesses{db: db, ops: ops})
+	return db.resolveAndCommit(context.Background(), ops, a, &speculations{db: db, ops: ops})
 }
 
 // changeIndexes makes an index or drops one, in both databases.
@@ -135,7 +135,7 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	t.Logf("JAY_AHEAD_SEED=%d", seed)
-	defer func(old int64) { maxAheadBytes = old }(maxAheadBytes)
+	defer func(old int64) { maxPrefetchBytes = old }(maxPrefetchBytes)
 
 	open := func() *DB {
 		var key [32]byte
@@ -153,7 +153,7 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 	ctx := context.Background()
 	committed, refused := 0, 0
 	for round := range 25 {
-		maxAheadBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
+		maxPrefetchBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
 		a, b := p.batch(manyOps * 3)
 		between, same := p.batch(1 + p.r.IntN(12))
 

@@ -9,16 +9,15 @@ import (
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
-// footprint is what a transaction has seen, for the commit to check that it
+// readSet is what a transaction has seen, for the commit to check that it
 // still holds.
-type footprint struct {
+type readSet struct {
 	versions map[string]version // by folded ID
-	walks    []*walked
+	walks    []*rangeRead
 
 	order []string // the IDs of versions, sorted: look-ups in rising order are cheaper
 	after uint64   // changes up to this etag were found to touch no walk
@@ -28,8 +27,8 @@ type footprint struct {
 // there.
 type version struct{ node, etag uint64 }
 
-// walked is a range of documents that was walked over. Texts are folded.
-type walked struct {
+// rangeRead is a range of documents that was walked over. Texts are folded.
+type rangeRead struct {
 	collection string // "" for all
 	prefix     string
 	after      string
@@ -47,7 +46,7 @@ func (t *Tx) saw(folded string, v version) {
 
 // document notes that a document was read. The first sight counts: the
 // snapshot never changes.
-func (f *footprint) document(folded string, v version) {
+func (f *readSet) document(folded string, v version) {
 	if f.versions == nil {
 		f.versions = make(map[string]version)
 	}
@@ -57,7 +56,7 @@ func (f *footprint) document(folded string, v version) {
 // covers tells whether a change to a document may have changed the walk. HiLo
 // documents, which draws of IDs change at any time, count only for walks over
 // their collection or a prefix.
-func (w *walked) covers(collection, folded string) bool {
+func (w *rangeRead) covers(collection, folded string) bool {
 	if collection == format.HiLoCollection && w.collection == "" && w.prefix == "" {
 		return false
 	}
@@ -69,7 +68,7 @@ func (w *walked) covers(collection, folded string) bool {
 // prepare does the part of the check that needs no lock: it sorts, and looks
 // through what was changed since the snapshot, so that the commit is left
 // with the changes of the last moment.
-func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapshot) error {
+func (f *readSet) prepare(ctx context.Context, db *DB, snapshot storage.Snapshot) error {
 	f.order = f.order[:0]
 	for id := range f.versions {
 		f.order = append(f.order, id)
@@ -91,7 +90,7 @@ func (f *footprint) prepare(ctx context.Context, db *DB, snapshot storage.Snapsh
 }
 
 // check compares the state that a transaction commits on with what was seen.
-func (f *footprint) check(t *transaction) error {
+func (f *readSet) check(t *transaction) error {
 	for _, id := range f.order {
 		now, err := t.version(id)
 		if err != nil {
@@ -118,7 +117,7 @@ func (db *DB) versionText(v version) string {
 
 // checkWalks looks for changes behind f.after that touch a walk. Every change
 // of a document has an entry, and the newest is never taken away.
-func (f *footprint) checkWalks(db *DB, r interface {
+func (f *readSet) checkWalks(db *DB, r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
 	it, err := r.Iterate(format.ChangeKey(nil, db.env.Node, f.after+1), format.ChangeKey(nil, db.env.Node, math.MaxUint64))
@@ -146,7 +145,7 @@ func (f *footprint) checkWalks(db *DB, r interface {
 }
 
 // String says what was walked over.
-func (w *walked) String() string {
+func (w *rangeRead) String() string {
 	text := "documents"
 	if w.collection != "" {
 		text = "collection " + w.collection

@@ -8,14 +8,11 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/internal/parallel"
-
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -26,28 +23,28 @@ const manyOps = 128
 // opsPerPart is how many ops a goroutine takes at a time.
 const opsPerPart = 32
 
-// ahead is what was read before a transaction: the documents that its ops will
+// prefetched is what was read before a transaction: the documents that its ops will
 // meet. A nil *ahead holds nothing.
-type ahead struct {
+type prefetched struct {
 	watch   storage.Watch
 	catalog *catalog.Catalog // decided which bodies were kept
 	bodies  atomic.Int64     // bytes of them
 }
 
-// maxAheadBytes is how many bytes of bodies are read ahead, about: what is
+// maxPrefetchBytes is how many bytes of bodies are read ahead, about: what is
 // beyond is read when its turn comes. A variable for tests.
-var maxAheadBytes int64 = 32 << 20
+var maxPrefetchBytes int64 = 32 << 20
 
-// readAhead reads the documents that many ops will meet, with several
+// prefetch reads the documents that many ops will meet, with several
 // goroutines and without holding up other writers. The transaction relies on
 // what was not written since (storage.Tx.Unchanged). New HiLo IDs are left out:
 // a transaction passes over the gaps that they lie in.
-func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
+func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error) {
 	named := namedOps(ops)
 	if len(named) < manyOps {
 		return nil, nil
 	}
-	a := &ahead{watch: db.env.Engine.Watch(), catalog: db.indexes()}
+	a := &prefetched{watch: db.env.Engine.Watch(), catalog: db.indexes()}
 	var mu sync.Mutex
 	var looks []storage.Look // one for each goroutine
 	whole := false
@@ -98,16 +95,16 @@ func namedOps(ops []*op) []*op {
 }
 
 // read reads the documents of some of all ops.
-func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
+func (a *prefetched) read(db *DB, all, some []*op, look storage.Look) error {
 	var scratch [128]byte
 	found := make([]oldDocument, 0, len(some))
 	for _, o := range some {
-		if a.bodies.Load() > maxAheadBytes {
+		if a.bodies.Load() > maxPrefetchBytes {
 			return nil
 		}
 		value, err := look.Get(format.DocumentKey(scratch[:0], o.foldedID))
 		if err == storage.ErrNotFound {
-			o.ahead, o.before = true, nil
+			o.prefetched, o.before = true, nil
 			continue
 		}
 		var old oldDocument
@@ -118,20 +115,20 @@ func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
 			return opError(all, o, err)
 		}
 		found = append(found, old)
-		o.ahead, o.before = true, &found[len(found)-1]
+		o.prefetched, o.before = true, &found[len(found)-1]
 		a.bodies.Add(int64(len(old.Body)))
 	}
 	return nil
 }
 
 // close ends the watch and lets go of what was read.
-func (a *ahead) close(ops []*op) {
+func (a *prefetched) close(ops []*op) {
 	if a == nil {
 		return
 	}
 	a.watch.Close()
 	for _, o := range ops {
-		o.ahead, o.before = false, nil
+		o.prefetched, o.before = false, nil
 	}
 }
 

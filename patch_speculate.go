@@ -7,21 +7,13 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
 )
-
-// Patches are made outside of transactions, which hold up all other writers: of
-// the document as it is committed, or as an earlier op of the same batch will
-// write it. The transaction takes such a guess if it finds the document
-// unchanged. Else it patches a small document itself, and ends with errStale
-// for the sake of a large one, which is then patched again outside.
 
 // errStale ends a transaction that found another document than was patched.
 var errStale = errors.New("a document has changed since it was patched")
@@ -40,9 +32,9 @@ const (
 // them are in memory. A variable for tests.
 var maxPatchedBytes = storage.MaxTxBytes
 
-// guess is what a patch makes of a document. It holds if the transaction finds
+// speculation is what a patch makes of a document. It holds if the transaction finds
 // the same document.
-type guess struct {
+type speculation struct {
 	made    bool
 	of      version // of the document; none if after writes it
 	after   *op     // of the same batch, or nil
@@ -57,26 +49,26 @@ type guess struct {
 	refused error            // why the indexes refuse body
 }
 
-// guesses are those of the patches of one write.
-type guesses struct {
+// speculations are those of the patches of one write.
+type speculations struct {
 	db    *DB
 	ops   []*op
 	leave func() // ends the turns that again waited for
 }
 
-// guessPatches makes the patches among ops, or returns nil if there is none.
-func (db *DB) guessPatches(ctx context.Context, ops []*op) (*guesses, error) {
+// speculatePatches makes the patches among ops, or returns nil if there is none.
+func (db *DB) speculatePatches(ctx context.Context, ops []*op) (*speculations, error) {
 	found := false
 	for _, o := range ops {
 		if o.verb == verbPatch {
 			found = true
-			o.patching.guess, o.patching.stale = guess{}, db.turns.awaited(o.foldedID)
+			o.patching.guess, o.patching.stale = speculation{}, db.turns.awaited(o.foldedID)
 		}
 	}
 	if !found {
 		return nil, nil
 	}
-	g := &guesses{db: db, ops: ops}
+	g := &speculations{db: db, ops: ops}
 	if err := g.again(ctx); err != nil {
 		g.close()
 		return nil, err
@@ -85,7 +77,7 @@ func (db *DB) guessPatches(ctx context.Context, ops []*op) (*guesses, error) {
 }
 
 // close lets the next patch of the same documents have its turn.
-func (g *guesses) close() {
+func (g *speculations) close() {
 	if g == nil {
 		return
 	}
@@ -95,7 +87,7 @@ func (g *guesses) close() {
 	}
 	for _, o := range g.ops {
 		if o.verb == verbPatch {
-			o.patching.guess = guess{} // a Batch may live for long
+			o.patching.guess = speculation{} // a Batch may live for long
 		}
 	}
 }
@@ -103,7 +95,7 @@ func (g *guesses) close() {
 // again makes the patches whose document is another than was guessed. Those that
 // lost before wait for their turn, so that patches of one large document do
 // not undo each other's work for ever.
-func (g *guesses) again(ctx context.Context) error {
+func (g *speculations) again(ctx context.Context) error {
 	if err := g.takeTurns(ctx); err != nil {
 		return err
 	}
@@ -114,7 +106,7 @@ func (g *guesses) again(ctx context.Context) error {
 	made := 0
 	for _, o := range g.ops {
 		if o.verb == verbPatch {
-			if err := g.db.guessPatch(ctx, o, latest[o.foldedID]); err != nil {
+			if err := g.db.speculatePatch(ctx, o, latest[o.foldedID]); err != nil {
 				return opError(g.ops, o, err)
 			}
 			if made += len(o.patching.guess.body); made > maxPatchedBytes {
@@ -133,7 +125,7 @@ func errPatchedBytes() error {
 }
 
 // takeTurns waits for the turns of the patches that lost before.
-func (g *guesses) takeTurns(ctx context.Context) error {
+func (g *speculations) takeTurns(ctx context.Context) error {
 	if g.leave != nil {
 		g.leave() // there may be more of them now: all or none, so that none waits for another
 		g.leave = nil
@@ -152,12 +144,12 @@ func (g *guesses) takeTurns(ctx context.Context) error {
 	return err
 }
 
-// guessPatch makes one patch: of the document that an earlier op of the batch
+// speculatePatch makes one patch: of the document that an earlier op of the batch
 // will have written, or of the one that is there. It returns the errors that
 // have nothing to do with the document.
-func (db *DB) guessPatch(ctx context.Context, o, after *op) error {
+func (db *DB) speculatePatch(ctx context.Context, o, after *op) error {
 	p := o.patching
-	next := guess{made: true, after: after}
+	next := speculation{made: true, after: after}
 	if after != nil {
 		next.base = after.willWrite()
 		if p.guess.made && p.guess.after == after && sameMemory(p.guess.base, next.base) {
@@ -254,7 +246,7 @@ func (db *DB) applyEdits(ctx context.Context, o *op, body []byte, maxWork int64)
 	if out, changed, err = patch.ApplyContext(ctx, body, o.patching.edits, limits); err != nil || !changed {
 		return out, changed, err
 	}
-	for _, name := range o.drop {
+	for _, name := range o.leaveOut {
 		if _, found := jsonpath.FindMember(out, name); !found {
 			continue
 		}
@@ -303,7 +295,7 @@ func (t *transaction) stagePatch(o *op) error {
 // patchFound returns the header of the document that o meets, and what the
 // patch makes of it: as it was guessed, or made here if it is little work. Else
 // it returns errStale, and storage.ErrNotFound itself if there is no document.
-func (t *transaction) patchFound(o *op) (h metadata.Header, g guess, err error) {
+func (t *transaction) patchFound(o *op) (h metadata.Header, g speculation, err error) {
 	g = o.patching.guess
 	if after := g.after; after != nil && after.outcome == present && g.base != nil && sameMemory(g.base, after.wrote()) {
 		h = cloneHeader(&after.header)
@@ -335,7 +327,7 @@ func (t *transaction) checkPatched(o *op, h *metadata.Header) error {
 	if err := t.checkVersion(o, oldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
 		return err
 	}
-	if o.only != "" && format.CollectionKey(string(h.Collection)) != o.only {
+	if o.inCollection != "" && format.CollectionKey(string(h.Collection)) != o.inCollection {
 		return &CollectionError{ID: o.id, Current: orEmpty(string(h.Collection)), Given: o.collection}
 	}
 	return nil
@@ -350,16 +342,16 @@ func cloneHeader(h *metadata.Header) metadata.Header {
 
 // patchHere makes a patch in the transaction, if it is little work. The body is
 // not kept.
-func (t *transaction) patchHere(o *op, body []byte) (guess, error) {
+func (t *transaction) patchHere(o *op, body []byte) (speculation, error) {
 	if t.here++; t.here > maxPatchesHere || len(body) > maxWorkHere {
 		o.patching.stale = true
-		return guess{}, errStale
+		return speculation{}, errStale
 	}
-	g := guess{base: bytes.Clone(body)}
+	g := speculation{base: bytes.Clone(body)}
 	g.body, g.changed, g.err = t.db.applyEdits(context.Background(), o, g.base, maxWorkHere)
 	if errors.Is(g.err, ErrPatchWork) {
 		o.patching.stale = true
-		return guess{}, errStale
+		return speculation{}, errStale
 	}
 	return g, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/storage"
 )
 

@@ -167,7 +167,7 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 	if err := db.prepareAll(ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.readAhead(context.Background(), ops)
+	a, err := db.prefetch(context.Background(), ops)
 	if err != nil || a == nil {
 		t.Fatalf("read ahead: %v, %v", a, err)
 	}
@@ -210,8 +210,8 @@ func TestApply_FirstErrorOfMany(t *testing.T) {
 // Ensure that what is read ahead is bounded, and that what is not read ahead
 // leaves the indexes as well.
 func TestApply_ReadsAhead_Bounded(t *testing.T) {
-	defer func(old int64) { maxAheadBytes = old }(maxAheadBytes)
-	maxAheadBytes = 10_000
+	defer func(old int64) { maxPrefetchBytes = old }(maxPrefetchBytes)
+	maxPrefetchBytes = 10_000
 	ctx := context.Background()
 	db, err := OpenMemory(nil)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 	if err := db.prepareAll(deletes.ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.readAhead(ctx, deletes.ops)
+	a, err := db.prefetch(ctx, deletes.ops)
 	if err != nil {
 		t.Fatal(err)
 	}

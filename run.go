@@ -11,12 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jaydb/jay/internal/plan"
-
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -165,7 +163,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 		return nil, err
 	}
 	if t.writable {
-		note := &walked{prefix: r.plan.Prefix}
+		note := &rangeRead{prefix: r.plan.Prefix}
 		if q.From != "" {
 			note.collection = format.CollectionKey(q.From)
 		}

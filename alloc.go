@@ -8,7 +8,7 @@ import "unsafe"
 //
 // Nothing in them is shared: a document that is kept, or only its body, keeps its
 // own memory and no other document's.
-type piece[R any] struct {
+type docAlloc[R any] struct {
 	document
 	room R // an array of bytes
 }
@@ -20,42 +20,42 @@ const (
 	documentBytes = int(unsafe.Sizeof(Document{}))
 	typeBytes     = 8 // the allocator's own, in front of what is larger than 512 bytes and holds pointers
 
-	// maxPiece is the most bytes that a document can have beside it. Larger ones
+	// maxDocAlloc is the most bytes that a document can have beside it. Larger ones
 	// are allocated by themselves: to clear the room first would cost more than
 	// it spares.
-	maxPiece = 2048 - typeBytes - documentBytes
+	maxDocAlloc = 2048 - typeBytes - documentBytes
 )
 
-// newPiece returns a zero Document and n bytes of room, at most maxPiece.
-func newPiece(n int) (*Document, []byte) {
+// allocDocument returns a zero Document and n bytes of room, at most maxPiece.
+func allocDocument(n int) (*Document, []byte) {
 	switch {
 	case n <= 256-documentBytes:
-		return pieceOf[[256 - documentBytes]byte](n)
+		return allocOf[[256 - documentBytes]byte](n)
 	case n <= 320-documentBytes:
-		return pieceOf[[320 - documentBytes]byte](n)
+		return allocOf[[320 - documentBytes]byte](n)
 	case n <= 416-documentBytes:
-		return pieceOf[[416 - documentBytes]byte](n)
+		return allocOf[[416 - documentBytes]byte](n)
 	case n <= 512-documentBytes:
-		return pieceOf[[512 - documentBytes]byte](n)
+		return allocOf[[512 - documentBytes]byte](n)
 	case n <= 640-typeBytes-documentBytes:
-		return pieceOf[[640 - typeBytes - documentBytes]byte](n)
+		return allocOf[[640 - typeBytes - documentBytes]byte](n)
 	case n <= 768-typeBytes-documentBytes:
-		return pieceOf[[768 - typeBytes - documentBytes]byte](n)
+		return allocOf[[768 - typeBytes - documentBytes]byte](n)
 	case n <= 896-typeBytes-documentBytes:
-		return pieceOf[[896 - typeBytes - documentBytes]byte](n)
+		return allocOf[[896 - typeBytes - documentBytes]byte](n)
 	case n <= 1024-typeBytes-documentBytes:
-		return pieceOf[[1024 - typeBytes - documentBytes]byte](n)
+		return allocOf[[1024 - typeBytes - documentBytes]byte](n)
 	case n <= 1280-typeBytes-documentBytes:
-		return pieceOf[[1280 - typeBytes - documentBytes]byte](n)
+		return allocOf[[1280 - typeBytes - documentBytes]byte](n)
 	case n <= 1536-typeBytes-documentBytes:
-		return pieceOf[[1536 - typeBytes - documentBytes]byte](n)
+		return allocOf[[1536 - typeBytes - documentBytes]byte](n)
 	default:
-		return pieceOf[[maxPiece]byte](n)
+		return allocOf[[maxDocAlloc]byte](n)
 	}
 }
 
-func pieceOf[R any](n int) (*Document, []byte) {
-	p := new(piece[R])
+func allocOf[R any](n int) (*Document, []byte) {
+	p := new(docAlloc[R])
 	return &p.document, unsafe.Slice((*byte)(unsafe.Pointer(&p.room)), n)
 }
 

@@ -65,7 +65,7 @@ func TestPatch_Overtaken(t *testing.T) {
 			if err := db.prepareAll(ops); err != nil {
 				t.Fatal(err)
 			}
-			g, err := db.guessPatches(ctx, ops)
+			g, err := db.speculatePatches(ctx, ops)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,7 +181,7 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 			if err := batched.prepareAll(b.ops); err != nil {
 				t.Fatal(err)
 			}
-			g, err := batched.guessPatches(ctx, b.ops)
+			g, err := batched.speculatePatches(ctx, b.ops)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,13 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/plan"
-
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
+	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"

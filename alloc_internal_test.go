@@ -18,8 +18,8 @@ import (
 func TestNewPiece(t *testing.T) {
 	var doc *Document
 	var room []byte
-	for n := range maxPiece + 1 {
-		allocs := testing.AllocsPerRun(10, func() { doc, room = newPiece(n) })
+	for n := range maxDocAlloc + 1 {
+		allocs := testing.AllocsPerRun(10, func() { doc, room = allocDocument(n) })
 		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.foldedID != "" {
 			t.Fatalf("%d bytes: %v allocations, room for %d, document %v", n, allocs, len(room), doc)
 		}
@@ -32,7 +32,7 @@ func TestNewPiece(t *testing.T) {
 func TestCopyDocument(t *testing.T) {
 	db := &DB{env: env.New()}
 	for _, id := range []string{"", "Users/1-A"} {
-		for size := 2; size < maxPiece+100; size += 7 {
+		for size := 2; size < maxDocAlloc+100; size += 7 {
 			h := metadata.Header{Etag: 300, Collection: []byte("Users"), Custom: []byte(`{"k":1}`)}
 			if id != "" {
 				h.ID = []byte(id)
@@ -69,7 +69,7 @@ func TestCopyDocument(t *testing.T) {
 // Ensure that a record that is not one is ErrCorrupt at every size.
 func TestCopyDocument_Corrupt(t *testing.T) {
 	db := &DB{env: env.New()}
-	for size := range maxPiece + 100 {
+	for size := range maxDocAlloc + 100 {
 		if doc, err := db.copyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%d bytes: got %v, %v", size, doc, err)
 		}

@@ -13,12 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/format"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -111,8 +110,8 @@ type atHand struct {
 
 // atHand asks the clients of this process.
 func (db *DB) atHand() atHand {
-	a := atHand{lost: make(map[string]int64), late: db.gaps.returnedLate(), held: make(map[string][]ids.Lease)}
-	for tag, n := range db.gaps.unused() {
+	a := atHand{lost: make(map[string]int64), late: db.unused.returnedLate(), held: make(map[string][]ids.Lease)}
+	for tag, n := range db.unused.unused() {
 		a.lost[db.env.Rules.Fold(tag)] += n
 	}
 	db.eachClient(func(c *ids.Client) {
@@ -224,7 +223,7 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 			in.unlisted["identities"] = maxListed
 			return nil
 		}
-		last := int64(record.At(in.db.ceilings.session).Last)
+		last := int64(record.At(in.db.reserved.session).Last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.env.FoldedSeparator
 		in.identities[prefix] = &identityState{
 			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.env.Node},

@@ -7,11 +7,11 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// gaps counts the HiLo numbers that this process drew and did not use: those
+// unusedNumbers counts the HiLo numbers that this process drew and did not use: those
 // of writes that failed afterwards, and those whose ID somebody had taken by
 // hand. It also knows which ranges came back too late. A crash leaves more,
 // which nobody can count but by looking at the documents.
-type gaps struct {
+type unusedNumbers struct {
 	mu    sync.Mutex
 	byTag map[string]int64           // Guarded by mu.
 	taken map[string]int64           // those of byTag whose ID somebody has. Guarded by mu.
@@ -19,7 +19,7 @@ type gaps struct {
 }
 
 // count adds the numbers of ops that were drawn.
-func (g *gaps) count(ops []*op) {
+func (g *unusedNumbers) count(ops []*op) {
 	for _, o := range ops {
 		if o.strategy != ids.HiLo || o.id == "" {
 			continue
@@ -34,7 +34,7 @@ func (g *gaps) count(ops []*op) {
 }
 
 // countTaken adds the number of an op whose ID somebody has.
-func (g *gaps) countTaken(o *op) {
+func (g *unusedNumbers) countTaken(o *op) {
 	if o.strategy != ids.HiLo {
 		return
 	}
@@ -48,7 +48,7 @@ func (g *gaps) countTaken(o *op) {
 }
 
 // unused returns those that no document has.
-func (g *gaps) unused() map[string]int64 {
+func (g *unusedNumbers) unused() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	unused := maps.Clone(g.byTag)
@@ -61,7 +61,7 @@ func (g *gaps) unused() map[string]int64 {
 // countLate notes a refused return of the range that ended at end, if its
 // caller holds it: if it is among the leases that are open. A range that is
 // among them no more can be forgotten.
-func (g *gaps) countLate(folded string, last, end int64, open []ids.Lease) {
+func (g *unusedNumbers) countLate(folded string, last, end int64, open []ids.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	held := make(map[int64]bool, len(open))
@@ -83,7 +83,7 @@ func (g *gaps) countLate(folded string, last, end int64, open []ids.Lease) {
 
 // returnedLate returns the last used numbers of the ranges that came back too
 // late, by folded tag and end.
-func (g *gaps) returnedLate() map[string]map[int64]int64 {
+func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	late := make(map[string]map[int64]int64, len(g.late))
@@ -94,7 +94,7 @@ func (g *gaps) returnedLate() map[string]map[int64]int64 {
 }
 
 // countDrawn adds the numbers of a transaction that came to nothing.
-func (g *gaps) countDrawn(d *drawn) {
+func (g *unusedNumbers) countDrawn(d *drawn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for prefix, list := range d.all {
@@ -108,7 +108,7 @@ func (g *gaps) countDrawn(d *drawn) {
 	}
 }
 
-func (g *gaps) clone() map[string]int64 {
+func (g *unusedNumbers) clone() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.byTag)

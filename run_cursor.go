@@ -1,0 +1,116 @@
+package jay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+)
+
+// cursor is a place in the order of a query's answers.
+type cursor struct {
+	Key   []byte `json:"k"` // what query.Sorter makes of the document
+	ID    string `json:"i"` // folded
+	Query []byte `json:"q"` // fingerprint of the query
+
+	exact bool
+}
+
+// cursorOf returns the place of a document.
+func (r *run) cursorOf(doc *Document) *cursor {
+	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
+	return &cursor{Key: key, ID: doc.foldedID, exact: exact}
+}
+
+// isAfter tells whether c is behind the place where the answers begin.
+func (r *run) isAfter(c *cursor) bool {
+	order := bytes.Compare(c.Key, r.options.after.Key)
+	if order == 0 {
+		order = strings.Compare(c.ID, r.options.after.ID)
+		if r.tiesDescend() {
+			order = -order
+		}
+	}
+	return order > 0
+}
+
+// indexKey returns the cursor's values as the plan's index has them behind
+// those that are bound: the same, or turned round if it is walked backwards.
+func (r *run) indexKey(c *cursor) []byte {
+	var key []byte
+	rest := c.Key
+	for _, o := range r.q.OrderBy {
+		part := rest
+		rest, _ = query.SkipKey(rest)
+		switch {
+		case o.Field.Meta == query.MetaID: // the last: the ID stands behind the values
+		case r.plan.Access[0].Binds(o.Field):
+		case r.plan.Reverse:
+			v, _ := query.DecodeKey(part)
+			key, _ = query.AppendKey(key, v, !o.Descending)
+		default:
+			key = append(key, part[:len(part)-len(rest)]...)
+		}
+	}
+	return key
+}
+
+// text returns the cursor as text.
+func (c *cursor) text(q *query.Query) string {
+	c.Query = fingerprint(q)
+	text, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // bytes and text always marshal
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// fingerprint tells queries apart by what decides the order of answers and
+// which there are.
+func fingerprint(q *query.Query) []byte {
+	plain := *q
+	plain.Limit, plain.HasLimit, plain.Offset, plain.Select, plain.Include = 0, false, 0, nil, nil
+	sum := sha256.Sum256([]byte(plain.String()))
+	return sum[:8]
+}
+
+// maxCursor bounds the text of a cursor.
+const maxCursor = 64 << 10
+
+func parseCursor(text string, q *query.Query) (*cursor, error) {
+	bad := fmt.Errorf("%w: not a cursor of Page: %q", ErrQuery, errs.Shorten(text))
+	if len(text) > maxCursor {
+		return nil, bad
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return nil, bad
+	}
+	c := &cursor{exact: true}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, bad
+	}
+	ordered := *q
+	if len(ordered.OrderBy) == 0 {
+		ordered.OrderBy = []query.Order{{Field: query.Field{Meta: query.MetaID}}}
+	}
+	if !bytes.Equal(c.Query, fingerprint(&ordered)) {
+		return nil, fmt.Errorf("%w: the cursor comes from another query, or from this one in another order", ErrQuery)
+	}
+	rest, parts := c.Key, 0
+	for ; len(rest) > 0; parts++ {
+		var ok bool
+		if rest, ok = query.SkipKey(rest); !ok {
+			return nil, bad
+		}
+	}
+	if parts != len(ordered.OrderBy) {
+		return nil, bad
+	}
+	return c, nil
+}

@@ -1,0 +1,136 @@
+package jay
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/query"
+)
+
+// sorted is a document on its way through a sort.
+type sorted struct {
+	key   []byte
+	exact bool
+	doc   *Document
+}
+
+// sortedDocuments is a heap of the documents that come first, the last of them
+// on top.
+type sortedDocuments struct {
+	r     *run
+	items []sorted
+	bytes int
+}
+
+// compare orders two documents: by their keys, then by ID.
+func (r *run) compare(a, b *sorted) int {
+	if !r.pace.Spend(len(a.key)) {
+		return 0 // in whatever order: none is wanted any more
+	}
+	c := bytes.Compare(a.key, b.key)
+	if !a.exact || !b.exact {
+		r.pace.Spend(len(a.doc.body) + len(b.doc.body))
+		var metaA, metaB = docMeta{r.db, []byte(a.doc.foldedID), &a.doc.header}, docMeta{r.db, []byte(b.doc.foldedID), &b.doc.header}
+		c = r.sorter.Compare(query.Doc{Body: a.doc.body, Meta: &metaA}, query.Doc{Body: b.doc.body, Meta: &metaB})
+	}
+	if c == 0 {
+		c = strings.Compare(a.doc.foldedID, b.doc.foldedID)
+		if r.tiesDescend() {
+			c = -c
+		}
+	}
+	return c
+}
+
+// tiesDescend tells in which direction of IDs equal documents come: in that of
+// the last field of the order.
+func (r *run) tiesDescend() bool { return r.q.OrderBy[len(r.q.OrderBy)-1].Descending }
+
+func (h *sortedDocuments) Len() int { return len(h.items) }
+
+func (h *sortedDocuments) Less(i, j int) bool { return h.r.compare(&h.items[i], &h.items[j]) > 0 }
+
+func (h *sortedDocuments) Swap(i, j int) { h.items[i], h.items[j] = h.items[j], h.items[i] }
+
+func (h *sortedDocuments) Push(x any) { h.items = append(h.items, x.(sorted)) }
+
+func (h *sortedDocuments) Pop() any {
+	last := h.items[len(h.items)-1]
+	h.items = h.items[:len(h.items)-1]
+	return last
+}
+
+// size is what an item needs of memory, about.
+func (s *sorted) size() int { return len(s.key) + len(s.doc.body) + len(s.doc.foldedID) + 200 }
+
+// sortedAnswers sorts the documents: all of them, or with a limit only as many
+// as can be answers.
+func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
+	r.stats.sorted = true
+	keep := -1
+	if r.left >= 0 && r.distinct == nil {
+		keep = r.skip + r.left
+	}
+	h := &sortedDocuments{r: r}
+	for keep != 0 {
+		doc, err := r.nextDocument(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if doc == nil {
+			break
+		}
+		if err := cmp.Or(h.add(doc, keep), r.pace.Err()); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(h.items, func(a, b sorted) int { return r.compare(&a, &b) })
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
+
+	return func(context.Context) (*Row, error) {
+		if len(h.items) == 0 {
+			return nil, nil
+		}
+		item := h.items[0]
+		h.items = h.items[1:]
+		row := &Row{Document: item.doc, cursor: &cursor{Key: item.key, ID: item.doc.foldedID, exact: item.exact}}
+		return r.project(row)
+	}, nil
+}
+
+// add takes a document in if it comes behind the cursor and among the first
+// keep; below 0 all are kept.
+func (h *sortedDocuments) add(doc *Document, keep int) error {
+	r := h.r
+	item := sorted{doc: doc}
+	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
+	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.foldedID}) {
+		return nil
+	}
+	if keep >= 0 && len(h.items) == keep {
+		if r.compare(&item, &h.items[0]) >= 0 {
+			return nil
+		}
+		h.bytes += item.size() - h.items[0].size()
+		h.items[0] = item
+		heap.Fix(h, 0)
+	} else {
+		h.bytes += item.size()
+		if keep >= 0 {
+			heap.Push(h, item)
+		} else {
+			h.items = append(h.items, item)
+		}
+	}
+	if limit := r.db.env.MaxQueryBytes; h.bytes > limit {
+		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", ErrQuery, limit, r.suggestionText())
+	}
+	return nil
+}
