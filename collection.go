@@ -165,7 +165,7 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	if err != nil || docs[0] == nil {
 		return false, err
 	}
-	return owns(c.m, docs[0]), nil
+	return owns(c.m, docs[0].inner()), nil
 }
 
 // Delete removes the document with this ID. A missing one is no error, unless
@@ -198,7 +198,7 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 // decode makes a value of a document.
 func (c *Collection[T]) decode(doc *Document) (*T, error) {
 	v := new(T)
-	if err := decodeMember(c.m, doc, v); err != nil {
+	if err := decodeMember(c.m, doc.inner(), v); err != nil {
 		return nil, err
 	}
 	return v, nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
@@ -201,7 +203,7 @@ func (t *transaction) SetIdentity(name string, n int64) error {
 // Exists implements ids.Counters.
 func (t *transaction) Exists(id string) (bool, error) {
 	t.key = format.DocumentKey(t.key[:0], t.db.env.Rules.Fold(id))
-	return exists(t.tx, t.key)
+	return docs.Exists(t.tx, t.key)
 }
 
 // loadEtag finds the highest etag that may have been used: the last change of

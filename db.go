@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -23,6 +24,7 @@ import (
 // DB is an open database. All methods are safe for concurrent use.
 type DB struct {
 	env      *env.Env
+	docs     *docs.Reader
 	opts     Options
 	resolver *ids.Resolver
 	newest   uint64 // etag of the newest change that this database had written when it was opened
@@ -34,8 +36,7 @@ type DB struct {
 	closing  sync.Once
 	down     chan struct{} // closed when Close has come to its end
 	downMu   sync.Mutex
-	downErr  error          // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
-	cache    *documentCache // or nil
+	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 	indexing indexing
 	turns    patchTurns
 }
@@ -90,7 +91,8 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 			err = errors.Join(err, engine.Close())
 		}
 	}()
-	db := &DB{env: newEnv(dir, engine, &opts), opts: opts, cache: newDocumentCache(opts.DocumentCacheBytes), down: make(chan struct{})}
+	e := newEnv(dir, engine, &opts)
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, down: make(chan struct{})}
 	db.reserved.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)

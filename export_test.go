@@ -17,14 +17,4 @@ func SetCloseTimeout(o *Options, d time.Duration) { o.closeTimeout = d }
 func StartEtag(db *DB, n uint64) { db.env.Engine.StartSequence(n) }
 
 // CachedBytes returns how much the cache of documents holds.
-func CachedBytes(db *DB) (n int) {
-	for i := range db.cache.shards {
-		s := &db.cache.shards[i]
-		s.mu.Lock()
-		for _, e := range s.entries {
-			n += e.doc.cacheBytes()
-		}
-		s.mu.Unlock()
-	}
-	return n
-}
+func CachedBytes(db *DB) int { return db.docs.Cache.Bytes() }

@@ -172,24 +172,24 @@ func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
 		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
 	}}
-	doc, err := t.db.readFolded(t.tx, t.db.env.Rules.Fold(d.op.id))
+	doc, err := t.db.docs.ReadFolded(t.tx, t.db.env.Rules.Fold(d.op.id))
 	if err == ErrNotFound {
-		doc, err = t.db.readFolded(t.tx, t.db.env.Rules.Fold(replicationPrefix+tag))
+		doc, err = t.db.docs.ReadFolded(t.tx, t.db.env.Rules.Fold(replicationPrefix+tag))
 		if err == ErrNotFound {
 			return d, nil
 		}
 		if err == nil {
-			d.max, err = t.db.maxOf(doc.body)
+			d.max, err = t.db.maxOf(doc.JSON())
 		}
 		return d, err
 	}
 	if err != nil {
 		return d, err
 	}
-	d.body, d.etag = doc.body, doc.header.Etag
-	d.op.id, d.op.collection = doc.ID(), string(doc.header.Collection)
-	d.op.header.Custom = doc.header.Custom
-	if d.max, err = t.db.maxOf(doc.body); err != nil {
+	d.body, d.etag = doc.JSON(), doc.Header().Etag
+	d.op.id, d.op.collection = doc.ID(), string(doc.Header().Collection)
+	d.op.header.Custom = doc.Header().Custom
+	if d.max, err = t.db.maxOf(doc.JSON()); err != nil {
 		return d, fmt.Errorf("document %q: %w", d.op.id, err)
 	}
 	return d, nil

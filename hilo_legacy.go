@@ -172,22 +172,22 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
 	snapshot := db.env.Engine.Latest() // the block's commit compares with the newest version
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	doc, err := db.read(snapshot, format.HiLoPrefix+tag)
+	doc, err := db.docs.Read(snapshot, format.HiLoPrefix+tag)
 	if err != nil && err != ErrNotFound {
 		return 0, "", err
 	}
 	if doc != nil {
-		etag = doc.header.Etag
+		etag = doc.Header().Etag
 	}
 	if !b.serverPrefix {
 		return etag, "", nil
 	}
-	doc, err = db.read(snapshot, serverPrefixID)
+	doc, err = db.docs.Read(snapshot, serverPrefixID)
 	if err == ErrNotFound {
 		return etag, "", nil
 	}
 	if err != nil {
 		return 0, "", err
 	}
-	return etag, strings.Clone(gjson.GetBytes(doc.body, serverPrefixField).String()), nil
+	return etag, strings.Clone(gjson.GetBytes(doc.JSON(), serverPrefixField).String()), nil
 }

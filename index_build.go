@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/internal/format"
@@ -37,11 +39,11 @@ func (db *DB) buildIndex(t *indexTask) error {
 	}
 	// Latest: a document that is committed and not yet on disk is in no later
 	// write's way into the index.
-	w, err := db.startScan(Scan{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
+	w, err := db.docs.Scan(docs.Range{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer w.Close()
 	e := newBuildExtraction(ix)
 	for more := true; more; {
 		var chunk []builtDocument
@@ -116,22 +118,22 @@ func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error)
 }
 
 // nextChunk reads documents and makes their entries, outside of any lock.
-func (db *DB) nextChunk(ctx context.Context, w *scan, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
+func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
 	size := 0
 	for len(chunk) < buildChunk && size < chunkBytes {
-		doc, err := w.next(ctx)
+		doc, err := w.Next(ctx)
 		if err != nil {
 			return nil, false, err
 		}
 		if doc == nil {
 			return chunk, false, nil
 		}
-		entries, err := e.extract(db, doc.body)
+		entries, err := e.extract(db, doc.JSON())
 		if err != nil {
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
-		chunk = append(chunk, builtDocument{doc.ID(), doc.foldedID, version{doc.header.Node, doc.header.Etag}, entries})
+		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), version{doc.Header().Node, doc.Header().Etag}, entries})
 	}
 	return chunk, true, nil
 }

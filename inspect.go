@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
@@ -132,11 +134,11 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 	// Before the snapshot: what is lost later may be of later ranges.
 	hand := db.atHand()
 	db.env.Exit()
-	w, err := db.startScan(Scan{}, db.env.Engine.Snapshot)
+	w, err := db.docs.Scan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return IDReport{}, err
 	}
-	defer w.close()
+	defer w.Close()
 
 	in := &inspection{
 		db:         db,
@@ -159,7 +161,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 		return IDReport{}, err
 	}
 	for more := true; more; {
-		if more, err = w.headers(ctx, 8192, in.document); err != nil {
+		if more, err = w.Headers(ctx, 8192, in.document); err != nil {
 			return IDReport{}, err
 		}
 		if progress != nil {
@@ -175,21 +177,21 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 
 // atSnapshot calls fn, none of the user's code, while neither the database nor
 // the scan can be closed.
-func (in *inspection) atSnapshot(w *scan, fn func() error) error {
+func (in *inspection) atSnapshot(w *docs.Cursor, fn func() error) error {
 	if err := in.db.env.Enter(); err != nil {
 		return err
 	}
 	defer in.db.env.Exit()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed != nil {
-		return w.closed
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed != nil {
+		return w.Closed
 	}
 	return fn()
 }
 
 // readCounters reads the marks and identities.
-func (in *inspection) readCounters(ctx context.Context, w *scan) error {
+func (in *inspection) readCounters(ctx context.Context, w *docs.Cursor) error {
 	stored, err := in.db.loadSettings()
 	if err != nil {
 		return err
@@ -197,12 +199,12 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 	if !stored.Created.IsZero() {
 		in.age = in.now.Sub(stored.Created)
 	}
-	if in.report.Etags.Last, err = in.db.lastEtag(w.snapshot); err != nil {
+	if in.report.Etags.Last, err = in.db.lastEtag(w.Snapshot); err != nil {
 		return err
 	}
 	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
 
-	err = eachKey(ctx, w.snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
+	err = eachKey(ctx, w.Snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
 		marks, err := format.DecodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
@@ -214,7 +216,7 @@ func (in *inspection) readCounters(ctx context.Context, w *scan) error {
 	if err != nil {
 		return err
 	}
-	return eachKey(ctx, w.snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+	return eachKey(ctx, w.Snapshot, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
@@ -238,7 +240,7 @@ func (in *inspection) untagged() bool { return in.db.opts.HiLoMode != HiLo4 }
 
 // readDeletes reads what was deleted, a piece at a time, so that Close need
 // not wait long.
-func (in *inspection) readDeletes(ctx context.Context, w *scan) error {
+func (in *inspection) readDeletes(ctx context.Context, w *docs.Cursor) error {
 	for from := []byte{format.SpaceChanges}; from != nil; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -256,8 +258,8 @@ func (in *inspection) readDeletes(ctx context.Context, w *scan) error {
 
 // readSomeDeletes reads change records from a key on and returns the key to go
 // on with, nil at the end.
-func (in *inspection) readSomeDeletes(w *scan, from []byte) (next []byte, err error) {
-	it, err := w.snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
+func (in *inspection) readSomeDeletes(w *docs.Cursor, from []byte) (next []byte, err error) {
+	it, err := w.Snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -483,13 +485,13 @@ func isGUID(id []byte) bool {
 }
 
 // readHiLo reads the HiLo documents and adds up what became of the numbers.
-func (in *inspection) readHiLo(ctx context.Context, w *scan, hand atHand) error {
+func (in *inspection) readHiLo(ctx context.Context, w *docs.Cursor, hand atHand) error {
 	for _, prefix := range slices.Sorted(maps.Keys(in.tags)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t := in.tags[prefix]
-		doc, err := in.db.readFolded(w.snapshot, string(in.hiloPrefix)+t.Tag)
+		doc, err := in.db.docs.ReadFolded(w.Snapshot, string(in.hiloPrefix)+t.Tag)
 		if err != nil && err != ErrNotFound {
 			return err
 		}
@@ -503,7 +505,7 @@ func (in *inspection) readHiLo(ctx context.Context, w *scan, hand atHand) error 
 
 // hiloDocument compares the document of a tag, nil if there is none, with its
 // mark.
-func (in *inspection) hiloDocument(t *tagState, doc *Document) {
+func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 	name := format.HiLoPrefix + t.Tag
 	if t.NeedsFloor {
 		in.warn(WarnNeedsFloor, t.Tag, "HiLo tag %q of this copy waits for a number that the original has not passed: its ids have no node tag; give the number with RaiseCounters", t.Tag)
@@ -516,17 +518,17 @@ func (in *inspection) hiloDocument(t *tagState, doc *Document) {
 	}
 
 	t.Document = true
-	hi, _ := numberOf(doc.body, serverHiField)
+	hi, _ := numberOf(doc.JSON(), serverHiField)
 	t.ServerHi = hi
 	switch {
 	case hi > 0 && in.db.opts.HiLoCapacity == 0:
 		in.warn(WarnNeedsCapacity, t.Tag, "document %q has a ServerHi, of HiLo2010: no range is granted until Options.HiLoCapacity says how many numbers its clients reserve", name)
 		return
-	case hi == 0 && gjson.GetBytes(doc.body, format.HiLoMax).Type != gjson.Number:
+	case hi == 0 && gjson.GetBytes(doc.JSON(), format.HiLoMax).Type != gjson.Number:
 		in.warn(WarnHiLoWithoutMax, t.Tag, "document %q has no number in %s; the next range goes on from the mark, %d, and puts it right", name, format.HiLoMax, t.Mark)
 		return
 	}
-	used, err := in.db.maxOf(doc.body)
+	used, err := in.db.maxOf(doc.JSON())
 	if err != nil {
 		used = math.MaxInt64 // no number is left above it
 	}

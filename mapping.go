@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/codec"
 
 	"github.com/jaydb/jay/internal/format"
@@ -58,12 +60,12 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 }
 
 // decodeDocument stores a document in the struct that v points to.
-func decodeDocument(m *codec.Mapping, doc *Document, v any) error {
+func decodeDocument(m *codec.Mapping, doc *docs.Document, v any) error {
 	if m.Exact {
 		if err := doc.Decode(v); err != nil {
 			return err
 		}
-	} else if err := m.DecodeJSON(doc.body, v); err != nil {
+	} else if err := m.DecodeJSON(doc.JSON(), v); err != nil {
 		return fmt.Errorf("decode %q: %w", doc.ID(), err)
 	}
 	version := ""
@@ -76,7 +78,7 @@ func decodeDocument(m *codec.Mapping, doc *Document, v any) error {
 
 // decodeMember is decodeDocument for a document that must be in the mapping's
 // collection: one of another is a *CollectionError.
-func decodeMember(m *codec.Mapping, doc *Document, v any) error {
+func decodeMember(m *codec.Mapping, doc *docs.Document, v any) error {
 	if !owns(m, doc) {
 		return &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.Collection}
 	}
@@ -84,11 +86,11 @@ func decodeMember(m *codec.Mapping, doc *Document, v any) error {
 }
 
 // owns reports whether a document is in the mapping's collection.
-func owns(m *codec.Mapping, doc *Document) bool {
-	if string(doc.header.Collection) == m.Collection {
+func owns(m *codec.Mapping, doc *docs.Document) bool {
+	if string(doc.Header().Collection) == m.Collection {
 		return true
 	}
-	return sameCollection(doc.header.Collection, format.FoldName(m.Collection))
+	return docs.SameCollection(doc.Header().Collection, format.FoldName(m.Collection))
 }
 
 // newValueOp returns the write of a value, which is still to be encoded.

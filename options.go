@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/ids"
@@ -275,7 +277,7 @@ func (o *Options) withDefaults() (Options, error) {
 		out.MaxDepth = defaultMaxDepth
 	}
 	if out.DocumentCacheBytes == 0 {
-		out.DocumentCacheBytes = defaultDocumentCacheBytes
+		out.DocumentCacheBytes = docs.DefaultDocumentCacheBytes
 	}
 	if out.MaxQueryBytes == 0 {
 		out.MaxQueryBytes = defaultMaxQueryBytes

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/metadata"
@@ -322,18 +324,18 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 		o.verb, o.body, o.collection, o.custom, o.leaveOut = verbInsert, p.body, p.collection, p.custom, p.leaveOut
 		return o, PatchResult{Status: PatchCreated}, nil
 	}
-	if p.inCollection != "" && !sameCollection(doc.header.Collection, p.inCollection) {
+	if p.inCollection != "" && !docs.SameCollection(doc.Header().Collection, p.inCollection) {
 		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
 	}
-	out, changed, err := t.db.applyEdits(ctx, p, doc.body, 0)
+	out, changed, err := t.db.applyEdits(ctx, p, doc.JSON(), 0)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
 	if !changed {
-		p.outcome, p.id, p.header = present, doc.ID(), doc.header
-		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.body}, t.expectVersion(p)
+		p.outcome, p.id, p.header = present, doc.ID(), *doc.Header()
+		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
-	o.request, o.body, o.custom = doc.ID(), out, doc.header.Custom
-	o.collection = string(doc.header.Collection)
+	o.request, o.body, o.custom = doc.ID(), out, doc.Header().Custom
+	o.collection = string(doc.Header().Collection)
 	return o, PatchResult{Status: PatchPatched}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -165,13 +167,13 @@ func (db *DB) speculatePatch(ctx context.Context, o, after *op) error {
 		// Not from the cache: what a caller did to a body that it was given must
 		// not be stored.
 		latest := db.env.Engine.Latest() // as the transaction will see it, on disk or not
-		doc, err := db.readKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
+		doc, err := db.docs.ReadKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
 		if err = errs.First(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
 		}
 		if err == nil {
-			next.of, next.base = version{doc.header.Node, doc.header.Etag}, doc.body
-			next.folded = format.CollectionKey(string(doc.header.Collection))
+			next.of, next.base = version{doc.Header().Node, doc.Header().Etag}, doc.JSON()
+			next.folded = format.CollectionKey(string(doc.Header().Collection))
 		}
 	}
 	if next.base != nil {
@@ -273,7 +275,7 @@ func (t *transaction) stagePatch(o *op) error {
 		return errPatchedBytes()
 	}
 	p, key := o.patching, format.CollectionKey(string(h.Collection))
-	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: writtenID(&h, o.foldedID)}
+	old := oldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.foldedID)}
 
 	o.header = h
 	o.id, o.json, o.foldedCollection = old.ID, g.body, key

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
@@ -154,7 +156,7 @@ func oldOf(db *DB, c *catalog.Catalog, o *op, h *metadata.Header, body []byte) o
 		old.Collection = string(h.Collection)
 	}
 	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
-		old.Body, old.ID = body, writtenID(h, o.foldedID)
+		old.Body, old.ID = body, docs.WrittenID(h, o.foldedID)
 	}
 	return old
 }

@@ -120,7 +120,7 @@ func (p *aheadPair) dump(db *DB) string {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.versions[doc.foldedID] = doc.ChangeVector()
+		p.versions[doc.inner().FoldedID()] = doc.ChangeVector()
 		fmt.Fprintln(&text, doc.ID(), doc.ChangeVector(), doc.Collection(), string(doc.Body()))
 	}
 	return text.String()

@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/jaydb/jay/internal/docs"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
@@ -48,8 +49,8 @@ type run struct {
 	skip      int
 	left      int // answers to come; below 0 for no limit
 
-	hidden  map[string]bool // documents that the transaction has written, by folded ID
-	own     []*Document     // those of them that can be answers
+	hidden  map[string]bool  // documents that the transaction has written, by folded ID
+	own     []*docs.Document // those of them that can be answers
 	stats   queryStats
 	started time.Time
 }
@@ -76,12 +77,9 @@ type queryStats struct {
 type source interface {
 	// next returns the next document that want accepts, or nil at the end.
 	// What want is given is valid until it returns.
-	next(ctx context.Context, want wanted) (*Document, error)
+	next(ctx context.Context, want docs.Filter) (*docs.Document, error)
 	close() error
 }
-
-// wanted tells of a document, as it is stored, whether it is one to be copied.
-type wanted func(folded []byte, h *metadata.Header, body []byte) bool
 
 // answers yields rows in their order, nil at the end.
 type answers func(ctx context.Context) (*Row, error)
@@ -175,17 +173,17 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 
 // written returns the IDs of the documents that the transaction has written,
 // and those documents of a collection that it has not deleted.
-func (t *Tx) written(collection string) (map[string]bool, []*Document) {
+func (t *Tx) written(collection string) (map[string]bool, []*docs.Document) {
 	hidden := make(map[string]bool, len(t.staged))
-	var own []*Document
+	var own []*docs.Document
 	for folded, i := range t.staged {
 		hidden[folded] = true
 		doc, err := t.peek(t.ops[i])
-		if err == nil && (collection == "" || sameCollection(doc.header.Collection, format.CollectionKey(collection))) {
+		if err == nil && (collection == "" || docs.SameCollection(doc.Header().Collection, format.CollectionKey(collection))) {
 			own = append(own, doc)
 		}
 	}
-	slices.SortFunc(own, func(a, b *Document) int { return strings.Compare(a.foldedID, b.foldedID) })
+	slices.SortFunc(own, func(a, b *docs.Document) int { return strings.Compare(a.FoldedID(), b.FoldedID()) })
 	return hidden, own
 }
 
@@ -283,17 +281,17 @@ func (r *run) openSource(ctx context.Context) (source, error) {
 	case len(r.plan.Access) > 0:
 		return r.openIndexes(ctx)
 	}
-	s := Scan{Collection: r.q.From, Prefix: r.plan.Prefix}
+	s := docs.Range{Collection: r.q.From, Prefix: r.plan.Prefix}
 	if r.plan.Ordered && r.options.after != nil {
 		s.After = r.options.after.ID
 	}
-	w, err := r.db.newScan(s, r.snapshot)
+	w, err := r.db.docs.NewCursor(s, r.snapshot)
 	if err != nil {
 		return nil, err
 	}
 	r.db.env.Unregister(w) // the run is what is held
 	source := &scanSource{r: r, w: w}
-	w.want = source.look
+	w.Want = source.look
 	return source, nil
 }
 
@@ -344,14 +342,14 @@ func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 
 // doc returns a document as package query wants it. It is valid until the next
 // call.
-func (r *run) doc(d *Document) query.Doc {
-	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.foldedID...), &d.header
-	return query.Doc{Body: d.body, Meta: &r.meta}
+func (r *run) doc(d *docs.Document) query.Doc {
+	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.FoldedID()...), d.Header()
+	return query.Doc{Body: d.JSON(), Meta: &r.meta}
 }
 
 // nextDocument returns the next answer, in the order of the plan, as a
 // document: those of the snapshot, then the transaction's own.
-func (r *run) nextDocument(ctx context.Context) (*Document, error) {
+func (r *run) nextDocument(ctx context.Context) (*docs.Document, error) {
 	doc, err := r.source.next(ctx, r.matches)
 	if err := r.pace.Err(); err != nil {
 		return nil, err
@@ -363,12 +361,12 @@ func (r *run) nextDocument(ctx context.Context) (*Document, error) {
 		doc, r.own = r.own[0], r.own[1:]
 		r.stats.documents++
 		if r.plan.IDsOnly {
-			if _, found := slices.BinarySearch(r.plan.IDs, doc.foldedID); !found {
+			if _, found := slices.BinarySearch(r.plan.IDs, doc.FoldedID()); !found {
 				continue
 			}
 		}
-		if r.pace.Spend(len(doc.body)) && (r.matcher == nil || r.matcher.Match(r.doc(doc))) && r.pace.Err() == nil {
-			doc.body = bytes.Clone(doc.body) // see Tx.pending
+		if r.pace.Spend(len(doc.JSON())) && (r.matcher == nil || r.matcher.Match(r.doc(doc))) && r.pace.Err() == nil {
+			doc.CloneBody() // see Tx.pending
 			return doc, nil
 		}
 	}
@@ -466,7 +464,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 			if doc == nil || err != nil {
 				return nil, err
 			}
-			row := &Row{Document: doc}
+			row := &Row{Document: (*Document)(doc)}
 			if r.sorter != nil && (r.options.paging || r.options.after != nil) {
 				row.cursor = r.cursorOf(doc)
 				if r.options.after != nil && !r.isAfter(row.cursor) {
@@ -486,8 +484,8 @@ func (r *run) project(row *Row) (*Row, error) {
 		return row, nil
 	}
 	var err error
-	limit := max(r.db.env.MaxQueryBytes, len(row.Document.body))
-	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document), limit); err != nil {
+	limit := max(r.db.env.MaxQueryBytes, len(row.Document.Body()))
+	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document.inner()), limit); err != nil {
 		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", ErrQuery, row.Document.ID(), err)
 	}
 	if len(r.q.Include) == 0 {
@@ -506,7 +504,7 @@ func (r *run) include(row *Row) error {
 	}
 	used := 0
 	var err error
-	eachID(row.Document.body, r.q.Include, func(raw []byte) bool {
+	eachID(row.Document.Body(), r.q.Include, func(raw []byte) bool {
 		if !r.pace.Spend(len(raw)) {
 			err = r.pace.Err()
 		} else if isID(raw) {
@@ -540,19 +538,19 @@ func (r *run) includeOne(row *Row, id string, used *int) error {
 	if err != nil {
 		return err
 	}
-	if *used += len(doc.body); len(row.Included) > 0 && *used > r.db.env.MaxQueryBytes {
+	if *used += len(doc.JSON()); len(row.Included) > 0 && *used > r.db.env.MaxQueryBytes {
 		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", ErrQuery, row.Document.ID(), r.db.env.MaxQueryBytes)
 	}
-	row.Included = append(row.Included, doc)
+	row.Included = append(row.Included, (*Document)(doc))
 	return nil
 }
 
 // readIncluded returns a document that comes along, or ErrNotFound itself.
-func (r *run) readIncluded(folded string) (*Document, error) {
+func (r *run) readIncluded(folded string) (*docs.Document, error) {
 	if r.tx != nil {
 		return r.tx.lookup(folded)
 	}
-	return r.db.readFolded(r.snapshot, folded)
+	return r.db.docs.ReadFolded(r.snapshot, folded)
 }
 
 // count returns the number of answers, without making them where it can.

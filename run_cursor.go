@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )
@@ -22,9 +24,9 @@ type cursor struct {
 }
 
 // cursorOf returns the place of a document.
-func (r *run) cursorOf(doc *Document) *cursor {
+func (r *run) cursorOf(doc *docs.Document) *cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
-	return &cursor{Key: key, ID: doc.foldedID, exact: exact}
+	return &cursor{Key: key, ID: doc.FoldedID(), exact: exact}
 }
 
 // isAfter tells whether c is behind the place where the answers begin.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/query"
 )
 
@@ -16,7 +18,7 @@ import (
 type sorted struct {
 	key   []byte
 	exact bool
-	doc   *Document
+	doc   *docs.Document
 }
 
 // sortedDocuments is a heap of the documents that come first, the last of them
@@ -34,12 +36,12 @@ func (r *run) compare(a, b *sorted) int {
 	}
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
-		r.pace.Spend(len(a.doc.body) + len(b.doc.body))
-		var metaA, metaB = docMeta{r.db, []byte(a.doc.foldedID), &a.doc.header}, docMeta{r.db, []byte(b.doc.foldedID), &b.doc.header}
-		c = r.sorter.Compare(query.Doc{Body: a.doc.body, Meta: &metaA}, query.Doc{Body: b.doc.body, Meta: &metaB})
+		r.pace.Spend(len(a.doc.JSON()) + len(b.doc.JSON()))
+		var metaA, metaB = docMeta{r.db, []byte(a.doc.FoldedID()), a.doc.Header()}, docMeta{r.db, []byte(b.doc.FoldedID()), b.doc.Header()}
+		c = r.sorter.Compare(query.Doc{Body: a.doc.JSON(), Meta: &metaA}, query.Doc{Body: b.doc.JSON(), Meta: &metaB})
 	}
 	if c == 0 {
-		c = strings.Compare(a.doc.foldedID, b.doc.foldedID)
+		c = strings.Compare(a.doc.FoldedID(), b.doc.FoldedID())
 		if r.tiesDescend() {
 			c = -c
 		}
@@ -66,7 +68,7 @@ func (h *sortedDocuments) Pop() any {
 }
 
 // size is what an item needs of memory, about.
-func (s *sorted) size() int { return len(s.key) + len(s.doc.body) + len(s.doc.foldedID) + 200 }
+func (s *sorted) size() int { return len(s.key) + len(s.doc.JSON()) + len(s.doc.FoldedID()) + 200 }
 
 // sortedAnswers sorts the documents: all of them, or with a limit only as many
 // as can be answers.
@@ -100,18 +102,18 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		item := h.items[0]
 		h.items = h.items[1:]
-		row := &Row{Document: item.doc, cursor: &cursor{Key: item.key, ID: item.doc.foldedID, exact: item.exact}}
+		row := &Row{Document: (*Document)(item.doc), cursor: &cursor{Key: item.key, ID: item.doc.FoldedID(), exact: item.exact}}
 		return r.project(row)
 	}, nil
 }
 
 // add takes a document in if it comes behind the cursor and among the first
 // keep; below 0 all are kept.
-func (h *sortedDocuments) add(doc *Document, keep int) error {
+func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	r := h.r
 	item := sorted{doc: doc}
 	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
-	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.foldedID}) {
+	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.FoldedID()}) {
 		return nil
 	}
 	if keep >= 0 && len(h.items) == keep {

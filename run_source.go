@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -20,13 +22,13 @@ import (
 // scanSource yields the documents of a walk.
 type scanSource struct {
 	r    *run
-	w    *scan
-	want wanted
+	w    *docs.Cursor
+	want docs.Filter
 }
 
-func (s *scanSource) next(ctx context.Context, want wanted) (*Document, error) {
+func (s *scanSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
 	s.want = want
-	return s.w.next(ctx)
+	return s.w.Next(ctx)
 }
 
 // look implements wanted for the walk.
@@ -43,7 +45,7 @@ type idSource struct {
 	ids []string
 }
 
-func (s *idSource) next(ctx context.Context, want wanted) (*Document, error) {
+func (s *idSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
 	for len(s.ids) > 0 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -51,7 +53,7 @@ func (s *idSource) next(ctx context.Context, want wanted) (*Document, error) {
 		folded := s.ids[0]
 		s.ids = s.ids[1:]
 		doc, err := s.r.fetch(folded, func(id []byte, h *metadata.Header, body []byte) bool {
-			return (s.r.q.From == "" || sameCollection(h.Collection, format.CollectionKey(s.r.q.From))) && want(id, h, body)
+			return (s.r.q.From == "" || docs.SameCollection(h.Collection, format.CollectionKey(s.r.q.From))) && want(id, h, body)
 		})
 		if err == ErrNotFound {
 			continue
@@ -67,7 +69,7 @@ func (s *idSource) close() error { return nil }
 
 // fetch returns the document with an ID if want accepts it, nil if not, and
 // ErrNotFound if there is none.
-func (r *run) fetch(folded string, want wanted) (*Document, error) {
+func (r *run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	r.key = format.DocumentKey(r.key[:0], folded)
 	value, closer, err := r.snapshot.Get(r.key)
 	if err == storage.ErrNotFound {
@@ -84,7 +86,7 @@ func (r *run) fetch(folded string, want wanted) (*Document, error) {
 	if !want(format.DocumentID(r.key), &h, body) {
 		return nil, closer.Close()
 	}
-	doc, err := r.db.copyDocument(format.DocumentID(r.key), value)
+	doc, err := r.db.docs.CopyDocument(format.DocumentID(r.key), value)
 	return doc, errs.First(err, closer.Close())
 }
 
@@ -256,7 +258,7 @@ func (s *indexSource) endRange() error {
 	return err
 }
 
-func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) {
+func (s *indexSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -283,8 +285,8 @@ func (s *indexSource) next(ctx context.Context, want wanted) (*Document, error) 
 // candidate is a document that an index has led to.
 type candidate struct {
 	id    string
-	doc   *Document // nil if it is not wanted
-	later bool      // it is to be fetched when its turn comes
+	doc   *docs.Document // nil if it is not wanted
+	later bool           // it is to be fetched when its turn comes
 }
 
 // keysPerLook is how many entries are looked at between two looks at the
@@ -301,7 +303,7 @@ const (
 // fill fetches the next documents together, in the order of their keys: one
 // iterator finds them quicker than as many look-ups, above all where they lie
 // side by side.
-func (s *indexSource) fill(ctx context.Context, want wanted) error {
+func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
 	s.ahead = make([]candidate, 0, s.chunk)
 	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
@@ -342,7 +344,7 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 			return s.broken(c.id, err)
 		}
 		if c.doc != nil {
-			fetched += len(c.doc.body)
+			fetched += len(c.doc.JSON())
 		}
 	}
 	return nil
@@ -350,7 +352,7 @@ func (s *indexSource) fill(ctx context.Context, want wanted) error {
 
 // fromEntry makes a document of the entry that led to an ID, if want accepts
 // it. It returns false if the document must be read.
-func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told bool) {
+func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool) {
 	c := s.ranges[0].cover
 	if c == nil {
 		return nil, false
@@ -360,11 +362,12 @@ func (s *indexSource) fromEntry(id []byte, want wanted) (doc *Document, told boo
 		return nil, told
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
-	return &Document{nodes: s.r.db.env.Origins, foldedID: string(id), header: header, body: bytes.Clone(body)}, true
+	found := docs.Make(s.r.db.env.Origins, string(id), header, bytes.Clone(body))
+	return &found, true
 }
 
 // seek is run.fetch by way of one iterator.
-func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
+func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, error) {
 	if s.docs == nil {
 		var err error
 		if s.docs, err = s.r.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
@@ -385,7 +388,7 @@ func (s *indexSource) seek(folded string, want wanted) (*Document, error) {
 	if !want(format.DocumentID(key), &h, body) {
 		return nil, nil
 	}
-	return s.r.db.copyDocument(format.DocumentID(key), value)
+	return s.r.db.docs.CopyDocument(format.DocumentID(key), value)
 }
 
 // broken is the error of an entry whose document cannot be read.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/codec"
 
 	"github.com/jaydb/jay/internal/format"
@@ -30,26 +32,26 @@ type Session struct {
 	optimistic bool
 	mappings   map[reflect.Type]*codec.Mapping
 
-	byID     map[string]*entity   // by folded ID
-	byValue  map[any]*entity      // by pointer
-	order    []*entity            // as they came; those that were evicted stay, marked
-	room     []entity             // for entities to come
-	deletes  []*deletion          // as they were asked for
-	included map[string]*Document // by folded ID: came along with a Load, not asked for yet
-	attempt  *inDoubtSave         // a save whose outcome is not known
+	byID     map[string]*entity        // by folded ID
+	byValue  map[any]*entity           // by pointer
+	order    []*entity                 // as they came; those that were evicted stay, marked
+	room     []entity                  // for entities to come
+	deletes  []*deletion               // as they were asked for
+	included map[string]*docs.Document // by folded ID: came along with a Load, not asked for yet
+	attempt  *inDoubtSave              // a save whose outcome is not known
 }
 
 // entity is a struct that a session keeps.
 type entity struct {
 	m        *codec.Mapping
 	value    any
-	id       string    // final, or the request if the database will make it
-	foldedID string    // "" until the ID is final
-	made     bool      // the ID was made by the session and must be new
-	version  string    // of a new entity: what its version field held when it was stored
-	doc      *Document // as it was loaded or saved; nil if it is new
-	custom   []byte    // metadata to be written; nil for no change
-	loaded   []byte    // doc as the struct would store it, once it was needed
+	id       string         // final, or the request if the database will make it
+	foldedID string         // "" until the ID is final
+	made     bool           // the ID was made by the session and must be new
+	version  string         // of a new entity: what its version field held when it was stored
+	doc      *docs.Document // as it was loaded or saved; nil if it is new
+	custom   []byte         // metadata to be written; nil for no change
+	loaded   []byte         // doc as the struct would store it, once it was needed
 	evicted  bool
 }
 
@@ -101,7 +103,7 @@ func (db *DB) OpenSession(opts ...SessionOption) *Session {
 func (s *Session) Clear() {
 	s.byID = make(map[string]*entity)
 	s.byValue = make(map[any]*entity)
-	s.included = make(map[string]*Document)
+	s.included = make(map[string]*docs.Document)
 	s.order, s.deletes, s.attempt = nil, nil, nil
 }
 
@@ -347,7 +349,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 }
 
 // reload reads the document of an entity, which SaveChanges may write again.
-func (s *Session) reload(ctx context.Context, e *entity) (*Document, error) {
+func (s *Session) reload(ctx context.Context, e *entity) (*docs.Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -355,7 +357,7 @@ func (s *Session) reload(ctx context.Context, e *entity) (*Document, error) {
 		return nil, err
 	}
 	defer s.db.env.Exit()
-	doc, err := s.db.readOwn(s.db.env.Rules.Fold(e.id))
+	doc, err := s.db.docs.Own(s.db.env.Rules.Fold(e.id))
 	if err != nil {
 		return nil, getError(e.id, err)
 	}
@@ -373,11 +375,11 @@ func (s *Session) Reattach(db *DB) error {
 	for _, e := range s.order {
 		if e.doc != nil {
 			doc := *e.doc // others may hold it
-			doc.nodes = db.env.Origins
+			doc.Reattach(db.env.Origins)
 			e.doc = &doc
 		}
 	}
-	s.included = make(map[string]*Document)
+	s.included = make(map[string]*docs.Document)
 	return nil
 }
 

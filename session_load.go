@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/codec"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -96,11 +98,11 @@ func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts
 		return nil
 	}
 	return s.db.View(ctx, func(tx *Tx) error {
-		docs, err := tx.GetMany(ctx, missing...)
+		found, err := tx.GetMany(ctx, missing...)
 		if err != nil {
 			return err
 		}
-		entities, err := s.decodeAll(m, docs)
+		entities, err := s.decodeAll(m, inner(found))
 		if err != nil {
 			return err
 		}
@@ -111,8 +113,8 @@ func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts
 		s.keepAll(entities)
 		s.keepAll(adopted)
 		for _, doc := range included {
-			if s.byID[doc.foldedID] == nil {
-				s.included[doc.foldedID] = doc
+			if s.byID[doc.FoldedID()] == nil {
+				s.included[doc.FoldedID()] = doc
 			}
 		}
 		return nil
@@ -141,9 +143,9 @@ func (s *Session) notHeld(ids []string) []string {
 }
 
 // decodeAll makes entities of documents. It changes nothing.
-func (s *Session) decodeAll(m *codec.Mapping, docs []*Document) ([]*entity, error) {
+func (s *Session) decodeAll(m *codec.Mapping, found []*docs.Document) ([]*entity, error) {
 	var out []*entity
-	for _, doc := range docs {
+	for _, doc := range found {
 		if doc == nil {
 			continue
 		}
@@ -151,20 +153,20 @@ func (s *Session) decodeAll(m *codec.Mapping, docs []*Document) ([]*entity, erro
 		if err := decodeMember(m, doc, value); err != nil {
 			return nil, err
 		}
-		out = append(out, &entity{m: m, value: value, id: doc.ID(), foldedID: strings.Clone(doc.foldedID), doc: doc})
+		out = append(out, &entity{m: m, value: value, id: doc.ID(), foldedID: strings.Clone(doc.FoldedID()), doc: doc})
 	}
 	return out, nil
 }
 
 // cameAlong returns the included documents that are asked for now.
-func (s *Session) cameAlong(ids []string) []*Document {
-	var docs []*Document
+func (s *Session) cameAlong(ids []string) []*docs.Document {
+	var came []*docs.Document
 	for _, id := range ids {
-		if doc := s.included[s.db.env.Rules.Fold(id)]; doc != nil && !slices.Contains(docs, doc) {
-			docs = append(docs, doc)
+		if doc := s.included[s.db.env.Rules.Fold(id)]; doc != nil && !slices.Contains(came, doc) {
+			came = append(came, doc)
 		}
 	}
-	return docs
+	return came
 }
 
 // includeIDs returns the IDs at paths in the documents of ids.
@@ -174,17 +176,17 @@ func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Pa
 	}
 	bodies := make(map[string][]byte, len(ids))
 	for _, e := range loaded {
-		bodies[e.foldedID] = e.doc.body
+		bodies[e.foldedID] = e.doc.JSON()
 	}
 	var out []string
 	for _, id := range ids {
 		folded := s.db.env.Rules.Fold(id)
 		body := bodies[folded]
 		if e := s.byID[folded]; e != nil && e.doc != nil {
-			body = e.doc.body
+			body = e.doc.JSON()
 		}
 		if doc := s.included[folded]; doc != nil {
-			body = doc.body
+			body = doc.JSON()
 		}
 		if body != nil {
 			out = appendIDs(out, body, paths)
@@ -235,19 +237,19 @@ func isID(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
 const maxIncludes = 10_000
 
 // readIncludes reads the documents that the session does not hold.
-func (s *Session) readIncludes(ctx context.Context, tx *Tx, ids []string) ([]*Document, error) {
+func (s *Session) readIncludes(ctx context.Context, tx *Tx, ids []string) ([]*docs.Document, error) {
 	ids = s.notHeld(ids)
 	if len(ids) > maxIncludes {
 		return nil, fmt.Errorf("%w: the includes name %d documents, at most %d", ErrTooLarge, len(ids), maxIncludes)
 	}
-	docs, err := tx.GetMany(ctx, ids...)
+	found, err := tx.GetMany(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	var out []*Document
-	for _, doc := range docs {
+	var out []*docs.Document
+	for _, doc := range found {
 		if doc != nil {
-			out = append(out, doc)
+			out = append(out, doc.inner())
 		}
 	}
 	return out, nil

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/codec"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -69,7 +71,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
-	docs := make([]Document, len(writes))
+	docs := make([]docs.Document, len(writes))
 	for i, w := range writes {
 		s.saved(w, &docs[i])
 		w.op.release()
@@ -149,7 +151,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	if err != nil || !changed {
 		return saving{}, err
 	}
-	kept := e.doc != nil && &body.Body[0] == &e.doc.body[0]
+	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
 	o := takeOp()
 	o.init(verbPut, e.id, body.Body, nil)
 	if !kept {
@@ -158,7 +160,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	o.collection, o.prefix = e.m.Collection, e.m.Prefix
 	o.custom = e.custom
 	if o.custom == nil && e.doc != nil {
-		o.custom = e.doc.header.Custom
+		o.custom = e.doc.Header().Custom
 	}
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):
@@ -184,7 +186,7 @@ func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, chan
 	if err != nil {
 		return codec.Encoded{}, false, err
 	}
-	if !bytes.Equal(now, e.doc.body) {
+	if !bytes.Equal(now, e.doc.JSON()) {
 		// Another program may have written the document, with other members or
 		// in another order: what counts is what the struct makes of it.
 		if e.loaded == nil {
@@ -196,7 +198,7 @@ func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, chan
 			return body, true, nil
 		}
 	}
-	return codec.Encoded{Body: e.doc.body, Stored: true}, e.custom != nil && !bytes.Equal(orObject(e.doc.header.Custom), e.custom), nil
+	return codec.Encoded{Body: e.doc.JSON(), Stored: true}, e.custom != nil && !bytes.Equal(orObject(e.doc.Header().Custom), e.custom), nil
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -232,14 +234,14 @@ func (s *Session) reencode(e *entity) ([]byte, error) {
 }
 
 // saved notes that a write is done, in doc.
-func (s *Session) saved(w *saving, doc *Document) {
+func (s *Session) saved(w *saving, doc *docs.Document) {
 	if w.entity == nil {
 		return
 	}
 	e, o := w.entity, w.op
 	known := e.id == o.id && e.foldedID == o.foldedID // to the session and to the value
 	e.id, e.foldedID = o.id, o.foldedID
-	*doc = Document{nodes: s.db.env.Origins, foldedID: o.foldedID, header: o.header, body: o.json}
+	*doc = docs.Make(s.db.env.Origins, o.foldedID, o.header, o.json)
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted || known && e.m.Version == nil {
@@ -307,7 +309,7 @@ func (s *Session) recognise(ctx context.Context) error {
 		if w.deletion != nil {
 			s.dropDeletion(w.deletion)
 		} else {
-			s.saved(w, new(Document))
+			s.saved(w, new(docs.Document))
 		}
 	}
 	s.attempt = nil

@@ -139,14 +139,14 @@ func (t *transaction) indexes() *catalog.Catalog {
 
 // change keeps a document out of the cache until the transaction has ended.
 func (t *transaction) change(folded string) {
-	if t.db.cache == nil {
+	if t.db.docs.Cache == nil {
 		return
 	}
 	if t.changing == nil {
-		t.changing = &changes{cache: t.db.cache}
+		t.changing = &changes{cache: t.db.docs.Cache}
 		t.changing.hashes = t.changing.first[:0]
 	}
-	t.changing.hashes = append(t.changing.hashes, t.db.cache.begin(folded))
+	t.changing.hashes = append(t.changing.hashes, t.db.docs.Cache.Begin(folded))
 }
 
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
@@ -213,10 +213,10 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 		return *o.before, true, nil
 	}
 	if o.strategy == ids.Semantic {
-		if doc := t.db.cache.current(format.DocumentID(t.key)); doc != nil {
+		if doc := t.db.docs.Cache.Current(format.DocumentID(t.key)); doc != nil {
 			// Not the body: readers have it, and what one of them wrote into it
 			// would leave the entries of the stored one behind.
-			if old := oldOf(t.db, t.indexes(), o, &doc.header, doc.body); old.Body == nil {
+			if old := oldOf(t.db, t.indexes(), o, doc.Header(), doc.JSON()); old.Body == nil {
 				return old, true, nil
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -59,16 +60,16 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 
 // countDocuments reads the header of every document.
 func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
-	w, err := db.startScan(Scan{}, db.env.Engine.Snapshot)
+	w, err := db.docs.Scan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}
-	defer w.close()
+	defer w.Close()
 
 	byName := make(map[string]*CollectionStats)
 	seen := int64(0)
 	for more := true; more; {
-		more, err = w.headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
+		more, err = w.Headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
 			c := byName[string(h.Collection)]
 			if c == nil {
 				c = db.statsOf(byName, string(h.Collection))

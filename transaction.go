@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/docs"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/storage"
@@ -79,7 +80,7 @@ func (db *DB) settleRefusal(ctx context.Context, err error) error {
 // changes are documents that a transaction keeps out of the cache, until no
 // reader can read an older version any more.
 type changes struct {
-	cache  *documentCache
+	cache  *docs.Cache
 	hashes []uint64
 	first  [4]uint64 // room for hashes
 	ended  atomic.Bool
@@ -88,7 +89,7 @@ type changes struct {
 // Decided implements storage.Decider. Only the first call has an effect.
 func (c *changes) Decided() {
 	if c != nil && c.ended.CompareAndSwap(false, true) {
-		c.cache.end(c.hashes)
+		c.cache.End(c.hashes)
 	}
 }
 
@@ -113,20 +114,4 @@ type transaction struct {
 	flags    map[uint32]byte   // of indexes, as they are known
 	key      []byte            // scratch
 	value    []byte            // scratch
-}
-
-// getter is the part of a storage.Reader or Tx that reads one key.
-type getter interface {
-	Get(key []byte) ([]byte, io.Closer, error)
-}
-
-func exists(r getter, key []byte) (bool, error) {
-	_, closer, err := r.Get(key)
-	if err == storage.ErrNotFound {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return true, closer.Close()
 }

@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/jaydb/jay/internal/docs"
 
 	"github.com/jaydb/jay/internal/catalog"
 
@@ -291,7 +292,7 @@ func (t *Tx) Get(ctx context.Context, id string) (*Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get %q: %w", id, err)
 	}
-	return doc, nil
+	return (*Document)(doc), nil
 }
 
 // GetMany is DB.GetMany.
@@ -300,15 +301,15 @@ func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
 		return nil, err
 	}
 	defer t.exit()
-	docs := make([]*Document, len(ids))
+	out := make([]*Document, len(ids))
 	for i, id := range ids {
 		doc, err := t.lookup(t.db.env.Rules.Fold(id))
 		if err != nil && err != ErrNotFound {
 			return nil, fmt.Errorf("get %q: %w", id, err)
 		}
-		docs[i] = doc
+		out[i] = (*Document)(doc)
 	}
-	return docs, nil
+	return out, nil
 }
 
 // Exists is DB.Exists.
@@ -329,7 +330,7 @@ func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
 
 // lookup returns a document as the transaction sees it, or ErrNotFound
 // itself.
-func (t *Tx) lookup(folded string) (*Document, error) {
+func (t *Tx) lookup(folded string) (*docs.Document, error) {
 	if err := t.named(folded); err != nil {
 		return nil, err
 	}
@@ -341,10 +342,10 @@ func (t *Tx) lookup(folded string) (*Document, error) {
 
 // base returns a document as it was before the transaction, or ErrNotFound
 // itself, and remembers that it was read.
-func (t *Tx) base(folded string) (*Document, error) {
-	doc, err := t.db.readFolded(t.snapshot, folded)
+func (t *Tx) base(folded string) (*docs.Document, error) {
+	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
 	if err == nil {
-		t.saw(folded, version{doc.header.Node, doc.header.Etag})
+		t.saw(folded, version{doc.Header().Node, doc.Header().Etag})
 	}
 	if err == ErrNotFound {
 		t.saw(folded, version{})
@@ -355,24 +356,24 @@ func (t *Tx) base(folded string) (*Document, error) {
 // pending returns the document that o will write. Its version is the one that
 // it replaces, as far as the transaction has looked. The body is a copy: the
 // commit writes what the transaction was given, whatever readers do with theirs.
-func (t *Tx) pending(o *op) (*Document, error) {
+func (t *Tx) pending(o *op) (*docs.Document, error) {
 	doc, err := t.peek(o)
 	if err == nil {
-		doc.body = bytes.Clone(doc.body)
+		doc.CloneBody()
 	}
 	return doc, err
 }
 
 // peek is pending with the body that the commit will write: it must not leave
 // the package.
-func (t *Tx) peek(o *op) (*Document, error) {
+func (t *Tx) peek(o *op) (*docs.Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
 	}
-	doc := &Document{nodes: t.db.env.Origins, foldedID: o.foldedID, header: o.header, body: o.json}
-	replaced := t.reads.versions[o.foldedID]
-	doc.header.Node, doc.header.Etag = replaced.node, replaced.etag
-	return doc, nil
+	header, replaced := o.header, t.reads.versions[o.foldedID]
+	header.Node, header.Etag = replaced.node, replaced.etag
+	doc := docs.Make(t.db.env.Origins, o.foldedID, header, o.json)
+	return &doc, nil
 }
 
 // Put is DB.Put.
@@ -555,7 +556,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 		return err
 	}
 	given := o.id
-	taken, err := exists(t.db.env.Engine, format.DocumentKey(nil, o.foldedID))
+	taken, err := docs.Exists(t.db.env.Engine, format.DocumentKey(nil, o.foldedID))
 	for err == nil && (taken || t.wrote(o.foldedID)) {
 		err, taken = t.db.redrawID(ctx, o), false
 	}
@@ -602,7 +603,7 @@ func (t *Tx) expect(o *op) error {
 	if err != nil && err != ErrNotFound {
 		return err
 	}
-	if o.inCollection != "" && doc != nil && !sameCollection(doc.header.Collection, o.inCollection) {
+	if o.inCollection != "" && doc != nil && !docs.SameCollection(doc.Header().Collection, o.inCollection) {
 		return &CollectionError{ID: o.id, Current: doc.Collection(), Given: o.collection}
 	}
 	switch {

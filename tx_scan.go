@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/format"
 )
 
@@ -33,8 +35,8 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 				w.last = "" // the end was seen, too
 				return
 			}
-			w.last = doc.foldedID
-			if !yield(doc, nil) {
+			w.last = doc.FoldedID()
+			if !yield((*Document)(doc), nil) {
 				return
 			}
 		}
@@ -45,10 +47,10 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 // transaction has written.
 type txWalk struct {
 	t     *Tx
-	base  *scan
+	base  *docs.Cursor
 	note  *rangeRead
 	last  string // the last ID that was given out
-	ahead *Document
+	ahead *docs.Document
 	done  bool // base is at its end
 
 	own    []*op // in the order of their IDs
@@ -60,7 +62,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		return nil, err
 	}
 	defer t.exit()
-	base, err := t.db.newScan(s, t.snapshot)
+	base, err := t.db.docs.NewCursor(s.documents(), t.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.verb != verbDelete && w.note.covers(o.foldedCollection, folded) && (base.want == nil || base.want([]byte(folded), &o.header, o.json)) {
+		if o.verb != verbDelete && w.note.covers(o.foldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.header, o.json)) {
 			w.own = append(w.own, o)
 		}
 	}
@@ -87,23 +89,23 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 }
 
 // next returns the next document, or nil at the end.
-func (w *txWalk) next(ctx context.Context) (*Document, error) {
+func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 	if err := w.t.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer w.t.exit()
 	for w.ahead == nil && !w.done {
-		doc, err := w.base.next(ctx)
+		doc, err := w.base.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if doc == nil {
 			w.done = true
-		} else if !w.hidden[doc.foldedID] {
+		} else if !w.hidden[doc.FoldedID()] {
 			w.ahead = doc
 		}
 	}
-	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.foldedID) {
+	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.FoldedID()) {
 		o := w.own[0]
 		w.own = w.own[1:]
 		return w.t.pending(o)
@@ -116,7 +118,7 @@ func (w *txWalk) next(ctx context.Context) (*Document, error) {
 // close ends the walk and notes how far it went. A walk that was broken off
 // has not seen what comes behind.
 func (w *txWalk) close() {
-	w.base.close()
+	w.base.Close()
 	w.t.mu.Lock()
 	defer w.t.mu.Unlock()
 	w.note.last = w.last

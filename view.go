@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 
-	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -42,8 +43,8 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", id, err)
 	}
-	doc := &RawDocument{Document{nodes: db.env.Origins, foldedID: folded, header: h, body: body}}
-	defer func() { doc.d = Document{} }()
+	doc := &RawDocument{docs.Make(db.env.Origins, folded, h, body)}
+	defer func() { doc.d = docs.Document{} }()
 	return fn(doc)
 }
 
@@ -54,12 +55,12 @@ func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
 		return nil, nil, err
 	}
 	defer db.env.Exit()
-	return readRecord(db.env.Engine, format.NewDocumentKey(folded))
+	return docs.ReadRecord(db.env.Engine, format.NewDocumentKey(folded))
 }
 
 // RawDocument is a document in the memory of the storage engine, valid as long
 // as the function that Read has called. It must not be copied.
-type RawDocument struct{ d Document }
+type RawDocument struct{ d docs.Document }
 
 // ID is Document.ID. The text may be kept.
 func (r *RawDocument) ID() string { return r.d.ID() }
@@ -71,7 +72,7 @@ func (r *RawDocument) Collection() string { return r.d.Collection() }
 func (r *RawDocument) ChangeVector() string { return r.d.ChangeVector() }
 
 // Body returns the document's JSON, as Document.Body does, without a copy.
-func (r *RawDocument) Body() json.RawMessage { return r.d.body }
+func (r *RawDocument) Body() json.RawMessage { return r.d.JSON() }
 
 // Path is Document.Path, without a copy.
 func (r *RawDocument) Path(path string) (raw json.RawMessage, found bool, err error) {
@@ -80,31 +81,6 @@ func (r *RawDocument) Path(path string) (raw json.RawMessage, found bool, err er
 
 // Decode is Document.Decode. What it stores in v may be kept.
 func (r *RawDocument) Decode(v any) error { return r.d.Decode(v) }
-
-// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty",
-// as it is stored, without decoding anything; found is false if there is none.
-// A path with [] in it gives an array of all the values that it reaches, if
-// any. The caller must not change raw. A path that does not parse is ErrUsage.
-func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
-	p, err := jsonpath.Parse(path)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", ErrUsage, err)
-	}
-	if !p.FansOut() {
-		raw, found = jsonpath.Get(d.body, p)
-		return raw, found, nil
-	}
-	all := []byte{'['}
-	jsonpath.Each(d.body, p, func(value []byte) bool {
-		all = append(append(all, value...), ',')
-		return true
-	})
-	if len(all) == 1 {
-		return nil, false, nil
-	}
-	all[len(all)-1] = ']'
-	return all, true, nil
-}
 
 // Value decodes the one value at a path of a *Document or a *RawDocument, and
 // nothing else of it; found is false if there is none. A number that goes into

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/docs"
+
 	"github.com/jaydb/jay/internal/format"
 
 	"github.com/jaydb/jay/ids"
@@ -158,7 +160,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 			return err
 		}
 		var scratch [128]byte
-		found, err := exists(db.env.Engine, format.DocumentKey(scratch[:0], db.env.Rules.Fold(o.id)))
+		found, err := docs.Exists(db.env.Engine, format.DocumentKey(scratch[:0], db.env.Rules.Fold(o.id)))
 		if err != nil || !found {
 			return err
 		}

@@ -1,4 +1,4 @@
-package jay
+package docs
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 
 	"github.com/jaydb/jay/metadata"
 )
@@ -15,12 +16,12 @@ import (
 
 // Ensure that a document has the room it was asked for, all of it its own, in
 // one allocation, whatever its size.
-func TestNewPiece(t *testing.T) {
+func TestAllocDocument(t *testing.T) {
 	var doc *Document
 	var room []byte
 	for n := range maxDocAlloc + 1 {
 		allocs := testing.AllocsPerRun(10, func() { doc, room = allocDocument(n) })
-		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.body != nil || doc.foldedID != "" {
+		if allocs != 1 || len(room) != n || !bytes.Equal(room, make([]byte, n)) || doc.JSON() != nil || doc.FoldedID() != "" {
 			t.Fatalf("%d bytes: %v allocations, room for %d, document %v", n, allocs, len(room), doc)
 		}
 	}
@@ -30,7 +31,7 @@ func TestNewPiece(t *testing.T) {
 // nothing can be appended to its body into other parts of it, and that an ID that
 // is kept does not keep the document.
 func TestCopyDocument(t *testing.T) {
-	db := &DB{env: env.New()}
+	r := NewReader(env.New(), 0)
 	for _, id := range []string{"", "Users/1-A"} {
 		for size := 2; size < maxDocAlloc+100; size += 7 {
 			h := metadata.Header{Etag: 300, Collection: []byte("Users"), Custom: []byte(`{"k":1}`)}
@@ -41,36 +42,36 @@ func TestCopyDocument(t *testing.T) {
 			record := append(h.AppendTail(h.AppendHead(nil)), body...)
 			folded := []byte("users/1-a")
 
-			doc, err := db.copyDocument(folded, record)
+			doc, err := r.CopyDocument(folded, record)
 			if err != nil {
 				t.Fatal(err)
 			}
 			clear(record)
 			clear(folded)
-			_ = append(doc.Body(), "a body has no room behind it"...)
+			_ = append(doc.JSON(), "a body has no room behind it"...)
 			want := "users/1-a"
 			if id != "" {
 				want = id
 			}
-			if doc.foldedID != "users/1-a" || doc.ID() != want || doc.Collection() != "Users" || !bytes.Equal(doc.Body(), body) ||
-				string(doc.Metadata().Custom) != `{"k":1}` || doc.header.Etag != 300 {
-				t.Fatalf("body of %d bytes, ID %q: got %q, %+v", size, id, doc.foldedID, doc.Metadata())
+			if doc.FoldedID() != "users/1-a" || doc.ID() != want || doc.Collection() != "Users" || !bytes.Equal(doc.JSON(), body) ||
+				string(doc.Metadata().Custom) != `{"k":1}` || doc.Header().Etag != 300 {
+				t.Fatalf("body of %d bytes, ID %q: got %q, %+v", size, id, doc.FoldedID(), doc.Metadata())
 			}
-			if cap(doc.Body()) != len(doc.Body()) {
-				t.Fatalf("body of %d bytes has room for %d", size, cap(doc.Body()))
+			if cap(doc.JSON()) != len(doc.JSON()) {
+				t.Fatalf("body of %d bytes has room for %d", size, cap(doc.JSON()))
 			}
-			if kept := doc.ID(); unsafe.StringData(kept) == unsafe.StringData(doc.foldedID) {
+			if kept := doc.ID(); unsafe.StringData(kept) == unsafe.StringData(doc.FoldedID()) {
 				t.Fatalf("the ID %q is in the document's memory", kept)
 			}
 		}
 	}
 }
 
-// Ensure that a record that is not one is ErrCorrupt at every size.
+// Ensure that a record that is not one is errs.ErrCorrupt at every size.
 func TestCopyDocument_Corrupt(t *testing.T) {
-	db := &DB{env: env.New()}
+	r := NewReader(env.New(), 0)
 	for size := range maxDocAlloc + 100 {
-		if doc, err := db.copyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, ErrCorrupt) {
+		if doc, err := r.CopyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, errs.ErrCorrupt) {
 			t.Fatalf("%d bytes: got %v, %v", size, doc, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package jay
+package docs
 
 import (
 	"hash/maphash"
@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// documentCache keeps documents that are read again and again, decoded, in
+// Cache keeps documents that are read again and again, decoded, in
 // bounded memory. A document is entered when it is read a second time within a
 // while, and leaves by SIEVE (Zhang et al., NSDI 2024): the oldest that was not
 // read since the hand last passed.
@@ -15,7 +15,7 @@ import (
 // therefore begins by taking the documents that it changes out of the cache,
 // and until it has ended nothing read meanwhile is entered under their stripe:
 // a stripe is the documents that share some bits of their hash.
-type documentCache struct {
+type Cache struct {
 	seed    maphash.Seed
 	stripes []stripe
 	shards  []cacheShard
@@ -53,18 +53,18 @@ const (
 	cacheStripes = 4096
 	seenSlots    = 4096
 
-	defaultDocumentCacheBytes = 16 << 20
+	DefaultDocumentCacheBytes = 16 << 20
 
 	// cachedBytes is what an entry needs beside the document's bytes, about.
 	cachedBytes = 320
 )
 
-// newDocumentCache returns a cache, or nil for none.
-func newDocumentCache(limit int64) *documentCache {
+// NewCache returns a cache, or nil for none.
+func NewCache(limit int64) *Cache {
 	if limit <= 0 {
 		return nil
 	}
-	c := &documentCache{seed: maphash.MakeSeed(), stripes: make([]stripe, cacheStripes), shards: make([]cacheShard, cacheShards)}
+	c := &Cache{seed: maphash.MakeSeed(), stripes: make([]stripe, cacheStripes), shards: make([]cacheShard, cacheShards)}
 	for i := range c.shards {
 		c.shards[i].entries = make(map[uint64]*cachedDocument)
 		c.shards[i].limit = int(limit / cacheShards)
@@ -72,19 +72,20 @@ func newDocumentCache(limit int64) *documentCache {
 	return c
 }
 
-func (c *documentCache) shard(hash uint64) *cacheShard { return &c.shards[hash%cacheShards] }
-func (c *documentCache) stripe(hash uint64) *stripe    { return &c.stripes[hash>>32%cacheStripes] }
+func (c *Cache) shard(hash uint64) *cacheShard { return &c.shards[hash%cacheShards] }
+
+func (c *Cache) stripe(hash uint64) *stripe { return &c.stripes[hash>>32%cacheStripes] }
 
 // ticket is what a reader must show to enter what it has read.
 type ticket struct {
 	hash  uint64
 	epoch uint32
-	valid bool
+	Valid bool
 }
 
-// get returns the document with a folded ID, or else a ticket. It does not keep
+// Get returns the document with a folded ID, or else a ticket. It does not keep
 // folded.
-func (c *documentCache) get(folded []byte) (*Document, ticket) {
+func (c *Cache) Get(folded []byte) (*Document, ticket) {
 	if c == nil {
 		return nil, ticket{}
 	}
@@ -106,14 +107,14 @@ func (c *documentCache) get(folded []byte) (*Document, ticket) {
 	}
 	stripe := c.stripe(hash)
 	t := ticket{hash: hash, epoch: stripe.epoch.Load()}
-	t.valid = stripe.writing.Load() == 0
+	t.Valid = stripe.writing.Load() == 0
 	return nil, t
 }
 
-// current returns the document if it is here. In a transaction that has not
+// Current returns the document if it is here. In a transaction that has not
 // changed it, it is the one that is committed: none that another one changes is
 // here from before its commit on.
-func (c *documentCache) current(folded []byte) *Document {
+func (c *Cache) Current(folded []byte) *Document {
 	if c == nil {
 		return nil
 	}
@@ -135,10 +136,10 @@ func (s *cacheShard) find(hash uint64, folded []byte) *cachedDocument {
 	return nil
 }
 
-// enter enters a document that was read from the store after get gave the
+// Enter enters a document that was read from the store after get gave the
 // ticket, unless a write may have replaced it since.
-func (c *documentCache) enter(t ticket, doc *Document) {
-	if !t.valid {
+func (c *Cache) Enter(t ticket, doc *Document) {
+	if !t.Valid {
 		return
 	}
 	s := c.shard(t.hash)
@@ -206,9 +207,9 @@ func (s *cacheShard) remove(e *cachedDocument) {
 	s.bytes -= e.doc.cacheBytes()
 }
 
-// begin takes a document out, and keeps it out until end. It returns what end
+// Begin takes a document out, and keeps it out until end. It returns what end
 // wants.
-func (c *documentCache) begin(folded string) uint64 {
+func (c *Cache) Begin(folded string) uint64 {
 	hash := maphash.String(c.seed, folded) // as of the bytes, for get
 	stripe := c.stripe(hash)
 	stripe.writing.Add(1)
@@ -222,10 +223,23 @@ func (c *documentCache) begin(folded string) uint64 {
 	return hash
 }
 
-// end says that the transactions that began with these hashes have ended,
+// End says that the transactions that began with these hashes have ended,
 // whatever became of them.
-func (c *documentCache) end(hashes []uint64) {
+func (c *Cache) End(hashes []uint64) {
 	for _, hash := range hashes {
 		c.stripe(hash).writing.Add(-1)
 	}
+}
+
+// Bytes returns how much the cache holds. It is for tests.
+func (c *Cache) Bytes() (n int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		for _, e := range s.entries {
+			n += e.doc.cacheBytes()
+		}
+		s.mu.Unlock()
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package jay
+package docs
 
 import "unsafe"
 
@@ -59,5 +59,5 @@ func allocOf[R any](n int) (*Document, []byte) {
 	return &p.document, unsafe.Slice((*byte)(unsafe.Pointer(&p.room)), n)
 }
 
-// textOf returns b as a string without a copy. Nobody may change b from then on.
+// textOf returns b as a string without a copy. b must not be changed from then on.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

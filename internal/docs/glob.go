@@ -1,9 +1,11 @@
-package jay
+package docs
 
 import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/jaydb/jay/ids"
 )
 
 // maxGlobBytes bounds Scan.Matches and Scan.Exclude. Matching takes at most the
@@ -17,7 +19,7 @@ type glob [][]string
 // there is no pattern at all.
 func parseGlob(pattern string) (glob, error) {
 	if len(pattern) > maxGlobBytes {
-		return nil, fmt.Errorf("%w: a pattern of %d bytes, at most %d", ErrUsage, len(pattern), maxGlobBytes)
+		return nil, fmt.Errorf("%w: a pattern of %d bytes, at most %d", ids.ErrUsage, len(pattern), maxGlobBytes)
 	}
 	var g glob
 	for alternative := range strings.SplitSeq(pattern, "|") {

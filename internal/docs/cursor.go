@@ -1,0 +1,327 @@
+package docs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Filter tells of a document, as it is stored, whether it is one to be copied.
+type Filter func(folded []byte, h *metadata.Header, body []byte) bool
+
+// Cursor is a walk under way: over a range of documents, and over the members
+// of a collection that are away from home, merged in the order of IDs.
+type Cursor struct {
+	reader     *Reader
+	collection string // folded; "" for all
+	Want       Filter // documents that are to be copied; nil for all
+
+	Mu          sync.Mutex // guards what follows, against DB.Close
+	Snapshot    storage.Reader
+	owned       storage.Snapshot // to be closed with the walk, or nil
+	clustered   storage.Iterator
+	others      storage.Iterator // nil when all are at home
+	clusteredOK bool
+	othersOK    bool
+	skip        int              // length of an away key before its ID
+	Closed      error            // why it is closed; nil while it is open
+	docs        storage.Iterator // over all documents, for those away; nil until needed
+	otherKey    []byte           // scratch
+	apart       int              // members in a row that did not stand next to each other
+	name        string           // of the collection in the last member
+}
+
+// Scan opens a walk over the documents of the snapshot that take takes.
+func (r *Reader) Scan(s Range, take func() storage.Snapshot) (*Cursor, error) {
+	if err := r.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer r.env.Exit()
+	snapshot := take()
+	w, err := r.NewCursor(s, snapshot)
+	if err != nil {
+		return nil, errors.Join(err, snapshot.Close())
+	}
+	w.owned = snapshot
+	return w, nil
+}
+
+// NewCursor opens the iterators of s on a snapshot, which must outlive the walk.
+func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
+	if err := metadata.CheckCollection(s.Collection); err != nil {
+		return nil, err
+	}
+	prefix, after := r.env.Rules.Fold(s.Prefix), r.env.Rules.Fold(s.After)
+	want, err := r.wantLike(s, len(prefix))
+	if err != nil {
+		return nil, err
+	}
+	w := &Cursor{reader: r, Snapshot: snapshot, Want: want}
+	base := ""
+	if s.Collection != "" {
+		w.collection = format.CollectionKey(s.Collection)
+		base = w.collection + r.env.FoldedSeparator
+	}
+
+	if lo, hi, any := bounds([]byte{format.SpaceDocument}, base, prefix, after); any {
+		if w.clustered, err = w.Snapshot.Iterate(lo, hi); err != nil {
+			return nil, errors.Join(err, w.Release(err))
+		}
+		w.clusteredOK = w.clustered.First()
+	}
+	if w.collection != "" {
+		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
+		w.skip = len(space)
+		if lo, hi, any := bounds(space, "", prefix, after); any {
+			if w.others, err = w.Snapshot.Iterate(lo, hi); err != nil {
+				return nil, errors.Join(err, w.Release(err))
+			}
+			w.othersOK = w.others.First()
+		}
+	}
+
+	r.env.Register(w)
+	return w, nil
+}
+
+// wantLike returns what tells whether an ID is like s.Matches and not like
+// s.Exclude, or nil if neither is given.
+func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
+	matches, err := parseGlob(r.env.Rules.Fold(s.Matches))
+	if err != nil {
+		return nil, err
+	}
+	exclude, err := parseGlob(r.env.Rules.Fold(s.Exclude))
+	if err != nil || matches == nil && exclude == nil {
+		return nil, err
+	}
+	return func(folded []byte, _ *metadata.Header, _ []byte) bool {
+		rest := string(folded[prefixBytes:])
+		return (matches == nil || matches.match(rest)) && !exclude.match(rest)
+	}, nil
+}
+
+// bounds returns the keys of the IDs in a key space that begin with both base
+// and prefix and stand behind after. any is false if no ID can.
+func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) {
+	longer, shorter := base, prefix
+	if len(shorter) > len(longer) {
+		longer, shorter = shorter, longer
+	}
+	if longer[:len(shorter)] != shorter || strings.Contains(longer, "\x00") {
+		return nil, nil, false
+	}
+	lo = append(append([]byte(nil), space...), longer...)
+	hi = format.PrefixEnd(lo)
+	if after != "" {
+		behind := append(append(append([]byte(nil), space...), after...), 1)
+		if bytes.Compare(behind, lo) > 0 {
+			lo = behind
+		}
+	}
+	if bytes.Compare(lo, hi) >= 0 {
+		return nil, nil, false
+	}
+	return lo, hi, true
+}
+
+// Next returns the next document, or nil at the end.
+func (w *Cursor) Next(ctx context.Context) (*Document, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed != nil {
+		return nil, w.Closed
+	}
+	for n := 1; w.clusteredOK || w.othersOK; n++ {
+		if n%256 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		var doc *Document
+		var err error
+		if w.clusteredFirst() {
+			doc, err = w.takeClustered()
+		} else {
+			doc, err = w.takeOther()
+		}
+		if doc != nil || err != nil {
+			return doc, err
+		}
+	}
+	var err error
+	if w.clustered != nil {
+		err = w.clustered.Error()
+	}
+	if w.others != nil {
+		err = errs.First(err, w.others.Error())
+	}
+	return nil, err
+}
+
+// Headers calls fn with the next n documents under the home iterator, without
+// copying them, and tells whether there are more. fn must not keep what it is
+// given.
+func (w *Cursor) Headers(ctx context.Context, n int, fn func(id []byte, h *metadata.Header, size int)) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed != nil {
+		return false, w.Closed
+	}
+	for ; n > 0 && w.clusteredOK; n-- {
+		key, value := w.clustered.Key(), w.clustered.Value()
+		id := key[1 : len(key)-1]
+		h, _, err := metadata.Decode(value)
+		if err != nil {
+			return false, fmt.Errorf("document %q: %w", id, err)
+		}
+		fn(id, &h, len(value))
+		w.clusteredOK = w.clustered.Next()
+	}
+	return w.clusteredOK, w.clustered.Error()
+}
+
+func (w *Cursor) clusteredFirst() bool {
+	return w.clusteredOK && (!w.othersOK || bytes.Compare(w.clustered.Key()[1:], w.others.Key()[w.skip:]) < 0)
+}
+
+// takeClustered returns the document under the home iterator, or nil if it belongs
+// to another collection or is not wanted, and moves on.
+func (w *Cursor) takeClustered() (*Document, error) {
+	key := w.clustered.Key()
+	doc, err := w.take(key[1:len(key)-1], w.clustered.Value(), w.collection != "")
+	w.clusteredOK = w.clustered.Next()
+	return doc, err
+}
+
+// take copies a document if it is wanted and, with check, in the collection.
+func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
+	if w.Want != nil {
+		h, body, err := metadata.Decode(value)
+		if err != nil {
+			return nil, fmt.Errorf("document %q: %w", id, err)
+		}
+		if check && !w.isMember(h.Collection) || !w.Want(id, &h, body) {
+			return nil, nil
+		}
+		check = false
+	}
+	doc, err := w.reader.CopyDocument(id, value)
+	if err == nil && check && !w.isMember(doc.header.Collection) {
+		return nil, nil
+	}
+	return doc, err
+}
+
+// takeOther returns the document that the away iterator points at.
+func (w *Cursor) takeOther() (*Document, error) {
+	key := w.others.Key()
+	doc, err := w.readOther(key[w.skip:])
+	if err == errs.ErrNotFound {
+		err = fmt.Errorf("member %q of %q has no document: %w", key[w.skip:len(key)-1], w.collection, storage.ErrCorrupt)
+	}
+	w.othersOK = w.others.Next()
+	return doc, err
+}
+
+// maxApart is when a walk stops to hope that the next member is the next
+// document.
+const maxApart = 3
+
+// readOther returns a member away from home. Members come in the order of
+// their documents, so that an iterator often stands right before the next.
+func (w *Cursor) readOther(id []byte) (*Document, error) {
+	if w.docs == nil {
+		var err error
+		if w.docs, err = w.Snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
+			return nil, err
+		}
+	}
+	found := w.apart < maxApart && w.docs.Valid() && w.docs.Next() && bytes.Equal(w.docs.Key()[1:], id)
+	if w.apart++; found {
+		w.apart = 0
+	} else {
+		w.otherKey = append(append(w.otherKey[:0], format.SpaceDocument), id...)
+		if !w.docs.SeekGE(w.otherKey) || !bytes.Equal(w.docs.Key(), w.otherKey) {
+			return nil, errs.First(w.docs.Error(), errs.ErrNotFound)
+		}
+	}
+	return w.take(id[:len(id)-1], w.docs.Value(), false)
+}
+
+// isMember tells whether a document's collection, as written, is the one that
+// is walked over. Nearly all members have it in one spelling.
+func (w *Cursor) isMember(name []byte) bool {
+	if w.name != "" && string(name) == w.name {
+		return true
+	}
+	if !SameCollection(name, w.collection) {
+		return false
+	}
+	w.name = string(name)
+	return true
+}
+
+// SameCollection compares a collection as written with a folded one.
+func SameCollection(name []byte, folded string) bool {
+	if len(name) == 0 {
+		return folded == metadata.Empty
+	}
+	return string(name) == folded || ids.EqualFold(string(name), folded)
+}
+
+// Close ends the walk.
+func (w *Cursor) Close() {
+	// Nothing can be done about an iterator that cannot be closed; its read
+	// errors have been returned.
+	_ = w.Release(errs.ErrClosed)
+	w.reader.env.Unregister(w) // last: Close waits for those that are held
+}
+
+// release implements holder.
+func (w *Cursor) Release(cause error) error {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if w.Closed != nil {
+		return nil
+	}
+	w.Closed = cause
+	var err error
+	if w.clustered != nil {
+		err = w.clustered.Close()
+	}
+	if w.others != nil {
+		err = errors.Join(err, w.others.Close())
+	}
+	if w.docs != nil {
+		err = errors.Join(err, w.docs.Close())
+	}
+	if w.owned != nil {
+		err = errors.Join(err, w.owned.Close())
+	}
+	return err
+}
+
+// Range is the documents that a Cursor walks over: see Scan of package jay.
+type Range struct {
+	Collection string
+	Prefix     string
+	Matches    string // alternatives; "" for all
+	Exclude    string
+	After      string
+}

@@ -1,0 +1,172 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/metadata"
+)
+
+// Document is a document as it was when it was read: jay.Document, which documents it.
+type Document struct {
+	origins  env.Origins // for the change vector; not the database, which a body that is kept would keep
+	foldedID string      // it may lie in the document's own memory
+	header   metadata.Header
+	body     []byte
+}
+
+// Make returns a document that owns what it is made of.
+func Make(origins env.Origins, foldedID string, header metadata.Header, body []byte) Document {
+	return Document{origins, foldedID, header, body}
+}
+
+// Lend returns the document at a key, in the memory of key and record.
+func (r *Reader) Lend(key, record []byte) (d Document, err error) {
+	d.origins, d.foldedID = r.env.Origins, textOf(format.DocumentID(key))
+	if d.body, err = d.header.Decode(record); err != nil {
+		err = fmt.Errorf("document %q: %w", d.foldedID, err)
+	}
+	return d, err
+}
+
+// newDocument decodes record, which the document then owns.
+func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) {
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	}
+	return &Document{origins: r.env.Origins, foldedID: foldedID, header: h, body: body}, nil
+}
+
+// CopyDocument decodes a record in the memory of its reader, of which the document
+// keeps nothing.
+func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
+	if len(foldedID)+len(record) > maxDocAlloc {
+		return r.newDocument(string(foldedID), bytes.Clone(record))
+	}
+	d, room := allocDocument(len(foldedID) + len(record))
+	n := copy(room, foldedID)
+	copy(room[n:], record)
+	d.origins, d.foldedID = r.env.Origins, textOf(room[:n])
+	var err error
+	if d.body, err = d.header.Decode(room[n:]); err != nil {
+		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	}
+	return d, nil
+}
+
+// FoldedID returns the document's ID, folded, in the document's memory.
+func (d *Document) FoldedID() string { return d.foldedID }
+
+// Header returns the header, which must not be changed.
+func (d *Document) Header() *metadata.Header { return &d.header }
+
+// JSON returns the body, which must not be changed.
+func (d *Document) JSON() []byte { return d.body }
+
+// Origins returns what the change vector is made with.
+func (d *Document) Origins() env.Origins { return d.origins }
+
+// CloneBody gives the document a body of its own.
+func (d *Document) CloneBody() { d.body = bytes.Clone(d.body) }
+
+// Reattach makes the document one of another handle of the same database.
+func (d *Document) Reattach(origins env.Origins) { d.origins = origins }
+
+// ID returns the document's ID in the casing of the newest write.
+func (d *Document) ID() string {
+	if d.header.ID != nil {
+		return string(d.header.ID)
+	}
+	return strings.Clone(d.foldedID) // an ID that is kept must not keep the document
+}
+
+// WrittenID returns the ID of a stored document as it was written.
+func WrittenID(h *metadata.Header, folded string) string {
+	if h.ID == nil {
+		return folded
+	}
+	return string(h.ID)
+}
+
+// Collection returns the name of the collection that the document was saved
+// with, or "@empty".
+func (d *Document) Collection() string {
+	if len(d.header.Collection) == 0 {
+		return metadata.Empty
+	}
+	return string(d.header.Collection)
+}
+
+// ChangeVector names this version of the document, for IfMatch. What a
+// transaction has written has no version of its own before the commit: it goes
+// by the one that it replaces, or by "" if there was none.
+func (d *Document) ChangeVector() string {
+	if d.header.Etag == 0 {
+		return ""
+	}
+	return d.origins.ChangeVector(d.header.Node, d.header.Etag)
+}
+
+// Metadata returns all that is known about the document.
+func (d *Document) Metadata() metadata.Metadata {
+	return metadata.Metadata{
+		ID:           d.ID(),
+		Collection:   d.Collection(),
+		ChangeVector: d.ChangeVector(),
+		Etag:         d.header.Etag,
+		LastModified: metadata.Time(d.header.Modified),
+		Custom:       bytes.Clone(d.header.Custom),
+	}
+}
+
+// MarshalJSON returns the body with its @metadata, as RavenDB gives a document
+// back: the custom keys, @collection, @change-vector, @id, @last-modified.
+func (d *Document) MarshalJSON() ([]byte, error) {
+	m := d.Metadata()
+	return metadata.AppendDocument(make([]byte, 0, len(d.body)+256), d.body, &m), nil
+}
+
+// Decode stores the body in the value that v points to, as json.Unmarshal
+// does, but keeps every digit of a number that goes into an interface: it
+// becomes a json.Number. IDs are not part of the body: see Collection for
+// structs that hold theirs.
+func (d *Document) Decode(v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(d.body))
+	decoder.UseNumber()
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("decode %q: %w", d.ID(), err)
+	}
+	return nil
+}
+
+// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty",
+// as it is stored, without decoding anything; found is false if there is none.
+// A path with [] in it gives an array of all the values that it reaches, if
+// any. The caller must not change raw. A path that does not parse is ErrUsage.
+func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
+	p, err := jsonpath.Parse(path)
+	if err != nil {
+		return nil, false, fmt.Errorf("%w: %w", ids.ErrUsage, err)
+	}
+	if !p.FansOut() {
+		raw, found = jsonpath.Get(d.body, p)
+		return raw, found, nil
+	}
+	all := []byte{'['}
+	jsonpath.Each(d.body, p, func(value []byte) bool {
+		all = append(append(all, value...), ',')
+		return true
+	})
+	if len(all) == 1 {
+		return nil, false, nil
+	}
+	all[len(all)-1] = ']'
+	return all, true, nil
+}
