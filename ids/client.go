@@ -346,7 +346,7 @@ func (g *generator) keep(r Range) {
 	if g.ranges++; g.early && g.ranges > 1 {
 		g.ahead.fetchAt = max(g.ahead.count/2, 1)
 	}
-	g.ahead.passOver(g.floor) // the range may have been granted before Raise
+	g.ahead.skipTo(g.floor) // the range may have been granted before Raise
 }
 
 // raise skips the numbers up to floor, also those of a fetch under way, which
@@ -355,9 +355,9 @@ func (g *generator) raise(floor int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.floor = max(g.floor, floor)
-	g.current.Load().passOver(floor)
+	g.current.Load().skipTo(floor)
 	if g.ahead != nil {
-		g.ahead.passOver(floor)
+		g.ahead.skipTo(floor)
 	}
 }
 
@@ -376,8 +376,8 @@ func (g *generator) held(fn func(low, high int64)) {
 	}
 }
 
-// passOver draws and discards the numbers up to floor.
-func (h *held) passOver(floor int64) {
+// skipTo draws and discards the numbers up to floor.
+func (h *held) skipTo(floor int64) {
 	until := min(floor-h.Low+1, h.count)
 	for {
 		drawn := h.drawn.Load()

@@ -28,18 +28,18 @@ type Counters interface {
 // Resolver makes final IDs from requested ones. It is immutable and safe for
 // concurrent use.
 type Resolver struct {
-	rules Rules
-	old   bool // requests mean what they meant up to RavenDB 3.5
-	uuid  func() (uuid.UUID, error)
+	rules  Rules
+	legacy bool // requests mean what they meant up to RavenDB 3.5
+	uuid   func() (uuid.UUID, error)
 }
 
 // NewResolver returns a resolver for these rules, which must be valid. GUIDs
 // are UUIDs of version 4, or of version 7 if ordered is set, made from random;
-// nil means the system's source. With old set, requests mean what they meant
+// nil means the system's source. With legacy set, requests mean what they meant
 // up to RavenDB 3.5: they are trimmed, a trailing separator asks for an
 // identity, and the pipe is a character like any other.
-func NewResolver(rules Rules, ordered, old bool, random io.Reader) *Resolver {
-	r := &Resolver{rules: rules, old: old}
+func NewResolver(rules Rules, ordered, legacy bool, random io.Reader) *Resolver {
+	r := &Resolver{rules: rules, legacy: legacy}
 	switch {
 	case ordered && random != nil:
 		r.uuid = func() (uuid.UUID, error) { return uuid.NewV7FromReader(random) }
@@ -57,9 +57,9 @@ func NewResolver(rules Rules, ordered, old bool, random io.Reader) *Resolver {
 func (r *Resolver) Rules() Rules { return r.rules }
 
 // Request returns the strategy that a requested ID asks for, and the request in
-// today's form: a old request is translated.
+// today's form: a legacy request is translated.
 func (r *Resolver) Request(request string) (string, Strategy) {
-	if !r.old {
+	if !r.legacy {
 		return request, Classify(request, r.rules.Separator)
 	}
 	request = strings.TrimSpace(request)
