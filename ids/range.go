@@ -97,8 +97,8 @@ func (m *Marks) Grant(documentMax int64, req RangeRequest, now time.Time) (low, 
 		return 0, 0, 0, fmt.Errorf("%w: the client says %d, the mark is %d", ErrLeadTooLarge, req.LastMax, m.Mark)
 	}
 	size = RangeSize(req.LastSize, req.LastRangeAt, now)
-	// The document may have been edited or deleted, and the client may know of
-	// grants of a lost database: the highest of the three is safe.
+	// The document may have been edited or deleted, so it counts only where it is
+	// above the mark and above what the client was granted.
 	old := max(documentMax, req.LastMax, m.Mark, 0)
 	if old > math.MaxInt64-size {
 		return 0, 0, 0, fmt.Errorf("hilo %q: %w: %d numbers after %d", req.Tag, ErrExhausted, size, old)
