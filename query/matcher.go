@@ -15,11 +15,11 @@ type Matcher struct {
 	root   condition
 	reader *Reader
 
-	unquoted []byte   // scratch: a text without its escapes
-	folded   []byte   // scratch: a case-folded text
-	marks    []uint64 // for each operand of an opAll, the run in which a value equalled it last
-	run      uint64   // evaluations of opAll so far, so that marks need no clearing
-	pace     *Pace
+	unquoted    []byte   // scratch: a text without its escapes
+	folded      []byte   // scratch: a case-folded text
+	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
+	evaluations uint64   // of opAll so far, so that marks need no clearing
+	pace        *Pace
 }
 
 // condition is a compiled Expr. It is immutable, so that clones share it.
@@ -219,14 +219,14 @@ func (m *Matcher) find(c *condition, v Value) (i int, found bool) {
 
 // reachesAll reports whether the field reaches each of the operands.
 func (m *Matcher) reachesAll(c *condition) bool {
-	m.run++
+	m.evaluations++
 	left := len(c.operands)
 	m.reader.Each(c.slot, func(v Value) bool {
 		if !m.pace.Spend(1 + len(v.raw)) {
 			return false
 		}
-		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.run {
-			m.marks[c.mark+i] = m.run
+		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.evaluations {
+			m.marks[c.mark+i] = m.evaluations
 			left--
 		}
 		return left > 0

@@ -128,8 +128,8 @@ func (n number) sign() int {
 	return 1
 }
 
-// cut returns the integer part of n.
-func (n number) cut() number {
+// integerPart returns n without its decimals.
+func (n number) integerPart() number {
 	if n.exp <= 0 {
 		return number{}
 	}

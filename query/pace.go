@@ -5,10 +5,10 @@ import (
 	"sync/atomic"
 )
 
-// workPerLook is the work between two checks of the context, in units of about
+// workPerPoll is the work between two checks of the context, in units of about
 // one byte, one value, or one character times one state of a regular expression.
 // It takes a few milliseconds at most.
-const workPerLook = 1 << 18
+const workPerPoll = 1 << 18
 
 // Pace stops work on documents early. The types that read documents count their
 // work and check the context after a certain amount of it. They count work and
@@ -46,14 +46,14 @@ func (p *Pace) Spend(n int) bool {
 	if p == nil {
 		return true
 	}
-	if p.work += n; p.work < workPerLook {
+	if p.work += n; p.work < workPerPoll {
 		return true
 	}
-	return p.look()
+	return p.poll()
 }
 
-// look checks the context and Stop.
-func (p *Pace) look() bool {
+// poll checks the context and Stop.
+func (p *Pace) poll() bool {
 	if p.err == nil {
 		if cause := p.stopped.Load(); cause != nil {
 			p.err = *cause
@@ -62,7 +62,7 @@ func (p *Pace) look() bool {
 		}
 	}
 	if p.err != nil {
-		p.work = workPerLook // every later call of Spend polls and fails
+		p.work = workPerPoll // every later call of Spend polls and fails
 		return false
 	}
 	p.work = 0

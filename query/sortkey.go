@@ -201,7 +201,7 @@ func (c *caster) cast(as Cast, v Value) Value {
 		return Value{}
 	}
 	if _, small := smallInt(v.raw); as == CastLong && !small {
-		whole := parseNumber(v.raw).cut()
+		whole := parseNumber(v.raw).integerPart()
 		c.next = append(c.next[:0], whole.append(nil)...)
 		v.raw = c.next
 	}
