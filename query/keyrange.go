@@ -73,15 +73,6 @@ func PrefixRange(text string, fold, descending bool) KeyRange {
 	return s.keyRange(descending)
 }
 
-// PresentRange returns where all values are, but not what is missing.
-func PresentRange(descending bool) KeyRange {
-	s := keySpan{edge{[]byte{tagNull}, false}, edge{[]byte{tagObject}, true}, false}
-	return s.keyRange(descending)
-}
-
-// MissingRange returns where entries of documents are that lack the field.
-func MissingRange(descending bool) KeyRange { return EqualRange(Value{}, false, descending) }
-
 // keySpan is a range of ascending parts.
 type keySpan struct {
 	lo, hi  edge

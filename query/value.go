@@ -148,9 +148,6 @@ func (v Value) EqualFold(w Value) bool { return v.kind == w.kind && compare(v, w
 // for long text with escapes.
 func (v Value) Compare(w Value) int { return compare(v, w, false) }
 
-// CompareFold is Compare, but texts that differ in case only are equal.
-func (v Value) CompareFold(w Value) int { return compare(v, w, true) }
-
 // compare is Compare; with fold, texts that differ in case only are equal.
 func compare(v, w Value, fold bool) int {
 	if v.kind != w.kind {
