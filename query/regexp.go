@@ -30,7 +30,7 @@ type regexps struct {
 type pattern struct {
 	*regexp.Regexp
 	states int    // of its program
-	prefix []byte // literal beginning of every match; may be empty
+	prefix []byte // literal beginning of every match; empty if there is none or the pattern is anchored
 }
 
 // compile compiles a pattern, or refuses it if its program is too large. A
@@ -65,7 +65,11 @@ func (all *regexps) compile(text string, folds bool) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
 	}
-	prefix, _ := compiled.LiteralPrefix()
+	// LiteralPrefix of ^abc is abc, but a search for it would find it anywhere.
+	prefix := ""
+	if program.StartCond() == 0 {
+		prefix, _ = compiled.LiteralPrefix()
+	}
 	return &pattern{compiled, states, []byte(prefix)}, nil
 }
 
@@ -113,7 +117,7 @@ func (re *pattern) match(text []byte, pace *Pace) bool {
 		if i < 0 {
 			return false
 		}
-		text = text[i:] // no match begins earlier; LiteralPrefix is empty for patterns with ^ or \b
+		text = text[i:] // no match begins earlier, and the pattern tests nothing before its match
 	}
 	return re.MatchReader(&pacedText{text, re.states, pace}) && pace.Err() == nil
 }
