@@ -6,10 +6,11 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// walk calls fn with every node that the first end steps of the edit's path
-// lead to, from step i at n on, and uses no node after fn has seen it. An edit that writes makes missing members, the
-// last of which fn gets absent, and fails where it cannot; others go as far as
-// there is something.
+// walk calls fn with every node at the first end steps of the edit's path. The
+// steps from i on start at n. It does not use a node after fn has seen it, so that
+// fn may replace it. If writes is set, walk makes missing members, passing the
+// last one to fn as an absent node, and fails where it cannot. Otherwise it
+// ignores paths that lead nowhere.
 func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if err := t.work.spend(workPerValue); err != nil {
 		return err
@@ -44,7 +45,7 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 	return e.walk(t, element, i+1, end, writes, fn)
 }
 
-// walkMember is walk where the next step is into a member.
+// walkMember is walk for a path whose step i is a member.
 func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if n.kind() != jsonpath.Object && !n.absent() {
 		return e.leadsAway(n, i, writes, jsonpath.Object)
@@ -62,7 +63,8 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 		if !writes {
 			return nil
 		}
-		// What is made must get a value: nothing is, on the way to elements.
+		// A member that is made must get a value. If elements follow in the path,
+		// it would not: they are missing, too.
 		for j := i + 1; j < e.path.Len(); j++ {
 			switch e.path.At(j).Kind {
 			case jsonpath.Every:
@@ -78,8 +80,8 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 	return e.walk(t, child, i+1, end, writes, fn)
 }
 
-// leadsAway is what happens where step i cannot be taken from n, as it is not
-// of the kind that is wanted.
+// leadsAway handles a node n that is not of the kind that step i needs: that is an
+// error if the edit writes, and otherwise the path leads nowhere.
 func (e *Edit) leadsAway(n *node, i int, writes bool, wanted jsonpath.Kind) error {
 	if !writes {
 		return nil
@@ -91,6 +93,7 @@ func (e *Edit) leadsAway(n *node, i int, writes bool, wanted jsonpath.Kind) erro
 	return e.error(rule, fmt.Sprintf("%.80q is %s", e.path.Prefix(i), kindText(n.kind())))
 }
 
+// error returns an *Error at the path of the edit.
 func (e *Edit) error(rule, detail string) error {
 	return &Error{Rule: rule, Path: e.path.String(), Detail: detail}
 }
@@ -214,7 +217,7 @@ func (e *Edit) runRename(t *tree) error {
 
 func (e *Edit) runMerge(t *tree) error { return e.merge(t, &t.root, e.values[0], 0) }
 
-// merge merges an object into n, which lies inside depth others: function
+// merge merges an object into n, which is nested in depth objects: function
 // MergePatch of RFC 7386, section 2.
 func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 	if err := t.limits.checkDepth("", depth+1); err != nil {
@@ -269,8 +272,8 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 	return nil
 }
 
-// appendMerged appends what an object of a merge patch makes of nothing: itself
-// without the members that are null.
+// appendMerged appends the result of merging an object into nothing: the object
+// without members that are null, at any depth.
 func (e *Edit) appendMerged(t *tree, dst, patch []byte, depth int) ([]byte, error) {
 	if err := t.limits.checkDepth("", depth+1); err != nil {
 		return nil, err
