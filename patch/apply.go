@@ -23,7 +23,7 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 		return e.walkMember(t, n, i, end, writes, fn)
 	}
 	if n.kind() != jsonpath.Array {
-		return e.leadsAway(n, i, writes, jsonpath.Array)
+		return e.wrongKind(n, i, writes, jsonpath.Array)
 	}
 	if s.Kind == jsonpath.Every {
 		return e.walkEvery(t, n, i+1, end, writes, fn)
@@ -48,7 +48,7 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 // walkMember is walk for a path whose step i is a member.
 func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if n.kind() != jsonpath.Object && !n.absent() {
-		return e.leadsAway(n, i, writes, jsonpath.Object)
+		return e.wrongKind(n, i, writes, jsonpath.Object)
 	}
 	name := e.path.At(i).Name
 	object, err := t.object(n)
@@ -80,9 +80,9 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 	return e.walk(t, child, i+1, end, writes, fn)
 }
 
-// leadsAway handles a node n that is not of the kind that step i needs: that is an
+// wrongKind handles a node n that is not of the kind that step i needs: that is an
 // error if the edit writes, and otherwise the path leads nowhere.
-func (e *Edit) leadsAway(n *node, i int, writes bool, wanted jsonpath.Kind) error {
+func (e *Edit) wrongKind(n *node, i int, writes bool, wanted jsonpath.Kind) error {
 	if !writes {
 		return nil
 	}

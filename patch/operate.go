@@ -35,7 +35,7 @@ func (t *tree) operate(o *operation, copied *int) error {
 	case "add":
 		return t.addAt(o.path, node{raw: o.value}, o.depth)
 	case "remove":
-		_, err := t.take(o.path)
+		_, err := t.detach(o.path)
 		return err
 	case "replace":
 		n, err := t.target(o.path)
@@ -126,8 +126,8 @@ func (t *tree) checkReplace(p pointer, depth int) error {
 	return t.limits.checkDepth(p.text, len(p.tokens)+depth)
 }
 
-// take removes the value at p and returns it.
-func (t *tree) take(p pointer) (node, error) {
+// detach removes the value at p and returns it.
+func (t *tree) detach(p pointer) (node, error) {
 	n, err := t.target(p)
 	if err != nil {
 		return node{}, err
@@ -164,7 +164,7 @@ func (t *tree) move(o *operation) error {
 	if err != nil {
 		return err
 	}
-	value, err := t.take(o.from)
+	value, err := t.detach(o.from)
 	if err != nil {
 		return err
 	}

@@ -35,9 +35,9 @@ const (
 	// MaxBytes still allows many edits.
 	minDefaultWork = 512 << 20
 
-	// workPerLook is the work between two checks of the context: about a
+	// workPerPoll is the work between two checks of the context: about a
 	// millisecond.
-	workPerLook = 1 << 20
+	workPerPoll = 1 << 20
 )
 
 // work counts the work of one Apply. Whether a patch is refused depends on the
@@ -46,17 +46,17 @@ type work struct {
 	ctx   context.Context
 	limit int64
 	left  int64
-	look  int64 // the context is checked when left falls below this
+	poll  int64 // the context is checked when left falls below this
 }
 
 func newWork(ctx context.Context, limit int64) work {
-	return work{ctx: ctx, limit: limit, left: limit, look: limit}
+	return work{ctx: ctx, limit: limit, left: limit, poll: limit}
 }
 
 // spend must be called before n units of work are done. It returns an error if
 // they must not be done: an *Error beyond the limit, or that of the context.
 func (w *work) spend(n int) error {
-	if w.left -= int64(n); w.left >= w.look {
+	if w.left -= int64(n); w.left >= w.poll {
 		return nil
 	}
 	if w.left < 0 {
@@ -67,6 +67,6 @@ func (w *work) spend(n int) error {
 			work:   true,
 		}
 	}
-	w.look = w.left - workPerLook
+	w.poll = w.left - workPerPoll
 	return w.ctx.Err()
 }

@@ -114,9 +114,9 @@ func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte, through b
 	x.ExtractPaced(body, fn, nil)
 }
 
-// stepsPerLook is the number of members or elements of one value between two
+// stepsPerPoll is the number of members or elements of one value between two
 // calls of spend.
-const stepsPerLook = 1024
+const stepsPerPoll = 1024
 
 // ExtractPaced is Extract, but regularly calls spend with the number of steps that
 // it has taken, and stops when spend returns false. A step is one member or
@@ -194,7 +194,7 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 	}
 	steps := 0
 	for i++; i < len(body) && body[i] != '}'; i++ {
-		if steps++; steps%stepsPerLook == 0 && spend != nil && !spend(stepsPerLook*len(states)) {
+		if steps++; steps%stepsPerPoll == 0 && spend != nil && !spend(stepsPerPoll*len(states)) {
 			return len(body)
 		}
 		colon, escapes := keyEnd(body, i)
@@ -236,7 +236,7 @@ func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte
 	}
 	i++
 	for index := 0; i < len(body) && body[i] != ']'; index++ {
-		if spend != nil && (index+1)%stepsPerLook == 0 && !spend(stepsPerLook*len(states)) {
+		if spend != nil && (index+1)%stepsPerPoll == 0 && !spend(stepsPerPoll*len(states)) {
 			return len(body)
 		}
 		next := buf[:0]
