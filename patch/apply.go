@@ -141,6 +141,7 @@ func (e *Edit) runReplacement(t *tree) error {
 		if n.absent() {
 			old = e.missing
 		}
+		// A value that does not change keeps its node, and so its bytes.
 		value, err := e.replacement(e, &t.work, nil, old)
 		if err == nil && (n.absent() || !sharesStart(value, old)) {
 			*n = node{raw: value}
@@ -165,7 +166,7 @@ func (e *Edit) runAppend(t *tree) error {
 }
 
 func (e *Edit) runUnset(t *tree) error {
-	last := e.path.Len() - 1
+	last := e.path.Len() - 1 // walk to the object or array that has the value
 	s := e.path.At(last)
 	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		switch kind := n.kind(); {
@@ -191,7 +192,7 @@ func (e *Edit) runUnset(t *tree) error {
 }
 
 func (e *Edit) runRename(t *tree) error {
-	last := e.path.Len() - 1
+	last := e.path.Len() - 1 // walk to the object that has the member
 	from := e.path.At(last).Name
 	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		if n.kind() != jsonpath.Object || from == e.name {
@@ -231,6 +232,7 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 		*n = node{raw: raw}
 		return err
 	}
+	// Member by member: null removes, an object merges, any other value replaces.
 	object, err := t.object(n)
 	if err != nil {
 		return err
@@ -292,7 +294,7 @@ func (e *Edit) appendMerged(t *tree, dst, patch []byte, depth int) ([]byte, erro
 			dst = append(dst, ',')
 		}
 		first = false
-		if hasEscapes(key) {
+		if hasEscapes(key) { // write it as tree.add does
 			dst = jsonpath.AppendQuoted(dst, jsonpath.Unquoted(key))
 		} else {
 			dst = append(dst, key...)

@@ -59,7 +59,7 @@ func sum(a, b []byte) (text []byte, detail string) {
 	if !ok {
 		return nil, fmt.Sprintf("%.60s does not fit in 64 bits", b)
 	}
-	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
+	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y { // x + y would overflow
 		return nil, fmt.Sprintf("%d + %d does not fit in 64 bits", x, y)
 	}
 	return strconv.AppendInt(nil, x+y, 10), ""
@@ -103,6 +103,7 @@ func sumOfDecimals(a, b []byte) (text []byte, detail string) {
 	if !ok {
 		return nil, fmt.Sprintf("%.60s has more than %d digits", b, maxDigits)
 	}
+	// Align the decimal points, and add the digits.
 	decimals := max(x.decimals, y.decimals)
 	x.scaleTo(decimals)
 	y.scaleTo(decimals)

@@ -112,6 +112,7 @@ func amount(by any) (text []byte, detail string) {
 	if !isNumber(text) {
 		return nil, fmt.Sprintf("%.60q", text)
 	}
+	// Refuse a number that cannot even be added to 0.
 	if _, detail := sum([]byte("0"), text); detail != "" {
 		return nil, detail
 	}

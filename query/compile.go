@@ -170,7 +170,7 @@ func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 		if e.Op > GreaterOrEqual {
 			return to, fmt.Errorf("%w: no comparison %d", ErrCondition, e.Op)
 		}
-		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold
+		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold // both enums have the same order
 		return c.with(to, e.Value)
 	case Between:
 		to.op, to.fold = opBetween, folds || e.Fold

@@ -267,6 +267,7 @@ func (p *parser) query() (*Query, error) {
 		return nil, err
 	}
 
+	// Each clause must come after the last one in the order of clauseKind.
 	last := clauseFrom
 	for p.tok.kind != tokenEnd {
 		next, err := p.clause(last)

@@ -124,7 +124,7 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 	case Or:
 		writeExprs(b, e, " or ", "false", bindsOr, binds)
 	case Not:
-		if c, ok := e.Expr.(Compare); ok && c.Op == Equal {
+		if c, ok := e.Expr.(Compare); ok && c.Op == Equal { // != is its own operator in RQL
 			writeExact(b, c.Fold || !isText(c.Value), c.Field.String()+" != "+literal(c.Value))
 			return
 		}

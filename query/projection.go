@@ -132,7 +132,7 @@ func (p *Projector) add(path int, raw []byte, through bool) {
 		return
 	}
 	separator := byte(',')
-	if !r.through {
+	if !r.through { // the first value begins the array
 		r.through, separator = true, '['
 	}
 	r.array = append(append(r.array, separator), raw...)

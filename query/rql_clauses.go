@@ -248,6 +248,7 @@ func (p *parser) limit(q *Query) (err error) {
 	if q.Limit, err = p.count("limit"); err != nil || !p.acceptSymbol(",") {
 		return err
 	}
+	// limit offset, count
 	q.Offset = q.Limit
 	if q.Limit, err = p.count("limit"); err == nil && p.tok.is("offset") {
 		err = p.fail(p.tok.offset, "a second offset: the number before the comma is one").

@@ -99,6 +99,7 @@ func (e *SyntaxError) Caret() string {
 	runes := []rune(e.Text)
 	at := min(e.Column-1, len(runes))
 
+	// Cut a long line on both sides, and mark the cuts by dots.
 	from, to := 0, len(runes)
 	var source, caret strings.Builder
 	if at > caretBefore+3 {

@@ -124,6 +124,8 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 		return err
 	}
 
+	// Write and sync a temporary file, and then rename it: a crash leaves the old
+	// file or the new one.
 	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 // returns the number of documents that the build has read.
 func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix jay.Index) (documents int64, err error) {
 	total := int64(-1)
-	if a.showsProgress() {
+	if a.showsProgress() { // count only for a progress bar
 		if total, err = db.Query(collection).Count(ctx); err != nil {
 			return 0, err
 		}

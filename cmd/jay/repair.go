@@ -124,7 +124,7 @@ func (a *app) copyDatabase(ctx context.Context, src, dst string) (err error) {
 	bar := a.newProgress("copy", -1)
 	defer bar.done()
 	for _, entry := range entries {
-		if !entry.Type().IsRegular() || entry.Name() == "LOCK" {
+		if !entry.Type().IsRegular() || entry.Name() == "LOCK" { // the copy gets a lock of its own
 			continue
 		}
 		if err := copyFile(ctx, filepath.Join(src, entry.Name()), filepath.Join(dst, entry.Name()), bar); err != nil {

@@ -30,6 +30,7 @@ func (s *splitter) skip(w io.Writer) error {
 		s.form = formStream
 	}
 
+	// Try the more precise way first; skipLines goes on where it has stopped.
 	done := false
 	var err error
 	switch {
@@ -97,7 +98,7 @@ func (s *splitter) skipLines() error {
 		if err := s.skipPast('\n'); err != nil {
 			return err
 		}
-		indent := 0
+		indent := 0 // of the new line
 		for {
 			if err := s.more(); err != nil {
 				return err

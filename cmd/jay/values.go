@@ -77,6 +77,7 @@ func (s *splitter) next() (value, error) {
 	}
 	s.number++
 	s.countLines(min(s.i, len(s.buf)))
+	// The place of the value is known before it is read, for errors in it.
 	v := value{number: s.number, line: s.breaks + 1, offset: s.base + int64(s.i)}
 	s.start = s.i
 	if err == nil {
@@ -231,7 +232,7 @@ func (s *splitter) makeRoom() error {
 			return err
 		}
 	}
-	if s.i-s.start > s.maxBytes && s.sink == nil {
+	if s.i-s.start > s.maxBytes && s.sink == nil { // a skipped value may have any size
 		s.oversize = true
 		return tooManyBytes(s.maxBytes)
 	}
@@ -240,6 +241,8 @@ func (s *splitter) makeRoom() error {
 	}
 	s.countLines(s.start)
 	s.counted -= s.start
+	// Move the value to the front. If it fills more than half of buf, grow, so that
+	// bytes are moved a constant number of times on average.
 	kept := s.buf[s.start:]
 	if len(kept) > cap(s.buf)/2 {
 		grown := make([]byte, len(kept), min(2*cap(s.buf), s.maxBytes+2*firstBuffer))
