@@ -42,7 +42,7 @@ type bench struct {
 	terminal bool // progress is seen
 }
 
-// run runs everything and prints it. failed tells that a check failed, or an
+// run runs everything and prints it. Failed is true if a check failed, or an
 // engine.
 func (o *options) run() (failed bool, err error) {
 	b := &bench{options: o, terminal: isTerminal(os.Stderr)}
@@ -255,7 +255,7 @@ func (b *bench) progress(format string, args ...any) {
 	}
 }
 
-// isTerminal tells whether somebody may be watching f.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -23,8 +23,8 @@ var ErrUsage = errors.New("wrong usage")
 // Source grants HiLo ranges. A grant is durable before NextRange returns.
 type Source interface {
 	NextRange(ctx context.Context, req RangeRequest) (Range, error)
-	// ReturnRange gives back the numbers after last of the range that ended
-	// at end, and tells whether that was accepted.
+	// ReturnRange gives back the numbers after last of the range that ends at
+	// end. It reports whether the source accepted them.
 	ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error)
 }
 
@@ -33,13 +33,13 @@ type Source interface {
 // never hold the same number. All methods are safe for concurrent use.
 //
 // From its second range of a tag on, a client fetches the next range when half
-// of the one at hand is used, so that under steady load no draw waits. Small
-// users, who never need a second range, see RavenDB's figures exactly.
+// of the current one is used, so that under steady load no draw waits. A client
+// that never needs a second range makes the same requests as RavenDB's.
 type Client struct {
 	source     Source
 	prefetch   bool
-	generators sync.Map // tag → *generator
-	newest     atomic.Pointer[generator]
+	generators sync.Map                  // tag → *generator
+	newest     atomic.Pointer[generator] // the last one created: see load
 
 	mu     sync.Mutex // guards closed, and creation against Close
 	closed bool
@@ -52,13 +52,13 @@ func NewClient(source Source, prefetch bool) *Client {
 }
 
 // Next returns the next ID of tag, such as "users/33-A" for "users". It waits
-// only if the range at hand is used up: then one fetch is under way, whoever
-// asks. If that fetch fails, all who wait get its error, nothing is lost, and
+// only if the current range is used up. Concurrent calls then share one fetch.
+// If the fetch fails, all waiting calls return its error, no number is lost, and
 // the next call fetches again. ctx bounds the wait, not the fetch.
 //
-// If the source panics, so does the call that started the fetch and waits for
-// it, with the same value; if the source calls runtime.Goexit, that ends the
-// goroutine of that call. Other calls that wait fetch again.
+// If the source panics, the call that started the fetch panics with the same
+// value. If the source calls runtime.Goexit, the goroutine of that call ends.
+// The other waiting calls fetch again.
 func (c *Client) Next(ctx context.Context, tag string) (string, error) {
 	g, err := c.load(tag)
 	if err != nil {
@@ -67,12 +67,12 @@ func (c *Client) Next(ctx context.Context, tag string) (string, error) {
 	return g.next(ctx)
 }
 
-// maxN bounds what NextN draws at once.
+// maxN is the most IDs that one call of NextN draws.
 const maxN = MaxRangeSize
 
-// NextN returns the next n IDs of tag, for bulk work: it takes one atomic step
-// per range instead of one per number. They are rising, but not always
-// consecutive. If NextN fails, the numbers it had drawn already are a gap. It
+// NextN returns the next n IDs of tag. It takes one atomic step per range, not
+// one per number, and so suits bulk loads. The numbers rise but need not be
+// consecutive. If NextN fails, the numbers that it has drawn are a gap. It
 // returns ErrUsage unless n is between 1 and 1,048,576.
 func (c *Client) NextN(ctx context.Context, tag string, n int) ([]string, error) {
 	if n < 1 || n > maxN {
@@ -89,8 +89,8 @@ func (c *Client) NextN(ctx context.Context, tag string, n int) ([]string, error)
 	return ids, nil
 }
 
-// load returns the generator of tag. Most clients draw for one tag at a time:
-// the newest is found without the map.
+// load returns the generator of tag. Most clients draw for one tag at a time, so
+// the newest generator is found without the map.
 func (c *Client) load(tag string) (*generator, error) {
 	if g := c.newest.Load(); g != nil && g.tag == tag {
 		return g, nil
@@ -101,23 +101,24 @@ func (c *Client) load(tag string) (*generator, error) {
 	return c.create(tag)
 }
 
-// create makes the generator of tag, unless another goroutine was quicker.
+// create makes the generator of tag, or returns the one that another goroutine
+// has made meanwhile.
 func (c *Client) create(tag string) (*generator, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, ErrClosed
 	}
-	tag = strings.Clone(tag)
+	tag = strings.Clone(tag) // the caller's may be part of a large string
 	g, _ := c.generators.LoadOrStore(tag, newGenerator(c.source, tag, c.prefetch))
 	c.newest.Store(g.(*generator))
 	return g.(*generator), nil
 }
 
-// Raise passes over the numbers of every tag up to floor(tag), 0 or less for
-// none: a call of Next or NextN that begins after Raise has returned draws no
-// such number. What is passed over is a gap. Ranges that the source grants
-// later must be above the floor by themselves: raise it there first.
+// Raise skips the numbers of every tag up to floor(tag); 0 or less skips none. A
+// call of Next or NextN that begins after Raise has returned draws no such
+// number. The skipped numbers are a gap. Raise does not check ranges that the
+// source grants later: raise the source's mark first.
 func (c *Client) Raise(floor func(tag string) int64) {
 	c.generators.Range(func(tag, g any) bool {
 		if n := floor(tag.(string)); n > 0 {
@@ -127,7 +128,7 @@ func (c *Client) Raise(floor func(tag string) int64) {
 	})
 }
 
-// Held calls fn with every run of numbers that the client holds and has not
+// Held calls fn with every interval of numbers that the client holds and has not
 // drawn yet. Numbers may be drawn meanwhile. fn must not call the client.
 func (c *Client) Held(fn func(tag string, low, high int64)) {
 	c.generators.Range(func(tag, g any) bool {
@@ -136,10 +137,10 @@ func (c *Client) Held(fn func(tag string, low, high int64)) {
 	})
 }
 
-// Close seals every generator, so that no number is drawn any more, and gives
-// back what is left of its range. A range that cannot be given back is a gap;
-// the first error is returned after all have been tried. A panic of the source
-// comes to the caller after all have been tried, too. Close is idempotent.
+// Close seals every generator, so that no more numbers are drawn, and gives back
+// the unused numbers of its ranges. A range that cannot be given back is a gap.
+// Close tries all ranges before it returns the first error, or before a panic of
+// the source reaches the caller. Close is idempotent.
 func (c *Client) Close(ctx context.Context) (first error) {
 	c.mu.Lock()
 	c.closed = true
@@ -150,8 +151,8 @@ func (c *Client) Close(ctx context.Context) (first error) {
 	slices.Sort(tags)
 	for _, tag := range slices.Backward(tags) {
 		g, _ := c.generators.Load(tag)
-		// Deferred, so that a panic in one leaves no other open. The last to be
-		// deferred runs first.
+		// Deferred calls run even if one of them panics, so that no generator
+		// stays open. They run last to first, hence slices.Backward.
 		defer func() { first = cmp.Or(first, g.(*generator).close(ctx)) }()
 	}
 	return nil
@@ -164,28 +165,29 @@ type generator struct {
 	early  bool // fetch before a range is used up
 
 	current atomic.Pointer[held]
-	waiting atomic.Int32 // callers in refill
+	waiting atomic.Int32 // callers in refill, for RangeRequest.Waiting
 
 	mu     sync.Mutex
 	ahead  *held        // fetched before it was needed, or nil. Guarded by mu.
 	fetch  *fetch       // under way, or nil. Guarded by mu.
-	last   RangeRequest // what the next request will say. Guarded by mu.
+	last   RangeRequest // the next request, without Waiting. Guarded by mu.
 	ranges int          // ranges fetched so far. Guarded by mu.
-	floor  int64        // numbers up to it are not drawn any more. Guarded by mu.
+	floor  int64        // numbers up to it must not be drawn. Guarded by mu.
 	closed bool         // Guarded by mu.
 }
 
-// held is a range in use. One atomic step draws a number.
+// held is a range in use. One atomic addition draws a number: the nth addition
+// draws number Low+n-1.
 type held struct {
 	Range
-	count   int64        // High - Low + 1, or 0 when there never was a range
-	fetchAt int64        // drawing this number fetches the next range; 0 for never
-	_       [64]byte     // drawn is written by all, the rest only read: lines apart
-	drawn   atomic.Int64 // numbers drawn; may run past count, harmlessly
+	count   int64        // High - Low + 1; 0 before the first range
+	fetchAt int64        // drawing this number starts a prefetch; 0 for never
+	_       [64]byte     // keeps drawn, which all goroutines write, in a cache line of its own
+	drawn   atomic.Int64 // numbers drawn; may exceed count, which does no harm
 	_       [56]byte
 }
 
-// fetch is one call of Source.NextRange that any number of callers wait for.
+// fetch is one call of Source.NextRange that any number of callers may wait for.
 type fetch struct {
 	done   chan struct{}
 	err    error        // set before done is closed
@@ -218,7 +220,9 @@ func (g *generator) nextN(ctx context.Context, dst []string, n int64) ([]string,
 	for n > 0 {
 		h := g.current.Load()
 		end := h.drawn.Add(n)
-		start := end - n // numbers start+1 … end, as far as the range goes
+		// Numbers start+1 to end are drawn, those beyond count excepted: they
+		// come from the next range.
+		start := end - n
 		for i := start + 1; i <= min(end, h.count); i++ {
 			dst = append(dst, h.id(i))
 			n--
@@ -248,8 +252,8 @@ func (h *held) id(n int64) string {
 	return string(id)
 }
 
-// prefetch starts a fetch that no call waits for, yet. If the source does not
-// return, the call that needs the range fetches again.
+// prefetch starts a fetch before a call has to wait for it. If the source panics,
+// the call that needs the range fetches again.
 func (g *generator) prefetch(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -258,14 +262,14 @@ func (g *generator) prefetch(ctx context.Context) {
 	}
 }
 
-// startFetch returns the fetch under way, started if there is none; mine tells
-// whether it was. g.mu is held.
+// startFetch returns the fetch under way. If there is none it starts one, and
+// mine is true. g.mu is held.
 func (g *generator) startFetch(ctx context.Context) (f *fetch, mine bool) {
 	if g.fetch != nil {
 		return g.fetch, false
 	}
-	// The fetch serves whoever waits: it outlives the context of the one who
-	// happened to start it.
+	// Other callers may wait for this fetch, so it must not end with the context
+	// of the caller that started it.
 	ctx = context.WithoutCancel(ctx)
 	req := g.last
 	req.Waiting = int(g.waiting.Load())
@@ -274,8 +278,8 @@ func (g *generator) startFetch(ctx context.Context) (f *fetch, mine bool) {
 	return g.fetch, true
 }
 
-// refill returns when a newer range than used is there, or with the error of
-// the fetch it waited for.
+// refill waits until the generator has a newer range than used. It returns the
+// error of the fetch that it waited for.
 func (g *generator) refill(ctx context.Context, used *held) error {
 	g.waiting.Add(1)
 	defer g.waiting.Add(-1)
@@ -287,7 +291,7 @@ func (g *generator) refill(ctx context.Context, used *held) error {
 		select {
 		case <-f.done:
 			if mine {
-				f.ending.Repeat()
+				f.ending.Repeat() // panics if the source did
 			}
 			if f.err != nil {
 				return f.err
@@ -298,15 +302,15 @@ func (g *generator) refill(ctx context.Context, used *held) error {
 	}
 }
 
-// need returns the fetch to wait for, and whether this call has started it, or
-// nil when a newer range than used is there.
+// need returns the fetch to wait for and whether this call has started it. The
+// fetch is nil if a newer range than used is in place.
 func (g *generator) need(ctx context.Context, used *held) (f *fetch, mine bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, false, ErrClosed
 	}
-	if g.current.Load() != used {
+	if g.current.Load() != used { // another caller has installed it
 		return nil, false, nil
 	}
 	if g.ahead != nil {
@@ -318,8 +322,8 @@ func (g *generator) need(ctx context.Context, used *held) (f *fetch, mine bool, 
 	return f, mine, nil
 }
 
-// run fetches a range and leaves it in ahead. The fetch is over when it ends,
-// by whatever way the source does.
+// run fetches a range and stores it in ahead. It completes the fetch even if the
+// source panics or calls runtime.Goexit.
 func (g *generator) run(ctx context.Context, f *fetch, req RangeRequest) {
 	var r Range
 	defer func() {
@@ -342,22 +346,23 @@ func (g *generator) keep(r Range) {
 	if g.ranges++; g.early && g.ranges > 1 {
 		g.ahead.fetchAt = max(g.ahead.count/2, 1)
 	}
-	g.ahead.passOver(g.floor) // it may have been granted before the floor was raised
+	g.ahead.skipTo(g.floor) // the range may have been granted before Raise
 }
 
-// raise passes over the numbers up to floor, those of a fetch under way
-// included.
+// raise skips the numbers up to floor, also those of a fetch under way, which
+// keep skips.
 func (g *generator) raise(floor int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.floor = max(g.floor, floor)
-	g.current.Load().passOver(floor)
+	g.current.Load().skipTo(floor)
 	if g.ahead != nil {
-		g.ahead.passOver(floor)
+		g.ahead.skipTo(floor)
 	}
 }
 
-// held calls fn with what is left of the ranges at hand.
+// held calls fn with the unused numbers of the current range and of the one
+// fetched ahead.
 func (g *generator) held(fn func(low, high int64)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -371,8 +376,8 @@ func (g *generator) held(fn func(low, high int64)) {
 	}
 }
 
-// passOver draws the numbers up to floor, for nobody.
-func (h *held) passOver(floor int64) {
+// skipTo draws and discards the numbers up to floor.
+func (h *held) skipTo(floor int64) {
 	until := min(floor-h.Low+1, h.count)
 	for {
 		drawn := h.drawn.Load()
@@ -382,7 +387,8 @@ func (h *held) passOver(floor int64) {
 	}
 }
 
-// close seals the range at hand and returns what is left, newest range first.
+// close seals the generator and gives back unused numbers, newest range first:
+// the source accepts the newest range only.
 func (g *generator) close(ctx context.Context) (err error) {
 	g.mu.Lock()
 	alreadyClosed := g.closed
@@ -393,22 +399,24 @@ func (g *generator) close(ctx context.Context) (err error) {
 		return nil
 	}
 	if f != nil {
-		<-f.done // its range, too, must go back
+		<-f.done // the range that it fetches must go back, too
 	}
 
 	g.mu.Lock()
 	ahead := g.ahead
 	g.ahead = nil
 	g.mu.Unlock()
-	defer func() { err = cmp.Or(err, g.giveBack(ctx, g.current.Load())) }() // also if the source panics
+	// Deferred, so that the current range goes back even if returning the range
+	// ahead panics.
+	defer func() { err = cmp.Or(err, g.giveBack(ctx, g.current.Load())) }()
 	if ahead != nil {
 		return g.giveBack(ctx, ahead)
 	}
 	return nil
 }
 
-// giveBack seals h and returns its tail. A refusal leaves a gap and is no
-// error.
+// giveBack seals h and gives its unused numbers back. If the source refuses
+// them they are a gap, which is no error.
 func (g *generator) giveBack(ctx context.Context, h *held) error {
 	drawn := min(h.drawn.Swap(h.count), h.count)
 	if drawn == h.count {

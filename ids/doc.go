@@ -1,7 +1,7 @@
 // Package ids decides which ID a document gets.
 //
-// [Classify] tells from the last character of a requested ID which of the five
-// strategies makes the final one:
+// [Classify] reads the last character of a requested ID and chooses one of five
+// strategies, which makes the final ID:
 //
 //	requested       strategy     final
 //	users/ann       semantic     users/ann
@@ -13,13 +13,20 @@
 // A [Resolver] makes the final ID. It keeps no state of its own: server-side
 // IDs and identities come from a [Counters] that belongs to the transaction
 // that writes the document, so that a number commits with its document or not
-// at all. HiLo IDs come from a [Client], which draws them from ranges that a
-// [Source] granted durably before the first number is seen.
+// at all. HiLo IDs come from a [Client], which draws numbers from ranges. A
+// [Source] grants a range durably before any of its numbers is used.
 //
-// [Fold] gives the form of an ID under which it is looked up, [Rules] say what
-// an ID may look like, and naming.go derives collection names and prefixes
-// from type names.
+// [Fold] returns the case-folded ID under which a document is looked up, and
+// [Rules] hold the restrictions on IDs. [CollectionName] and [Prefix] derive
+// names from Go types.
 //
-// The package imports no storage. What it knows about RavenDB's behaviour is
-// cited as "document identifiers" with the number of the rule in docs/ids.md.
+// Resolver, Client and all functions are safe for concurrent use; [Marks] and
+// [Pace] are plain values that the caller guards.
+//
+// The package imports no storage and writes no bytes. The behaviour that it
+// shares with RavenDB is described in docs/ids.md.
+//
+// The package is public and follows the module's version: until 1.0 its API may
+// change. What [Fold] and [Plural] return does not: stored keys and the names of
+// collections depend on it.
 package ids

@@ -2,32 +2,32 @@ package ids
 
 import "time"
 
-// Growth is how the size of a range follows the pace of its client in the
-// older generations of HiLo, where the client decides.
+// Growth is the policy by which a client of an older HiLo generation chooses the
+// size of its next range.
 type Growth uint8
 
 const (
-	// Growth3 is RavenDB 3.0 and 3.5: twice as many numbers when the last range
-	// was asked for less than 5 seconds ago, four times when the one before it
-	// was less than 3 seconds ago, half after more than a minute; then doubled
-	// until those who wait take at most a tenth.
+	// Growth3 is that of RavenDB 3.0 and 3.5. The size doubles if the last range
+	// was requested less than 5 seconds ago, quadruples if the one before it was
+	// requested less than 3 seconds ago, and halves after more than a minute. It
+	// then doubles until the waiting callers take at most a tenth of the range.
 	Growth3 Growth = iota
-	// Growth2 is RavenDB 2.0 and 2.5: twice as many when the last range was
-	// asked for less than a second ago; never fewer.
+	// Growth2 is that of RavenDB 2.0 and 2.5. The size doubles if the last range
+	// was requested less than a second ago, and never shrinks.
 	Growth2
 	// GrowthNone keeps every range at the base capacity.
 	GrowthNone
 )
 
-// Pace is what a client of an older generation remembers of one tag.
+// Pace is the request history that a client of an older generation keeps for one
+// tag. It is not safe for concurrent use.
 type Pace struct {
-	Capacity     int64
-	last, before time.Time
+	Capacity     int64     // size of the last range; 0 before the first
+	last, before time.Time // when the last range, and the one before it, was requested
 }
 
-// Next returns the size of the next range, asked for at now while this many
-// callers wait for it. base is the smallest; no range is larger than
-// MaxRangeSize.
+// Next returns the size of the next range, requested at now while this many
+// callers wait for it: at least base, at most MaxRangeSize.
 func (p *Pace) Next(g Growth, base int64, now time.Time, waiting int) int64 {
 	size := max(p.Capacity, base)
 	switch g {

@@ -14,8 +14,8 @@ import (
 // golden test in naming_test.go pins them.
 var plurals = newPlurals()
 
-// newPlurals enters the rules from the last to the first to be tried, as the
-// library tries the newest first.
+// newPlurals adds the rules in reverse order of precedence, since the library
+// tries the newest rule first.
 func newPlurals() *inflect.Ruleset {
 	rs := inflect.NewRuleset()
 	rs.AddPlural("s", "s")
@@ -44,15 +44,16 @@ func newPlurals() *inflect.Ruleset {
 	return rs
 }
 
-// Plural returns the plural of a name, by RavenDB's rules: Order → Orders,
-// Company → Companies, Person → People, Human → Humen. Case does not matter to
-// the rules and is kept where the letters are.
+// Plural returns the plural of a name by RavenDB's rules: Order → Orders,
+// Company → Companies, Person → People, Human → Humen. The rules ignore case;
+// letters that the plural shares with name keep theirs.
 func Plural(name string) string {
 	lower := strings.ToLower(name)
 	plural := plurals.Pluralize(lower)
 	if len(lower) != len(name) {
-		return name + "s" // a letter changed its size: keep clear of offsets
+		return name + "s" // lower-casing changed the length: offsets would not match
 	}
+	// Only the ending changes: keep the common beginning as the caller wrote it.
 	same := 0
 	for same < len(lower) && same < len(plural) && lower[same] == plural[same] {
 		same++
@@ -60,19 +61,21 @@ func Plural(name string) string {
 	return name[:same] + plural[same:]
 }
 
-// CollectionName returns the name of the collection for a type, or "" if the
-// type has no name: the plural of the type's name, and for a generic type the
-// plural, "Of", and the collection names of its arguments.
+// CollectionName returns the name of the collection for a type: the plural of
+// the type's name, followed for a generic type by "Of" and the collection names
+// of its arguments. It returns "" for a type without a name.
 func CollectionName(t reflect.Type) string {
 	return collectionName(t.Name())
 }
 
+// collectionName is CollectionName for a name as package reflect writes it, such
+// as "Page[example.com/shop.Order]", which gives PagesOfOrders.
 func collectionName(name string) string {
 	base, arguments, generic := strings.Cut(name, "[")
 	if base == "" {
 		return ""
 	}
-	if dot := strings.LastIndexByte(base, '.'); dot >= 0 {
+	if dot := strings.LastIndexByte(base, '.'); dot >= 0 { // the package path of an argument
 		base = base[dot+1:]
 	}
 	if !generic {

@@ -17,8 +17,8 @@ const (
 // client that claims more is broken or hostile.
 const MaxLead = 1 << 40
 
-// maxLeases is how many open leases of one tag are remembered. An older one
-// can no longer be given back, which costs its unused numbers and no more.
+// maxLeases is how many open leases of one tag are remembered. An older lease
+// can no longer be given back: its unused numbers become a gap.
 const maxLeases = 128
 
 // ErrLeadTooLarge is returned when a client claims to have seen numbers far
@@ -97,11 +97,15 @@ func (m *Marks) Grant(documentMax int64, req RangeRequest, now time.Time) (low, 
 		return 0, 0, 0, fmt.Errorf("%w: the client says %d, the mark is %d", ErrLeadTooLarge, req.LastMax, m.Mark)
 	}
 	size = RangeSize(req.LastSize, req.LastRangeAt, now)
+	// The document may have been edited or deleted, so it counts only where it is
+	// above the mark and above what the client was granted.
 	old := max(documentMax, req.LastMax, m.Mark, 0)
 	if old > math.MaxInt64-size {
 		return 0, 0, 0, fmt.Errorf("hilo %q: %w: %d numbers after %d", req.Tag, ErrExhausted, size, old)
 	}
 	low, high = old+1, old+size
+	// A returned range leaves Top above Mark. Its end must not come again, so
+	// the new range is one longer: after 1–32 was given back, 1–33 is granted.
 	if high <= m.Top {
 		if m.Top == math.MaxInt64 {
 			return 0, 0, 0, fmt.Errorf("hilo %q: %w: no end above %d", req.Tag, ErrExhausted, m.Top)
@@ -133,7 +137,8 @@ func (m *Marks) Return(documentMax, last, end int64) bool {
 	m.Mark = last
 	m.Leases = m.Leases[:len(m.Leases)-1]
 	if last >= newest.Low {
-		m.Leases = m.Leases[:0] // numbers above them are in use for good
+		// Numbers of this range are in use for good, above all older leases.
+		m.Leases = m.Leases[:0]
 	}
 	return true
 }
@@ -144,7 +149,7 @@ func (m *Marks) Return(documentMax, last, end int64) bool {
 // above a multiple of size. On an error nothing has changed.
 func (m *Marks) GrantBlock(floor, size int64, aligned bool) (low, high int64, err error) {
 	old := max(floor, m.Mark, 0)
-	if aligned && old%size != 0 {
+	if aligned && old%size != 0 { // old is inside a block: skip the rest of it
 		if old > math.MaxInt64-size {
 			return 0, 0, ErrExhausted
 		}
@@ -165,11 +170,13 @@ func (m *Marks) Raise(n int64) {
 		m.Leases = m.Leases[:0]
 		return
 	}
+	// The mark stays, but a return must not take it below n.
 	for i := range m.Leases {
 		m.Leases[i].Low = max(m.Leases[i].Low, n+1)
 	}
 }
 
+// addCapped returns a + b, or the greatest int64 if that overflows.
 func addCapped(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

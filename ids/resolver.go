@@ -10,36 +10,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// Counters is what a Resolver reads and stages while it makes an ID inside
-// the transaction that writes the document. Its numbers commit with that
-// transaction or are drawn again by the next.
+// Counters are the counters of the transaction that writes the document. A
+// Resolver reads and stages them. Numbers commit with the transaction; if it
+// fails, a later one draws them again.
 type Counters interface {
 	// Sequence draws the etag of this write.
 	Sequence() (uint64, error)
-	// Identity returns the last used number of the counter of a folded
-	// request, such as "users|". A counter that is not there is at 0.
+	// Identity returns the last used number of the counter with this name, a
+	// case-folded request such as "users|". A missing counter is at 0.
 	Identity(name string) (last int64, err error)
 	// SetIdentity stages n as the last used number.
 	SetIdentity(name string, n int64) error
-	// Exists tells whether a document has this ID, staged ones included.
+	// Exists reports whether a document has this ID, committed or staged.
 	Exists(id string) (bool, error)
 }
 
 // Resolver makes final IDs from requested ones. It is immutable and safe for
 // concurrent use.
 type Resolver struct {
-	rules Rules
-	old   bool
-	uuid  func() (uuid.UUID, error)
+	rules  Rules
+	legacy bool // requests mean what they meant up to RavenDB 3.5
+	uuid   func() (uuid.UUID, error)
 }
 
-// NewResolver returns a resolver of these rules, which must be valid. GUIDs
+// NewResolver returns a resolver for these rules, which must be valid. GUIDs
 // are UUIDs of version 4, or of version 7 if ordered is set, made from random;
-// nil means the system's source. With old set, requests mean what they meant
+// nil means the system's source. With legacy set, requests mean what they meant
 // up to RavenDB 3.5: they are trimmed, a trailing separator asks for an
 // identity, and the pipe is a character like any other.
-func NewResolver(rules Rules, ordered, old bool, random io.Reader) *Resolver {
-	r := &Resolver{rules: rules, old: old}
+func NewResolver(rules Rules, ordered, legacy bool, random io.Reader) *Resolver {
+	r := &Resolver{rules: rules, legacy: legacy}
 	switch {
 	case ordered && random != nil:
 		r.uuid = func() (uuid.UUID, error) { return uuid.NewV7FromReader(random) }
@@ -53,21 +53,21 @@ func NewResolver(rules Rules, ordered, old bool, random io.Reader) *Resolver {
 	return r
 }
 
-// Rules returns the rules that the resolver was made with.
+// Rules returns the rules of the resolver.
 func (r *Resolver) Rules() Rules { return r.rules }
 
-// Request returns what a requested ID asks for in the terms of Classify: the
-// request itself, or, of an old one, the newer request for the same thing.
+// Request returns the strategy that a requested ID asks for, and the request in
+// today's form: a legacy request is translated.
 func (r *Resolver) Request(request string) (string, Strategy) {
-	if !r.old {
+	if !r.legacy {
 		return request, Classify(request, r.rules.Separator)
 	}
 	request = strings.TrimSpace(request)
 	strategy := Classify(request, r.rules.Separator)
 	switch strategy {
 	case ServerSide:
-		// One counter for both spellings, so that a change of generation does
-		// not repeat a number.
+		// "users/" of then and "users|" of today share a counter, so that a
+		// change of generation does not repeat a number.
 		return strings.TrimSuffix(request, r.rules.Separator) + IdentityMark, Identity
 	case Identity:
 		return request, Semantic
@@ -75,8 +75,8 @@ func (r *Resolver) Request(request string) (string, Strategy) {
 	return request, strategy
 }
 
-// Check returns an *Error if no ID made from request by strategy could ever
-// satisfy the rules. It draws nothing.
+// Check returns an *Error if no ID that strategy makes from request could satisfy
+// the rules. It draws no number.
 func (r *Resolver) Check(request string, strategy Strategy) error {
 	if strategy == GUID {
 		return nil
@@ -87,8 +87,8 @@ func (r *Resolver) Check(request string, strategy Strategy) error {
 	return r.rules.checkSize(request, len(request)+r.suffixBytes(strategy))
 }
 
-// suffixBytes returns how much the final ID of a request has more than the
-// request, at least.
+// suffixBytes returns the least number of bytes by which the final ID is longer
+// than its request.
 func (r *Resolver) suffixBytes(s Strategy) int {
 	switch s {
 	case ServerSide:
@@ -111,9 +111,9 @@ func (r *Resolver) NewGUID() (string, error) {
 const serverSideDigits = 19
 
 // ServerSide makes the ID of a request that ends with the separator: the
-// request, the etag of this write in 19 digits, and the node tag. An ID that
-// somebody wrote by hand is passed over with the next etag. It returns the
-// etag that the document must be written with.
+// request, the etag of this write in 19 digits, and the node tag. If a document
+// has that ID already, ServerSide tries the next etag. It returns the etag that
+// the document must be written with.
 func (r *Resolver) ServerSide(c Counters, request string) (id string, etag uint64, err error) {
 	for {
 		if etag, err = c.Sequence(); err != nil {
@@ -135,8 +135,7 @@ func (r *Resolver) ServerSide(c Counters, request string) (id string, etag uint6
 
 // Identity makes the ID of a request that ends with a pipe: the request
 // without the pipe, the separator, and the next number of its counter, which
-// it stages. Numbers whose document is there already are passed over by
-// NextFree.
+// it stages. It skips numbers that documents have already: see NextFree.
 func (r *Resolver) Identity(c Counters, request string) (string, error) {
 	name := r.rules.Fold(request)
 	last, err := c.Identity(name)
@@ -161,11 +160,11 @@ func (r *Resolver) IdentityID(request string, n int64) string {
 	return prefix + r.rules.Separator + strconv.FormatInt(n, 10)
 }
 
-// NextFree returns the number after last whose document is not there. If it
-// is taken, it doubles until it meets a free number and bisects back to an
-// edge where a taken number is followed by a free one: documents 1, 2, 4, 8
-// and 9 give 10, and a million in a row take some forty looks. Holes below
-// the edge stay. The source is RavenDB 3.x's search for a free identity.
+// NextFree returns a free number above last: last + 1 unless taken says that a
+// document has it. Otherwise NextFree doubles the number until it finds a free
+// one, and bisects back to a free number that follows a taken one. Documents 1,
+// 2, 4, 8 and 9 give 10; a million in a row take some forty calls of taken. Free
+// numbers below the result are never used. The algorithm is that of RavenDB 3.x.
 func NextFree(last int64, taken func(int64) (bool, error)) (int64, error) {
 	if last == math.MaxInt64 {
 		return 0, ErrExhausted
@@ -176,7 +175,8 @@ func NextFree(last int64, taken func(int64) (bool, error)) (int64, error) {
 		return n, err
 	}
 
-	lo, hi := n, n // lo is taken
+	// Double: lo is the last number found taken, hi the first found free.
+	lo, hi := n, n
 	for busy {
 		if hi == math.MaxInt64 {
 			return 0, ErrExhausted
@@ -187,6 +187,7 @@ func NextFree(last int64, taken func(int64) (bool, error)) (int64, error) {
 			return 0, err
 		}
 	}
+	// Bisect: lo stays taken, hi stays free.
 	for hi-lo > 1 {
 		middle := lo + (hi-lo)/2
 		if busy, err = taken(middle); err != nil {
@@ -201,6 +202,7 @@ func NextFree(last int64, taken func(int64) (bool, error)) (int64, error) {
 	return hi, nil
 }
 
+// double returns 2n, or the greatest int64 if that overflows.
 func double(n int64) int64 {
 	if n > math.MaxInt64/2 {
 		return math.MaxInt64

@@ -7,17 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is the most that an ID may have, in bytes of UTF-8, original and
-// folded. Rules can lower it: RavenDB has allowed 512 since 4.2.
+// MaxBytes is the greatest length of an ID in bytes of UTF-8. It bounds the
+// original and the case-folded ID. Rules can lower it: RavenDB has allowed 512
+// since 4.2.
 const MaxBytes = 2025
 
 // DefaultSeparator stands between the parts of an ID that Jay makes.
 const DefaultSeparator = "/"
 
-// DefaultNodeTag ends the IDs that carry a node tag.
+// DefaultNodeTag is the node tag at the end of HiLo and server-side IDs, unless
+// the database was created with another one.
 const DefaultNodeTag = "A"
 
-// ErrInvalid is what every *Error is: errors.Is(err, ErrInvalid).
+// ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid id")
 
 // ErrExhausted is returned when a counter has no number left below 1<<63.
@@ -25,13 +27,14 @@ var ErrExhausted = errors.New("numbers are exhausted")
 
 // Error says which rule an ID breaks.
 type Error struct {
-	ID     string // the final ID, or the request if it came to none
-	Rule   string // what is asked of an ID, such as "at most 2025 bytes"
-	Limit  int    // the limit in bytes, if the rule has one
-	Actual int    // the size in bytes, if the rule has a limit; else the byte offset of what is wrong
+	ID     string // the final ID, or the request if no final ID was made
+	Rule   string // such as "at most 2025 bytes"
+	Limit  int    // the limit in bytes; 0 if the rule has none
+	Actual int    // the size in bytes if the rule has a limit, else the offset of the offending byte
 }
 
-// Error names the rule, the value and the ID, shortened if it is long.
+// Error names the rule, the size or the offset, and the ID, which is cut after
+// 80 bytes.
 func (e *Error) Error() string {
 	shown := fmt.Sprintf("%.80q", e.ID)
 	if len(e.ID) > 80 {
@@ -46,25 +49,26 @@ func (e *Error) Error() string {
 // Is makes errors.Is(err, ErrInvalid) true.
 func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
-// Rules are what a database asks of its IDs. They are fixed when the database
-// is created, but for MaxBytes.
+// Rules are the restrictions that a database puts on its IDs. All but MaxBytes
+// are fixed when the database is created.
 type Rules struct {
-	// Separator is one character, any but '|', '\' and control characters.
+	// Separator is one character other than '|', '\', white space and control
+	// characters.
 	Separator string
 	// NodeTag is one to four upper-case ASCII letters, but not RAFT.
 	NodeTag string
-	// CaseSensitive keeps IDs apart that differ only in case.
+	// CaseSensitive makes IDs that differ only in case different IDs.
 	CaseSensitive bool
-	// MaxBytes limits the final ID, original and folded.
+	// MaxBytes limits the final ID, both original and case-folded, in bytes.
 	MaxBytes int
 }
 
-// DefaultRules are those of a database created without options.
+// DefaultRules returns the rules of a database created without options.
 func DefaultRules() Rules {
 	return Rules{Separator: DefaultSeparator, NodeTag: DefaultNodeTag, MaxBytes: MaxBytes}
 }
 
-// Validate tells whether the rules themselves are sound.
+// Validate returns an error if a field of r is out of range.
 func (r Rules) Validate() error {
 	if err := CheckSeparator(r.Separator); err != nil {
 		return err
@@ -78,7 +82,7 @@ func (r Rules) Validate() error {
 	return nil
 }
 
-// CheckSeparator tells whether s can stand between the parts of an ID.
+// CheckSeparator returns an error if s cannot stand between the parts of an ID.
 func CheckSeparator(s string) error {
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 || size != len(s) || (c == utf8.RuneError && size == 1) {
@@ -90,7 +94,7 @@ func CheckSeparator(s string) error {
 	return nil
 }
 
-// CheckNodeTag tells whether s can be a node tag.
+// CheckNodeTag returns an error if s cannot be a node tag.
 func CheckNodeTag(s string) error {
 	if len(s) < 1 || len(s) > 4 || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		return fmt.Errorf("a node tag is one to four upper-case ASCII letters, got %q", s)
@@ -101,8 +105,8 @@ func CheckNodeTag(s string) error {
 	return nil
 }
 
-// Fold returns the form under which id is looked up: Fold(id), or id itself
-// if IDs are case-sensitive.
+// Fold returns the key under which id is looked up: Fold(id), or id itself if
+// IDs are case-sensitive.
 func (r Rules) Fold(id string) string {
 	if r.CaseSensitive {
 		return id
@@ -118,7 +122,7 @@ func (r Rules) AppendFold(dst []byte, id string) []byte {
 	return AppendFold(dst, id)
 }
 
-// Check returns an *Error if id, a final ID, breaks a rule.
+// Check returns an *Error if the final ID id breaks a rule.
 func (r Rules) Check(id string) error {
 	if id == "" {
 		return &Error{ID: id, Rule: "must not be empty"}
@@ -129,8 +133,9 @@ func (r Rules) Check(id string) error {
 	return r.checkSize(id, len(id))
 }
 
-// checkSize checks size, the bytes of id as it will be stored, and the size
-// of the folded id, which can be larger.
+// checkSize checks size, the length in bytes of the final ID, of which id is the
+// whole or the requested beginning. It also checks the length of the case-folded
+// ID, which can be larger.
 func (r Rules) checkSize(id string, size int) error {
 	if size > r.MaxBytes {
 		return r.tooLong(id, size)
@@ -145,7 +150,7 @@ func (r Rules) tooLong(id string, size int) error {
 	return &Error{ID: id, Rule: fmt.Sprintf("at most %d bytes of UTF-8", r.MaxBytes), Limit: r.MaxBytes, Actual: size}
 }
 
-// checkCharacters refuses what no ID may hold.
+// checkCharacters refuses control characters, backslashes and invalid UTF-8.
 func checkCharacters(id string) error {
 	ascii := true
 	for i := 0; i < len(id); i++ {
@@ -164,9 +169,10 @@ func checkCharacters(id string) error {
 	return &Error{ID: id, Rule: "must be valid UTF-8", Actual: firstInvalid(id)}
 }
 
+// firstInvalid returns the offset of the first byte of s that is not UTF-8.
 func firstInvalid(s string) int {
 	for i, c := range s {
-		if c == utf8.RuneError {
+		if c == utf8.RuneError { // or a U+FFFD that the text really has, of 3 bytes
 			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
 				return i
 			}

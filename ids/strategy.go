@@ -6,7 +6,7 @@ import "strings"
 type Strategy uint8
 
 const (
-	// Semantic keeps the requested ID as it is.
+	// Semantic uses the requested ID unchanged.
 	Semantic Strategy = iota
 	// GUID makes a random UUID.
 	GUID
@@ -15,8 +15,8 @@ const (
 	// Identity replaces the trailing pipe by the separator and the next number
 	// of a counter that commits with the document.
 	Identity
-	// HiLo takes the next number of a range reserved in advance. It is never
-	// the answer of Classify: it is asked for by giving no ID at all.
+	// HiLo takes the next number of a range reserved in advance. Classify never
+	// returns it: a caller asks for HiLo by giving no ID at all.
 	HiLo
 )
 

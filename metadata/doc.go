@@ -1,10 +1,15 @@
-// Package metadata knows what surrounds a document's body: the check of the
-// JSON that comes in ([Scan]), the `@metadata` object that is taken out of it
-// ([Parse]), the record in which body and metadata are stored ([Header]), and
-// the JSON that is given back ([AppendDocument]).
+// Package metadata converts documents between the JSON of callers and the
+// stored record: [Scan] validates JSON and takes its `@metadata` object out,
+// [Parse] reads that object, [Header] encodes and decodes the record in which
+// body and metadata are stored, and [AppendDocument] writes the JSON that is
+// returned to callers.
 //
-// A body is validated once, by Scan, when it comes in. Everything behind it
-// relies on that: gjson and sjson never report malformed input.
+// A body is validated once, by Scan. All later readers rely on it: gjson, for
+// one, never reports malformed input.
 //
-// The stored bytes are described at [Header] and in docs/format.md.
+// All functions are safe for concurrent use. The stored bytes are described at
+// [Header] and in docs/format.md.
+//
+// The package is public and follows the module's version: until 1.0 its API may
+// change. The record does not, without a new number of the file format.
 package metadata

@@ -5,17 +5,17 @@ import (
 	"strconv"
 )
 
-// maxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent,
-// the first digit being no zero. The order of values in indexes ends there:
-// numbers beyond could not be told apart. It is query.MaxExponent.
+// maxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent
+// with d₁ not 0. Index keys cannot tell numbers beyond it apart. It equals
+// query.MaxExponent, which this package must not import.
 const maxExponent = 1_000_000_000_000_000
 
-// safeDigits is how many digits an exponent may have without a closer look: no
-// document has enough other digits to carry it beyond the bound.
+// safeDigits is the number of digits up to which an exponent needs no check: no
+// document has enough other digits to move such an exponent beyond the bound.
 const safeDigits = 14
 
-// isBeyond tells whether a valid JSON number is beyond the bound. Exponent is
-// where its exponent begins, behind the sign.
+// isBeyond reports whether the exponent of a valid JSON number is beyond the
+// bound. Exponent is the offset of its first exponent digit.
 func isBeyond(number []byte, exponent int) bool {
 	digits := bytes.TrimLeft(number[exponent:], "0")
 	if len(digits) <= safeDigits {
@@ -23,7 +23,9 @@ func isBeyond(number []byte, exponent int) bool {
 	}
 	mantissa := bytes.TrimLeft(number[:bytes.IndexAny(number, "eE")], "-0")
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
-	first := int64(len(whole)) // where the first digit is, counted from the point
+	// In the form 0.d₁d₂d₃… the point moves in front of the first digit that is
+	// not 0: 12.5 moves it left by 2, 0.0025 right by 2.
+	first := int64(len(whole))
 	if len(whole) == 0 {
 		rest := bytes.TrimLeft(fraction, "0")
 		if len(rest) == 0 {
@@ -32,7 +34,7 @@ func isBeyond(number []byte, exponent int) bool {
 		first = -int64(len(fraction) - len(rest))
 	}
 	n, err := strconv.ParseInt(string(digits), 10, 64)
-	if err != nil || n > 2*maxExponent {
+	if err != nil || n > 2*maxExponent { // first cannot bring it back
 		return true
 	}
 	if number[exponent-1] == '-' {

@@ -14,13 +14,13 @@ const recordVersion = 1
 // Flags of a stored document: which optional parts follow.
 // Part of the on-disk format. Must not change.
 const (
-	flagID     = 1 << 0 // the ID, where it is not its own folded form
+	flagID     = 1 << 0 // the original ID, if it differs from the case-folded one
 	flagCustom = 1 << 1 // custom metadata
 	knownFlags = flagID | flagCustom
 )
 
-// ErrCorrupt is returned when stored bytes are not what this package wrote. The
-// value is the one of package storage.
+// ErrCorrupt is returned when stored bytes are not what this package wrote. It
+// is the same value as storage.ErrCorrupt.
 var ErrCorrupt = errs.ErrCorrupt
 
 // Header is what is stored in front of a document's body.
@@ -42,12 +42,12 @@ type Header struct {
 	Etag       uint64
 	Modified   uint64 // ticks, see Ticks
 	Collection []byte
-	ID         []byte // nil if the ID is its own folded form
+	ID         []byte // as written; nil if that is the case-folded ID
 	Custom     []byte // nil if there is none
 }
 
-// AppendTail appends the part of the header that is known before the etag is
-// drawn. AppendHead writes what goes in front of it.
+// AppendTail appends the header suffix: the fields from Modified on, which are
+// known before the etag is drawn. AppendHead appends the prefix that precedes it.
 func (h *Header) AppendTail(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, h.Modified)
 	dst = appendBytes(dst, h.Collection)
@@ -60,7 +60,8 @@ func (h *Header) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// AppendHead appends the part of the header that precedes the tail.
+// AppendHead appends the header prefix: version, flags, node and etag. The
+// output of AppendTail must follow it.
 func (h *Header) AppendHead(dst []byte) []byte {
 	flags := byte(0)
 	if h.ID != nil {
@@ -74,25 +75,29 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	return binary.AppendUvarint(dst, h.Etag)
 }
 
+// appendBytes appends the length of b as a uvarint, and b.
 func appendBytes(dst, b []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(b)))
 	return append(dst, b...)
 }
 
-// Decode takes a stored document apart. Header and body share memory with
-// record. It returns ErrCorrupt for anything that AppendHead, AppendTail and
-// a body cannot have made.
+// Decode splits a stored document into header and body, which share memory with
+// record. It returns ErrCorrupt for bytes that AppendHead, AppendTail and a body
+// cannot have made.
 func Decode(record []byte) (h Header, body []byte, err error) {
 	body, err = h.Decode(record)
 	return h, body, err
 }
 
-// Decode is the function Decode with the header stored in h, which stays as it
-// is if there is an error. Nothing can be appended to the body in place.
+// Decode is the function Decode, but stores the header in h. It leaves h
+// unchanged if it returns an error. The capacity of the body is its length, so
+// that appending to it copies it.
 func (h *Header) Decode(record []byte) (body []byte, err error) {
 	if len(record) < 2 || record[0] != recordVersion || record[1]&^knownFlags != 0 {
 		return nil, ErrCorrupt
 	}
+	// A field that is cut off moves i behind the end, where all later fields and
+	// the check of the body fail: one check serves all of them.
 	flags := record[1]
 	node, i := uvarint(record, 2)
 	etag, i := uvarint(record, i)
@@ -109,16 +114,15 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 		return nil, ErrCorrupt
 	}
 
-	// All at once: h is often on the heap, where each pointer that is stored by
-	// itself asks whether garbage is being collected.
+	// Assigned together: h is often on the heap, where the compiler can then
+	// share one write barrier check among the three slices.
 	h.Node, h.Etag, h.Modified = node, etag, modified
 	h.Collection, h.ID, h.Custom = collection, id, custom
 	return record[i:len(record):len(record)], nil
 }
 
-// uvarint returns the number at offset i of record and the offset behind it,
-// which is that behind the end of record if there is no number. Nothing
-// can be read from there on.
+// uvarint returns the number at offset i of record and the offset after it. If
+// there is no number there, next is len(record) + 1, from where all reads fail.
 func uvarint(record []byte, i int) (n uint64, next int) {
 	if i < len(record) && record[i] < 0x80 {
 		return uint64(record[i]), i + 1
@@ -126,6 +130,8 @@ func uvarint(record []byte, i int) (n uint64, next int) {
 	return longUvarint(record, i)
 }
 
+// longUvarint is uvarint for numbers of several bytes, kept apart so that
+// uvarint is inlined.
 func longUvarint(record []byte, i int) (n uint64, next int) {
 	if i < len(record) {
 		if n, size := binary.Uvarint(record[i:]); size > 0 {
@@ -135,7 +141,7 @@ func longUvarint(record []byte, i int) (n uint64, next int) {
 	return 0, len(record) + 1
 }
 
-// text is uvarint for bytes with their length in front.
+// text is uvarint for bytes that a uvarint length precedes.
 func text(record []byte, i int) (b []byte, next int) {
 	n, i := uvarint(record, i)
 	if i > len(record) || n > uint64(len(record)-i) {
@@ -148,7 +154,7 @@ func text(record []byte, i int) (b []byte, next int) {
 // ticksPerSecond is RavenDB's (and .NET's) resolution of a time.
 const ticksPerSecond = 10_000_000
 
-// Ticks returns t in 100 ns ticks since 1970; a time before that is 0.
+// Ticks returns t in ticks of 100 ns since 1970, 0 for earlier times.
 func Ticks(t time.Time) uint64 {
 	if t.Unix() < 0 {
 		return 0

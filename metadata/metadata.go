@@ -13,30 +13,30 @@ import (
 // Empty is the collection of documents that name none.
 const Empty = "@empty"
 
-// MaxCollectionBytes is the most that a collection's name may have.
+// MaxCollectionBytes is the greatest length of a collection's name, in bytes.
 const MaxCollectionBytes = 512
 
-// Given is what a caller's @metadata says about its document.
+// Given holds what a caller's @metadata says about the document.
 type Given struct {
 	Collection string // "" if it names none
 	ID         string // @id, which a write ignores and an import may use
 	Custom     []byte // the object of the keys that are kept; nil if there are none
 }
 
-// role is what happens to a key of @metadata that Jay knows.
+// role is how Parse treats a key of @metadata.
 type role uint8
 
 const (
-	custom     role = iota // kept as it is
+	custom     role = iota // kept unchanged
 	collection             // names the collection
-	computed               // made by Jay on reading; dropped on writing
-	expires                // kept as @expires
+	computed               // dropped on writing; Jay makes it on reading
+	expires                // kept under the name @expires
 	typedText              // computed, and must be a string
 )
 
-// roles lists the keys with a meaning. Names are compared byte for byte, so
-// that @ID is a custom key. The older names are those that RavenDB rewrites
-// or drops on import.
+// roles lists the keys that have a meaning; all others are custom. Names are
+// compared byte for byte, so that @ID is a custom key. The older names are those
+// that RavenDB rewrites or drops on import.
 var roles = map[string]role{
 	"@collection":                         collection,
 	"Raven-Entity-Name":                   collection,
@@ -64,9 +64,10 @@ var roles = map[string]role{
 	"Raven-Replication-Conflict-Document": computed,
 }
 
-// Parse reads a @metadata object that Scan accepted. Computed keys are
-// dropped; @collection, @id, @flags and @last-modified of a wrong type are an
-// *Error. The result shares no memory with raw.
+// Parse reads a @metadata object that Scan accepted. It drops computed keys. It
+// returns an *Error if @collection, @id, @flags or @last-modified is not a
+// string, or if the collection's name is invalid. The result shares no memory
+// with raw.
 func Parse(raw []byte) (Given, error) {
 	var g Given
 	var err error
@@ -75,7 +76,7 @@ func Parse(raw []byte) (Given, error) {
 		name := key.String()
 		r := roles[name]
 		if (r == collection || r == typedText) && value.Type != gjson.String {
-			if value.Type == gjson.Null && r == typedText {
+			if value.Type == gjson.Null && r == typedText { // as if it were missing
 				return true
 			}
 			err = &Error{Rule: name + " in @metadata must be a string", Detail: fmt.Sprintf("it is %.40s", value.Raw)}
@@ -83,7 +84,7 @@ func Parse(raw []byte) (Given, error) {
 		}
 		switch {
 		case r == collection:
-			if name == "@collection" || g.Collection == "" {
+			if name == "@collection" || g.Collection == "" { // @collection wins over the older name
 				g.Collection = value.String()
 			}
 		case name == "@id":
@@ -109,6 +110,7 @@ func Parse(raw []byte) (Given, error) {
 	return g, CheckCollection(g.Collection)
 }
 
+// appendMember appends a member to an object whose closing brace is not written.
 func appendMember(b *bytes.Buffer, rawKey, rawValue string) {
 	if b.Len() == 0 {
 		b.WriteByte('{')
@@ -120,9 +122,9 @@ func appendMember(b *bytes.Buffer, rawKey, rawValue string) {
 	b.WriteString(rawValue)
 }
 
-// CheckCollection returns an *Error if name cannot be a collection's: at most
-// MaxCollectionBytes of UTF-8, no control characters. The empty name stands
-// for @empty.
+// CheckCollection returns an *Error if name cannot be the name of a collection:
+// it must be valid UTF-8 without control characters, of at most
+// MaxCollectionBytes. The empty name stands for @empty.
 func CheckCollection(name string) error {
 	if len(name) > MaxCollectionBytes {
 		return &Error{Rule: fmt.Sprintf("a collection's name has at most %d bytes", MaxCollectionBytes), Limit: MaxCollectionBytes, Actual: len(name)}
@@ -138,28 +140,28 @@ func CheckCollection(name string) error {
 	return nil
 }
 
-// Metadata is what Jay knows about a stored document, beside its body.
+// Metadata is what Jay stores about a document beside its body.
 type Metadata struct {
-	// ID is the document's ID as it was last written.
+	// ID is the document's ID in the case in which it was last written.
 	ID string
 	// Collection is the name that the document was saved with, or "@empty".
 	Collection string
 	// ChangeVector names this version of the document, such as
 	// "A:7-kKRSXHCbUUOAD9V3vs1NPA". Compare it only for equality.
 	ChangeVector string
-	// Etag is the number of the write, rising over the whole database.
+	// Etag is the number of the write. Etags rise over the whole database.
 	Etag uint64
-	// LastModified is when it was written, in UTC, to 100 ns.
+	// LastModified is the time of the write in UTC, to 100 ns.
 	LastModified time.Time
-	// Custom is a JSON object of the caller's own metadata, or nil.
+	// Custom is a JSON object with the caller's own metadata, or nil.
 	Custom json.RawMessage
 }
 
-// timeFormat is RavenDB's: UTC, seven digits of fraction.
+// timeFormat is RavenDB's format of a time: UTC, seven digits of fraction.
 const timeFormat = "2006-01-02T15:04:05.0000000Z"
 
-// AppendDocument appends the document as RavenDB gives it back: the body with
-// an @metadata member at its end.
+// AppendDocument appends the document as RavenDB returns it: the body with
+// @metadata as its last member.
 func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	dst = append(dst, body[:len(body)-1]...)
 	if len(body) > 2 {
@@ -184,7 +186,7 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	return append(dst, `"}}`...)
 }
 
-// AppendTime appends t in RavenDB's form.
+// AppendTime appends t in RavenDB's format.
 func AppendTime(dst []byte, t time.Time) []byte { return t.UTC().AppendFormat(dst, timeFormat) }
 
 // AppendQuoted appends s, valid UTF-8 without control characters, as a JSON

@@ -12,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalid is what every *Error is: errors.Is(err, ErrInvalid).
+// ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid document")
 
 // Error says which rule a document breaks, and where.
 type Error struct {
 	Rule   string // such as "keys must not repeat"
-	Detail string // what was found, may be empty
-	Offset int    // byte offset in the JSON that was given
-	Limit  int    // the limit, if the rule has one
+	Detail string // what was found; may be empty
+	Offset int    // byte offset in the JSON passed to Scan
+	Limit  int    // the limit; 0 if the rule has none
 	Actual int    // the size or depth, if the rule has a limit
 }
 
-// Error names the rule, the value and the place.
+// Error names the rule, what was found and the offset.
 func (e *Error) Error() string {
 	text := "invalid document: " + e.Rule
 	if e.Detail != "" {
@@ -41,36 +41,37 @@ func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
 // Limits bound what Scan accepts.
 type Limits struct {
-	MaxBytes int // of the JSON as it is given
-	MaxDepth int // objects and arrays inside each other, the document itself being 1
+	MaxBytes int // of the JSON passed to Scan, white space included
+	MaxDepth int // of nested objects and arrays; the document itself is at depth 1
 }
 
 // Scanned is a document that Scan accepted.
 type Scanned struct {
-	// Body is the JSON object without insignificant white space, without its
-	// @metadata and without the members that Scan was told to drop. It shares
-	// memory with the input where nothing had to be taken out.
+	// Body is the JSON object without insignificant white space, @metadata and
+	// dropped members. It shares memory with the input if nothing had to be taken
+	// out.
 	Body []byte
-	// Metadata is the @metadata object, as it was given; nil if there is none.
-	// It shares memory with the input.
+	// Metadata is the @metadata object, unchanged; nil if there is none. It
+	// shares memory with the input.
 	Metadata []byte
 }
 
-// byteOrderMark is what some editors write before UTF-8.
+// byteOrderMark is written by some editors in front of UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // metadataKey is the member of a document that holds its metadata.
 const metadataKey = "@metadata"
 
 // Scan checks that src is one JSON object within limits, in valid UTF-8 and
-// without repeated keys, in one pass, and takes it apart. The top-level
-// members drop are left out of the body.
+// without repeated keys, and splits it into body and metadata. It makes one pass
+// over src. The body lacks the top-level members named in drop. Every error is
+// an *Error.
 //
-// An escape such as \ud800 must be followed by the other half of its pair, in
-// keys and in values: a half is no character, and all readers of the JSON make
-// U+FFFD of it, so that what differs in such halves only would be the same.
+// Escaped surrogates must come in pairs, in keys and in values. Readers of JSON
+// turn a lone one, such as \ud800, into U+FFFD, so that two values that differ
+// only in lone surrogates would read as the same.
 //
-// Repeated keys are refused at any depth, as no choice between them is right:
+// Repeated keys are refused at any depth, since readers disagree about them:
 // encoding/json takes the last, gjson the first.
 func Scan(src []byte, limits Limits, drop ...string) (Scanned, error) {
 	if len(src) > limits.MaxBytes {
@@ -84,7 +85,7 @@ func Scan(src []byte, limits Limits, drop ...string) (Scanned, error) {
 
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// scanner walks over src. Its slices are reused.
+// scanner is a recursive-descent scanner of src. Its slices are reused.
 type scanner struct {
 	src    []byte
 	limits Limits
@@ -92,22 +93,22 @@ type scanner struct {
 
 	i       int
 	spaced  bool     // white space between tokens was seen
-	keys    []key    // of the objects that are open, outermost first
-	escaped [][]byte // the texts of keys that have escapes, without them
+	keys    []key    // of all open objects, outermost object first
+	escaped [][]byte // keys that are written with escapes, unescaped
 	members []member // of the document itself
-	cut     bool     // a member is left out
-	meta    []byte
+	cut     bool     // a member is left out of the body
+	meta    []byte   // the @metadata object
 }
 
-// key is an object key: its fingerprint, and where in src its text is. The text
-// of one with escapes is escaped[start], and end is -1. There is no pointer in
-// it, so that keys cost the collector nothing.
+// key is an object key: its fingerprint, and the offsets of its text in src. The
+// text of a key with escapes is escaped[start], and its end is -1. A key holds no
+// pointer, so that the garbage collector does not scan the slice of keys.
 type key struct {
 	print      uint64
 	start, end int
 }
 
-// text returns the text of a key, without escapes.
+// textOf returns the unescaped text of a key.
 func (s *scanner) textOf(k key) []byte {
 	if k.end < 0 {
 		return s.escaped[k.start]
@@ -115,14 +116,14 @@ func (s *scanner) textOf(k key) []byte {
 	return s.src[k.start:k.end]
 }
 
-// member is a top-level member of the document, from its key to its value.
+// member is a top-level member of the document.
 type member struct {
-	start, end int
-	cut        bool
+	start, end int  // offsets in src, from the key to the end of the value
+	cut        bool // left out of the body
 }
 
-// manyKeys is the number of keys in one object from which a map is quicker
-// than a look through their fingerprints.
+// manyKeys is the number of keys in one object from which a map is faster than
+// comparing their fingerprints one by one.
 const manyKeys = 48
 
 func (s *scanner) release() {
@@ -134,7 +135,7 @@ func (s *scanner) fail(rule, detail string) error {
 	return &Error{Rule: rule, Detail: detail, Offset: s.i}
 }
 
-// expected is the error at a byte that cannot stand where it does.
+// expected returns the error for an unexpected byte or the end of the input.
 func (s *scanner) expected(what string) error {
 	if s.i >= len(s.src) {
 		return s.fail("must be well-formed JSON", "it ends where "+what+" is expected")
@@ -142,6 +143,7 @@ func (s *scanner) expected(what string) error {
 	return s.fail("must be well-formed JSON", fmt.Sprintf("%q where %s is expected", s.src[s.i], what))
 }
 
+// document scans the whole of src.
 func (s *scanner) document() (Scanned, error) {
 	s.space()
 	start := s.i
@@ -159,7 +161,7 @@ func (s *scanner) document() (Scanned, error) {
 		return Scanned{}, err
 	}
 	end := s.i
-	inner := s.spaced
+	inner := s.spaced // before the white space that may follow the document
 	s.space()
 	if s.i < len(s.src) {
 		return Scanned{}, s.fail("must be one JSON object", "more follows after its end")
@@ -172,7 +174,7 @@ func (s *scanner) document() (Scanned, error) {
 	return out, nil
 }
 
-// rebuild writes the kept members without white space.
+// rebuild returns an object of the kept members, without white space.
 func (s *scanner) rebuild() []byte {
 	out := make([]byte, 0, len(s.src))
 	out = append(out, '{')
@@ -214,8 +216,9 @@ func appendCompact(dst, src []byte) []byte {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
+// space skips white space.
 func (s *scanner) space() {
-	if s.i < len(s.src) && s.src[s.i] > ' ' {
+	if s.i < len(s.src) && s.src[s.i] > ' ' { // compact JSON has none
 		return
 	}
 	for s.i < len(s.src) && isSpace(s.src[s.i]) {
@@ -224,6 +227,7 @@ func (s *scanner) space() {
 	}
 }
 
+// value scans a value inside an object or array at depth.
 func (s *scanner) value(depth int) error {
 	if s.i >= len(s.src) {
 		return s.expected("a value")
@@ -259,12 +263,13 @@ func (s *scanner) checkDepth(depth int) error {
 	return &Error{Rule: fmt.Sprintf("at most %d levels deep", s.limits.MaxDepth), Limit: s.limits.MaxDepth, Actual: depth, Offset: s.i}
 }
 
+// object scans an object at depth, from its opening brace.
 func (s *scanner) object(depth int) error {
 	if err := s.checkDepth(depth); err != nil {
 		return err
 	}
-	first := len(s.keys)
-	var seen map[string]struct{} // used from manyKeys on
+	first := len(s.keys)         // the keys of this object follow those of the outer ones
+	var seen map[string]struct{} // used once the object has manyKeys keys
 	s.i++
 	s.space()
 	if s.i < len(s.src) && s.src[s.i] == '}' {
@@ -276,6 +281,7 @@ func (s *scanner) object(depth int) error {
 		if s.i >= len(s.src) || s.src[s.i] != '"' {
 			return s.expected("a key")
 		}
+		// The key: most are plain, and their text is a part of src.
 		var text []byte
 		k := key{start: start + 1, end: plain(s.src, start+1)}
 		if k.end >= 0 {
@@ -293,6 +299,7 @@ func (s *scanner) object(depth int) error {
 				s.escaped = append(s.escaped, text)
 			}
 		}
+		// A repeated key has the same fingerprint; equal ones are rare otherwise.
 		k.print = s.fingerprint(text, start+1)
 		if len(s.keys)-first < manyKeys {
 			for _, other := range s.keys[first:] {
@@ -342,8 +349,8 @@ func (s *scanner) object(depth int) error {
 	}
 }
 
-// enterMany remembers a key of an object that has many, beginning at first, and
-// refuses one that it has already.
+// enterMany adds a key to seen, the keys of an object that has many, or refuses
+// one that is in it already. A nil seen is made from the keys from first on.
 func (s *scanner) enterMany(text []byte, first int, seen map[string]struct{}, start int) (map[string]struct{}, error) {
 	if seen == nil {
 		seen = make(map[string]struct{}, 2*manyKeys)
@@ -362,8 +369,9 @@ func repeated(text []byte, start int) error {
 	return &Error{Rule: "keys must not repeat within an object", Detail: fmt.Sprintf("%.60q is there twice", text), Offset: start}
 }
 
-// fingerprint mixes the length and both ends of a key. A short one is told
-// whole; if it stands at src[at:], it is loaded with what follows it.
+// fingerprint hashes the length, the first 8 and the last 8 bytes of a key. The
+// fingerprint of a key of less than 8 bytes is exact. If the key is a part of
+// src at offset at, it is loaded as one word together with the bytes after it.
 func (s *scanner) fingerprint(text []byte, at int) uint64 {
 	n := len(text)
 	if n >= 8 {
@@ -379,7 +387,7 @@ func (s *scanner) fingerprint(text []byte, at int) uint64 {
 	return print
 }
 
-// member notes a top-level member whose value has just been read.
+// member records a top-level member whose value has just been scanned.
 func (s *scanner) member(name []byte, start, valueStart int) error {
 	m := member{start: start, end: s.i}
 	switch {
@@ -397,6 +405,7 @@ func (s *scanner) member(name []byte, start, valueStart int) error {
 	return nil
 }
 
+// array scans an array at depth, from its opening bracket.
 func (s *scanner) array(depth int) error {
 	if err := s.checkDepth(depth); err != nil {
 		return err
@@ -427,8 +436,9 @@ func (s *scanner) array(depth int) error {
 	}
 }
 
-// plain returns where the string ends whose text begins at i, at its quote, or
-// -1 if the string must be looked at more closely: most need not.
+// plain returns the offset of the closing quote of the string whose text begins
+// at i. It returns -1 if the string has escapes, control characters or bytes
+// beyond ASCII, or lies near the end of src: text scans those.
 func plain(src []byte, i int) int {
 	for i+8 <= len(src) {
 		if special := specials(binary.LittleEndian.Uint64(src[i:])); special != 0 {
@@ -442,13 +452,14 @@ func plain(src []byte, i int) int {
 	return -1
 }
 
-// text reads a string and returns what is between its quotes.
+// text scans a string and returns what is between its quotes.
 func (s *scanner) text() (inside []byte, escaped bool, err error) {
 	src := s.src // a local stays in registers
 	start := s.i + 1
 	ascii := true
 	i := start
 	for {
+		// Skip ordinary bytes, eight at a time.
 		for i+8 <= len(src) {
 			special := specials(binary.LittleEndian.Uint64(src[i:]))
 			if special != 0 {
@@ -481,7 +492,7 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 		if c >= utf8.RuneSelf {
 			ascii = false
 			for i < len(src) && src[i] >= utf8.RuneSelf {
-				i++ // a word at a time is no gain among them
+				i++ // text outside ASCII is too dense for words to gain anything
 			}
 		}
 	}
@@ -493,17 +504,18 @@ func (s *scanner) text() (inside []byte, escaped bool, err error) {
 	return inside, escaped, nil
 }
 
-// specials sets the top bit of the bytes of word that need a look inside a
-// string: quotes, backslashes, control characters and all above ASCII. Bytes
-// behind the first of them may be set wrongly. The method is that of Bit
-// Twiddling Hacks, "Determine if a word has a byte less than n".
+// specials sets the top bit of each byte of word that is special inside a
+// string: quotes, backslashes, control characters and bytes beyond ASCII. Only
+// the lowest bit that is set is reliable; borrows may set higher ones wrongly.
+// The method is that of Bit Twiddling Hacks, "Determine if a word has a byte
+// less than n".
 func specials(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := word^ones*'"', word^ones*'\\'
 	return ((quote - ones) | (backslash - ones) | (word - ones*0x20) | word) & tops
 }
 
-// escape checks the escape at i and returns the offset behind it.
+// escape checks the escape at i and returns the offset after it.
 func (s *scanner) escape(i int) (int, error) {
 	if i+1 < len(s.src) {
 		switch s.src[i+1] {
@@ -518,8 +530,8 @@ func (s *scanner) escape(i int) (int, error) {
 	return 0, s.fail("must be well-formed JSON", "an escape that JSON does not have")
 }
 
-// surrogates returns the offset behind the escape \u1234 at i, or behind the two
-// that are a character beyond U+FFFF.
+// surrogates returns the offset after the escape \u1234 at i, or after the pair
+// of escapes at i that encodes a character beyond U+FFFF.
 func (s *scanner) surrogates(i int) (int, error) {
 	if s.src[i+2]|0x20 != 'd' || s.src[i+3] < '8' {
 		return i + 6, nil
@@ -533,6 +545,7 @@ func (s *scanner) surrogates(i int) (int, error) {
 	return 0, s.fail("surrogates must come in pairs", fmt.Sprintf("%s is half of a character", s.src[i:i+6]))
 }
 
+// isHex reports whether all of digits are hexadecimal.
 func isHex(digits []byte) bool {
 	for _, c := range digits {
 		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
@@ -542,6 +555,7 @@ func isHex(digits []byte) bool {
 	return true
 }
 
+// validPrefix returns the offset of the first byte of b that is not UTF-8.
 func validPrefix(b []byte) int {
 	for i := 0; i < len(b); {
 		r, size := utf8.DecodeRune(b[i:])
@@ -553,7 +567,7 @@ func validPrefix(b []byte) int {
 	return len(b)
 }
 
-// unescape returns the text of a key that has escapes.
+// unescape returns the text of a key that is written with escapes.
 func unescape(inside []byte) []byte {
 	var text string
 	if json.Unmarshal(append(append([]byte{'"'}, inside...), '"'), &text) != nil {
@@ -562,12 +576,14 @@ func unescape(inside []byte) []byte {
 	return []byte(text)
 }
 
+// number scans a number. After each part, end > i if the part has digits; a part
+// without digits leaves end at i, where a digit is expected.
 func (s *scanner) number() error {
 	src, i := s.src, s.i // locals stay in registers
 	if src[i] == '-' {
 		i++
 	}
-	end := i + 1
+	end := i + 1 // a 0 stands by itself
 	if i >= len(src) || src[i] != '0' {
 		end = digits(src, i)
 	}
@@ -592,7 +608,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// digits returns where the digits that begin at i end: at i if there are none.
+// digits returns the offset after the digits at i, which is i if there are none.
 func digits(src []byte, i int) int {
 	for i < len(src) && '0' <= src[i] && src[i] <= '9' {
 		i++

@@ -6,10 +6,11 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// walk calls fn with every node that the first end steps of the edit's path
-// lead to, from step i at n on, and uses no node after fn has seen it. An edit that writes makes missing members, the
-// last of which fn gets absent, and fails where it cannot; others go as far as
-// there is something.
+// walk calls fn with every node at the first end steps of the edit's path. The
+// steps from i on start at n. It does not use a node after fn has seen it, so that
+// fn may replace it. If writes is set, walk makes missing members, passing the
+// last one to fn as an absent node, and fails where it cannot. Otherwise it
+// ignores paths that lead nowhere.
 func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if err := t.work.spend(workPerValue); err != nil {
 		return err
@@ -22,7 +23,7 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 		return e.walkMember(t, n, i, end, writes, fn)
 	}
 	if n.kind() != jsonpath.Array {
-		return e.leadsAway(n, i, writes, jsonpath.Array)
+		return e.wrongKind(n, i, writes, jsonpath.Array)
 	}
 	if s.Kind == jsonpath.Every {
 		return e.walkEvery(t, n, i+1, end, writes, fn)
@@ -44,10 +45,10 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 	return e.walk(t, element, i+1, end, writes, fn)
 }
 
-// walkMember is walk where the next step is into a member.
+// walkMember is walk for a path whose step i is a member.
 func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if n.kind() != jsonpath.Object && !n.absent() {
-		return e.leadsAway(n, i, writes, jsonpath.Object)
+		return e.wrongKind(n, i, writes, jsonpath.Object)
 	}
 	name := e.path.At(i).Name
 	object, err := t.object(n)
@@ -62,7 +63,8 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 		if !writes {
 			return nil
 		}
-		// What is made must get a value: nothing is, on the way to elements.
+		// A member that is made must get a value. If elements follow in the path,
+		// it would not: they are missing, too.
 		for j := i + 1; j < e.path.Len(); j++ {
 			switch e.path.At(j).Kind {
 			case jsonpath.Every:
@@ -78,9 +80,9 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 	return e.walk(t, child, i+1, end, writes, fn)
 }
 
-// leadsAway is what happens where step i cannot be taken from n, as it is not
-// of the kind that is wanted.
-func (e *Edit) leadsAway(n *node, i int, writes bool, wanted jsonpath.Kind) error {
+// wrongKind handles a node n that is not of the kind that step i needs: that is an
+// error if the edit writes, and otherwise the path leads nowhere.
+func (e *Edit) wrongKind(n *node, i int, writes bool, wanted jsonpath.Kind) error {
 	if !writes {
 		return nil
 	}
@@ -91,6 +93,7 @@ func (e *Edit) leadsAway(n *node, i int, writes bool, wanted jsonpath.Kind) erro
 	return e.error(rule, fmt.Sprintf("%.80q is %s", e.path.Prefix(i), kindText(n.kind())))
 }
 
+// error returns an *Error at the path of the edit.
 func (e *Edit) error(rule, detail string) error {
 	return &Error{Rule: rule, Path: e.path.String(), Detail: detail}
 }
@@ -138,6 +141,7 @@ func (e *Edit) runReplacement(t *tree) error {
 		if n.absent() {
 			old = e.missing
 		}
+		// A value that does not change keeps its node, and so its bytes.
 		value, err := e.replacement(e, &t.work, nil, old)
 		if err == nil && (n.absent() || !sharesStart(value, old)) {
 			*n = node{raw: value}
@@ -162,7 +166,7 @@ func (e *Edit) runAppend(t *tree) error {
 }
 
 func (e *Edit) runUnset(t *tree) error {
-	last := e.path.Len() - 1
+	last := e.path.Len() - 1 // walk to the object or array that has the value
 	s := e.path.At(last)
 	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		switch kind := n.kind(); {
@@ -188,7 +192,7 @@ func (e *Edit) runUnset(t *tree) error {
 }
 
 func (e *Edit) runRename(t *tree) error {
-	last := e.path.Len() - 1
+	last := e.path.Len() - 1 // walk to the object that has the member
 	from := e.path.At(last).Name
 	return e.walk(t, &t.root, 0, last, false, func(n *node) error {
 		if n.kind() != jsonpath.Object || from == e.name {
@@ -214,7 +218,7 @@ func (e *Edit) runRename(t *tree) error {
 
 func (e *Edit) runMerge(t *tree) error { return e.merge(t, &t.root, e.values[0], 0) }
 
-// merge merges an object into n, which lies inside depth others: function
+// merge merges an object into n, which is nested in depth objects: function
 // MergePatch of RFC 7386, section 2.
 func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 	if err := t.limits.checkDepth("", depth+1); err != nil {
@@ -228,6 +232,7 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 		*n = node{raw: raw}
 		return err
 	}
+	// Member by member: null removes, an object merges, any other value replaces.
 	object, err := t.object(n)
 	if err != nil {
 		return err
@@ -269,8 +274,8 @@ func (e *Edit) merge(t *tree, n *node, patch []byte, depth int) error {
 	return nil
 }
 
-// appendMerged appends what an object of a merge patch makes of nothing: itself
-// without the members that are null.
+// appendMerged appends the result of merging an object into nothing: the object
+// without members that are null, at any depth.
 func (e *Edit) appendMerged(t *tree, dst, patch []byte, depth int) ([]byte, error) {
 	if err := t.limits.checkDepth("", depth+1); err != nil {
 		return nil, err
@@ -289,7 +294,7 @@ func (e *Edit) appendMerged(t *tree, dst, patch []byte, depth int) ([]byte, erro
 			dst = append(dst, ',')
 		}
 		first = false
-		if hasEscapes(key) {
+		if hasEscapes(key) { // write it as tree.add does
 			dst = jsonpath.AppendQuoted(dst, jsonpath.Unquoted(key))
 		} else {
 			dst = append(dst, key...)

@@ -6,24 +6,26 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// array is an array that is open: a sequence of spans, each of which is a part
-// of an array in JSON or one element of its own. What no edit touches costs
-// four bytes an element at most: an array may have millions. To find, insert
-// and cut an element takes steps for the groups and for the spans of one group.
+// array is an open array: a sequence of spans, kept in groups of at most maxSpans.
+// A span is either one element with a node of its own, or several elements of an
+// array in JSON. An array may have millions of elements, so one that no edit
+// touches costs at most four bytes, for its offset. Finding, inserting and
+// cutting an element take time proportional to the number of groups plus the
+// number of spans in one group.
 type array struct {
-	unread []*run // what the array is, in order, until an element is asked for
+	unread []*run // runs that follow the groups and are not parsed yet
 	groups []group
-	length int // elements, once the runs are read
-	spans  int // in groups
+	length int // number of elements in groups
+	spans  int // number of spans in groups
 }
 
 // group is a part of an array.
 type group struct {
 	spans  []span
-	length int // elements
+	length int // number of elements
 }
 
-// span is one element if it has a node, and else elements of a run.
+// span is one element if it has a node, and elements lo to hi of a run otherwise.
 type span struct {
 	node   *node
 	run    *run
@@ -33,10 +35,10 @@ type span struct {
 // run is an array in JSON.
 type run struct {
 	raw    []byte
-	starts []uint32 // offsets of the elements in raw, and that behind the last; nil until it is read
+	starts []uint32 // offsets of the elements in raw, and the offset after the last; nil until it is parsed
 }
 
-// maxSpans is the number of spans from which a group becomes two.
+// maxSpans is the greatest number of spans of a group. A larger group is split.
 const maxSpans = 256
 
 func (s *span) length() int {
@@ -65,7 +67,7 @@ func (t *tree) readRun(r *run) error {
 				return err
 			}
 		}
-		if len(starts) == 1024 { // the others are about as long
+		if len(starts) == 1024 { // estimate the rest, as if all were about as long
 			starts = slices.Grow(starts, 1100*((len(r.raw)-i)/i+1))
 		}
 		i = jsonpath.Skip(r.raw, i) + 1
@@ -74,7 +76,7 @@ func (t *tree) readRun(r *run) error {
 	return nil
 }
 
-// readArray finds the elements of an array, so that they can be counted.
+// readArray parses the unread runs, so that length is the length of the array.
 func (t *tree) readArray(a *array) error {
 	for len(a.unread) > 0 {
 		r := a.unread[0]
@@ -89,7 +91,7 @@ func (t *tree) readArray(a *array) error {
 	return nil
 }
 
-// push puts a span at the end.
+// push adds a span at the end.
 func (a *array) push(s span) {
 	if len(a.groups) == 0 {
 		a.groups = append(a.groups, group{})
@@ -98,7 +100,7 @@ func (a *array) push(s span) {
 	a.splice(g, len(a.groups[g].spans), 0, s)
 }
 
-// splice puts spans in the place of n spans of a group.
+// splice replaces n spans of group g, from span i on, by others.
 func (a *array) splice(g, i, n int, spans ...span) {
 	at := &a.groups[g]
 	for _, s := range at.spans[i : i+n] {
@@ -116,7 +118,7 @@ func (a *array) splice(g, i, n int, spans ...span) {
 		copy(at.spans[i+len(spans):], at.spans[i+n:])
 	case grow < 0:
 		copy(at.spans[i+len(spans):], at.spans[i+n:])
-		clear(at.spans[len(at.spans)+grow:])
+		clear(at.spans[len(at.spans)+grow:]) // for the garbage collector
 		at.spans = at.spans[:len(at.spans)+grow]
 	}
 	copy(at.spans[i:], spans)
@@ -125,7 +127,7 @@ func (a *array) splice(g, i, n int, spans ...span) {
 	}
 }
 
-// halve makes two groups of one.
+// halve splits a group in two.
 func (a *array) halve(g int) {
 	spans := a.groups[g].spans
 	second := group{spans: append(make([]span, 0, maxSpans), spans[len(spans)/2:]...)}
@@ -140,8 +142,8 @@ func (a *array) halve(g int) {
 	a.groups[g+1] = second
 }
 
-// locate returns the group and the span of element i, and its place there.
-// Behind the last element it returns a place behind the last span.
+// locate returns the group and the span of element i, and its offset in the span.
+// For i equal to the length, it returns the position after the last span.
 func (t *tree) locate(a *array, i int) (g, s, offset int, err error) {
 	if err := t.work.spend(workPerCall + 2*len(a.groups)); err != nil {
 		return 0, 0, 0, err
@@ -164,8 +166,8 @@ func (t *tree) locate(a *array, i int) (g, s, offset int, err error) {
 	return g, s, i, nil
 }
 
-// element returns element i, which must be there, as a node. It is valid until
-// the element is cut out.
+// element returns element i, which must exist, as a node, which becomes a span of
+// its own. The pointer is valid until the element is cut.
 func (t *tree) element(a *array, i int) (*node, error) {
 	g, s, offset, err := t.locate(a, i)
 	if err != nil {
@@ -184,7 +186,7 @@ func (t *tree) element(a *array, i int) (*node, error) {
 	return n, nil
 }
 
-// insert puts a node in front of element i, or at the end.
+// insert inserts a node in front of element i, or at the end.
 func (t *tree) insert(a *array, i int, n *node) error {
 	g, s, offset, err := t.locate(a, i)
 	if err != nil {
@@ -197,13 +199,13 @@ func (t *tree) insert(a *array, i int, n *node) error {
 		a.splice(g, s, 0, span{node: n})
 		return nil
 	}
-	whole := a.groups[g].spans[s] // not a node: those have no inside
+	whole := a.groups[g].spans[s] // not a node: an offset above 0 needs several elements
 	at := whole.lo + uint32(offset)
 	a.splice(g, s, 1, whole.around(at, at, span{node: n})...)
 	return nil
 }
 
-// cut takes element i away, which must be there.
+// cut removes element i, which must exist.
 func (t *tree) cut(a *array, i int) error {
 	g, s, offset, err := t.locate(a, i)
 	if err != nil {
@@ -219,7 +221,8 @@ func (t *tree) cut(a *array, i int) error {
 	return nil
 }
 
-// around returns s with other spans in the place of its elements from lo to hi.
+// around returns the spans that replace s if others take the place of its elements
+// from lo to hi.
 func (s *span) around(lo, hi uint32, others ...span) []span {
 	out := make([]span, 0, 3)
 	if s.lo < lo {
@@ -232,7 +235,7 @@ func (s *span) around(lo, hi uint32, others ...span) []span {
 	return out
 }
 
-// appendRun puts the elements of r at the end.
+// appendRun adds the elements of r at the end, without parsing them.
 func (t *tree) appendRun(a *array, r *run) error {
 	if err := t.work.spend(workPerTouched + len(r.raw)); err != nil {
 		return err

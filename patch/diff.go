@@ -6,16 +6,16 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// ChangeKind tells how a value changed.
+// ChangeKind is the kind of a Change.
 type ChangeKind uint8
 
 const (
-	Added   ChangeKind = iota + 1 // it is new
-	Removed                       // it is gone
-	Changed                       // it is another
+	Added   ChangeKind = iota + 1 // only the second document has the value
+	Removed                       // only the first document has the value
+	Changed                       // the values differ
 )
 
-// String returns the kind as a word, such as "added".
+// String returns the name of the kind, such as "added".
 func (k ChangeKind) String() string {
 	switch k {
 	case Added:
@@ -28,34 +28,35 @@ func (k ChangeKind) String() string {
 	return "unknown"
 }
 
-// Change is one difference between two documents. Path is written as those of
-// edits are, though it may be longer than they may be. Old is nil if the value
-// was added, New if it was removed. Both share memory with the documents.
+// Change is one difference between two documents. Path has the syntax of the paths
+// of edits, but may be longer than those may be. Old is nil if the value was
+// added, New if it was removed. Both share memory with the documents.
 type Change struct {
 	Path     string
 	Kind     ChangeKind
 	Old, New json.RawMessage
 }
 
-// Diff returns what is different in the second of two documents, which must be
-// objects as Apply wants them; an empty slice of bytes is an object without
-// members. Objects are compared by their members and arrays element by
-// element, so that an element inserted in front changes all behind it. A value
-// whose kind is another is one change. Members that were there come in the
-// order of the first document, followed by new ones in the order of the
-// second. There are no changes if the two are the same JSON: see Equality.
+// Diff returns the differences between two documents, which must be objects that
+// Apply accepts; an empty slice stands for an empty object. Objects are compared
+// member by member and arrays element by element, so that inserting an element
+// changes all that follow it. A value of another kind is one change. Changed and
+// removed members come in the order of the first document, added ones after them
+// in the order of the second. There are no changes if the documents are the same
+// JSON: see Equality in the package documentation.
 func Diff(before, after []byte) []Change {
 	d := diff{}
 	d.object(before, after)
 	return d.changes
 }
 
-// diff is one run of Diff.
+// diff is the state of Diff.
 type diff struct {
-	path    []byte // of the values that are looked at
+	path    []byte // of the values under comparison
 	changes []Change
 }
 
+// note records a change at the current path.
 func (d *diff) note(kind ChangeKind, before, after []byte) {
 	d.changes = append(d.changes, Change{string(d.path), kind, before, after})
 }
@@ -71,7 +72,7 @@ func (d *diff) value(before, after []byte) {
 	case kind == jsonpath.KindOf(after) && kind == jsonpath.Array:
 		d.array(before, after)
 	default:
-		if same, _ := sameValue(unlimited(), before, after); !same { // no context, no limit
+		if same, _ := sameValue(unlimited(), before, after); !same { // unlimited work cannot fail
 			d.note(Changed, before, after)
 		}
 	}

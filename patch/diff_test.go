@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/patch"
 )
 
-// Ensure that Diff tells what is different, by path, and nothing else.
+// Ensure that Diff returns the differences, by path, and nothing else.
 func TestDiff(t *testing.T) {
 	tests := []struct{ name, before, after, want string }{
 		{"nothing", `{"a":1}`, `{"a":1}`, ""},

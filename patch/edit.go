@@ -8,40 +8,39 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Edit is one change of a document. It is made by Set, Unset, Increment,
-// Append, Remove, Rename, Merge or JSONPatch, which keep no memory of their
-// arguments. What is wrong with those is kept in the edit and returned by Err
-// and by Apply.
+// Edit is one change of a document. Make one with Set, Unset, Increment, Append,
+// Remove, Rename, Merge or JSONPatch, which share no memory with their arguments.
+// Err and Apply return the errors of these arguments.
 type Edit struct {
 	verb   string
 	path   jsonpath.Path
-	values [][]byte    // of Set and Merge: one
-	joined []byte      // of Append: values as an array
+	values [][]byte    // JSON values; one for Set and Merge
+	joined []byte      // for Append: the values as an array
 	depth  int         // of the deepest of values
-	amount addend      // of Increment
-	name   string      // of Rename
-	ops    []operation // of JSONPatch
-	err    *Error
+	amount addend      // for Increment
+	name   string      // for Rename
+	ops    []operation // for JSONPatch
+	err    *Error      // the first error of the arguments
 
-	// replacement returns what takes the place of a value that is there, or
-	// that value itself; nil for edits that do not replace single values. It may
-	// use dst for what it makes.
+	// replacement returns the value that replaces old, which may be old itself.
+	// It may make the value in dst. It is nil for edits that do not replace single
+	// values.
 	replacement func(e *Edit, w *work, dst, old []byte) ([]byte, error)
-	missing     []byte // what a missing member counts as for replacement
+	missing     []byte // the old value of a missing member, for replacement
 	run         func(e *Edit, t *tree) error
 }
 
 // metadataName is the top-level member that no edit may name.
 const metadataName = "@metadata"
 
-// Set puts a value at the path, in the place of any that is there. The value
-// is encoded with encoding/json, once, without escapes for HTML; a
-// json.RawMessage stands for itself.
+// Set puts a value at the path and replaces an existing one. The value is encoded
+// once, by encoding/json without escapes for HTML; a json.RawMessage is used as
+// it is.
 //
-// Missing objects on the way are made: Set("a.b", 1) makes {} into
-// {"a":{"b":1}}. It is an error if the path goes through anything that is not
-// an object, null included, or to an element beyond the end of an array. With
-// [] the value is put at every element that is there, if any.
+// Set makes missing objects of the path: Set("a.b", 1) makes {} into
+// {"a":{"b":1}}. It is an error if the path goes through a value that is not an
+// object, null included, or to an element beyond the end of an array. With [] Set
+// puts the value at every existing element.
 func Set(path string, value any) Edit {
 	e := newEdit("set", path)
 	e.addValue(value)
@@ -49,8 +48,8 @@ func Set(path string, value any) Edit {
 	return e
 }
 
-// Unset takes the value at the path away: a member, or an element, behind
-// which the others move up. With [] at the end it empties the array. Where the
+// Unset removes the value at the path: a member, or an element, which moves the
+// later elements up. With [] at the end of the path it empties the array. If the
 // path leads nowhere it changes nothing.
 func Unset(path string) Edit {
 	e := newEdit("unset", path)
@@ -58,17 +57,17 @@ func Unset(path string) Edit {
 	return e
 }
 
-// Increment adds a number, which may be negative, to the number at the path.
-// The number by is of any of Go's integer or floating-point types or a
-// json.Number. A missing member counts as 0, and objects on the way to it are
-// made as by Set; null and anything else that is not a number is an error.
+// Increment adds a number, which may be negative, to the number at the path. By
+// is of one of Go's integer or floating-point types, or a json.Number. A missing
+// member counts as 0, and missing objects of the path are made as by Set. Null
+// and all other values that are not numbers are errors.
 //
-// Numbers without point and exponent are integers and stay so: a number, an
-// amount or a sum that does not fit in an int64 is an error. Other numbers are
-// added exactly, as decimals, with as many decimals as the longer of the two:
-// 1.1 + 0.1 is 1.2, and 1.50 + 0.5 is 2.00. A sum beyond the range of a
-// float64 and numbers of more than 1,000 digits are errors. Adding zero to a
-// number leaves its text alone. With [] every element is incremented.
+// Numbers without point and exponent are integers, and so is the sum of two. An
+// integer, as number, amount or sum, that does not fit in an int64 is an error.
+// Other numbers are added exactly, with as many decimals as the number that has
+// more: 1.1 + 0.1 is 1.2, and 1.50 + 0.5 is 2.00. A sum beyond the range of a
+// float64 and numbers of more than 1,000 digits are errors. Adding zero does not
+// change the text of a number. With [] every element is incremented.
 func Increment(path string, by any) Edit {
 	e := newEdit("increment", path)
 	if text, detail := amount(by); detail != "" {
@@ -80,10 +79,10 @@ func Increment(path string, by any) Edit {
 	return e
 }
 
-// Append puts values, encoded as by Set, at the end of the array at the path.
-// A missing member becomes an array, and objects on the way to it are made as
-// by Set; anything else that is not an array is an error. Without values it
-// does nothing.
+// Append adds values, encoded as by Set, at the end of the array at the path. A
+// missing member becomes an array, and missing objects of the path are made as by
+// Set. Any other value that is not an array is an error. Without values Append
+// changes nothing.
 func Append(path string, values ...any) Edit {
 	e := newEdit("append", path)
 	for _, v := range values {
@@ -94,10 +93,10 @@ func Append(path string, values ...any) Edit {
 	return e
 }
 
-// Remove takes every element that equals one of the values, which are encoded
-// as by Set, out of the array at the path. Numbers are equal if their values
-// are. It is an error if something else than an array is at the path; where
-// the path leads nowhere it changes nothing.
+// Remove removes every element that equals one of the values, encoded as by Set,
+// from the array at the path. Numbers are equal if their exact values are. A value
+// that is not an array is an error. If the path leads nowhere Remove changes
+// nothing.
 func Remove(path string, values ...any) Edit {
 	e := newEdit("remove", path)
 	for _, v := range values {
@@ -107,9 +106,10 @@ func Remove(path string, values ...any) Edit {
 	return e
 }
 
-// Rename gives the member at the path another name, not a path, in the same
-// object and at the same place. It is an error if the object has a member of
-// that name already. Where the path leads nowhere it changes nothing.
+// Rename changes the name of the member at the path to newName, which is a name
+// and not a path. The member keeps its position in its object. It is an error if
+// the object has a member of that name already. If the path leads nowhere Rename
+// changes nothing.
 func Rename(path, newName string) Edit {
 	e := newEdit("rename", path)
 	switch n := e.path.Len(); {
@@ -125,9 +125,9 @@ func Rename(path, newName string) Edit {
 	return e
 }
 
-// Merge merges a JSON object into the document as RFC 7386 says: its members
-// replace those of the document, its objects are merged into objects there,
-// and null takes members away. New members are added in the order of doc.
+// Merge merges the JSON object doc into the document, by RFC 7386: members of doc
+// replace those of the document, objects are merged into objects, and null removes
+// a member. New members are added in the order of doc.
 func Merge(doc []byte) Edit {
 	e := Edit{verb: "merge", run: (*Edit).runMerge}
 	raw, depth, detail := compacted(doc)
@@ -143,18 +143,18 @@ func Merge(doc []byte) Edit {
 	return e
 }
 
-// JSONPatch applies the operations of a JSON array as RFC 6902 says: add,
-// remove, replace, move, copy and test. The document may be replaced as a
-// whole by an object, by nothing else. Indexes are not negative. A patch has
-// at most 10,000 operations. The error of a test that fails is ErrTestFailed.
+// JSONPatch applies the operations in the JSON array doc, by RFC 6902: add,
+// remove, replace, move, copy and test. The document as a whole can be replaced by
+// an object only. Negative indexes are errors. A patch has at most 10,000
+// operations. The error of a failed test is ErrTestFailed.
 func JSONPatch(doc []byte) Edit {
 	e := Edit{verb: "JSON Patch", run: (*Edit).runOperations}
 	e.ops, e.err = parseOperations(doc)
 	return e
 }
 
-// Err returns what is wrong with the arguments of the edit, as an *Error whose
-// Edit is 0, or nil.
+// Err returns the error of the arguments of the edit, an *Error whose Edit is 0,
+// or nil.
 func (e Edit) Err() error {
 	if e.run == nil {
 		return &Error{Rule: "an edit must be made by a function of package patch"}
@@ -165,7 +165,7 @@ func (e Edit) Err() error {
 	return nil
 }
 
-// String names what the edit does and where, such as "set Address.City".
+// String returns what the edit does and its path, such as "set Address.City".
 func (e Edit) String() string {
 	if e.path.IsZero() {
 		return e.verb
@@ -192,13 +192,14 @@ func newEdit(verb, path string) Edit {
 	return e
 }
 
-// fail keeps the first thing that is wrong.
+// fail sets the error of the arguments, unless there is one already.
 func (e *Edit) fail(rule, detail string) {
 	if e.err == nil {
 		e.err = &Error{Rule: rule, Path: e.path.String(), Detail: detail}
 	}
 }
 
+// addValue encodes a value and appends it to values.
 func (e *Edit) addValue(value any) {
 	raw, depth, detail := encoded(value)
 	if detail != "" {
@@ -208,7 +209,7 @@ func (e *Edit) addValue(value any) {
 	e.values, e.depth = append(e.values, raw), max(e.depth, depth)
 }
 
-// hasMetadata tells whether an object has a member that it may not have.
+// hasMetadata reports whether an object has a member @metadata.
 func hasMetadata(object []byte) bool {
 	_, found := jsonpath.FindMember(object, metadataName)
 	return found

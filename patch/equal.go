@@ -8,15 +8,16 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// sameValue tells whether two values are the same JSON, numbers being the same
-// if their exact values are.
+// sameValue reports whether two values are the same JSON. Numbers are the same if
+// their exact values are.
 func sameValue(w *work, a, b []byte) (bool, error) { return same(w, a, b, sameNumber) }
 
-// sameText is sameValue, but numbers must have the same text.
+// sameText is sameValue, but numbers are the same only if their texts are.
 func sameText(w *work, a, b []byte) (bool, error) { return same(w, a, b, bytes.Equal) }
 
+// same compares two values; number compares two numbers.
 func same(w *work, a, b []byte, number func(a, b []byte) bool) (bool, error) {
-	if len(a) == len(b) {
+	if len(a) == len(b) { // most values that are the same have the same bytes
 		if err := w.spend(len(a)); err != nil {
 			return false, err
 		}
@@ -28,7 +29,7 @@ func same(w *work, a, b []byte, number func(a, b []byte) bool) (bool, error) {
 	return c.values()
 }
 
-// comparison walks over two values side by side, to the first difference.
+// comparison compares two values in one pass over both, up to the first difference.
 type comparison struct {
 	work   *work
 	a, b   []byte
@@ -36,8 +37,8 @@ type comparison struct {
 	number func(a, b []byte) bool
 }
 
-// values compares the values at i and j and moves both behind them, if they are
-// the same.
+// values compares the values at i and j. If they are the same it moves i and j
+// after them.
 func (c *comparison) values() (bool, error) {
 	kind := jsonpath.KindOf(c.a[c.i:])
 	if kind != jsonpath.KindOf(c.b[c.j:]) {
@@ -62,7 +63,7 @@ func (c *comparison) values() (bool, error) {
 	return false, nil
 }
 
-// scalars returns the values at i and j, or keys, and moves behind them.
+// scalars returns the scalars or keys at i and j, and moves i and j after them.
 func (c *comparison) scalars() (a, b []byte, err error) {
 	i, j := c.i, c.j
 	c.i, c.j = jsonpath.Skip(c.a, i), jsonpath.Skip(c.b, j)
@@ -78,8 +79,9 @@ func sameString(a, b []byte) bool {
 
 func hasEscapes(raw []byte) bool { return bytes.IndexByte(raw, '\\') >= 0 }
 
-// step moves behind the opening bracket or the comma that both are at, and
-// tells whether both are at the closing bracket then, or only one of them.
+// step moves i and j after the opening bracket or comma at which they are. End
+// reports that both are at the closing bracket then, after which step moves them;
+// differs reports that only one of them is.
 func (c *comparison) step(closing byte) (end, differs bool) {
 	if c.a[c.i] != closing {
 		c.i++
@@ -106,8 +108,8 @@ func (c *comparison) arrays() (bool, error) {
 	}
 }
 
-// objects compares members side by side as long as they stand in the same
-// order.
+// objects compares two objects. It compares their members pairwise as long as they
+// are in the same order, and calls unordered for the rest.
 func (c *comparison) objects() (bool, error) {
 	for {
 		if end, differs := c.step('}'); end || differs {
@@ -130,10 +132,11 @@ func (c *comparison) objects() (bool, error) {
 	}
 }
 
-// unordered compares the members from i and j on, in any order.
+// unordered compares the members from i and j on, in any order, by a hash table of
+// those of b.
 func (c *comparison) unordered() (bool, error) {
 	var starts []uint32
-	end := c.j - 1 // where a comma stands, or the closing brace
+	end := c.j - 1 // offset of the comma or brace around a member
 	for end == c.j-1 || c.b[end] == ',' {
 		starts = append(starts, uint32(end+1))
 		end = jsonpath.Skip(c.b, jsonpath.Skip(c.b, end+1)+1)
@@ -144,6 +147,8 @@ func (c *comparison) unordered() (bool, error) {
 	}
 	others := newNames(c.b, starts)
 
+	// Keys do not repeat: if each member of a is in b and the numbers of members
+	// are the same, the objects are.
 	count := 0
 	for ; c.a[c.i] != '}'; count++ {
 		if c.a[c.i] == ',' {
@@ -167,7 +172,7 @@ func (c *comparison) unordered() (bool, error) {
 	return count == len(starts)-1, nil
 }
 
-// unlimited returns work for what is not part of a patch.
+// unlimited returns work without limit and context, for Diff.
 func unlimited() *work {
 	w := newWork(context.Background(), math.MaxInt64)
 	return &w
@@ -190,8 +195,8 @@ func byName(object []byte) map[string][]byte {
 	return members
 }
 
-// depthOf returns how deep objects and arrays lie inside each other in a
-// value: 0 for one that is neither.
+// depthOf returns the depth of nested objects and arrays in a value: 0 for a
+// scalar.
 func depthOf(raw []byte) int {
 	deepest, depth := 0, 0
 	for i := 0; i < len(raw); i++ {

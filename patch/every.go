@@ -2,9 +2,9 @@ package patch
 
 import "github.com/jaydb/jay/internal/jsonpath"
 
-// walkEvery is walk for every element of n, an array, from step i at each of
-// them on. The array is closed first, and the elements that change are written
-// anew, one behind the other: there is one node at a time.
+// walkEvery is walk for every element of the array n; step i is the first in each
+// element. It closes the array and rewrites it in one pass over its bytes, so that
+// only one element at a time is a tree.
 func (e *Edit) walkEvery(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	raw, err := t.json(n)
 	if err != nil {
@@ -12,6 +12,7 @@ func (e *Edit) walkEvery(t *tree, n *node, i, end int, writes bool, fn func(*nod
 	}
 	*n = node{raw: raw}
 
+	// Values that are replaced at a path without another [] need no tree at all.
 	direct := e.replacement != nil && !e.fansOut(i)
 	if t.scratch == nil {
 		t.scratch = make([]byte, 64)
@@ -54,7 +55,7 @@ func (e *Edit) walkEvery(t *tree, n *node, i, end int, writes bool, fn func(*nod
 	return nil
 }
 
-// fansOut tells whether the path goes into every element from step i on.
+// fansOut reports whether the path has a [] step from step i on.
 func (e *Edit) fansOut(i int) bool {
 	for ; i < e.path.Len(); i++ {
 		if e.path.At(i).Kind == jsonpath.Every {
@@ -64,8 +65,8 @@ func (e *Edit) fansOut(i int) bool {
 	return false
 }
 
-// replaceIn replaces the value that the steps from i on lead to in an element.
-// Done is false if there is none.
+// replaceIn replaces the value at the steps from i on in an element. Done is false
+// if there is no such value.
 func (e *Edit) replaceIn(out *rewriting, element []byte, i int) (done bool, err error) {
 	old, found, err := out.t.reach(element, e.path, i)
 	if err != nil || !found {
@@ -85,19 +86,19 @@ func (e *Edit) replaceIn(out *rewriting, element []byte, i int) (done bool, err 
 	return true, nil
 }
 
-// rewriting writes a value anew, of which some parts change. It allocates
-// nothing before the first.
+// rewriting copies a value while some of its parts are replaced. It allocates
+// nothing before the first replacement.
 type rewriting struct {
 	t     *tree
-	whole []byte // the value as it is
-	done  int    // so much of it is in bytes, or stands for what is
-	bytes []byte
+	whole []byte // the original value
+	done  int    // number of bytes of whole that are copied or replaced
+	bytes []byte // the new value so far; nil before the first replacement
 }
 
-// skip writes what stands before old, a part of whole, and leaves old out. The
-// caller appends size bytes in its place.
+// skip copies the bytes of whole before old, which must be a slice of whole, and
+// skips old. The caller appends a replacement of size bytes.
 func (r *rewriting) skip(old []byte, size int) error {
-	start := cap(r.whole) - cap(old) // old reaches to the capacity of whole
+	start := cap(r.whole) - cap(old) // the offset of old in whole
 	if r.bytes == nil {
 		if err := r.t.work.spend(len(r.whole)); err != nil {
 			return err
@@ -117,7 +118,7 @@ func (r *rewriting) skip(old []byte, size int) error {
 	return nil
 }
 
-// finish returns the value, or whole if nothing was skipped.
+// finish returns the new value, or whole if nothing was replaced.
 func (r *rewriting) finish() []byte {
 	if r.bytes == nil {
 		return r.whole

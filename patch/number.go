@@ -8,16 +8,16 @@ import (
 	"strconv"
 )
 
-// maxDigits is the most digits that a decimal may have when written without an
-// exponent. Any float64 has fewer.
+// maxDigits is the greatest number of digits of a decimal, written without an
+// exponent. Every float64 has fewer.
 const maxDigits = 1000
 
-// addend is a number that is added to others.
+// addend is a number to add to others, parsed once.
 type addend struct {
 	text    []byte
 	zero    bool
 	small   small
-	isSmall bool
+	isSmall bool // small is its value
 }
 
 func newAddend(text []byte) addend {
@@ -26,8 +26,8 @@ func newAddend(text []byte) addend {
 	return a
 }
 
-// appendSum appends the sum of a JSON number and a. Detail is not empty if
-// there is none.
+// appendSum appends the sum of a JSON number and a. If there is none, detail says
+// why.
 func (a *addend) appendSum(w *work, dst, number []byte) (text []byte, detail string, err error) {
 	if err := w.spend(workPerSum); err != nil {
 		return nil, "", err
@@ -46,8 +46,7 @@ func (a *addend) appendSum(w *work, dst, number []byte) (text []byte, detail str
 	return text, detail, nil
 }
 
-// sum returns the sum of two JSON numbers. Detail is not empty if there is
-// none.
+// sum returns the sum of two JSON numbers. If there is none, detail says why.
 func sum(a, b []byte) (text []byte, detail string) {
 	if !isInteger(a) || !isInteger(b) {
 		return sumOfDecimals(a, b)
@@ -60,13 +59,13 @@ func sum(a, b []byte) (text []byte, detail string) {
 	if !ok {
 		return nil, fmt.Sprintf("%.60s does not fit in 64 bits", b)
 	}
-	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
+	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y { // x + y would overflow
 		return nil, fmt.Sprintf("%d + %d does not fit in 64 bits", x, y)
 	}
 	return strconv.AppendInt(nil, x+y, 10), ""
 }
 
-// digitsOf returns at most how many digits a number has, when it is written
+// digitsOf returns an upper bound on the number of digits of a number, written
 // without an exponent.
 func digitsOf(number []byte) int {
 	mantissa, exponent, ok := cutExponent(number)
@@ -76,7 +75,7 @@ func digitsOf(number []byte) int {
 	return len(mantissa) + int(min(maxDigits, max(exponent, -exponent)))
 }
 
-// isInteger tells whether a JSON number has neither point nor exponent.
+// isInteger reports whether a JSON number has neither point nor exponent.
 func isInteger(number []byte) bool { return !bytes.ContainsAny(number, ".eE") }
 
 // parseInt returns the value of an integer, if it is an int64.
@@ -88,12 +87,13 @@ func parseInt(integer []byte) (value int64, ok bool) {
 	return value, err == nil
 }
 
-// isZero tells whether a JSON number is zero.
+// isZero reports whether a JSON number is zero.
 func isZero(number []byte) bool {
 	mantissa, _, _ := cutExponent(number)
 	return !bytes.ContainsAny(mantissa, "123456789")
 }
 
+// sumOfDecimals is sum for numbers of which at least one is not an integer.
 func sumOfDecimals(a, b []byte) (text []byte, detail string) {
 	x, ok := parseDecimal(a)
 	if !ok {
@@ -103,6 +103,7 @@ func sumOfDecimals(a, b []byte) (text []byte, detail string) {
 	if !ok {
 		return nil, fmt.Sprintf("%.60s has more than %d digits", b, maxDigits)
 	}
+	// Align the decimal points, and add the digits.
 	decimals := max(x.decimals, y.decimals)
 	x.scaleTo(decimals)
 	y.scaleTo(decimals)
@@ -115,17 +116,18 @@ func sumOfDecimals(a, b []byte) (text []byte, detail string) {
 	return text, ""
 }
 
-// small is digits / 10^decimals, as most numbers are.
+// small is the number digits / 10^decimals. Most numbers fit in one.
 type small struct {
 	digits   int64
 	decimals int
 }
 
-// maxSmallDigits is the most digits of a small: a sum of two fits in an int64.
+// maxSmallDigits is the greatest number of digits of a small: the sum of two fits
+// in an int64.
 const maxSmallDigits = 18
 
-// parseSmall returns the value of a JSON number that has few digits and no
-// exponent.
+// parseSmall parses a JSON number. It is not ok if the number has an exponent or
+// too many digits.
 func parseSmall(number []byte) (s small, ok bool) {
 	if len(number) > maxSmallDigits {
 		return s, false
@@ -147,7 +149,8 @@ func parseSmall(number []byte) (s small, ok bool) {
 	return s, true
 }
 
-// appendSmallSum appends a sum, if it is a small, too.
+// appendSmallSum appends the sum of a and b. It returns false if scaling one of
+// them to the decimals of the other could overflow.
 func appendSmallSum(dst []byte, a, b small) ([]byte, bool) {
 	if a.decimals > b.decimals {
 		a, b = b, a
@@ -168,26 +171,26 @@ func appendSmallSum(dst []byte, a, b small) ([]byte, bool) {
 	if b.decimals == 0 {
 		return dst, true
 	}
-	for len(dst)-start <= b.decimals { // a digit stands before the point
+	for len(dst)-start <= b.decimals { // pad with zeros: a digit must precede the point
 		dst = append(dst, 0)
 		copy(dst[start+1:], dst[start:])
 		dst[start] = '0'
 	}
-	dst = append(dst, 0)
+	dst = append(dst, 0) // shift the decimals by one byte for the point
 	point := len(dst) - 1 - b.decimals
 	copy(dst[point+1:], dst[point:])
 	dst[point] = '.'
 	return dst, true
 }
 
-// decimal is digits / 10^decimals.
+// decimal is the number digits / 10^decimals.
 type decimal struct {
 	digits   big.Int
 	decimals int // not negative
 }
 
-// parseDecimal returns the value of a JSON number, if it can be written with
-// few enough digits.
+// parseDecimal parses a JSON number. It is not ok if the number, written without an
+// exponent, would exceed maxDigits.
 func parseDecimal(number []byte) (d decimal, ok bool) {
 	mantissa, exponent, ok := cutExponent(number)
 	if !ok || len(mantissa) > maxDigits {
@@ -209,8 +212,8 @@ func parseDecimal(number []byte) (d decimal, ok bool) {
 	return d, d.decimals <= maxDigits
 }
 
-// cutExponent takes a JSON number apart. It is not ok if the exponent has more
-// than 18 digits.
+// cutExponent splits a JSON number into mantissa and exponent. It is not ok if the
+// exponent has more than 18 digits.
 func cutExponent(number []byte) (mantissa []byte, exponent int64, ok bool) {
 	i := bytes.IndexAny(number, "eE")
 	if i < 0 {
@@ -234,7 +237,7 @@ func cutExponent(number []byte) (mantissa []byte, exponent int64, ok bool) {
 	return number[:i], exponent, true
 }
 
-// scaleTo gives d more decimals without changing its value.
+// scaleTo raises the number of decimals of d without changing its value.
 func (d *decimal) scaleTo(decimals int) {
 	if n := decimals - d.decimals; n > 0 {
 		d.digits.Mul(&d.digits, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil))
@@ -260,7 +263,7 @@ func (d *decimal) append(dst []byte) []byte {
 	return append(dst, text[point:]...)
 }
 
-// sameNumber tells whether two JSON numbers have the same exact value.
+// sameNumber reports whether two JSON numbers have the same exact value.
 // Exponents of more than 18 digits are compared as text.
 func sameNumber(a, b []byte) bool {
 	if bytes.Equal(a, b) {
@@ -274,8 +277,9 @@ func sameNumber(a, b []byte) bool {
 	return okA && okB && exponentA == exponentB && (a[0] == '-') == (b[0] == '-') && bytes.Equal(digitsA, digitsB)
 }
 
-// normalized returns a number that is not zero as 0.digits * 10^exponent, the
-// digits without zeros at either end and without the sign.
+// normalized returns the magnitude of a number other than zero as 0.digits ×
+// 10^exponent, the digits without leading and trailing zeros. Equal numbers have
+// equal digits and exponents.
 func normalized(number []byte) (digits []byte, exponent int64, ok bool) {
 	mantissa, exponent, ok := cutExponent(bytes.TrimPrefix(number, []byte("-")))
 	whole, fraction, found := bytes.Cut(mantissa, []byte("."))

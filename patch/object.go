@@ -7,47 +7,48 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// object is an object that is open: its JSON as it was, and the members that
-// edits have touched. A member that no edit touches costs four bytes, or twelve
-// and more once members were looked for often: an object may have millions.
+// object is an open object: its original JSON, and the members that edits have
+// touched or added. An object may have millions of members, so one that no edit
+// touches costs only four bytes, for its offset; after several lookups, also its
+// slots in a hash table of names.
 type object struct {
-	raw     []byte
-	starts  []uint32 // offsets in raw of the members, and that behind the last
-	touched []uint32 // parallel to the members in raw: 1 + its place in members, or 0. Nil if all are 0.
-	members []member // that were touched or added, added ones in their order
-	live    int      // members that the object has
+	raw     []byte   // the original JSON
+	starts  []uint32 // offsets of the members in raw, and the offset after the last
+	touched []uint32 // parallel to the members in raw: 1 + its index in members, or 0. Empty if all are 0.
+	members []member // touched and added ones; added ones in their order
+	live    int      // number of members that the object has now
 
-	lookups int
-	inRaw   names          // once they were many
-	named   map[string]int // places in members of those that raw has not under this name, once they are many
+	lookups int            // by name, in raw
+	inRaw   names          // of the members in raw; made after fewLookups
+	named   map[string]int // indexes of members with named set, by name; nil while there are few
 
-	few [2][fewMembers + 1]uint32 // the first memory of starts and touched
+	few [2][fewMembers + 1]uint32 // initial memory of starts and touched
 }
 
-// member is a member that was touched or added. One that was taken away stays,
-// so that the places of the others stay.
+// member is a member that was touched or added. A removed member stays in the
+// slice, so that the indexes of the others do not change.
 type member struct {
 	key   []byte // raw, with its quotes
 	value node
-	start int  // its place in starts; -1 if it was added
-	named bool // raw has it under another name, or not at all
-	gone  bool
+	start int  // index in starts; -1 for an added member
+	named bool // its name is not that in raw: it was renamed or added
+	gone  bool // it was removed
 }
 
 const (
-	// manyMembers is the number of members from which an object keeps a table of
-	// their names.
+	// manyMembers is the number of members from which an object keeps a hash table
+	// of their names.
 	manyMembers = 32
 
-	// fewMembers are in the memory of the object itself.
+	// fewMembers is the number of members whose offsets fit in object.few.
 	fewMembers = 15
 
-	// fewLookups are made without a table of names.
+	// fewLookups is the number of lookups that are made without a table of names.
 	fewLookups = 4
 )
 
-// read makes o the object raw, or one without members if raw is nil. It keeps
-// the memory that o has.
+// read makes o the object raw, or an empty one if raw is nil. It reuses the memory
+// of o.
 func (o *object) read(raw []byte) {
 	if o.starts == nil {
 		o.starts, o.touched = o.few[0][:], o.few[1][:]
@@ -59,8 +60,9 @@ func (o *object) read(raw []byte) {
 	o.live = o.inJSON()
 }
 
-// appendStarts appends the offsets of the members of an object, and that behind
-// its closing brace.
+// appendStarts appends the offsets of the members of an object, and the offset
+// after its closing brace. So each member ends, with the comma or brace after it,
+// where the next offset is.
 func appendStarts(starts []uint32, raw []byte) []uint32 {
 	i := 1
 	for i < len(raw) && raw[i] == '"' {
@@ -82,8 +84,9 @@ func (o *object) key(i int) []byte {
 	return o.raw[start:jsonpath.Skip(o.raw, start)]
 }
 
-// find returns where a member is, as its place in members or in raw. Both are
-// -1 if there is none.
+// find finds a member by its name. It returns its index in members or, if it was
+// not touched, its index in raw. The other index is -1, and so are both if there
+// is no such member.
 func (t *tree) find(o *object, name string) (place, inRaw int, err error) {
 	if place, err = t.findNamed(o, name); place >= 0 || err != nil {
 		return place, -1, err
@@ -96,13 +99,14 @@ func (t *tree) find(o *object, name string) (place, inRaw int, err error) {
 		return -1, i, nil
 	}
 	place = int(o.touched[i]) - 1
-	if m := &o.members[place]; m.gone || m.named {
+	if m := &o.members[place]; m.gone || m.named { // removed, or renamed
 		return -1, -1, nil
 	}
 	return place, -1, nil
 }
 
-// findNamed looks among the members that have another name than in raw.
+// findNamed finds a member among those whose name is not that in raw. It returns
+// -1 if there is none.
 func (t *tree) findNamed(o *object, name string) (place int, err error) {
 	if o.named == nil {
 		if len(o.members) <= manyMembers {
@@ -126,7 +130,8 @@ func (t *tree) findNamed(o *object, name string) (place int, err error) {
 	return -1, nil
 }
 
-// findInRaw looks among the members of raw, as they were.
+// findInRaw finds a member in raw by its original name. It returns -1 if there is
+// none. The first lookups compare all names; later ones use a hash table.
 func (t *tree) findInRaw(o *object, name string) (int, error) {
 	n := o.inJSON()
 	o.lookups++
@@ -153,8 +158,8 @@ func (t *tree) findInRaw(o *object, name string) (int, error) {
 	return o.inRaw.find(name), nil
 }
 
-// member returns the value of a member, or nil. It is valid until another
-// member of the object is touched or added.
+// member returns the value of a member, which becomes touched, or nil. The pointer
+// is valid until another member of the object is touched or added.
 func (t *tree) member(o *object, name string) (*node, error) {
 	place, inRaw, err := t.find(o, name)
 	if err != nil || place < 0 && inRaw < 0 {
@@ -168,13 +173,13 @@ func (t *tree) member(o *object, name string) (*node, error) {
 	return &o.members[place].value, nil
 }
 
-// has tells whether the object has a member.
+// has reports whether the object has a member.
 func (t *tree) has(o *object, name string) (bool, error) {
 	place, inRaw, err := t.find(o, name)
 	return place >= 0 || inRaw >= 0, err
 }
 
-// touch puts member i of raw among the members and returns its place.
+// touch adds member i of raw to members and returns its index there.
 func (t *tree) touch(o *object, i int) (place int, err error) {
 	if err := t.work.spend(workPerTouched); err != nil {
 		return 0, err
@@ -193,8 +198,8 @@ func (t *tree) touch(o *object, i int) (place int, err error) {
 	return len(o.members) - 1, nil
 }
 
-// add adds a member at the end, with an absent value, and returns that. The
-// object must not have a member of that name.
+// add adds a member at the end and returns its value, an absent node. The object
+// must not have a member of that name.
 func (t *tree) add(o *object, name string) (*node, error) {
 	if err := t.work.spend(workPerTouched + len(name)); err != nil {
 		return nil, err
@@ -208,7 +213,7 @@ func (t *tree) add(o *object, name string) (*node, error) {
 	return &o.members[place].value, nil
 }
 
-// remove takes a member away, if there is one.
+// remove removes a member, if there is one.
 func (t *tree) remove(o *object, name string) error {
 	place, inRaw, err := t.find(o, name)
 	if err != nil || place < 0 && inRaw < 0 {
@@ -228,7 +233,7 @@ func (t *tree) remove(o *object, name string) error {
 	return nil
 }
 
-// rename gives a member another name, which no other has.
+// rename renames a member. The object must not have a member of the new name.
 func (t *tree) rename(o *object, from, to string) error {
 	if _, err := t.member(o, from); err != nil { // touches it
 		return err
@@ -247,6 +252,8 @@ func (t *tree) rename(o *object, from, to string) error {
 
 // measure returns the length of o as JSON, and the number of its nodes.
 func (o *object) measure() (size, nodes int) {
+	// Braces and commas; then all members of raw, less the touched ones, which are
+	// measured as they are now.
 	size, nodes = len("{}")+max(0, o.live-1), 1
 	if n := o.inJSON(); n > 0 {
 		size += len(o.raw) - len("{}") - (n - 1)
@@ -265,7 +272,7 @@ func (o *object) measure() (size, nodes int) {
 	return size, nodes
 }
 
-// append appends o as JSON: what was not touched as it stands in raw.
+// append appends o as JSON. It copies runs of untouched members from raw.
 func (o *object) append(dst []byte) []byte {
 	dst = append(dst, '{')
 	start := len(dst)
@@ -305,19 +312,19 @@ func (o *object) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// names finds the members of an object by their names: a hash table with linear
-// probing, of four bytes a slot.
+// names finds the members of an object by their names. It is a hash table with
+// linear probing, of four bytes a slot.
 type names struct {
 	raw    []byte
 	starts []uint32
-	slots  []uint32 // 1 + the place in starts, or 0. A power of two of them.
+	slots  []uint32 // 1 + the index in starts, or 0. Their number is a power of two.
 }
 
-// nameSeed makes it impossible to choose names that share a slot.
+// nameSeed is random, so that an attacker cannot choose names that collide.
 var nameSeed = maphash.MakeSeed()
 
-// newNames returns the names of the members of raw that begin at starts, of
-// which the last is left out: it is behind them.
+// newNames returns the names of the members of raw that begin at starts. The last
+// of starts is the offset after them.
 func newNames(raw []byte, starts []uint32) names {
 	n := len(starts) - 1
 	size := 8
@@ -349,7 +356,7 @@ func (t *names) key(i int) []byte {
 func (t *names) slot(hash uint64) int { return int(hash & uint64(len(t.slots)-1)) }
 func (t *names) next(slot int) int    { return (slot + 1) & (len(t.slots) - 1) }
 
-// find returns the place of a name in starts, or -1.
+// find returns the index of a name in starts, or -1.
 func (t *names) find(name string) int {
 	for slot := t.slot(maphash.String(nameSeed, name)); t.slots[slot] != 0; slot = t.next(slot) {
 		i := int(t.slots[slot]) - 1

@@ -25,8 +25,8 @@ func (e *Edit) runOperations(t *tree) error {
 	return nil
 }
 
-// operate applies one operation: RFC 6902, section 4. Copied counts the bytes
-// that were copied.
+// operate applies one operation: RFC 6902, section 4. Copied is the number of
+// bytes that the copy operations have copied so far.
 func (t *tree) operate(o *operation, copied *int) error {
 	if err := t.work.spend(workPerCall); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (t *tree) operate(o *operation, copied *int) error {
 	case "add":
 		return t.addAt(o.path, node{raw: o.value}, o.depth)
 	case "remove":
-		_, err := t.take(o.path)
+		_, err := t.detach(o.path)
 		return err
 	case "replace":
 		n, err := t.target(o.path)
@@ -51,7 +51,7 @@ func (t *tree) operate(o *operation, copied *int) error {
 	return t.test(o)
 }
 
-// addAt puts a value where p points to, in the place of a member or in front of
+// addAt adds a value of some depth at p: it replaces a member, or goes in front of
 // an element.
 func (t *tree) addAt(p pointer, value node, depth int) error {
 	if len(p.tokens) == 0 {
@@ -93,12 +93,12 @@ func (t *tree) addAt(p pointer, value node, depth int) error {
 	return &Error{Rule: "a value can only be added to an object or an array", Path: p.text, Detail: "the parent is " + kindText(parent.kind())}
 }
 
-// replace makes n, which p points to, what value is.
+// replace replaces n, the node at p, by a value of some depth.
 func (t *tree) replace(n *node, p pointer, value node, depth int) error {
 	if err := t.checkReplace(p, depth); err != nil {
 		return err
 	}
-	if n == &t.root {
+	if n == &t.root { // the document must stay an object without @metadata
 		if kind := value.kind(); kind != jsonpath.Object {
 			return &Error{Rule: "a document must stay an object", Path: p.text, Detail: "it would become " + kindText(kind)}
 		}
@@ -121,13 +121,13 @@ func (t *tree) replace(n *node, p pointer, value node, depth int) error {
 	return t.set(n, value)
 }
 
-// checkReplace checks how deep a value of some depth lies where p points to.
+// checkReplace checks the depth of the document with a value of some depth at p.
 func (t *tree) checkReplace(p pointer, depth int) error {
 	return t.limits.checkDepth(p.text, len(p.tokens)+depth)
 }
 
-// take takes away what p points to and returns it.
-func (t *tree) take(p pointer) (node, error) {
+// detach removes the value at p and returns it.
+func (t *tree) detach(p pointer) (node, error) {
 	n, err := t.target(p)
 	if err != nil {
 		return node{}, err
@@ -135,7 +135,7 @@ func (t *tree) take(p pointer) (node, error) {
 	if n == &t.root {
 		return node{}, &Error{Rule: "a document cannot be removed by an edit of it", Path: p.text}
 	}
-	taken := *n
+	taken := *n // removing it clears its node
 	parent, err := t.follow(p, len(p.tokens)-1)
 	if err != nil {
 		return node{}, err
@@ -151,6 +151,7 @@ func (t *tree) take(p pointer) (node, error) {
 	return taken, t.cut(parent.arr, i)
 }
 
+// move moves a value without copying it.
 func (t *tree) move(o *operation) error {
 	n, err := t.target(o.from)
 	if err != nil {
@@ -163,13 +164,15 @@ func (t *tree) move(o *operation) error {
 	if err != nil {
 		return err
 	}
-	value, err := t.take(o.from)
+	value, err := t.detach(o.from)
 	if err != nil {
 		return err
 	}
 	return t.addAt(o.path, value, depth)
 }
 
+// copy copies a value. The sum of all copies is bounded, as each could double the
+// document.
 func (t *tree) copy(o *operation, copied *int) error {
 	n, err := t.target(o.from)
 	if err != nil {
@@ -194,6 +197,8 @@ func (t *tree) copy(o *operation, copied *int) error {
 	return t.addAt(o.path, value, depth)
 }
 
+// test returns an error that is ErrTestFailed unless the value at o.path is the
+// same as o.value.
 func (t *tree) test(o *operation) error {
 	n, err := t.target(o.path)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// maxOperations is the most operations in one JSON Patch.
+	// maxOperations is the greatest number of operations in one JSON Patch.
 	maxOperations = 10_000
 
-	// maxTokens is the most tokens of a JSON Pointer: no document of Jay is
-	// deeper.
+	// maxTokens is the greatest number of tokens in a JSON Pointer. No document of
+	// Jay is deeper.
 	maxTokens = 10_000
 )
 
 // operation is one operation of a JSON Patch.
 type operation struct {
 	kind       string
-	path, from pointer // from is that of move and copy
+	path, from pointer // from is set for move and copy
 	value      []byte  // of add, replace and test
 	depth      int     // of value
 }
@@ -34,7 +34,7 @@ type pointer struct {
 	tokens []string
 }
 
-// parseOperations reads a JSON Patch.
+// parseOperations parses a JSON Patch.
 func parseOperations(doc []byte) ([]operation, *Error) {
 	raw, _, detail := compacted(doc)
 	if detail != "" {
@@ -66,7 +66,7 @@ func countElements(array []byte) (n int) {
 	return n
 }
 
-// decode takes over what the library has read and validated.
+// decode fills o from an operation that the library has decoded and validated.
 func (o *operation) decode(d jsonpatch.Operation) *Error {
 	o.kind = d.Kind()
 	var err *Error
@@ -98,7 +98,7 @@ func (o *operation) decode(d jsonpatch.Operation) *Error {
 	return nil
 }
 
-// parsePointer returns the pointer that text means.
+// parsePointer parses a JSON Pointer.
 func parsePointer(text string) (pointer, *Error) {
 	p := pointer{text: text}
 	if text == "" {
@@ -111,6 +111,7 @@ func parsePointer(text string) (pointer, *Error) {
 		return p, &Error{Rule: fmt.Sprintf("a JSON Pointer has at most %d tokens", maxTokens), Path: text, Detail: fmt.Sprintf("it has %d", n)}
 	}
 	for token := range strings.SplitSeq(text[1:], "/") {
+		// Without its escapes a valid token has no ~.
 		rest := strings.ReplaceAll(strings.ReplaceAll(token, "~0", ""), "~1", "")
 		if strings.Contains(rest, "~") {
 			return p, &Error{Rule: "it must be a JSON Pointer", Path: text, Detail: "~ is neither ~0 nor ~1"}
@@ -123,19 +124,19 @@ func parsePointer(text string) (pointer, *Error) {
 	return p, nil
 }
 
-// above tells whether other is inside of p.
+// above reports whether p is a proper prefix of other.
 func (p pointer) above(other pointer) bool {
 	return len(p.tokens) < len(other.tokens) && slices.Equal(p.tokens, other.tokens[:len(p.tokens)])
 }
 
-// index returns what the last token means in an array of length elements, the
-// one behind the end included if end is set.
+// index returns the index that token means in an array of length elements. With
+// end set, the index after the last element, and - for it, are valid.
 func (p pointer) index(token string, length int, end bool) (int, error) {
 	if end && token == "-" {
 		return length, nil
 	}
 	i, err := strconv.Atoi(token)
-	if err != nil || strconv.Itoa(i) != token || i < 0 {
+	if err != nil || strconv.Itoa(i) != token || i < 0 { // such as +1 and 01
 		return 0, &Error{Rule: "an index must be a number without sign and leading zeros", Path: p.text, Detail: fmt.Sprintf("%.60q", token)}
 	}
 	if i > length || i == length && !end {
@@ -144,12 +145,13 @@ func (p pointer) index(token string, length int, end bool) (int, error) {
 	return i, nil
 }
 
+// missing returns the error for a pointer that leads nowhere.
 func (p pointer) missing() error {
 	return &Error{Rule: "a value must be there", Path: p.text, Detail: "there is none"}
 }
 
-// follow returns the node that the first n tokens of p point to. Those on the
-// way are open.
+// follow returns the node at the first n tokens of p. It opens all nodes on the
+// way to it.
 func (t *tree) follow(p pointer, n int) (*node, error) {
 	at := &t.root
 	for _, token := range p.tokens[:n] {
@@ -184,5 +186,5 @@ func (t *tree) follow(p pointer, n int) (*node, error) {
 	return at, nil
 }
 
-// target returns the node that p points to.
+// target returns the node at p.
 func (t *tree) target(p pointer) (*node, error) { return t.follow(p, len(p.tokens)) }

@@ -1,55 +1,58 @@
-// Package patch edits JSON documents: it turns one JSON object and some edits
-// into another object, and knows nothing of databases.
+// Package patch applies edits to a JSON object, and compares two objects. It is
+// independent of databases.
 //
 //	out, changed, err := patch.Apply(body, []patch.Edit{
 //		patch.Increment("Stock.Count", -1),
 //		patch.Append("Log[0].Lines", "sold"),
 //	}, patch.Limits{})
 //
-// Edits are applied in order, each to what those before it left, and all or
-// none. Members keep their order and what no edit touches keeps its bytes:
-// 9007199254740993 and 1.10 stay as they are written. A single [Set] or
-// [Increment] of a value that is there is cut into the bytes; for anything
-// else the document becomes a tree once, which is only opened where edits go.
-// An edit of every element of an array passes over its bytes.
+// Edits are applied in order, each to the result of those before it: all of them
+// or none. Members keep their order, and values that no edit touches keep their
+// bytes: 9007199254740993 and 1.10 stay as written. A single [Set] or [Increment]
+// of an existing value is spliced into the bytes. For all other patches the
+// document becomes a tree whose nodes are parsed only where edits go. An edit of
+// every element of an array is one pass over its bytes.
 //
 // # Paths
 //
 // Paths are those of the whole of Jay: Address.City, Lines[0].Qty, Lines[].Qty
 // for every element, and 'x.y' in quotes for names with dots. They are strict:
-// an array has no members. What each edit does where a path leads nowhere is
-// told at its constructor; in general those that put something there make
-// missing objects on the way, and those that take something away change
-// nothing. The member @metadata of a document is not part of its body, and no
-// edit may name it.
+// an array has no members. The constructors document what each edit does where a
+// path leads nowhere. In general, edits that put a value make the missing objects
+// of the path, and edits that remove one change nothing. The member @metadata of
+// a document is not part of its body, and no edit may name it.
 //
 // # Equality
 //
-// Two values are the same JSON whatever the order of members and whatever
-// escapes strings are written with. Numbers are the same if their exact values
-// are, so 1 is 1.0, for [Remove], [Diff] and the test of [JSONPatch]. A write
-// of a value that is already there changes nothing; it is there only if its
-// numbers have the same text, so that 1.1 can be made 1.10.
+// The order of members and the escapes in strings do not matter to whether two
+// values are the same. For [Remove], [Diff] and the test of [JSONPatch], numbers
+// are the same if their exact values are: 1 is 1.0. Writing a value over the same
+// value changes nothing; there, numbers are the same only if their texts are, so
+// that 1.1 can be changed to 1.10.
 //
 // # The RFCs
 //
 // [Merge] is RFC 7386 and [JSONPatch] is RFC 6902. evanphx/json-patch decodes
-// the operations; they are applied here, on the same tree as all other edits.
-// Its own Apply, in v5.9.11, panics where an array with null is tested,
-// compares numbers by their text, cannot reach a member whose name is empty
-// and takes a missing member for null; its MergePatch escapes <, > and &
-// everywhere, adds members in random order and drops null from objects in
-// arrays.
+// the operations; this package applies them, on the same tree as all other edits.
+// The Apply of that library, in v5.9.11, panics where an array with null is
+// tested, compares numbers by their text, cannot reach a member with an empty
+// name and takes a missing member for null. Its MergePatch escapes <, > and &
+// everywhere, adds members in random order and drops null from objects in arrays.
 //
 // # Work
 //
-// A small patch can ask for much: to move 32 MB ten thousand times, or to take
-// ten thousand values out of a million. The work of a patch is counted, in
-// bytes looked at and written and in values touched, and a patch that takes
-// more than Limits.MaxWork is refused with ErrTooMuchWork. The count depends on
-// the document and the edits only, never on the time that they take.
+// A small patch can cause much work: move 32 MB ten thousand times, or remove ten
+// thousand values from a million. A patch that takes more units of work than
+// Limits.MaxWork is refused with ErrTooMuchWork. Units count bytes read and
+// written, and values touched. They depend on the document and the edits only,
+// never on time.
+//
+// # Concurrency and stability
 //
 // Edits are immutable and safe for concurrent use, and so are the functions.
+//
+// The package is public and follows the module's version: until 1.0 its API may
+// change.
 package patch
 
 import (
@@ -61,21 +64,21 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// ErrInvalid is what every *Error is: errors.Is(err, ErrInvalid).
+// ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid patch")
 
-// ErrTestFailed is what the *Error of a failed test operation of a JSON Patch
-// is, beside ErrInvalid.
+// ErrTestFailed matches the *Error of a failed test operation of a JSON Patch, as
+// ErrInvalid does.
 var ErrTestFailed = errors.New("patch test failed")
 
 // Error says which rule an edit breaks, and where.
 type Error struct {
 	Rule   string // such as "only a number can be incremented"
-	Path   string // as given to the edit, a JSON Pointer for RFC 6902; may be empty
+	Path   string // of the edit, a JSON Pointer for JSONPatch; may be empty
 	Detail string // what was found; may be empty
-	Edit   int    // index of the edit, counted from 0; -1 if it is about the document
+	Edit   int    // index of the edit, counted from 0; -1 for an error of the document
 
-	work bool // it is ErrTooMuchWork
+	work bool // matches ErrTooMuchWork
 }
 
 // Error names the edit, the path, the rule and what was found.
@@ -108,20 +111,20 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// Limits bound what Apply makes. A document that exceeds them already can
-// still be edited into one that does not.
+// Limits bound the result and the work of Apply. Zero fields mean the defaults. A
+// document that exceeds the limits can still be edited into one that does not.
 type Limits struct {
-	// MaxBytes is the most bytes of the result, of an array whose elements an
-	// edit changes, and of what the copy operations of one JSON Patch copy. The
-	// default is 32 MiB.
+	// MaxBytes is the greatest size in bytes of the result, of an array whose
+	// elements an edit changes, and of all that the copy operations of one JSON
+	// Patch copy. The default is 32 MiB.
 	MaxBytes int
-	// MaxDepth is how deep objects and arrays may lie inside each other, the
-	// document itself being 1. The default is 256.
+	// MaxDepth is the greatest depth of nested objects and arrays in the result;
+	// the document itself is at depth 1. The default is 256.
 	MaxDepth int
-	// MaxWork is the most units of work that a patch may take: bytes looked at,
-	// compared or written, and a few units more for each value. The default is
-	// 16 for each byte of MaxBytes, and at least 536,870,912 (512 Mi): about half
-	// a second on a processor of 2023, and 200 MB of memory at the most.
+	// MaxWork is the greatest number of units of work of a patch: bytes read,
+	// compared or written, and a few more units for each value. The default is 16
+	// for each byte of MaxBytes, and at least 536,870,912 (512 Mi). That takes
+	// about half a second on a processor of 2023, and at most 200 MB of memory.
 	MaxWork int64
 }
 
@@ -138,17 +141,17 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Apply returns body as the edits leave it, and whether that differs from
-// body. If it does not, out is body itself; otherwise out is new memory. The
-// body must be an object that metadata.Scan accepted and compacted, and is not
-// changed. Every error is an *Error, with nothing done: an edit that could not
-// be made is reported before any is applied.
+// Apply applies edits to body. It returns the result, and whether that differs
+// from body: if not, out is body itself, and otherwise out is new memory. The body
+// must be an object that metadata.Scan accepted and compacted; Apply does not
+// change it. Every error is an *Error. The errors of constructors are reported
+// before any edit is applied.
 func Apply(body []byte, edits []Edit, limits Limits) (out []byte, changed bool, err error) {
 	return ApplyContext(context.Background(), body, edits, limits)
 }
 
-// ApplyContext is Apply until ctx ends, which is looked at every millisecond or
-// so. Then the error is that of ctx.
+// ApplyContext is Apply, but returns the error of ctx when ctx ends. It checks ctx
+// about once a millisecond.
 func ApplyContext(ctx context.Context, body []byte, edits []Edit, limits Limits) (out []byte, changed bool, err error) {
 	if jsonpath.KindOf(body) != jsonpath.Object {
 		return nil, false, &Error{Rule: "only an object can be edited", Detail: "the document is " + kindText(jsonpath.KindOf(body)), Edit: -1}
@@ -181,7 +184,7 @@ func ApplyContext(ctx context.Context, body []byte, edits []Edit, limits Limits)
 	return t.render(body)
 }
 
-// at returns err as the error of edit i, unless it is about the document.
+// at returns err as the error of edit i, unless it is an error of the document.
 func at(i int, err error) error {
 	e, ok := err.(*Error)
 	if !ok || e.Edit < 0 {
@@ -192,9 +195,9 @@ func at(i int, err error) error {
 	return &numbered
 }
 
-// spliced applies one edit that replaces a value that is there, without
-// looking at anything behind it. It returns body itself if nothing changes,
-// and done is false if the edit is of another kind.
+// spliced applies an edit that replaces one existing value, without parsing what
+// follows the value. It returns body itself if nothing changes. Done is false if
+// the edit is of another kind or the value is missing.
 func (t *tree) spliced(body []byte, e *Edit) (out []byte, done bool, err error) {
 	if e.replacement == nil || e.path.FansOut() {
 		return nil, false, nil
@@ -223,8 +226,9 @@ func (t *tree) spliced(body []byte, e *Edit) (out []byte, done bool, err error) 
 	return appendSpliced(make([]byte, 0, size), body, old, value), true, nil
 }
 
-// appendSpliced appends whole with value in the place of old, which is a part
-// of whole that reaches to its capacity.
+// appendSpliced appends whole with value in place of old. Old must be a slice of
+// whole with the remaining capacity: the difference of their capacities is the
+// offset of old in whole.
 func appendSpliced(dst, whole, old, value []byte) []byte {
 	start := cap(whole) - cap(old)
 	dst = append(dst, whole[:start]...)
@@ -232,8 +236,8 @@ func appendSpliced(dst, whole, old, value []byte) []byte {
 	return append(dst, whole[start+len(old):]...)
 }
 
-// reach returns the value that the steps of a path from i on lead to, none of
-// which is into every element.
+// reach returns the value that the steps of a path from step i on lead to. None of
+// these steps may be [].
 func (t *tree) reach(value []byte, p jsonpath.Path, i int) (_ []byte, found bool, err error) {
 	for ; i < p.Len(); i++ {
 		if err := t.work.spend(workPerValue + len(value)); err != nil {
@@ -252,6 +256,7 @@ func (t *tree) reach(value []byte, p jsonpath.Path, i int) (_ []byte, found bool
 	return value, true, nil
 }
 
+// findElement returns an element of an array by its index.
 func findElement(array []byte, index int) (element []byte, found bool) {
 	for i, element := range jsonpath.Elements(array) {
 		if i == index {
@@ -261,9 +266,11 @@ func findElement(array []byte, index int) (element []byte, found bool) {
 	return nil, false
 }
 
-// sharesStart tells whether two values that are not empty are one in memory.
+// sharesStart reports whether two values, which must not be empty, begin at the
+// same address: the edits use it to see whether a value was replaced.
 func sharesStart(a, b []byte) bool { return &a[0] == &b[0] }
 
+// checkBytes returns an error if a result of size bytes is too large.
 func (l Limits) checkBytes(size int) error {
 	if size <= l.MaxBytes {
 		return nil
@@ -271,6 +278,8 @@ func (l Limits) checkBytes(size int) error {
 	return &Error{Rule: fmt.Sprintf("the result may have at most %d bytes", l.MaxBytes), Detail: fmt.Sprintf("it has %d", size), Edit: -1}
 }
 
+// checkDepth returns an error if a result of this depth is too deep. The path is
+// for the error.
 func (l Limits) checkDepth(path string, depth int) error {
 	if depth <= l.MaxDepth {
 		return nil

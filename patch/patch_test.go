@@ -12,7 +12,7 @@ import (
 )
 
 // applied applies edits and ensures what holds for every Apply: the body is
-// untouched, the result is a body, and changed tells the truth.
+// untouched, the result is a body, and changed is correct.
 func applied(t testing.TB, body string, edits ...patch.Edit) (string, error) {
 	t.Helper()
 	given := []byte(body)

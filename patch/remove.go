@@ -28,15 +28,15 @@ func (e *Edit) runRemove(t *tree) error {
 	})
 }
 
-// valueSet is a set of JSON values, of which two are the same as sameValue has
-// it.
+// valueSet is a set of JSON values. Two values are the same if sameValue says so.
 type valueSet struct {
 	work   *work
 	values [][]byte
-	byHash map[uint64][]int // nil if there are few
+	byHash map[uint64][]int // indexes in values; nil if there are few
 }
 
-// fewValues are compared one by one: an early difference is cheaper than a hash.
+// fewValues is the number of values up to which all are compared one by one:
+// comparisons that end at an early difference are cheaper than a hash.
 const fewValues = 8
 
 func newValueSet(w *work, values [][]byte) (*valueSet, error) {
@@ -63,7 +63,7 @@ func newValueSet(w *work, values [][]byte) (*valueSet, error) {
 
 // without returns an array without the elements that are in the set.
 func (s *valueSet) without(array []byte) ([]byte, error) {
-	var kept []byte // nil as long as all are
+	var kept []byte // nil until the first element is left out
 	for _, element := range jsonpath.Elements(array) {
 		if err := s.work.spend(workPerValue + len(element)); err != nil {
 			return nil, err
@@ -76,6 +76,8 @@ func (s *valueSet) without(array []byte) ([]byte, error) {
 			if err := s.work.spend(len(array)); err != nil {
 				return nil, err
 			}
+			// Copy what precedes the element: its offset is the difference of the
+			// capacities, as it is a slice of array.
 			kept = append(make([]byte, 0, len(array)), array[:cap(array)-cap(element)]...)
 		case !found && kept != nil:
 			kept = append(append(kept, element...), ',')
@@ -91,6 +93,7 @@ func (s *valueSet) without(array []byte) ([]byte, error) {
 	return append(kept, ']'), nil
 }
 
+// has reports whether a value is in the set.
 func (s *valueSet) has(value []byte) (bool, error) {
 	if s.byHash == nil {
 		for i := range s.values {
@@ -107,7 +110,7 @@ func (s *valueSet) has(value []byte) (bool, error) {
 	return s.among(s.byHash[hash], value)
 }
 
-// among tells whether a value is the same as one of those at the places.
+// among reports whether a value is the same as one of the values at these indexes.
 func (s *valueSet) among(places []int, value []byte) (bool, error) {
 	for _, i := range places {
 		if same, err := sameValue(s.work, value, s.values[i]); same || err != nil {
@@ -125,7 +128,8 @@ func (s *valueSet) hash(value []byte) (uint64, error) {
 	return hash, nil
 }
 
-// kindHashes keep values of different kinds apart.
+// kindHashes are the initial hashes of the kinds, so that values of different kinds
+// have different hashes.
 var kindHashes = func() (hashes [jsonpath.Object + 1]uint64) {
 	for kind := range hashes {
 		hashes[kind] = maphash.Comparable(nameSeed, kind)
@@ -133,8 +137,8 @@ var kindHashes = func() (hashes [jsonpath.Object + 1]uint64) {
 	return hashes
 }()
 
-// hashAt returns a hash of the value at i, and the offset behind it. Values that
-// are the same have the same hash, however they are written.
+// hashAt returns a hash of the value at i, and the offset after it. Values that are
+// the same for sameValue have the same hash, however they are written.
 func hashAt(raw []byte, i int) (hash uint64, end int) {
 	kind := jsonpath.KindOf(raw[i:])
 	hash = kindHashes[kind]
@@ -149,7 +153,7 @@ func hashAt(raw []byte, i int) (hash uint64, end int) {
 		}
 		return hash, i + 1
 	case jsonpath.Object:
-		sum := uint64(0) // in any order
+		sum := uint64(0) // a sum does not depend on the order of the members
 		for i++; raw[i] != '}'; {
 			var name, value uint64
 			name, i = hashAt(raw, i)
@@ -179,7 +183,7 @@ func hashString(raw []byte) uint64 {
 	return maphash.Bytes(nameSeed, jsonpath.AppendUnquoted(buf[:0], raw))
 }
 
-// hashNumber goes by the exact value, as sameNumber does.
+// hashNumber hashes the exact value of a number, as sameNumber compares it.
 func hashNumber(number []byte) uint64 {
 	if isZero(number) {
 		return 0
@@ -195,7 +199,7 @@ func hashNumber(number []byte) uint64 {
 	return hash
 }
 
-// mixed joins two hashes. The order matters.
+// mixed combines two hashes. Their order matters.
 func mixed(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd1342543de82ef95)
 	return hi ^ lo ^ bits.RotateLeft64(a, 23)

@@ -77,7 +77,7 @@ func TestJSONPatch_RFC6902(t *testing.T) {
 }
 
 // Ensure that JSON Patches that RFC 6902 does not allow are refused, and that
-// a failed test can be told from them.
+// a failed test differs from them.
 func TestJSONPatch_Refused(t *testing.T) {
 	tests := []struct {
 		name, body, doc, says string

@@ -11,19 +11,19 @@ type tree struct {
 	root    node
 	limits  Limits
 	work    work
-	spare   []*object // closed ones, whose memory can be used again
-	scratch []byte    // for what is copied at once
+	spare   []*object // unused objects, whose memory is reused
+	scratch []byte    // for values that are copied at once
 }
 
 // node is a JSON value. It is closed, and raw is its JSON, until an edit goes
-// into it; then it is open, and raw means nothing. A node that is neither is
-// absent: a member that is about to get a value. Nodes that are open are never
-// shared; raw always may be, and is not written to.
+// into it. Then it is open: obj or arr is set, and raw has no meaning. A node
+// without any of them is absent: a member that is about to get a value. An open
+// node has one owner. Raw may be shared and is never written to.
 type node struct {
 	raw   []byte
-	obj   *object // if it is open and an object
-	arr   *array  // if it is open and an array
-	depth int     // that depthOf(raw) has found, +1; 0 if it was not asked
+	obj   *object // of an open object
+	arr   *array  // of an open array
+	depth int     // cached depthOf(raw) + 1; 0 for none
 }
 
 func (n *node) open() bool   { return n.obj != nil || n.arr != nil }
@@ -71,7 +71,8 @@ func (t *tree) array(n *node) *array {
 	return n.arr
 }
 
-// set replaces what n is, unless it is that already.
+// set replaces n by value, unless both have the same text, apart from the order
+// of members and escapes: then n keeps its bytes.
 func (t *tree) set(n *node, value node) error {
 	if n.absent() || n.kind() != value.kind() {
 		*n = value
@@ -88,7 +89,7 @@ func (t *tree) set(n *node, value node) error {
 	return err
 }
 
-// json returns n as JSON: the old bytes if it is closed.
+// json returns n as JSON: its bytes without a copy if it is closed.
 func (t *tree) json(n *node) ([]byte, error) {
 	if !n.open() {
 		return n.raw, nil
@@ -100,13 +101,13 @@ func (t *tree) json(n *node) ([]byte, error) {
 	return n.append(make([]byte, 0, size)), nil
 }
 
-// size returns the length of n as JSON, and spends the work to append it.
+// size returns the length of n as JSON, and spends the work of appending it.
 func (t *tree) size(n *node) (int, error) {
 	size, nodes := n.measure()
 	return size, t.work.spend(size + workPerValue*nodes)
 }
 
-// depthOf returns how deep objects and arrays lie inside each other in n.
+// depthOf returns the depth of nested objects and arrays in n.
 func (t *tree) depthOf(n *node) (int, error) {
 	if n.depth > 0 {
 		return n.depth - 1, nil
@@ -125,8 +126,7 @@ func (t *tree) depthOf(n *node) (int, error) {
 	return depth, nil
 }
 
-// measure returns the length of n as JSON, and the number of nodes and spans
-// that it consists of.
+// measure returns the length of n as JSON, and the number of its nodes and spans.
 func (n *node) measure() (size, nodes int) {
 	switch {
 	case n.obj != nil:
@@ -148,14 +148,13 @@ func (n *node) append(dst []byte) []byte {
 	return append(dst, n.raw...)
 }
 
-// maxSpares and maxSpareMembers bound the memory that a tree keeps to use it
-// again.
+// maxSpares and maxSpareMembers bound the memory that a tree keeps for reuse.
 const (
 	maxSpares       = 64
 	maxSpareMembers = 1000
 )
 
-// discard gives up what is in n, which must not be used any more.
+// discard recycles the objects in n, which must not be used any more.
 func (t *tree) discard(n *node) {
 	o := n.obj
 	if o == nil {
@@ -169,7 +168,7 @@ func (t *tree) discard(n *node) {
 	}
 }
 
-// render returns the document, or body if that is what it is.
+// render returns the edited document, or body if it is the same.
 func (t *tree) render(body []byte) (out []byte, changed bool, err error) {
 	if !t.root.open() && sharesStart(t.root.raw, body) {
 		return body, false, nil
@@ -178,6 +177,8 @@ func (t *tree) render(body []byte) (out []byte, changed bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
+	// A result of the same size may be body itself, which may exceed the limit: it
+	// is checked below.
 	if size != len(body) {
 		if err := t.limits.checkBytes(size); err != nil {
 			return nil, false, err

@@ -12,9 +12,9 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// encoded returns a Go value as compact JSON that a document may have in it,
-// with its depth: 0 for what is neither object nor array. Detail is not empty
-// if it cannot be done.
+// encoded returns the JSON of a Go value, compact and valid inside a document,
+// with its depth: 0 for a value that is neither object nor array. If there is none,
+// detail says why.
 func encoded(value any) (raw []byte, depth int, detail string) {
 	var buf bytes.Buffer
 	encoder := json.NewEncoder(&buf)
@@ -27,7 +27,7 @@ func encoded(value any) (raw []byte, depth int, detail string) {
 	return raw, depth, detail
 }
 
-// compacted is encoded for what is JSON already.
+// compacted is encoded for JSON.
 func compacted(doc []byte) (raw []byte, depth int, detail string) {
 	var buf bytes.Buffer
 	if err := json.Compact(&buf, doc); err != nil {
@@ -37,8 +37,8 @@ func compacted(doc []byte) (raw []byte, depth int, detail string) {
 	return buf.Bytes(), depth, detail
 }
 
-// checked returns the depth of compact JSON, and what metadata.Scan would have
-// against it.
+// checked returns the depth of compact JSON. Detail says why metadata.Scan would
+// refuse it inside a document, and is empty if it would not.
 func checked(raw []byte) (depth int, detail string) {
 	if !utf8.Valid(raw) {
 		return 0, "it is not valid UTF-8"
@@ -51,15 +51,15 @@ func checked(raw []byte) (depth int, detail string) {
 	return c.depth, c.detail
 }
 
-// checker walks over well-formed JSON.
+// checker finds the depth of well-formed JSON, and repeated keys.
 type checker struct {
 	src    []byte
 	depth  int
 	detail string
 }
 
-// value checks the value at i, which lies inside depth others, and returns the
-// offset behind it.
+// value checks the value at i, which is nested in depth others, and returns the
+// offset after it.
 func (c *checker) value(i, depth int) int {
 	opening := c.src[i]
 	if opening != '{' && opening != '[' {
@@ -89,7 +89,8 @@ func (c *checker) value(i, depth int) int {
 	}
 }
 
-// amount returns a number to add, as JSON. Detail is not empty if by is none.
+// amount returns the number of an Increment as JSON. If by is not one, detail says
+// why.
 func amount(by any) (text []byte, detail string) {
 	if n, ok := by.(json.Number); ok {
 		text = []byte(n)
@@ -111,14 +112,15 @@ func amount(by any) (text []byte, detail string) {
 	if !isNumber(text) {
 		return nil, fmt.Sprintf("%.60q", text)
 	}
+	// Refuse a number that cannot even be added to 0.
 	if _, detail := sum([]byte("0"), text); detail != "" {
 		return nil, detail
 	}
 	return text, ""
 }
 
-// appendFloat appends the shortest text that reads back as f, without an
-// exponent where encoding/json has none.
+// appendFloat appends the shortest text that parses as f, with an exponent only
+// where encoding/json writes one.
 func appendFloat(dst []byte, f float64, bits int) []byte {
 	format := byte('f')
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
@@ -127,7 +129,7 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, bits)
 }
 
-// isNumber tells whether text is a JSON number, without space around it.
+// isNumber reports whether text is a JSON number without white space around it.
 func isNumber(text []byte) bool {
 	return jsonpath.KindOf(text) == jsonpath.Number && text[len(text)-1] > ' ' && json.Valid(text)
 }

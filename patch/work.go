@@ -6,58 +6,57 @@ import (
 	"fmt"
 )
 
-// ErrTooMuchWork is what the *Error of a patch that takes more work than
-// Limits.MaxWork allows is, beside ErrInvalid. The same edits of the same
-// document always take the same work.
+// ErrTooMuchWork matches the *Error of a patch that takes more work than
+// Limits.MaxWork allows, as ErrInvalid does. The same edits of the same document
+// always take the same work.
 var ErrTooMuchWork = errors.New("patch takes too much work")
 
-// Work is counted in units. A unit is a byte that is looked at, compared or
-// written; what costs more than its bytes counts for about as many units as it
-// takes nanoseconds, and for more than three times the bytes of memory that it
-// keeps.
+// Work is counted in units. A unit is a byte that is read, compared or written.
+// Other operations count about one unit for each nanosecond that they take, and
+// more than three units for each byte of memory that they keep.
 const (
-	workPerValue   = 4   // to pass over an element or a member
-	workPerName    = 64  // to put a member into a table of names
-	workPerLookup  = 128 // of a member in such a table, which may not fit in a cache
+	workPerValue   = 4   // to skip an element or a member
+	workPerName    = 64  // to enter a member into a hash table of names
+	workPerLookup  = 128 // to look a member up in such a table, which may not fit in a cache
 	workPerCall    = 64  // of one operation, and to find an element
-	workPerElement = 16  // to make an edit in one of all elements
-	workPerTouched = 700 // a member or an element becomes a node of its own
+	workPerElement = 16  // to edit one of all elements of an array
+	workPerTouched = 700 // to make a member or an element a node of its own
 	workPerSum     = 16  // of numbers of few digits
-	workPerDigit   = 16  // of other numbers
+	workPerDigit   = 16  // of sums of other numbers
 	workPerHash    = 64  // of a value
 )
 
 const (
 	// defaultWorkPerByte is the default of Limits.MaxWork for each byte of
-	// Limits.MaxBytes: eight times that a document is read and written.
+	// Limits.MaxBytes: enough to read and write a document eight times.
 	defaultWorkPerByte = 16
 
 	// minDefaultWork is the least default of Limits.MaxWork, so that a small
-	// MaxBytes leaves room for many edits.
+	// MaxBytes still allows many edits.
 	minDefaultWork = 512 << 20
 
-	// workPerLook is how much work is done between two looks at the context:
-	// about a millisecond.
-	workPerLook = 1 << 20
+	// workPerPoll is the work between two checks of the context: about a
+	// millisecond.
+	workPerPoll = 1 << 20
 )
 
-// work counts what one Apply does. It decides by the amount only: the context
-// can end the work but never change what comes out of it.
+// work counts the work of one Apply. Whether a patch is refused depends on the
+// count only. The context can stop the work but never changes the result.
 type work struct {
 	ctx   context.Context
 	limit int64
 	left  int64
-	look  int64 // ctx is looked at when left falls below this
+	poll  int64 // the context is checked when left falls below this
 }
 
 func newWork(ctx context.Context, limit int64) work {
-	return work{ctx: ctx, limit: limit, left: limit, look: limit}
+	return work{ctx: ctx, limit: limit, left: limit, poll: limit}
 }
 
-// spend is called before n units of work are done, and returns an error if they
-// must not be: an *Error beyond the limit, or that of the context.
+// spend must be called before n units of work are done. It returns an error if
+// they must not be done: an *Error beyond the limit, or that of the context.
 func (w *work) spend(n int) error {
-	if w.left -= int64(n); w.left >= w.look {
+	if w.left -= int64(n); w.left >= w.poll {
 		return nil
 	}
 	if w.left < 0 {
@@ -68,6 +67,6 @@ func (w *work) spend(n int) error {
 			work:   true,
 		}
 	}
-	w.look = w.left - workPerLook
+	w.poll = w.left - workPerPoll
 	return w.ctx.Err()
 }

@@ -9,54 +9,54 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// maxGroupsPerDocument bounds the groups that one document is in, as several
-// fields that reach many values each multiply.
+// maxGroupsPerDocument bounds the groups that one document is in: the product of
+// the numbers of values that its fields reach.
 const maxGroupsPerDocument = 10_000
 
 var null = ValueOf([]byte("null"))
 
-// Groups gathers documents into groups and works out their columns.
+// Groups groups documents and computes the columns of each group.
 //
-// A document is in the group of the value that each field of the group by
-// reaches; if a field reaches several it is in several groups, in each once.
-// Values group by what they are, regarding case; missing counts as null.
-// Without a group by there is one group, of all documents, even if there are
-// none. Numbers of columns have one spelling, that of encoding/json, whatever
-// the documents' is, so that rows do not depend on the order of documents.
+// The group of a document is determined by the value that each field of the
+// group by reaches. If a field reaches several values the document is in several
+// groups, once in each. Values are in one group if they are Equal; missing counts
+// as null. Without a group by there is one group of all documents, even if there
+// are none. Numbers in columns are written as encoding/json writes them, so that
+// rows do not depend on the order of the documents.
 //
 // Groups is not safe for concurrent use.
 type Groups struct {
 	columns []Column
-	keys    []int // for a column that is a field of the group by: which; else -1
-	by      int   // fields of the group by, the first in reader; columns follow
-	reader  *Reader
+	keys    []int   // for each column, the index of its field in the group by, or -1
+	by      int     // number of fields in the group by
+	reader  *Reader // of the fields of the group by, then those of the columns
 
-	groups  map[string]*group
-	ordered []*group // as they came
-	added   int64    // documents
-	used    int
-	limit   int
+	groups  map[string]*group // by the identities of their values: see appendIdentity
+	ordered []*group          // in the order of their first documents
+	added   int64             // documents added
+	used    int               // bytes of memory, estimated
+	limit   int               // of used; 0 for none
 
-	key    []byte
-	choice []int // of the values of each field of the group by
+	key    []byte // scratch
+	choice []int  // for each field of the group by, the index of the current value
 	pace   *Pace
 }
 
 // group is one group.
 type group struct {
-	keys  []Value
-	cells []cell // parallel to the columns
-	last  int64  // the document that was added last
+	keys  []Value // of the fields of the group by
+	cells []cell  // parallel to the columns
+	last  int64   // number of the document that was added last
 }
 
-// cell is one column of one group, so far.
+// cell is the state of one column of one group.
 type cell struct {
-	total total
-	best  Value
+	total total // of count, sum and avg
+	best  Value // of min and max; missing if no value came
 }
 
-// NewGroups returns Groups without documents. They use at most about maxBytes
-// of memory if that is above 0.
+// NewGroups returns Groups without documents. They use about maxBytes of memory
+// at most; 0 means no limit.
 //
 // It returns ErrColumn for a column that has neither a function nor a field of
 // the group by, has no name, or the name of another.
@@ -78,7 +78,7 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 		}
 		g.keys = append(g.keys, at)
 		if c.Func == FuncNone || c.Func == FuncCount {
-			c.Field = Field{Meta: MetaID} // which is not read
+			c.Field = Field{Meta: MetaID} // a placeholder that is never read
 		}
 		fields = append(fields, c.Field)
 	}
@@ -106,15 +106,15 @@ func checkNames(columns []Column) error {
 	return nil
 }
 
-// SetPace makes Add end with a Pace, whose error it returns then.
+// SetPace makes Add stop when p stops. Add then returns the error of p.
 func (g *Groups) SetPace(p *Pace) {
 	g.pace = p
 	g.reader.SetPace(p)
 }
 
-// Add adds a document. It returns a *LimitError if the groups need more memory
-// than they may or the document is in more than 10,000 groups, and ErrNumber for
-// a number to be added up that is beyond MaxExponent.
+// Add adds a document. It returns a *LimitError if the groups exceed their memory
+// or the document is in more than 10,000 groups, and ErrNumber if a number to be
+// summed is beyond MaxExponent.
 func (g *Groups) Add(doc Doc) error {
 	g.added++
 	g.reader.Reset(doc)
@@ -130,6 +130,7 @@ func (g *Groups) Add(doc Doc) error {
 		}
 	}
 
+	// choice counts through all combinations, its first field fastest.
 	clear(g.choice)
 	for range combinations {
 		if err := g.addTo(g.chosen()); err != nil {
@@ -145,7 +146,8 @@ func (g *Groups) Add(doc Doc) error {
 	return g.pace.Err()
 }
 
-// chosen returns the group of the values that are chosen now.
+// chosen returns the group of the current combination, which it makes if there is
+// none.
 func (g *Groups) chosen() *group {
 	g.key = g.key[:0]
 	for i := range g.by {
@@ -167,7 +169,7 @@ func (g *Groups) chosen() *group {
 	return made
 }
 
-// value returns the value that is chosen now for a field of the group by.
+// value returns the value of a field of the group by in the current combination.
 func (g *Groups) value(field int) Value {
 	if values := g.reader.Values(field); len(values) > 0 {
 		return values[g.choice[field]]
@@ -175,8 +177,9 @@ func (g *Groups) value(field int) Value {
 	return null
 }
 
+// addTo adds the document to a group.
 func (g *Groups) addTo(to *group) error {
-	if to.last == g.added {
+	if to.last == g.added { // several of its values are equal: counted already
 		return nil
 	}
 	to.last = g.added
@@ -191,6 +194,7 @@ func (g *Groups) addTo(to *group) error {
 	return nil
 }
 
+// addCell adds the values that a column's field reaches to a cell.
 func (g *Groups) addCell(to *cell, fn Func, field int) (err error) {
 	switch fn {
 	case FuncCount:
@@ -215,10 +219,11 @@ func (g *Groups) addCell(to *cell, fn Func, field int) (err error) {
 	return cmp.Or(err, g.pace.Err())
 }
 
-// sumTextBytes is how many bytes a sum's text has at most for each byte of the
-// sum, and the memory for working it out beside it.
+// sumTextBytes is the memory charged for each byte of a sum: its text, which is
+// longer than the sum in binary, and the memory to make the text.
 const sumTextBytes = 6
 
+// addNumber adds a number to a sum and charges its memory.
 func (g *Groups) addNumber(to *total, raw []byte) error {
 	g.pace.Spend(len(raw))
 	grown, err := to.add(raw)
@@ -232,8 +237,8 @@ func (g *Groups) addNumber(to *total, raw []byte) error {
 // Len returns the number of groups.
 func (g *Groups) Len() int { return len(g.ordered) }
 
-// Rows yields the groups in the order in which their first documents came,
-// each as the values of its columns. The row belongs to the caller.
+// Rows yields the groups in the order of their first documents, each as the
+// values of its columns. The row belongs to the caller.
 func (g *Groups) Rows() iter.Seq[[]Value] {
 	return func(yield func([]Value) bool) {
 		for i := range g.ordered {
@@ -244,7 +249,7 @@ func (g *Groups) Rows() iter.Seq[[]Value] {
 	}
 }
 
-// Row returns row i of Rows, which counts from 0.
+// Row returns row i of Rows, counted from 0.
 func (g *Groups) Row(i int) []Value {
 	from := g.ordered[i]
 	row := make([]Value, len(g.columns))
@@ -256,6 +261,7 @@ func (g *Groups) Row(i int) []Value {
 	return row
 }
 
+// value returns the result of a function.
 func (c *cell) value(fn Func) Value {
 	switch fn {
 	case FuncCount:
@@ -272,8 +278,8 @@ func (c *cell) value(fn Func) Value {
 	return c.best
 }
 
-// AppendRow appends a row as a JSON object with a member for each column, null
-// for what is missing.
+// AppendRow appends a row as a JSON object with a member for each column. Missing
+// values become null.
 func AppendRow(dst []byte, columns []Column, row []Value) []byte {
 	dst = append(dst, '{')
 	for i, c := range columns {
@@ -290,8 +296,9 @@ func AppendRow(dst []byte, columns []Column, row []Value) []byte {
 	return append(dst, '}')
 }
 
-// appendIdentity appends bytes that two values have in common if they are
-// equal, and only then.
+// appendIdentity appends an encoding of v. Two values have the same encoding if
+// and only if they are Equal; concatenated encodings are unambiguous, read from
+// the end.
 func appendIdentity(dst []byte, v Value) []byte {
 	dst = append(dst, byte(v.kind))
 	start := len(dst)
@@ -311,9 +318,9 @@ func appendIdentity(dst []byte, v Value) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(len(dst)-start))
 }
 
-// canonical returns v in memory of its own, in the one spelling that values
-// equal to it have, but for numbers beyond MaxExponent, which keep their own: no
-// other number is shown in place of one.
+// canonical returns v in memory of its own and in canonical form, which all equal
+// values share. Numbers beyond MaxExponent keep their notation, since their
+// canonical form would be that of another number.
 func canonical(v Value) Value {
 	switch v.kind {
 	case KindNumber:
@@ -326,22 +333,22 @@ func canonical(v Value) Value {
 	return v.Clone()
 }
 
-// Distinct tells the rows that it has not seen yet, by their bytes. Make one
-// with NewDistinct. It is not safe for concurrent use.
+// Distinct filters out repeated rows. Rows are the same if their bytes are. Make
+// one with NewDistinct. It is not safe for concurrent use.
 type Distinct struct {
 	seen  map[string]struct{}
 	used  int
 	limit int
 }
 
-// NewDistinct returns a Distinct that has seen nothing. It uses at most about
-// maxBytes of memory if that is above 0.
+// NewDistinct returns a Distinct that has seen no rows. It uses about maxBytes of
+// memory at most; 0 means no limit.
 func NewDistinct(maxBytes int) *Distinct {
 	return &Distinct{seen: make(map[string]struct{}), limit: maxBytes}
 }
 
-// Add tells whether row is the first of its kind. It returns a *LimitError if
-// it needs more memory than it may.
+// Add reports whether row is new. It returns a *LimitError if d exceeds its
+// memory.
 func (d *Distinct) Add(row []byte) (first bool, err error) {
 	if _, found := d.seen[string(row)]; found {
 		return false, nil

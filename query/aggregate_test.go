@@ -264,7 +264,7 @@ func TestGroups_Refused(t *testing.T) {
 	}
 }
 
-// Ensure that rows are told apart by their bytes, in bounded memory.
+// Ensure that rows are distinguished by their bytes, in bounded memory.
 func TestDistinct(t *testing.T) {
 	d := query.NewDistinct(1000)
 	for i, row := range []string{"a", "b", "a", "", "", "b"} {

@@ -1,25 +1,25 @@
 package query
 
-// Bounds of what a condition may be, however it was made. What is beyond is
-// refused with a *LimitError before any work is done on it.
+// Bounds of a condition, parsed or built. A condition beyond them is refused with
+// a *LimitError before any work is done on it.
 const (
-	MaxConditionDepth = 1000     // conditions inside each other
+	MaxConditionDepth = 1000     // nested conditions
 	MaxConditions     = 10_000   // conditions of all kinds, And, Or and Not included
 	MaxValues         = 100_000  // values of all In together
 	MaxOperandBytes   = 32 << 20 // of all values, texts and patterns together
 	MaxRegexps        = 1000     // regular expressions
 )
 
-// Size is how large a condition is, in what is bounded.
+// Size is the size of a condition, in the quantities that are bounded.
 type Size struct {
 	Conditions int // And, Or and Not included
-	Depth      int // the most conditions inside each other
+	Depth      int // of the deepest condition, from 1
 	Values     int // of all In
 	Bytes      int // of values, texts and patterns
 	Regexps    int
 }
 
-// Join returns the size of an And, Or or Not of conditions of these sizes.
+// Join returns the size of an And, Or or Not whose conditions have these sizes.
 func Join(parts ...Size) Size {
 	all := Size{Conditions: 1}
 	for _, part := range parts {
@@ -50,13 +50,12 @@ func (s Size) Check() error {
 	return nil
 }
 
-// Measure returns the size of e, whose depth counts from 1, or a *LimitError
-// if it is beyond a bound. However large e is, it takes no longer than the
-// bounds allow, as it ends at the first one that is passed, and its stack does
-// not grow with the depth.
+// Measure returns the size of e, or a *LimitError if it is beyond a bound. It
+// stops at the first bound that e exceeds and does not recurse, so that its time
+// and stack stay small however large or deep e is.
 func Measure(e Expr) (Size, error) {
 	var size Size
-	if _, ok := fieldOf(e); ok { // nothing is in it
+	if _, ok := fieldOf(e); ok { // the usual case: no conditions in it, no stack needed
 		size.count(e)
 		size.Depth = 1
 		return size, size.Check()
@@ -69,13 +68,14 @@ func Measure(e Expr) (Size, error) {
 	return size, err
 }
 
-// walk calls fn with e, unless it is nil, and all conditions in it, each before
-// those in it, until fn returns an error.
+// walk calls fn with e and all conditions in it, parents first, until fn returns
+// an error. It keeps its own stack, as e may be too deep for recursion. A nil e
+// has no conditions.
 func walk(e Expr, fn func(e Expr, depth int) error) error {
 	if e == nil {
 		return nil
 	}
-	stack := [][]Expr{{e}} // of each level, what is left
+	stack := [][]Expr{{e}} // for each level, the conditions still to visit
 	for len(stack) > 0 {
 		top := len(stack) - 1
 		if len(stack[top]) == 0 {
@@ -99,7 +99,7 @@ func walk(e Expr, fn func(e Expr, depth int) error) error {
 	return nil
 }
 
-// count adds one condition, without those in it.
+// count adds one condition, without its children.
 func (s *Size) count(e Expr) {
 	s.Conditions++
 	switch e := e.(type) {
@@ -108,7 +108,7 @@ func (s *Size) count(e Expr) {
 	case Between:
 		s.Bytes += len(e.Lo.raw) + len(e.Hi.raw)
 	case In:
-		if s.Values += len(e.Values); s.Values > MaxValues {
+		if s.Values += len(e.Values); s.Values > MaxValues { // already refused: skip the loop
 			return
 		}
 		for _, v := range e.Values {

@@ -10,15 +10,16 @@ import (
 // Option changes what conditions mean.
 type Option func(*compiler)
 
-// SensitiveIDs makes conditions on MetaID regard case as other conditions do:
-// for a database whose IDs are case-sensitive. Without it they never do.
+// SensitiveIDs is for databases whose IDs are case-sensitive. With it, conditions
+// on MetaID treat case as conditions on other fields do; without it, they ignore
+// case.
 func SensitiveIDs() Option { return func(c *compiler) { c.sensitiveIDs = true } }
 
-// Compile prepares e for Match; nil is true of all documents. Nothing of e is
-// kept, so that the caller may change it.
+// Compile returns a Matcher of e; a nil e is true of all documents. The Matcher
+// shares no memory with e.
 //
-// The errors are ErrCondition for a condition without meaning, and a
-// *LimitError, which is ErrLimit, for one beyond the bounds of this package.
+// The errors are ErrCondition for an invalid condition, and a *LimitError, which
+// is ErrLimit, for one beyond the bounds of this package.
 func Compile(e Expr, options ...Option) (*Matcher, error) {
 	if _, err := Measure(e); err != nil {
 		return nil, err
@@ -39,15 +40,15 @@ func Compile(e Expr, options ...Option) (*Matcher, error) {
 	return m, nil
 }
 
-// Fields returns the fields that e looks at, each once, in the order in which
-// they come first.
+// Fields returns the fields that e refers to, each once, in the order of their
+// first use.
 func Fields(e Expr) []Field {
 	c := compiler{slots: make(map[fieldKey]int)}
 	c.visit(e)
 	return c.fields
 }
 
-// fieldKey is what makes two fields the same.
+// fieldKey identifies a field: two fields are the same if their keys are equal.
 type fieldKey struct {
 	meta Meta
 	path string
@@ -60,16 +61,16 @@ func keyOf(f Field) fieldKey {
 	return fieldKey{path: f.Path.String()}
 }
 
-// compiler turns conditions as they are said into those that are evaluated.
+// compiler turns an Expr into a condition.
 type compiler struct {
 	sensitiveIDs bool
-	fields       []Field
-	slots        map[fieldKey]int
-	regexps      regexps
-	marks        int
+	fields       []Field          // by slot, for the Reader
+	slots        map[fieldKey]int // of fields
+	regexps      regexps          // compiled so far
+	marks        int              // size of Matcher.marks
 }
 
-// visit gives the fields of e their slots.
+// visit assigns slots to the fields of e.
 func (c *compiler) visit(e Expr) {
 	switch e := e.(type) {
 	case And:
@@ -112,6 +113,7 @@ func fieldOf(e Expr) (Field, bool) {
 	return Field{}, false
 }
 
+// slot returns the slot of f, which it assigns at the first use.
 func (c *compiler) slot(f Field) int {
 	key := keyOf(f)
 	slot, found := c.slots[key]
@@ -123,7 +125,7 @@ func (c *compiler) slot(f Field) int {
 	return slot
 }
 
-// compile compiles e, whose size was checked.
+// compile compiles e. Measure has bounded its depth, so recursion is safe.
 func (c *compiler) compile(e Expr) (condition, error) {
 	switch e := e.(type) {
 	case And:
@@ -144,11 +146,12 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
 }
 
-// folds tells whether a field never regards case.
+// folds reports whether comparisons of a field always ignore case.
 func (c *compiler) folds(f Field) bool {
 	return f.Meta == MetaID && !c.sensitiveIDs || f.Meta == MetaCollection
 }
 
+// join compiles an And, Or or Not of kids.
 func (c *compiler) join(op op, kids []Expr) (condition, error) {
 	joined := condition{op: op, kids: make([]condition, len(kids))}
 	for i, kid := range kids {
@@ -160,14 +163,14 @@ func (c *compiler) join(op op, kids []Expr) (condition, error) {
 	return joined, nil
 }
 
-// leaf compiles a condition on a field into to.
+// leaf completes to, which has its slot, as the condition e on a field.
 func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 	switch e := e.(type) {
 	case Compare:
 		if e.Op > GreaterOrEqual {
 			return to, fmt.Errorf("%w: no comparison %d", ErrCondition, e.Op)
 		}
-		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold
+		to.op, to.fold = opEqual+op(e.Op-Equal), folds || e.Fold // both enums have the same order
 		return c.with(to, e.Value)
 	case Between:
 		to.op, to.fold = opBetween, folds || e.Fold
@@ -194,6 +197,7 @@ func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 	return to, nil
 }
 
+// with adds operands to a condition. It refuses values that cannot be compared.
 func (c *compiler) with(to condition, values ...Value) (condition, error) {
 	for _, v := range values {
 		if !v.IsScalar() {
@@ -204,7 +208,8 @@ func (c *compiler) with(to condition, values ...Value) (condition, error) {
 	return to, nil
 }
 
-// in gives a condition its operands, sorted and each once.
+// in adds operands to a condition, sorted and without duplicates: Matcher.find
+// searches them by bisection.
 func (c *compiler) in(to condition, values []Value) (condition, error) {
 	to, err := c.with(to, values...)
 	if err != nil {
@@ -220,6 +225,7 @@ func (c *compiler) in(to condition, values []Value) (condition, error) {
 	return to, nil
 }
 
+// textCondition completes to as a condition that looks for text.
 func textCondition(to condition, op op, text string, folds bool) condition {
 	to.op, to.fold, to.text = op, folds, []byte(text)
 	if folds {

@@ -12,14 +12,14 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// NewValue returns the value that encoding/json writes for v: nil, booleans,
-// numbers, text, types made of them, those that marshal themselves as one of
-// them, such as time.Time, and pointers to all these. A Value is returned as
-// it is.
+// NewValue returns the value that encoding/json writes for v, which must be a
+// scalar in JSON: nil, a boolean, a number, a string, a type based on one of
+// these, a type that marshals itself as one of these, such as time.Time, or a
+// pointer to any of them. NewValue returns a Value unchanged.
 //
-// The errors are ErrNumber for NaN, infinities and a json.Number that is no
-// number or beyond MaxExponent, ErrText for text that is not valid UTF-8, and ErrValue for anything
-// else, such as slices and structs.
+// The errors are ErrNumber for NaN, infinities and a json.Number that is not a
+// number or is beyond MaxExponent, ErrText for text that is not valid UTF-8, and
+// ErrValue for anything else, such as slices and structs.
 func NewValue(v any) (Value, error) {
 	switch v := v.(type) {
 	case nil:
@@ -39,7 +39,7 @@ func NewValue(v any) (Value, error) {
 	}
 
 	r := reflect.ValueOf(v)
-	if r.Kind() == reflect.Pointer && r.IsNil() {
+	if r.Kind() == reflect.Pointer && r.IsNil() { // as encoding/json does, also for types that marshal themselves
 		return ValueOf([]byte("null")), nil
 	}
 	switch v.(type) {
@@ -52,6 +52,7 @@ func NewValue(v any) (Value, error) {
 	return scalarValue(r)
 }
 
+// textValue returns text as a value, or ErrText.
 func textValue(text string) (Value, error) {
 	if !utf8.ValidString(text) {
 		return Value{}, fmt.Errorf("%w: %.60q", ErrText, text)
@@ -59,7 +60,7 @@ func textValue(text string) (Value, error) {
 	return TextValue(text), nil
 }
 
-// marshaledValue returns what a value that marshals itself says it is.
+// marshaledValue returns the value of a type that marshals itself.
 func marshaledValue(v any) (Value, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -40,10 +40,10 @@ func ExampleNewValue() {
 func ExampleValue_Compare() {
 	a, b := query.ValueOf([]byte("9007199254740993")), query.ValueOf([]byte("9007199254740992.0"))
 	fmt.Println(a.Compare(b), a.Equal(b))
-	fmt.Println(query.TextValue("Ada").Compare(query.TextValue("ada")), query.TextValue("Ada").CompareFold(query.TextValue("ada")))
+	fmt.Println(query.TextValue("Ada").Compare(query.TextValue("ada")), query.TextValue("Ada").EqualFold(query.TextValue("ada")))
 	// Output:
 	// 1 false
-	// -1 0
+	// -1 true
 }
 
 func ExampleAppendKey() {

@@ -9,10 +9,10 @@ import (
 	"github.com/jaydb/jay/internal/fold"
 )
 
-// The parts that index keys are made of. A part is one value in bytes that
-// sort as the values do; parts stand one behind the other, as each tells its
-// own end and none is the beginning of another. A descending part is the
-// ascending one with all bits inverted, which its first byte shows.
+// The parts of index keys. A part encodes one value in bytes that sort as the
+// values do. Parts are concatenated: each is self-delimiting, and none is a
+// prefix of another. A descending part is the ascending one with all bits
+// inverted, which the highest bit of its first byte shows.
 //
 //	04                            missing
 //	08                            null
@@ -25,7 +25,7 @@ import (
 //
 // Numbers are 0.X₁X₂X₃… × 100^E, each X from 0 to 99, the first and the last
 // not 0. X is the byte 2X+1, and 2X if it is the last, after "Key Encoding" of
-// SQLite 4. The first byte tells sign and E:
+// SQLite 4. The first byte holds sign and E:
 //
 //	20                            below zero, E > 10: inverted size and bytes of E, inverted Xs
 //	21 … 2b                       below zero, E from 10 to 0: inverted Xs
@@ -46,10 +46,10 @@ import (
 // Text is its folded form as bytes, and what turns that into the text itself:
 // for each character that folding changed, from left to right, its distance
 // in bytes of the folded form from the end of the last such character, and
-// the character itself in UTF-8, unless it can be told: if its folded form is
-// ASCII and it is less than that, it is a capital letter. Text is cut by the
-// length of its folded form; it has the first 8 bytes of the SHA-256 of the
-// text itself then instead of what folding changed.
+// the character itself in UTF-8. The character is left out if it is a capital
+// letter of ASCII: its folded form is ASCII and it is less than that. Text is cut
+// by the length of its folded form; then the first 8 bytes of the SHA-256 of the
+// text itself stand in place of what folding changed.
 //
 //	01 … 7d                       distance 0 … 124, the character is less than its folded form
 //	7e, 2 bytes                   a longer distance, big-endian
@@ -57,7 +57,7 @@ import (
 //	82, 2 bytes                   distance above 60, inverted, the character is greater than its folded form
 //	83 … bf                       distance 60 … 0
 //
-// So texts of one folded form sort as they do by themselves.
+// So texts that fold to the same sort as the original texts do.
 //
 // Examples, ascending:
 //
@@ -112,8 +112,7 @@ const (
 	keyHashSize = 8
 )
 
-// What stands in and behind bytes. Part of the on-disk format. Must not
-// change.
+// Escapes in bytes, and their end. Part of the on-disk format. Must not change.
 const (
 	keyEnd        = 0x00
 	keyEscape     = 0x01
@@ -122,8 +121,8 @@ const (
 	keyCut        = 0x03
 )
 
-// What tells how a text differs from its folded form. Part of the on-disk
-// format. Must not change.
+// Differences between a text and its folded form. Part of the on-disk format.
+// Must not change.
 const (
 	caseLess        = 0x01 // plus the distance
 	caseLessLong    = 0x7e
@@ -135,12 +134,13 @@ const (
 	maxGreater = caseGreater - caseGreaterLong - 1
 )
 
-// MaxKey is the greatest number of bytes that AppendKey appends: a character
-// of one byte when folded, its distance and itself for each byte of a text.
+// MaxKey is the greatest number of bytes that AppendKey appends. The worst case
+// is a text whose every character folds to one byte: each takes that byte, one
+// byte of distance and up to three bytes for itself.
 const MaxKey = 1 + 5*maxKeyBytes + 2
 
-// KeyBound returns a number of bytes that AppendKey appends no more than, for
-// little work.
+// KeyBound returns an upper bound on the number of bytes that AppendKey appends
+// for v. It looks at the length of v only.
 func (v Value) KeyBound() int {
 	const others = 16 // tag, exponent, end and hash
 	return min(MaxKey, 5*len(v.raw)+others)
@@ -151,11 +151,11 @@ func (v Value) KeyBound() int {
 // descending; the bytes are described in key.go. Equal values have the same
 // parts.
 //
-// Truncated tells that v is too long to be in the part as a whole: text above
-// 512 bytes, a number above 256 digits, an array or object above 512 bytes of
-// JSON. The part ends with a hash then. Different values that are cut and
-// begin alike are in no order, and could have the same part, though none are
-// known that do.
+// Truncated reports that v is too long for a part: text above 512 bytes, a
+// number above 256 digits, an array or object above 512 bytes of JSON. The part
+// then holds the beginning of v and a hash. Different truncated values with the
+// same beginning sort in no meaningful order; their parts are equal only if the
+// hashes collide.
 func AppendKey(dst []byte, v Value, descending bool) (key []byte, truncated bool) {
 	start := len(dst)
 	switch v.kind {
@@ -189,7 +189,8 @@ func invert(key []byte) {
 	}
 }
 
-// appendBytes appends text, cut if need be, with its end.
+// appendBytes appends text, escaped and with its end mark. Text of more than
+// maxKeyBytes is cut and ends with a hash.
 func appendBytes(dst, text []byte) (key []byte, truncated bool) {
 	if len(text) > maxKeyBytes {
 		dst = appendEscaped(dst, text[:maxKeyBytes])
@@ -199,6 +200,7 @@ func appendBytes(dst, text []byte) (key []byte, truncated bool) {
 	return append(appendEscaped(dst, text), keyEnd), false
 }
 
+// appendEscaped appends text with 00 as 01 01 and 01 as 01 02.
 func appendEscaped(dst, text []byte) []byte {
 	for len(text) > 0 {
 		n := 0
@@ -215,6 +217,7 @@ func appendEscaped(dst, text []byte) []byte {
 	return dst
 }
 
+// appendHash appends the first keyHashSize bytes of the SHA-256 of the parts.
 func appendHash(dst []byte, parts ...[]byte) []byte {
 	h := sha256.New()
 	for _, part := range parts {
@@ -315,7 +318,7 @@ func appendNumberKey(dst, raw []byte) (key []byte, truncated bool) {
 	if n.sign() == 0 {
 		return append(dst, tagZero), false
 	}
-	// An odd exponent leaves a digit alone in the first pair.
+	// In base 100, an odd decimal exponent leaves one digit for the first pair.
 	exponent, first := n.exp/2, 0
 	if n.exp%2 != 0 {
 		first = -1
@@ -326,7 +329,7 @@ func appendNumberKey(dst, raw []byte) (key []byte, truncated bool) {
 	start := len(dst) + 1
 	dst = appendExponent(dst, exponent)
 	dst, truncated = n.appendPairs(dst, first)
-	if n.neg {
+	if n.neg { // mirror the tag around zero, and invert the rest
 		dst[start-1] = tagNegativeMedium + tagPositiveMedium - dst[start-1]
 		invert(dst[start:])
 	}
@@ -349,6 +352,8 @@ func appendExponent(dst []byte, exponent int64) []byte {
 	return dst
 }
 
+// appendSized appends n as its size in bytes, one byte, and its bytes,
+// big-endian.
 func appendSized(dst []byte, n uint64) []byte {
 	var buf [8]byte
 	binary.BigEndian.PutUint64(buf[:], n)
@@ -356,8 +361,8 @@ func appendSized(dst []byte, n uint64) []byte {
 	return append(append(dst, byte(len(digits))), digits...)
 }
 
-// appendPairs appends the digits from the one at first on, which may be -1 for
-// a zero in front, two at a time.
+// appendPairs appends the digits from index first on, two at a time; a first of
+// -1 adds a leading zero.
 func (n number) appendPairs(dst []byte, first int) (key []byte, truncated bool) {
 	pairs := (n.len() - first + 1) / 2
 	for i := range min(pairs, maxKeyPairs) {
@@ -371,7 +376,7 @@ func (n number) appendPairs(dst []byte, first int) (key []byte, truncated bool) 
 	if pairs > maxKeyPairs {
 		return appendHash(dst, n.head, n.tail), true
 	}
-	dst[len(dst)-1]--
+	dst[len(dst)-1]-- // the last pair is even
 	return dst, false
 }
 
@@ -396,7 +401,7 @@ func appendIntKey(dst []byte, n int64) []byte {
 	for pairs[last] == 1 { // pairs of zeros at the end
 		last--
 	}
-	pairs[last]--
+	pairs[last]-- // the last pair is even
 	if negative {
 		dst = append(dst, tagNegativeMedium-exponent)
 		invert(pairs[i : last+1])

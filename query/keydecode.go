@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// SkipKey returns what follows the part that key begins with. It returns
-// false if key does not begin with a part that AppendKey made.
+// SkipKey returns what follows the first part of key. It returns false if key
+// does not begin with a part that AppendKey made.
 func SkipKey(key []byte) (rest []byte, ok bool) {
 	r := newKeyReader(key)
 	r.skip()
@@ -17,12 +17,13 @@ func SkipKey(key []byte) (rest []byte, ok bool) {
 	return key[r.i:], true
 }
 
-// DecodeKey returns the value of the part that key begins with, in memory of
-// its own. Exact tells that it equals the value that AppendKey was given; of
-// one that was cut only the beginning is left. Its JSON text is the one that
-// was given if Recoverable says so; else numbers come back in the form that
-// encoding/json would give them (1 for 1.0), and text with no escapes but
-// those that JSON demands. What is not a part decodes to missing, not exact.
+// DecodeKey returns the value of the first part of key, in memory of its own.
+// Exact reports that it equals the value that AppendKey encoded; of a truncated
+// value only the beginning is left. If Recoverable is true of the encoded value,
+// DecodeKey returns its JSON text byte for byte. Otherwise numbers come back as
+// encoding/json writes them (1 for 1.0), and text with only those escapes that
+// JSON demands. For bytes that are not a part DecodeKey returns missing, which
+// is not exact.
 func DecodeKey(key []byte) (v Value, exact bool) {
 	r := newKeyReader(key)
 	v, exact = r.decode()
@@ -32,10 +33,10 @@ func DecodeKey(key []byte) (v Value, exact bool) {
 	return v, exact
 }
 
-// AppendDecoded appends the JSON text that DecodeKey gives for the part that
-// key begins with, nothing for missing, and returns what follows the part. It
-// returns false if key does not begin with a part. It allocates nothing for
-// ASCII text without escapes and for numbers.
+// AppendDecoded appends the JSON text of the value that DecodeKey returns,
+// nothing for missing. Rest is what follows the first part of key. It returns
+// false if key does not begin with a part. It allocates nothing for numbers and
+// for ASCII text without escapes.
 func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 	r := keyReader{key: key}
 	if len(key) > 0 && key[0]&tagDescending != 0 {
@@ -66,8 +67,9 @@ func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 	return dst, key[r.i:], true
 }
 
-// appendASCII appends the text of the part, in quotes. It returns false, and
-// dst as it was, if the text is not the plainest there is.
+// appendASCII appends the text of the part as a JSON string, if it is ASCII
+// without escapes. Otherwise it returns dst unchanged and false; r.i then has no
+// meaning.
 func (r *keyReader) appendASCII(dst []byte) ([]byte, bool) {
 	start := len(dst)
 	dst = append(dst, '"')
@@ -85,6 +87,8 @@ func (r *keyReader) appendASCII(dst []byte) ([]byte, bool) {
 		}
 		dst = append(dst, c)
 	}
+	// Restore the original case: the changes are the distances of the letters
+	// that folding has lowered.
 	r.i = i + 1
 	for at := start + 1; ; at++ {
 		change, distance := r.change()
@@ -102,8 +106,9 @@ func (r *keyReader) appendASCII(dst []byte) ([]byte, bool) {
 	}
 }
 
-// Recoverable tells whether DecodeKey gives the very JSON text of v back, so
-// that an index that holds v's key can answer for the document.
+// Recoverable reports whether DecodeKey returns the JSON text of v byte for byte.
+// Only then is an index entry covering: the value can be read from its key,
+// without the document.
 func Recoverable(v Value) bool {
 	switch v.kind {
 	case KindNumber:
@@ -111,14 +116,14 @@ func Recoverable(v Value) bool {
 			return n != 0 || len(v.raw) == 1
 		}
 		n := parseNumber(v.raw)
-		if (n.len()+1)/2 >= maxKeyPairs {
+		if (n.len()+1)/2 >= maxKeyPairs { // may be truncated
 			return false
 		}
 		var buf [2*maxKeyPairs + 32]byte
 		return bytes.Equal(v.raw, n.append(buf[:0]))
 	case KindText:
 		if v.plain || bytes.IndexByte(v.raw, '\\') < 0 {
-			return len(v.raw) <= maxKeyBytes/3 || !cutText(v)
+			return len(v.raw) <= maxKeyBytes/3 || !cutText(v) // folding less than triples a text
 		}
 		return !cutText(v) && bytes.Equal(v.raw, TextValue(v.Text()).Raw())
 	case KindArray, KindObject:
@@ -127,17 +132,18 @@ func Recoverable(v Value) bool {
 	return true
 }
 
+// cutText reports whether v is too long for a part.
 func cutText(v Value) bool {
 	_, truncated := AppendKey(nil, v, false)
 	return truncated
 }
 
-// keyReader reads a part, turned round if it is descending.
+// keyReader reads the bytes of a part as those of an ascending one.
 type keyReader struct {
 	key    []byte
 	i      int
 	mask   byte // 0xff if the part is descending
-	broken bool // the key ended too early, or was none
+	broken bool // the bytes are not a part, or end too early
 }
 
 func newKeyReader(key []byte) *keyReader {
@@ -148,7 +154,7 @@ func newKeyReader(key []byte) *keyReader {
 	return r
 }
 
-// next returns the next byte, 0 behind the end.
+// next returns the next byte, 0 after the end.
 func (r *keyReader) next() byte {
 	if r.i >= len(r.key) {
 		r.broken = true
@@ -159,7 +165,7 @@ func (r *keyReader) next() byte {
 	return c
 }
 
-// peek returns the next byte without going on, 0 behind the end.
+// peek returns the next byte without consuming it, 0 after the end.
 func (r *keyReader) peek() byte {
 	if r.i >= len(r.key) {
 		return 0
@@ -167,13 +173,14 @@ func (r *keyReader) peek() byte {
 	return r.key[r.i] ^ r.mask
 }
 
+// advance skips n bytes.
 func (r *keyReader) advance(n int) {
 	if r.i += n; r.i > len(r.key) {
 		r.i, r.broken = len(r.key), true
 	}
 }
 
-// skip goes behind the part.
+// skip consumes a part.
 func (r *keyReader) skip() {
 	switch tag := r.next(); tag {
 	case tagMissing, tagNull, tagFalse, tagTrue, tagZero:
@@ -195,7 +202,7 @@ func (r *keyReader) skip() {
 	}
 }
 
-// skipBytes goes behind bytes, and behind their hash if they were cut.
+// skipBytes consumes bytes with their end mark, and their hash if they were cut.
 func (r *keyReader) skipBytes() (cut bool) {
 	for !r.broken {
 		switch r.next() {
@@ -211,7 +218,7 @@ func (r *keyReader) skipBytes() (cut bool) {
 	return false
 }
 
-// bytes reads bytes, and goes behind their hash if they were cut.
+// bytes reads bytes, unescaped, and skips their hash if they were cut.
 func (r *keyReader) bytes() (text []byte, cut bool) {
 	for !r.broken {
 		c := r.next()
@@ -231,8 +238,9 @@ func (r *keyReader) bytes() (text []byte, cut bool) {
 	return nil, false
 }
 
-// change reads what precedes a character that folding changed: its distance,
-// and caseLess, caseGreater or, if there are no more, caseEnd.
+// change reads what precedes a character that folding changed. Change is
+// caseLess or caseGreater with the distance of the character, or caseEnd if there
+// are no more.
 func (r *keyReader) change() (change byte, distance int) {
 	switch c := r.next(); {
 	case c == caseEnd:
@@ -250,7 +258,8 @@ func (r *keyReader) change() (change byte, distance int) {
 	return caseEnd, 0
 }
 
-// rune reads the character behind change, nil if there is none.
+// rune reads the character that follows change; nil if it was left out, as that
+// of an ASCII capital is.
 func (r *keyReader) rune() []byte {
 	first := r.peek()
 	size := 0
@@ -304,7 +313,7 @@ func (r *keyReader) decode() (v Value, exact bool) {
 	}
 }
 
-// unfold reads how a text differs from its folded form and returns the text.
+// unfold reads how a text differs from its folded form, and returns the text.
 func (r *keyReader) unfold(folded []byte) []byte {
 	var text []byte
 	for !r.broken {
@@ -333,14 +342,14 @@ func (r *keyReader) unfold(folded []byte) []byte {
 	return nil
 }
 
-// number reads the number behind a tag. Its digits are kept only if there is
-// a slice for them.
+// number reads the number that follows a tag. It appends the digits to digits,
+// or skips them if digits is nil.
 func (r *keyReader) number(tag byte, digits []byte) (n number, exact bool) {
 	if tag < tagNegativeLarge || tag > tagPositiveLarge {
 		r.broken = true
 		return number{}, false
 	}
-	if tag < tagZero {
+	if tag < tagZero { // negative: mirrored and inverted, see appendNumberKey
 		n.neg = true
 		tag = tagNegativeMedium + tagPositiveMedium - tag
 		r.mask = ^r.mask
@@ -359,7 +368,7 @@ func (r *keyReader) number(tag byte, digits []byte) (n number, exact bool) {
 	n.exp = 2 * exponent
 
 	for pairs := 1; !r.broken; pairs++ {
-		pair := r.next()
+		pair := r.next() // 2X+1, or 2X for the last, with X below 100
 		r.broken = r.broken || pair > 199
 		if digits != nil {
 			digits = append(digits, '0'+pair/2/10, '0'+pair/2%10)
@@ -377,7 +386,7 @@ func (r *keyReader) number(tag byte, digits []byte) (n number, exact bool) {
 	return n.normal(), exact
 }
 
-// sized reads an exponent.
+// sized reads an exponent that appendSized wrote.
 func (r *keyReader) sized() uint64 {
 	size := r.next()
 	if size == 0 || size > 8 {
@@ -391,8 +400,8 @@ func (r *keyReader) sized() uint64 {
 	return binary.BigEndian.Uint64(buf[:])
 }
 
-// validPrefix returns the length of text without a character at its end that
-// was cut apart.
+// validPrefix returns the length of text without an incomplete character at its
+// end.
 func validPrefix(text []byte) int {
 	for i := len(text); i > 0 && i > len(text)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i-1]) {

@@ -7,32 +7,35 @@ import (
 	"github.com/jaydb/jay/internal/fold"
 )
 
-// KeyRange is a range of parts: all those from Lo on and before Hi, whatever
-// follows them in their key. To have it behind parts of other fields, put
-// those in front of both. Recheck tells that the values must be looked at
-// again, as the range holds some that were not asked for.
+// KeyRange is a range of index keys that begin with a part from Lo, inclusive,
+// to Hi, exclusive. For a field that is not the first of its index, prepend the
+// parts of the fields before it to both bounds. Recheck is set if the range also
+// holds values outside the condition: then each value must be tested.
 type KeyRange struct {
 	Lo, Hi  []byte
 	Recheck bool
 }
 
-// Empty tells whether no key can be in the range.
+// Empty reports whether the range can hold no key.
 func (r KeyRange) Empty() bool { return bytes.Compare(r.Lo, r.Hi) >= 0 }
 
-// EqualRange returns where values are that equal v.
+// EqualRange returns the range of the values that equal v.
 func EqualRange(v Value, fold, descending bool) KeyRange {
 	part, truncated := AppendKey(nil, v, false)
 	if truncated && fold && v.kind == KindText {
-		part = part[:len(part)-keyHashSize] // that of the text itself
+		part = part[:len(part)-keyHashSize] // leave out the hash of the original text
 	} else if !truncated {
 		return span(v, fold).keyRange(descending)
 	}
 	return keySpan{edge{part, false}, edge{part, true}, true}.keyRange(descending)
 }
 
-// CompareRange returns where values are that stand in the relation op to v and
-// are of its kind. Both booleans count as one kind, as they do in Compare.
+// CompareRange returns the range of the values that are of the kind of v and
+// stand in the relation op to it. The two booleans are of one kind, as they are
+// for Compare.
 func CompareRange(op Op, v Value, fold, descending bool) KeyRange {
+	// If v is truncated, its span holds values on both sides of v: every range
+	// includes it and is rechecked.
 	at, all := span(v, fold), kindSpan(v.kind)
 	switch op {
 	case Less:
@@ -50,8 +53,8 @@ func CompareRange(op Op, v Value, fold, descending bool) KeyRange {
 	return all.keyRange(descending)
 }
 
-// BetweenRange returns where values are that are from lo to hi, both included,
-// and of the kind of both: nowhere if these differ.
+// BetweenRange returns the range of the values from lo to hi, both included. It
+// is empty if lo and hi are of different kinds.
 func BetweenRange(lo, hi Value, fold, descending bool) KeyRange {
 	if class(lo.kind) != class(hi.kind) {
 		return KeyRange{}
@@ -61,22 +64,14 @@ func BetweenRange(lo, hi Value, fold, descending bool) KeyRange {
 	return both.keyRange(descending)
 }
 
-// PrefixRange returns where texts are that begin with text. Without fold that
-// is nearly always to be rechecked, as keys begin with folded text.
+// PrefixRange returns the range of the texts that begin with text. Without fold
+// the range must be rechecked if text has letters, since keys begin with
+// case-folded text.
 func PrefixRange(text string, fold, descending bool) KeyRange {
 	part, cut := prefixPart(text)
 	s := keySpan{edge{part, false}, edge{part, true}, cut || !fold && hasCase(text)}
 	return s.keyRange(descending)
 }
-
-// PresentRange returns where all values are, but not what is missing.
-func PresentRange(descending bool) KeyRange {
-	s := keySpan{edge{[]byte{tagNull}, false}, edge{[]byte{tagObject}, true}, false}
-	return s.keyRange(descending)
-}
-
-// MissingRange returns where entries of documents are that lack the field.
-func MissingRange(descending bool) KeyRange { return EqualRange(Value{}, false, descending) }
 
 // keySpan is a range of ascending parts.
 type keySpan struct {
@@ -84,8 +79,8 @@ type keySpan struct {
 	recheck bool
 }
 
-// edge is a place between ascending parts: before all that begin with part, or
-// after them.
+// edge is a position between ascending parts: before all parts that begin with
+// part, or after them.
 type edge struct {
 	part  []byte
 	after bool
@@ -98,20 +93,20 @@ func (s keySpan) keyRange(descending bool) KeyRange {
 	return KeyRange{s.hi.inverted().bytes(), s.lo.inverted().bytes(), s.recheck}
 }
 
-// inverted returns the same place between descending parts.
+// inverted returns the same position between descending parts.
 func (e edge) inverted() edge {
 	part := bytes.Clone(e.part)
 	invert(part)
 	return edge{part, !e.after}
 }
 
-// bytes returns the least key behind the place.
+// bytes returns the least key after the position.
 func (e edge) bytes() []byte {
 	key := bytes.Clone(e.part)
 	if !e.after {
 		return key
 	}
-	for i := len(key) - 1; ; i-- { // the first byte is never 0xff
+	for i := len(key) - 1; ; i-- { // ends at the first byte, which is never 0xff
 		if key[i] != 0xff {
 			key[i]++
 			return key[:i+1]
@@ -119,15 +114,15 @@ func (e edge) bytes() []byte {
 	}
 }
 
-// span returns where values are that equal v or, if it has to be rechecked, are
-// in no order with it.
+// span returns the range of the values that equal v. If v is truncated, it
+// returns the range of all values with the same beginning, to be rechecked.
 func span(v Value, foldCase bool) keySpan {
 	part, truncated := AppendKey(nil, v, false)
 	if truncated {
 		part = part[:len(part)-hashes(v)*keyHashSize]
 		return keySpan{edge{part, false}, edge{part, true}, true}
 	}
-	if foldCase && v.kind == KindText {
+	if foldCase && v.kind == KindText { // leave out what restores the original case
 		r := newKeyReader(part)
 		r.next()
 		r.skipBytes()
@@ -136,7 +131,8 @@ func span(v Value, foldCase bool) keySpan {
 	return keySpan{edge{part, false}, edge{part, true}, false}
 }
 
-// hashes returns how many hashes end the part of v if it was cut.
+// hashes returns the number of hashes at the end of the part of v if v is
+// truncated: text has those of the folded and of the original text.
 func hashes(v Value) int {
 	if v.kind == KindText {
 		return 2
@@ -144,8 +140,8 @@ func hashes(v Value) int {
 	return 1
 }
 
-// class returns the least kind that counts as one with k where kinds must be
-// the same.
+// class returns k, but one kind for both booleans. Values compare if their
+// classes are the same.
 func class(k Kind) Kind {
 	if k == KindTrue {
 		return KindFalse
@@ -153,7 +149,7 @@ func class(k Kind) Kind {
 	return k
 }
 
-// kindSpan returns where all values of a kind are.
+// kindSpan returns the range of all values of a class.
 func kindSpan(k Kind) keySpan {
 	first, last := byte(0), byte(0)
 	switch k {
@@ -175,8 +171,8 @@ func kindSpan(k Kind) keySpan {
 	return keySpan{edge{[]byte{first}, false}, edge{[]byte{last}, true}, false}
 }
 
-// prefixPart returns how the parts of all texts begin whose folded form begins
-// with that of text, and whether others begin so too.
+// prefixPart returns the common beginning of the parts of all texts that begin
+// with text, case folded. Cut reports that other texts have this beginning, too.
 func prefixPart(text string) (part []byte, cut bool) {
 	folded := fold.Append(nil, text)
 	if cut = len(folded) > maxKeyBytes; cut {
@@ -185,7 +181,7 @@ func prefixPart(text string) (part []byte, cut bool) {
 	return appendEscaped([]byte{tagText}, folded), cut
 }
 
-// hasCase tells whether texts may differ from text in case.
+// hasCase reports whether another text may differ from text in case only.
 func hasCase(text string) bool {
 	for i := range len(text) {
 		if c := text[i] | 0x20; c >= utf8.RuneSelf || 'a' <= c && c <= 'z' {

@@ -148,7 +148,7 @@ func TestKeyRange_Recheck(t *testing.T) {
 		{"prefix that has no case", query.PrefixRange("2026-01", false, true), false},
 		{"long prefix", query.PrefixRange(long.Text(), true, false), true},
 		{"present", query.PresentRange(false), false},
-		{"missing", query.MissingRange(true), false},
+		{"missing", query.EqualRange(query.Value{}, false, true), false},
 	}
 	for _, test := range tests {
 		if test.r.Recheck != test.want || test.r.Empty() {

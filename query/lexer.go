@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind is what a token is.
+// tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
 	tokenEnd       tokenKind = iota // the end of the query
-	tokenBad                        // what the lexer refused: see lexer.err
+	tokenBad                        // an error: see lexer.err
 	tokenWord                       // a keyword or a name
 	tokenText                       // 'text' or "text"
 	tokenNumber                     // 12, -1.5e3
@@ -20,41 +20,41 @@ const (
 	tokenSymbol                     // = ( [ and the like
 )
 
-// token is a piece of a query.
+// token is a lexical token of a query.
 type token struct {
 	kind tokenKind
-	// text is a word or a symbol as it is written, a text without quotes and
-	// escapes, a number without _, a parameter without $.
+	// text is the source of a word or symbol, a text without quotes and escapes,
+	// a number without _, or a parameter without $.
 	text   string
-	offset int // in bytes
-	end    int
+	offset int // of its first byte in the query
+	end    int // offset after its last byte
 }
 
-// is tells whether t is this keyword, in any case.
+// is reports whether t is this keyword, in any case.
 func (t token) is(keyword string) bool {
 	return t.kind == tokenWord && strings.EqualFold(t.text, keyword)
 }
 
-// isSymbol tells whether t is this symbol.
+// isSymbol reports whether t is this symbol.
 func (t token) isSymbol(symbol string) bool {
 	return t.kind == tokenSymbol && t.text == symbol
 }
 
-// symbols are all symbols, longer ones first. Some are in no query: they are
-// known so that an error can say what to write instead.
+// symbols are all symbols, longer ones first. Some never occur in a valid query:
+// the lexer knows them so that the parser can suggest what to write instead.
 var symbols = []string{"==", "!=", "<>", "<=", ">=", "&&", "||", "--",
 	"=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ".", "*", "!", ";", "-", "+", "/", "%", "&", "|", "#", ":", "?"}
 
-// lexer cuts a query, valid UTF-8, into tokens.
+// lexer splits a query, which must be valid UTF-8, into tokens.
 type lexer struct {
 	text string
-	pos  int // of what is not read yet
-	end  int // of the last token
-	err  error
+	pos  int   // offset of the next unread byte
+	end  int   // offset after the last token
+	err  error // of the first tokenBad
 }
 
-// next returns the next token, and a tokenEnd for ever after the last. After a
-// tokenBad, err says what is wrong.
+// next returns the next token. After the last one it always returns a tokenEnd.
+// After a tokenBad, err holds the error.
 func (l *lexer) next() token {
 	if err := l.skipSpace(); err != nil {
 		return l.bad(err)
@@ -86,7 +86,7 @@ func (l *lexer) fail(offset int, format string, args ...any) *SyntaxError {
 	return newSyntaxError(l.text, offset, format, args...)
 }
 
-// skipSpace moves over white space, comments and a byte order mark.
+// skipSpace skips white space, comments and a byte order mark.
 func (l *lexer) skipSpace() *SyntaxError {
 	if l.pos == 0 {
 		l.pos = len(l.text) - len(strings.TrimPrefix(l.text, "\ufeff"))
@@ -114,7 +114,7 @@ func (l *lexer) skipSpace() *SyntaxError {
 	return nil
 }
 
-// read returns the token at pos, which is not white space.
+// read reads the token at pos, where there is no white space.
 func (l *lexer) read() (tokenKind, string, *SyntaxError) {
 	rest := l.text[l.pos:]
 	r, _ := utf8.DecodeRuneInString(rest)
@@ -169,7 +169,7 @@ func (l *lexer) word() (string, *SyntaxError) {
 	return l.name(start, start)
 }
 
-// parameter reads the name behind a $.
+// parameter reads a $ and the name after it.
 func (l *lexer) parameter() (string, *SyntaxError) {
 	start := l.pos
 	for l.pos++; l.pos < len(l.text); {
@@ -185,8 +185,8 @@ func (l *lexer) parameter() (string, *SyntaxError) {
 	return l.name(start, start+1)
 }
 
-// name returns what is between from and pos, if it is not too long, for a
-// token that begins at start.
+// name returns the text between from and pos, or an error if it is too long or
+// only an @. The token begins at start.
 func (l *lexer) name(start, from int) (string, *SyntaxError) {
 	name := l.text[from:l.pos]
 	if name == "@" {
@@ -198,7 +198,7 @@ func (l *lexer) name(start, from int) (string, *SyntaxError) {
 	return name, nil
 }
 
-// number reads a number as JSON writes it. Digits may be parted by _.
+// number reads a number in JSON's notation. A _ may separate digits.
 func (l *lexer) number() (string, *SyntaxError) {
 	start := l.pos
 	if l.text[l.pos] == '-' {
@@ -230,10 +230,10 @@ func (l *lexer) number() (string, *SyntaxError) {
 	return strings.ReplaceAll(l.text[start:l.pos], "_", ""), nil
 }
 
-// has tells whether c is next.
+// has reports whether the next byte is c.
 func (l *lexer) has(c byte) bool { return l.pos < len(l.text) && l.text[l.pos] == c }
 
-// digits reads digits, and a _ between two of them.
+// digits reads digits, and single _ between two of them.
 func (l *lexer) digits() string {
 	start := l.pos
 	for l.pos < len(l.text) {
@@ -246,8 +246,8 @@ func (l *lexer) digits() string {
 	return l.text[start:l.pos]
 }
 
-// quoted reads a text. A quote in it is doubled, as in SQL, or escaped, as are
-// the characters that JSON escapes.
+// quoted reads a text in quotes. A quote inside it is doubled, as in SQL, or
+// escaped. The other escapes are those of JSON.
 func (l *lexer) quoted(quote byte) (string, *SyntaxError) {
 	start := l.pos
 	var b strings.Builder
@@ -274,10 +274,10 @@ func (l *lexer) quoted(quote byte) (string, *SyntaxError) {
 	return "", l.fail(start, "the text that begins here has no end").expecting("the quote " + string(quote) + " at its end")
 }
 
-// escapes are the characters that stand for another behind a backslash.
+// escapes maps the character after a backslash to the one that it stands for.
 var escapes = map[byte]rune{'\\': '\\', '/': '/', '\'': '\'', '"': '"', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// escape reads a backslash and what it escapes.
+// escape reads a backslash and the escape that follows.
 func (l *lexer) escape() (rune, *SyntaxError) {
 	start := l.pos
 	if start+1 == len(l.text) {
@@ -295,7 +295,7 @@ func (l *lexer) escape() (rune, *SyntaxError) {
 	}
 
 	r, ok := l.hex(start)
-	if ok && utf16.IsSurrogate(r) {
+	if ok && utf16.IsSurrogate(r) { // the first of a pair
 		low, _ := l.hex(start + 6)
 		r = utf16.DecodeRune(r, low)
 		ok = r != utf8.RuneError
@@ -309,7 +309,7 @@ func (l *lexer) escape() (rune, *SyntaxError) {
 	return r, nil
 }
 
-// hex returns the number in \u1234 at offset.
+// hex returns the number of the escape \u1234 at offset.
 func (l *lexer) hex(offset int) (rune, bool) {
 	if len(l.text) < offset+6 || l.text[offset:offset+2] != `\u` {
 		return 0, false

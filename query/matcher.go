@@ -6,43 +6,42 @@ import (
 	"github.com/jaydb/jay/internal/fold"
 )
 
-// Matcher decides what a condition means: it tells of one document whether it
-// is true. Make one with Compile.
+// Matcher evaluates a condition on one document after another. Make one with
+// Compile.
 //
-// A Matcher is not safe for concurrent use, as it works in memory that it
-// keeps from one document to the next; Clone gives another one cheaply.
+// A Matcher is not safe for concurrent use, since it reuses memory from one
+// document to the next; Clone makes another one cheaply.
 type Matcher struct {
 	root   condition
 	reader *Reader
 
-	unquoted []byte   // a text without its escapes
-	folded   []byte   // a text folded
-	marks    []uint64 // the run of an All in which each of its values was reached last
-	run      uint64
-	pace     *Pace
+	unquoted    []byte   // scratch: a text without its escapes
+	folded      []byte   // scratch: a case-folded text
+	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
+	evaluations uint64   // of opAll so far, so that marks need no clearing
+	pace        *Pace
 }
 
-// condition is an Expr that is ready to be evaluated. It is not changed any
-// more, so that clones share it.
+// condition is a compiled Expr. It is immutable, so that clones share it.
 type condition struct {
 	op       op
-	fold     bool
-	slot     int // its field's in the reader
+	fold     bool // case does not matter
+	slot     int  // of its field in the reader
 	kids     []condition
-	operands []operand
-	mark     int      // of opAll: where its marks begin
-	text     []byte   // folded if fold
-	regexp   *pattern // of opRegexp
+	operands []operand // sorted for opIn and opAll
+	mark     int       // for opAll: offset of its marks
+	text     []byte    // case-folded if fold
+	regexp   *pattern  // for opRegexp
 }
 
-// op is what a condition does.
+// op is the kind of a condition.
 type op uint8
 
 const (
 	opAnd op = iota
 	opOr
 	opNot
-	opEqual // this and the next four stand in the order of Op
+	opEqual // this and the next four are in the order of Op
 	opLess
 	opLessOrEqual
 	opGreater
@@ -62,29 +61,28 @@ func (m *Matcher) Clone() *Matcher {
 	return &Matcher{root: m.root, reader: m.reader.Clone(), marks: make([]uint64, len(m.marks))}
 }
 
-// SetPace makes Match end with a Pace, within a document as well. What it
-// returns then has no meaning: see Pace.Err.
+// SetPace makes Match stop when p stops, also in the middle of a document. The
+// result of Match then has no meaning: see Pace.Err.
 func (m *Matcher) SetPace(p *Pace) {
 	m.pace = p
 	m.reader.SetPace(p)
 }
 
-// Match tells whether the condition is true of doc. It looks at no more of
-// the document than it needs, and allocates nothing once its memory has grown
-// to what documents need. The body must be valid compact JSON, as a document's
-// is; of anything else the answer has no meaning.
+// Match reports whether the condition is true of doc. It reads no more of the
+// document than it needs, and allocates nothing once its buffers have grown to
+// the size that documents need. The body must be valid compact JSON, as that of
+// a stored document is; for any other body the result has no meaning.
 func (m *Matcher) Match(doc Doc) bool {
 	m.reader.Reset(doc)
 	return m.holds(&m.root)
 }
 
-// Limit makes Match look at no more than n values of each field; see
-// Reader.Limit.
+// Limit makes Match examine at most n values of each field: see Reader.Limit.
 func (m *Matcher) Limit(n int) { m.reader.Limit(n) }
 
-// Reached returns the greatest number of values that a field has reached in the
-// last document, of those fields that Match has looked at. If it is above the
-// limit, what Match returned has no meaning.
+// Reached returns the number of values that the field with the most values has
+// reached in the last document. It counts only fields that Match has examined. If
+// it is above the limit, the result of Match has no meaning.
 func (m *Matcher) Reached() int {
 	most := 0
 	for i := range m.reader.fields {
@@ -93,6 +91,8 @@ func (m *Matcher) Reached() int {
 	return most
 }
 
+// holds reports whether c is true of the document. Its recursion is bounded by
+// MaxConditionDepth.
 func (m *Matcher) holds(c *condition) bool {
 	switch c.op {
 	case opAnd:
@@ -128,8 +128,8 @@ func (m *Matcher) holds(c *condition) bool {
 	return false
 }
 
-// acceptsOneOfMany tells whether one of the values that a field reaches
-// satisfies a condition on it.
+// acceptsOneOfMany is holds for a condition on a field that reaches too many
+// values to be held in memory.
 func (m *Matcher) acceptsOneOfMany(c *condition) (found bool) {
 	m.reader.Each(c.slot, func(v Value) bool {
 		found = m.pace.Spend(1+len(v.raw)) && m.accepts(c, v)
@@ -138,7 +138,7 @@ func (m *Matcher) acceptsOneOfMany(c *condition) (found bool) {
 	return found
 }
 
-// accepts tells whether one value satisfies a condition on a field.
+// accepts reports whether one value satisfies a condition on a field.
 func (m *Matcher) accepts(c *condition, v Value) bool {
 	switch c.op {
 	case opIn:
@@ -148,6 +148,8 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 		return v.kind == KindText && m.acceptsText(c, m.text(v))
 	}
 
+	// A comparison is false for values of another kind than its operands, both of
+	// them for Between.
 	for i := range c.operands {
 		if c.operands[i].class != class(v.kind) {
 			return false
@@ -173,6 +175,7 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 	return first.compare(v, text, c.fold) >= 0 && c.operands[1].compare(v, text, c.fold) <= 0
 }
 
+// acceptsText reports whether a text satisfies a condition on texts.
 func (m *Matcher) acceptsText(c *condition, text []byte) bool {
 	switch {
 	case c.op == opRegexp:
@@ -192,7 +195,8 @@ func (m *Matcher) acceptsText(c *condition, text []byte) bool {
 	return bytes.Contains(text, c.text)
 }
 
-// find looks v up among the operands, which are sorted.
+// find searches the sorted operands for v. It compares v with the operand, so
+// that order < 0 means that v is in the lower half.
 func (m *Matcher) find(c *condition, v Value) (i int, found bool) {
 	var text []byte
 	if v.kind == KindText {
@@ -213,16 +217,16 @@ func (m *Matcher) find(c *condition, v Value) (i int, found bool) {
 	return 0, false
 }
 
-// reachesAll tells whether each operand equals a value that is reached.
+// reachesAll reports whether the field reaches each of the operands.
 func (m *Matcher) reachesAll(c *condition) bool {
-	m.run++
+	m.evaluations++
 	left := len(c.operands)
 	m.reader.Each(c.slot, func(v Value) bool {
 		if !m.pace.Spend(1 + len(v.raw)) {
 			return false
 		}
-		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.run {
-			m.marks[c.mark+i] = m.run
+		if i, found := m.find(c, v); found && m.marks[c.mark+i] != m.evaluations {
+			m.marks[c.mark+i] = m.evaluations
 			left--
 		}
 		return left > 0
@@ -230,7 +234,7 @@ func (m *Matcher) reachesAll(c *condition) bool {
 	return left == 0
 }
 
-// text returns the text of a text, which is valid until the next call.
+// text returns the text of a value of KindText, valid until the next call.
 func (m *Matcher) text(v Value) []byte {
 	if v.plain || bytes.IndexByte(v.raw, '\\') < 0 {
 		return v.text(nil)

@@ -198,6 +198,39 @@ func TestMatcher_Match_Regexp(t *testing.T) {
 	}
 }
 
+// Ensure that a pattern that is anchored at the beginning matches nowhere else in
+// a long text, which is matched in pieces: its literal prefix must not be
+// searched for.
+func TestMatcher_Match_AnchoredInLongText(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for _, test := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"^abc", long + "abc", false},
+		{"^abc$", long + "abc", false},
+		{`\Aabcx*$`, long + "abc", false},
+		{"^abc", "abc" + long, true},
+		{"(?m)^abc", long + "\\nabc", true},
+		{"(?m)^abc", long + "abc", false},
+		{`\babc`, long + "abc", false},
+		{`\babc`, long + " abc", true},
+		{`abc\b`, long + "abcx abc", true},
+		{"abc", long + "abc", true},
+		{"abc$", long + "abcx", false},
+	} {
+		m, err := query.Compile(query.Regexp{Field: field("a"), Pattern: test.pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.SetPace(new(query.Pace))
+		body := []byte(`{"a":"` + test.text + `"}`)
+		if got := m.Match(query.Doc{Body: body}); got != test.want {
+			t.Errorf("%s: got %v, want %v", test.pattern, got, test.want)
+		}
+	}
+}
+
 // Ensure that each field is there once, in the order of its first use.
 func TestFields(t *testing.T) {
 	e := query.Or{

@@ -119,7 +119,7 @@ func (n naive) folds(f query.Field, folds bool) bool {
 	return folds || f.Meta == query.MetaID || f.Meta == query.MetaCollection
 }
 
-// any tells whether test is true of a value that the field reaches.
+// any reports whether test is true of a value that the field reaches.
 func (n naive) any(f query.Field, test func(v any) bool) bool {
 	for _, v := range n.reached(f) {
 		if test(v) {

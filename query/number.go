@@ -6,19 +6,18 @@ import (
 	"strconv"
 )
 
-// MaxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent,
-// the first digit being no zero. Documents with a number beyond it are not
-// stored, and conditions with one are refused. In documents of versions that
-// stored them, such numbers compare by their digits alone, as if their exponent
-// were the bound.
+// MaxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent
+// with d₁ not 0. Documents and conditions with a number beyond it are refused.
+// Documents of older versions may hold such numbers: they compare by their
+// digits, as if their exponent were the bound.
 //
 // Part of the on-disk format. Must not change.
 const MaxExponent = 1_000_000_000_000_000
 
-// number is a JSON number taken apart: 0.d₁d₂d₃… × 10^exp, negative if neg.
-// The digits are those of head and then of tail, in ASCII, the first and the
-// last of all being no zero. Zero has no digits, no sign and no exponent, so
-// that equal numbers have the same parts however they are written.
+// number is a parsed JSON number: 0.d₁d₂d₃… × 10^exp, negative if neg. The digits
+// are those of head followed by those of tail, in ASCII, without leading and
+// trailing zeros. Zero has no digits, no sign and no exponent. Equal numbers have
+// the same digits, sign and exponent, however they are written.
 type number struct {
 	head, tail []byte // share memory with the JSON text
 	exp        int64  // from -MaxExponent to MaxExponent
@@ -26,7 +25,7 @@ type number struct {
 	beyond     bool // the exponent was beyond the bound
 }
 
-// parseNumber takes a valid JSON number apart.
+// parseNumber parses a valid JSON number. It copies no digits.
 func parseNumber(raw []byte) number {
 	var n number
 	i := 0
@@ -44,7 +43,7 @@ func parseNumber(raw []byte) number {
 	return n.normal()
 }
 
-// digits returns the digits at i and the offset behind them.
+// digits returns the digits at i and the offset after them.
 func digits(raw []byte, i int) ([]byte, int) {
 	start := i
 	for i < len(raw) && '0' <= raw[i] && raw[i] <= '9' {
@@ -53,8 +52,8 @@ func digits(raw []byte, i int) ([]byte, int) {
 	return raw[start:i], i
 }
 
-// parseExponent returns an exponent, which stops growing at 100 times the
-// bound: no text is long enough to bring it back below.
+// parseExponent returns an exponent, capped at 100 times the bound: no text is
+// long enough for its other digits to bring it back within the bound.
 func parseExponent(raw []byte) int64 {
 	neg := false
 	if len(raw) > 0 && (raw[0] == '+' || raw[0] == '-') {
@@ -74,8 +73,8 @@ func parseExponent(raw []byte) int64 {
 	return exp
 }
 
-// normal returns n without zeros at either end and with its exponent within the
-// bound, where head and tail were what is before and behind the point.
+// normal returns n in normal form, with its exponent within the bound. On entry
+// head and tail are the digits before and after the decimal point.
 func (n number) normal() number {
 	n = n.trimmed()
 	if n.exp < -MaxExponent || n.exp > MaxExponent {
@@ -84,8 +83,9 @@ func (n number) normal() number {
 	return n
 }
 
-// trimmed is normal without the bound.
+// trimmed is normal, but leaves the exponent unbounded.
 func (n number) trimmed() number {
+	// Leading zeros: the point moves in front of the first digit that is not 0.
 	n.head = bytes.TrimLeft(n.head, "0")
 	n.exp += int64(len(n.head))
 	if len(n.head) == 0 {
@@ -106,7 +106,7 @@ func (n number) trimmed() number {
 // len returns the number of digits.
 func (n number) len() int { return len(n.head) + len(n.tail) }
 
-// at returns digit i as a number, 0 behind the last.
+// at returns digit i as a number, 0 after the last digit.
 func (n number) at(i int) byte {
 	switch {
 	case i < len(n.head):
@@ -128,8 +128,8 @@ func (n number) sign() int {
 	return 1
 }
 
-// cut returns n without what is behind the decimal point.
-func (n number) cut() number {
+// integerPart returns n without its decimals.
+func (n number) integerPart() number {
 	if n.exp <= 0 {
 		return number{}
 	}
@@ -145,8 +145,8 @@ func (n number) cut() number {
 	return n
 }
 
-// append appends n as JSON: in plain digits from 0.000001 up to 21 digits,
-// with an exponent else, as encoding/json and JavaScript write numbers.
+// append appends n as JSON, as encoding/json and JavaScript write numbers: without
+// an exponent from 0.000001 up to 21 digits, with one otherwise.
 func (n number) append(dst []byte) []byte {
 	count := int64(n.len())
 	if count == 0 {
@@ -156,7 +156,7 @@ func (n number) append(dst []byte) []byte {
 		dst = append(dst, '-')
 	}
 	switch {
-	case n.exp < -5 || n.exp > 21:
+	case n.exp < -5 || n.exp > 21: // d₁.d₂d₃…e±exp-1
 		dst = append(dst, n.head[0])
 		if count > 1 {
 			dst = append(dst, '.')
@@ -167,7 +167,7 @@ func (n number) append(dst []byte) []byte {
 			dst = append(dst, '+')
 		}
 		return strconv.AppendInt(dst, n.exp-1, 10)
-	case n.exp <= 0:
+	case n.exp <= 0: // 0.000d₁d₂…
 		dst = append(dst, '0', '.')
 		dst = appendZeros(dst, -n.exp)
 		return append(append(dst, n.head...), n.tail...)
@@ -188,8 +188,8 @@ func appendZeros(dst []byte, n int64) []byte {
 	return dst
 }
 
-// smallInt returns the number if it is written as a whole number of at most
-// 18 digits, as nearly all are.
+// smallInt returns the value of raw if it is written as an integer of at most 18
+// digits, as nearly all numbers are.
 func smallInt(raw []byte) (n int64, small bool) {
 	i := 0
 	if len(raw) > 0 && raw[0] == '-' {
@@ -211,7 +211,7 @@ func smallInt(raw []byte) (n int64, small bool) {
 	return n, true
 }
 
-// compareNumbers compares two JSON numbers exactly.
+// compareNumbers compares two JSON numbers by their exact values.
 func compareNumbers(x, y []byte) int {
 	if a, small := smallInt(x); small {
 		if b, small := smallInt(y); small {
@@ -231,6 +231,8 @@ func compareInts(a, b int64) int {
 	return 0
 }
 
+// compare compares two numbers. Of numbers with the same sign, the one with the
+// greater exponent has the greater magnitude, since neither has leading zeros.
 func (n number) compare(m number) int {
 	sign := n.sign()
 	if other := m.sign(); sign != other {
@@ -247,7 +249,7 @@ func (n number) compare(m number) int {
 	return sign * compareInts(int64(n.len()), int64(m.len()))
 }
 
-// checkNumber returns ErrNumber for a number that is beyond the bound.
+// checkNumber returns ErrNumber for a number whose exponent is beyond the bound.
 func checkNumber(v Value) error {
 	if v.kind != KindNumber {
 		return nil
@@ -262,7 +264,7 @@ func errBeyond(raw []byte) error {
 	return fmt.Errorf("%w: the exponent of %.60s is beyond %d", ErrNumber, raw, MaxExponent)
 }
 
-// isNumber tells whether text is written as JSON writes numbers.
+// isNumber reports whether text is a JSON number.
 func isNumber(text []byte) bool {
 	i := 0
 	if len(text) > 0 && text[0] == '-' {

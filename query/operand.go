@@ -6,15 +6,15 @@ import (
 	"github.com/jaydb/jay/internal/fold"
 )
 
-// operand is a value that a condition compares with, prepared for that.
+// operand is a value that a condition compares with, decoded once.
 type operand struct {
-	value  Value // in memory of its own
-	class  Kind
-	text   []byte // of a text
-	folded []byte
-	small  bool // a number that is whole and small: it is here
+	value  Value  // in memory of its own
+	class  Kind   // of value.kind
+	text   []byte // of KindText
+	folded []byte // of KindText, case-folded
+	small  bool   // the number is an integer of at most 18 digits, in whole
 	whole  int64
-	number number // else here
+	number number // of KindNumber, unless small
 }
 
 func newOperand(v Value) operand {
@@ -32,8 +32,8 @@ func newOperand(v Value) operand {
 	return o
 }
 
-// equals tells whether v, whose text is text if it has one, is the operand's
-// value.
+// equals reports whether v equals the operand. Text is the text of v if v is of
+// KindText.
 func (o *operand) equals(v Value, text []byte, fold bool) bool {
 	if v.kind != o.value.kind {
 		return false
@@ -50,7 +50,7 @@ func (o *operand) equals(v Value, text []byte, fold bool) bool {
 	return true
 }
 
-// compare compares v, whose text is text if it has one, with the operand.
+// compare compares v with the operand. Text is the text of v if v is of KindText.
 func (o *operand) compare(v Value, text []byte, fold bool) int {
 	if v.kind != o.value.kind {
 		return compareInts(int64(v.kind), int64(o.value.kind))
@@ -67,6 +67,8 @@ func (o *operand) compare(v Value, text []byte, fold bool) int {
 	return 0
 }
 
+// compareNumber compares the number v with the operand. Two small integers, the
+// usual case, compare without parsing digits.
 func (o *operand) compareNumber(v Value) int {
 	if !o.small {
 		return parseNumber(v.raw).compare(o.number)

@@ -5,34 +5,34 @@ import (
 	"sync/atomic"
 )
 
-// workPerLook is the work between two looks at the context: about as many
-// bytes, values, or characters times states of a regular expression. It takes
-// a few milliseconds at most.
-const workPerLook = 1 << 18
+// workPerPoll is the work between two checks of the context, in units of about
+// one byte, one value, or one character times one state of a regular expression.
+// It takes a few milliseconds at most.
+const workPerPoll = 1 << 18
 
-// Pace lets work on documents end early. Whatever works on them counts what it
-// does, and looks at the context each time that a certain amount of work is
-// done: by work and not by documents, one of which may be as much work as a
-// million others. It bounds nothing: work is never refused, only stopped.
+// Pace stops work on documents early. The types that read documents count their
+// work and check the context after a certain amount of it. They count work and
+// not documents, since one document may take as long as a million others. A Pace
+// does not bound work: it only stops it when the context ends or Stop is called.
 //
-// The zero Pace, and a nil one, never end. One Pace serves one goroutine, but
-// for Stop.
+// The zero Pace and a nil one never stop. Stop is safe for concurrent use; the
+// other methods belong to one goroutine.
 type Pace struct {
 	ctx     context.Context
 	work    int
-	err     error // why the work has ended
+	err     error // why the work was stopped
 	stopped atomic.Pointer[error]
 }
 
-// Begin makes ctx the context that is looked at from now on.
+// Begin makes ctx the context to check from now on.
 func (p *Pace) Begin(ctx context.Context) { p.ctx = ctx }
 
-// Stop ends the work with cause, at the next look. It may be called by any
-// goroutine.
+// Stop stops the work with cause, at the next check. The first cause counts. It
+// is safe for concurrent use.
 func (p *Pace) Stop(cause error) { p.stopped.CompareAndSwap(nil, &cause) }
 
-// Err returns why the work has ended: the context's error or the cause of Stop.
-// It is nil as long as the work goes on.
+// Err returns why the work was stopped: the context's error or the cause of Stop.
+// It returns nil as long as the work may go on.
 func (p *Pace) Err() error {
 	if p == nil {
 		return nil
@@ -40,20 +40,20 @@ func (p *Pace) Err() error {
 	return p.err
 }
 
-// Spend counts n units of work and reports whether the work may go on. After
-// it was false once it stays so: what the work came to then has no meaning.
+// Spend counts n units of work and reports whether the work may go on. Once it
+// has returned false it always does, and the result of the work has no meaning.
 func (p *Pace) Spend(n int) bool {
 	if p == nil {
 		return true
 	}
-	if p.work += n; p.work < workPerLook {
+	if p.work += n; p.work < workPerPoll {
 		return true
 	}
-	return p.look()
+	return p.poll()
 }
 
-// look looks at the context.
-func (p *Pace) look() bool {
+// poll checks the context and Stop.
+func (p *Pace) poll() bool {
 	if p.err == nil {
 		if cause := p.stopped.Load(); cause != nil {
 			p.err = *cause
@@ -62,7 +62,7 @@ func (p *Pace) look() bool {
 		}
 	}
 	if p.err != nil {
-		p.work = workPerLook // every call from now on comes here
+		p.work = workPerPoll // every later call of Spend polls and fails
 		return false
 	}
 	p.work = 0

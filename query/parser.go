@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// What a query's text may hold at most. What is beyond is refused with a
-// *SyntaxError, before it can cost time or memory.
+// Bounds of a query's text. A text beyond them is refused with a *SyntaxError,
+// before it can cost time or memory.
 const (
-	// MaxText is the length of a query, in bytes.
+	// MaxText is the greatest length of a query, in bytes.
 	MaxText = 64 << 10
-	// MaxTextDepth is how deep conditions may be nested in parentheses, not
-	// and exact(). A builder may nest deeper: see MaxConditionDepth.
+	// MaxTextDepth is the greatest nesting of parentheses, not and exact(). A
+	// builder may nest deeper: see MaxConditionDepth.
 	MaxTextDepth = 250
-	// MaxName is the length of a name (of a collection, a member, a column, an
-	// alias or a parameter), in bytes.
+	// MaxName is the greatest length of a name in bytes: that of a collection, a
+	// member, a column, an alias or a parameter.
 	MaxName = 1024
-	// MaxInValues is the number of values behind one in, those of lists that
-	// came as parameters included.
+	// MaxInValues is the greatest number of values of one in, counting those of
+	// lists that are passed as parameters.
 	MaxInValues = 10_000
-	// MaxColumns is the number of columns of one select, and as well of fields
+	// MaxColumns is the greatest number of columns of one select, and of fields
 	// of one group by, order by or include.
 	MaxColumns = 256
 )
 
-// Parse returns the query that a text in RavenDB's query language, RQL, asks:
+// Parse parses a query in RQL, RavenDB's query language:
 //
 //	from Orders as o
 //	where o.Lines[].Product = $product and o.Total between 10 and 20.5
@@ -35,17 +35,16 @@ const (
 //	select o.Company, o.Total as Sum
 //	limit 10 offset 20
 //
-// A parameter stands for a value, and params has it under its name without
-// the $: a string, a bool, a number, nil or what else [NewValue] takes, and in
-// the parentheses of in also a slice of such. A parameter without a value is
-// an error, and so is a value without a parameter, which is mostly a
-// misspelling.
+// A parameter stands for a value, which params holds under the name without the
+// $: a string, a bool, a number, nil or anything else that [NewValue] takes, and
+// for in also a slice of these. A parameter without a value is an error. So is a
+// value without a parameter, since it is usually a misspelling.
 //
-// Text compares without regard to case, except in exact(). docs/queries.md has
-// the grammar, and what of RavenDB's is not there.
+// Case does not matter in text, except in exact(). docs/queries.md has the
+// grammar and lists what Jay leaves out of RavenDB's.
 //
-// Parse is safe for concurrent use; it keeps nothing of params. Every error is
-// a [*SyntaxError], and is [ErrSyntax].
+// Parse is safe for concurrent use and shares no memory with params. Every error
+// is a [*SyntaxError], and is [ErrSyntax].
 func Parse(text string, params map[string]any) (*Query, error) {
 	p, err := newParser(text, params)
 	if err != nil {
@@ -61,9 +60,9 @@ func Parse(text string, params map[string]any) (*Query, error) {
 	return q, nil
 }
 
-// ParseCondition returns the condition in text, which is what stands behind
-// where in a query. It is for filters that stand alone, as those of partial
-// indexes do; all that is said of [Parse] is true of it.
+// ParseCondition parses a condition, the part of a query after where. It serves
+// filters outside of queries, such as those of partial indexes. Parameters and
+// errors are as for [Parse].
 func ParseCondition(text string, params map[string]any) (Expr, error) {
 	p, err := newParser(text, params)
 	if err != nil {
@@ -82,26 +81,26 @@ func ParseCondition(text string, params map[string]any) (Expr, error) {
 	return e, nil
 }
 
-// parser reads a query by recursive descent. Every method named for a part of
-// the grammar reads that part: tok is its first token before, and the first
-// behind it after.
+// parser is a recursive-descent parser. Each method named for a production of the
+// grammar parses it: tok is the first token of the production on entry, and the
+// first token after it on return.
 type parser struct {
 	lex lexer
-	tok token // read, and not yet used
+	tok token // the lookahead token
 
 	params map[string]any
-	used   map[string]bool // parameters that were met
+	used   map[string]bool // parameters that the query refers to
 	alias  string          // of the documents; "" if there is none
-	exact  bool            // in exact()
+	exact  bool            // inside exact()
 	depth  int             // of parentheses, not and exact()
 
-	regexps regexps // what they cost together
+	regexps regexps // bounds the total cost of regular expressions
 
-	columns []term // where the columns of select stand
-	orders  []term // what order by says, in its order
+	columns []term // of select, parallel to Query.Select
+	orders  []term // of order by, parallel to Query.OrderBy
 }
 
-// term is a field or a function, with its place for errors.
+// term is a field or a function of one, with its offset for errors.
 type term struct {
 	field  Field
 	fn     Func
@@ -109,7 +108,7 @@ type term struct {
 	offset int
 }
 
-// newParser returns a parser that is at the first token.
+// newParser returns a parser at the first token of text.
 func newParser(text string, params map[string]any) (*parser, error) {
 	if len(text) > MaxText {
 		return nil, newSyntaxError(text, MaxText, "the query has %d bytes: %d are the most", len(text), MaxText).
@@ -140,7 +139,7 @@ func invalidUTF8(text string) int {
 	return -1
 }
 
-// finish tells whether every parameter was met.
+// finish returns an error if params has values that the query does not refer to.
 func (p *parser) finish() error {
 	var unused []string
 	for name := range p.params {
@@ -155,16 +154,16 @@ func (p *parser) finish() error {
 	return p.fail(p.tok.offset, "the query has no parameter %s, for which there is a value", strings.Join(unused, ", "))
 }
 
-// advance moves to the next token.
+// advance reads the next token.
 func (p *parser) advance() { p.tok = p.lex.next() }
 
-// peek returns the token behind tok.
+// peek returns the token after tok without consuming it.
 func (p *parser) peek() token {
-	ahead := p.lex
+	ahead := p.lex // a copy, so that the lexer does not move
 	return ahead.next()
 }
 
-// accept moves over a keyword, if it is next.
+// accept consumes tok if it is this keyword.
 func (p *parser) accept(keyword string) bool {
 	if !p.tok.is(keyword) {
 		return false
@@ -173,7 +172,7 @@ func (p *parser) accept(keyword string) bool {
 	return true
 }
 
-// acceptSymbol moves over a symbol, if it is next.
+// acceptSymbol consumes tok if it is this symbol.
 func (p *parser) acceptSymbol(symbol string) bool {
 	if !p.tok.isSymbol(symbol) {
 		return false
@@ -182,8 +181,8 @@ func (p *parser) acceptSymbol(symbol string) bool {
 	return true
 }
 
-// expectSymbol moves over a symbol, or refuses what is there. where says
-// behind what it is expected.
+// expectSymbol consumes tok if it is this symbol, and otherwise returns an error
+// that says where the symbol is expected.
 func (p *parser) expectSymbol(symbol, where string) error {
 	if p.acceptSymbol(symbol) {
 		return nil
@@ -191,7 +190,7 @@ func (p *parser) expectSymbol(symbol, where string) error {
 	return p.unexpected(strconv.Quote(symbol) + " " + where)
 }
 
-// atCall tells whether a function's name and its parenthesis are next.
+// atCall reports whether tok is a function's name, followed by a parenthesis.
 func (p *parser) atCall() bool {
 	return p.tok.kind == tokenWord && p.peek().isSymbol("(")
 }
@@ -201,8 +200,8 @@ func (p *parser) fail(offset int, format string, args ...any) *SyntaxError {
 	return newSyntaxError(p.lex.text, offset, format, args...)
 }
 
-// unexpected refuses the next token: the lexer's error if it is a bad one,
-// else what was expected, with a guess at which of these words was meant.
+// unexpected returns the error for tok: the lexer's if tok is a tokenBad, and
+// otherwise one that says what was expected and which of words was perhaps meant.
 func (p *parser) unexpected(expected string, words ...string) error {
 	if p.tok.kind == tokenBad {
 		return p.lex.err
@@ -214,7 +213,7 @@ func (p *parser) unexpected(expected string, words ...string) error {
 	return err.hinting(hintFor(p.tok, words))
 }
 
-// String describes t for an error.
+// String describes t in error messages.
 func (t token) String() string {
 	const shownBytes = 40
 	text := t.text
@@ -234,7 +233,7 @@ func (t token) String() string {
 	return fmt.Sprintf("%q", text)
 }
 
-// enter counts a level of nesting.
+// enter begins a level of nesting, or refuses it if it is too deep.
 func (p *parser) enter() error {
 	if p.depth++; p.depth > MaxTextDepth {
 		return p.fail(p.tok.offset, "conditions are nested too deep: %d levels are the most", MaxTextDepth)
@@ -245,7 +244,8 @@ func (p *parser) enter() error {
 // leave ends a level of nesting.
 func (p *parser) leave() { p.depth-- }
 
-// list reads one item and, as long as a comma follows, another.
+// list parses items separated by commas. What names them in the error for too
+// many.
 func (p *parser) list(what string, item func() error) error {
 	for n := 1; ; n++ {
 		if n > MaxColumns {
@@ -267,6 +267,7 @@ func (p *parser) query() (*Query, error) {
 		return nil, err
 	}
 
+	// Each clause must come after the last one in the order of clauseKind.
 	last := clauseFrom
 	for p.tok.kind != tokenEnd {
 		next, err := p.clause(last)
@@ -281,7 +282,8 @@ func (p *parser) query() (*Query, error) {
 	return q, p.resolve(q)
 }
 
-// clauseKind is a clause, in the order in which clauses come.
+// clauseKind is the kind of a clause. The constants are in the order of clauses
+// in a query.
 type clauseKind uint8
 
 const (
@@ -296,16 +298,17 @@ const (
 	clauseNone
 )
 
-// clauseNames are the words that clauses begin with.
+// clauseNames are the keywords that clauses begin with.
 var clauseNames = [...]string{"from", "group by", "where", "order by", "select", "include", "limit", "offset"}
 
-// keyword returns the word by which a clause is known.
+// keyword returns the first keyword of a clause.
 func (c clauseKind) keyword() string {
 	word, _, _ := strings.Cut(clauseNames[c], " ")
 	return word
 }
 
-// clause reads the keyword of a clause, and refuses one that comes too late.
+// clause parses the keywords of a clause. It refuses a clause that must not follow
+// last.
 func (p *parser) clause(last clauseKind) (clauseKind, error) {
 	for next := clauseFrom; next < clauseNone; next++ {
 		if !p.tok.is(next.keyword()) {
@@ -325,6 +328,7 @@ func (p *parser) clause(last clauseKind) (clauseKind, error) {
 		return next, nil
 	}
 
+	// Not a clause of Jay's: perhaps one of RavenDB's, or a misspelling.
 	if p.tok.kind == tokenWord {
 		if message, ok := refusedClauses[strings.ToLower(p.tok.text)]; ok {
 			return 0, p.fail(p.tok.offset, "%s", message)
@@ -341,7 +345,7 @@ func (p *parser) clause(last clauseKind) (clauseKind, error) {
 	return 0, err
 }
 
-// place says where a clause belongs that came behind last.
+// place returns a hint where clause c belongs, which was found after last.
 func place(c, last clauseKind) string {
 	if c == clauseFrom {
 		return "a query has one from, at its beginning"
@@ -349,7 +353,7 @@ func place(c, last clauseKind) string {
 	return clauseNames[c] + " stands before " + clauseNames[last]
 }
 
-// after lists what may follow a clause.
+// after lists the clauses that may follow last.
 func after(last clauseKind) string {
 	names := clauseNames[last+1:]
 	if len(names) == 0 {
@@ -358,7 +362,7 @@ func after(last clauseKind) string {
 	return `"` + strings.Join(names, `", "`) + `" or the end`
 }
 
-// more lists what may go on with a clause, and the keywords among it.
+// more lists the tokens that may continue a clause, and the keywords among them.
 func more(last clauseKind) (expected string, words []string) {
 	switch last {
 	case clauseFrom:
@@ -373,7 +377,7 @@ func more(last clauseKind) (expected string, words []string) {
 	return `",", `, nil
 }
 
-// rest reads what stands behind the keyword of a clause.
+// rest parses the rest of a clause, after its keywords.
 func (p *parser) rest(q *Query, c clauseKind) (err error) {
 	switch c {
 	case clauseGroup:

@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// String returns q as a query's text, in one line and in one way of writing:
-// keywords in lower case, text in single quotes, parameters as their values, no
-// alias. [Parse] makes of it what q is, except that an And or Or of one
-// condition is this condition, and that a Fold where there is no text is not
-// kept; a query that a builder made beyond the bounds of texts is printed, and
-// not parsed. It is what Explain shows.
+// String returns q as RQL in canonical form: one line, keywords in lower case,
+// text in single quotes, values in place of parameters, no alias. Explain shows
+// this form.
+//
+// [Parse] is the inverse of String, with three exceptions: an And or Or of one
+// condition becomes that condition, Fold is lost where no text is compared, and a
+// query from a builder may exceed the bounds of Parse.
 func (q *Query) String() string {
 	var b strings.Builder
 	b.WriteString("from ")
@@ -44,7 +45,7 @@ func (q *Query) String() string {
 	return b.String()
 }
 
-// clause writes a list behind its keyword, or nothing if it is empty.
+// clause writes a keyword and a list of items, or nothing if the list is empty.
 func clause[T any](b *strings.Builder, keyword string, items []T, text func(T) string) {
 	for i, item := range items {
 		if i > 0 {
@@ -78,7 +79,7 @@ func printOrder(o Order) string {
 	return s
 }
 
-// printColumn returns one column, with its name if it is not the usual one.
+// printColumn returns one column, with its name unless that is the default.
 func printColumn(c Column) string {
 	s := c.Field.String()
 	switch c.Func {
@@ -94,9 +95,9 @@ func printColumn(c Column) string {
 	return s
 }
 
-// FormatCondition returns e as it stands behind where, in the way of writing of
-// [Query.String]. [ParseCondition] is its inverse. Of a condition that is deeper
-// than [MaxConditionDepth] it says only that.
+// FormatCondition returns e as RQL, in the canonical form of [Query.String].
+// [ParseCondition] is its inverse. For a condition deeper than
+// [MaxConditionDepth] it returns only the error, in angle brackets.
 func FormatCondition(e Expr) string {
 	err := walk(e, func(_ Expr, depth int) error { return Size{Depth: depth}.Check() })
 	if err != nil {
@@ -107,15 +108,15 @@ func FormatCondition(e Expr) string {
 	return b.String()
 }
 
-// How strongly conditions hold together; a weaker one within a stronger one
-// stands in parentheses.
+// Binding strengths of the operators. An operand that binds less strongly than its
+// operator needs parentheses.
 const (
 	bindsOr = iota
 	bindsAnd
 	bindsNot
 )
 
-// writeExpr writes e, in parentheses if it holds together less than binds.
+// writeExpr writes e, in parentheses if it binds less strongly than binds.
 func writeExpr(b *strings.Builder, e Expr, binds int) {
 	switch e := e.(type) {
 	case And:
@@ -123,7 +124,7 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 	case Or:
 		writeExprs(b, e, " or ", "false", bindsOr, binds)
 	case Not:
-		if c, ok := e.Expr.(Compare); ok && c.Op == Equal {
+		if c, ok := e.Expr.(Compare); ok && c.Op == Equal { // != is its own operator in RQL
 			writeExact(b, c.Fold || !isText(c.Value), c.Field.String()+" != "+literal(c.Value))
 			return
 		}
@@ -134,7 +135,8 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 	}
 }
 
-// writeExprs writes conditions with a word between them.
+// writeExprs writes the conditions of an And or Or: the operator is word, and none
+// stands for an empty list.
 func writeExprs(b *strings.Builder, list []Expr, word, none string, own, binds int) {
 	switch {
 	case len(list) == 0:
@@ -155,7 +157,7 @@ func writeExprs(b *strings.Builder, list []Expr, word, none string, own, binds i
 	}
 }
 
-// writeLeaf writes a condition without others in it.
+// writeLeaf writes a condition on a field.
 func writeLeaf(b *strings.Builder, e Expr) {
 	switch e := e.(type) {
 	case Compare:
@@ -179,10 +181,10 @@ func writeLeaf(b *strings.Builder, e Expr) {
 	}
 }
 
-// opNames are the symbols of comparisons.
+// opNames are the operators of comparisons.
 var opNames = [...]string{Equal: "=", Less: "<", LessOrEqual: "<=", Greater: ">", GreaterOrEqual: ">="}
 
-// writeExact writes a condition, within exact() if it does not fold.
+// writeExact writes a condition, in exact() unless it folds.
 func writeExact(b *strings.Builder, folds bool, condition string) {
 	if !folds {
 		condition = "exact(" + condition + ")"
@@ -205,12 +207,12 @@ func writeIn(b *strings.Builder, e In) {
 	writeExact(b, folds, e.Field.String()+word+strings.Join(values, ", ")+")")
 }
 
-// writeCall writes a function of a field and a text.
+// writeCall writes a call of a function on a field and a text.
 func writeCall(b *strings.Builder, name string, f Field, text string, fold bool) {
 	writeExact(b, fold, name+"("+f.String()+", "+quote(text)+")")
 }
 
-// printName returns a name, in quotes unless it is a word and no keyword.
+// printName returns a name, in quotes if it is a keyword or not a single word.
 func printName(name string) string {
 	if isWord(name) && !reserved(name) {
 		return name
@@ -218,7 +220,7 @@ func printName(name string) string {
 	return quote(name)
 }
 
-// isWord tells whether the lexer takes s for one word.
+// isWord reports whether the lexer reads s as one word.
 func isWord(s string) bool {
 	if s == "" || strings.HasPrefix(s, "\ufeff") {
 		return false

@@ -7,42 +7,42 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Projector makes of a document the JSON object of the columns that were
-// selected. Make one with NewProjector.
+// Projector makes the JSON object of the selected columns of a document. Make one
+// with NewProjector.
 //
-// A column is what its path leads to, an array as it stands. A path that goes
-// through an array gives an array of what it leads to, however many that is,
-// and one that leads nowhere gives null, as with RavenDB. A column of the zero
-// field is the whole document.
+// A column is the value at its path; an array at the end of the path stays an
+// array. A path through an array gives an array of the values that it reaches,
+// however few, and a path that leads nowhere gives null, as in RavenDB. A column
+// of the zero Field is the whole document.
 //
-// A Projector is not safe for concurrent use; Clone gives another one cheaply.
+// A Projector is not safe for concurrent use; Clone makes another one cheaply.
 type Projector struct {
 	columns   []Column
 	heads     [][]byte // `"Name":`, parallel to columns
 	extractor *jsonpath.Extractor
-	ofPath    []int     // the column that a path of the extractor is
-	reached   []reaches // parallel to columns
-	collect   func(path int, raw []byte, through bool)
-	text      []byte
-	left      int // bytes that the columns may still have
+	ofPath    []int                                    // for each path of the extractor, the index of its column
+	reached   []reaches                                // parallel to columns
+	collect   func(path int, raw []byte, through bool) // p.add, bound once
+	text      []byte                                   // scratch
+	left      int                                      // bytes that the row may still grow; below 0, it is too large
 
 	pace  *Pace
-	spend func(work int) bool // of pace; nil for none
+	spend func(work int) bool // pace.Spend, bound once; nil for no pace
 }
 
-// reaches is what a column's path leads to in one document.
+// reaches is what a column's path reaches in one document.
 type reaches struct {
-	raw     []byte // the value, if through is not set
-	through bool   // an array was gone through: all that was reached is in array
-	array   []byte // a JSON array without its end
+	raw     []byte // the value, unless through
+	through bool   // the path goes through an array: the values are in array
+	array   []byte // a JSON array without its closing bracket
 }
 
-// maxIdleColumn is the size of a column for which a Projector keeps memory from
-// one document to the next, in bytes.
+// maxIdleColumn is the size in bytes up to which a Projector keeps the memory of
+// a column for the next document.
 const maxIdleColumn = 64 << 10
 
 // NewProjector returns a Projector of the columns. It returns ErrColumn for a
-// column with a function, without a name, or with the name of another.
+// column with a function, without a name, or with the name of another column.
 func NewProjector(columns []Column) (*Projector, error) {
 	if err := checkNames(columns); err != nil {
 		return nil, err
@@ -70,24 +70,24 @@ func (p *Projector) Clone() *Projector {
 	return c
 }
 
-// SetPace makes Append end with a Pace. What it returns then has no meaning: see
-// Pace.Err.
+// SetPace makes Append and AppendWithin stop when pace stops. Their results then
+// have no meaning: see Pace.Err.
 func (p *Projector) SetPace(pace *Pace) {
 	if p.pace, p.spend = pace, nil; pace != nil {
 		p.spend = pace.Spend
 	}
 }
 
-// Append appends the columns of doc to dst, as one JSON object. It allocates
-// nothing once its memory has grown to what documents need.
+// Append appends the columns of doc to dst as a JSON object. It allocates nothing
+// once its buffers have grown to the size that documents need.
 func (p *Projector) Append(dst []byte, doc Doc) []byte {
-	dst, _ = p.AppendWithin(dst, doc, math.MaxInt) // no row is beyond that
+	dst, _ = p.AppendWithin(dst, doc, math.MaxInt) // never exceeded
 	return dst
 }
 
-// AppendWithin is Append, but returns a *LimitError for values that have more
-// than maxBytes together, as many columns may show one large value. No more than
-// about that is in memory then.
+// AppendWithin is Append, but returns a *LimitError if the values of the row have
+// more than maxBytes together: many columns may show the same large value. It
+// uses about maxBytes of memory at most.
 func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, error) {
 	p.left = maxBytes
 	for i := range p.reached {
@@ -118,7 +118,7 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 	return append(dst, '}'), nil
 }
 
-// add takes a value from the extractor, if there is room for it.
+// add receives a value from the extractor, unless the row is too large.
 func (p *Projector) add(path int, raw []byte, through bool) {
 	if p.left < 0 {
 		return
@@ -132,12 +132,13 @@ func (p *Projector) add(path int, raw []byte, through bool) {
 		return
 	}
 	separator := byte(',')
-	if !r.through {
+	if !r.through { // the first value begins the array
 		r.through, separator = true, '['
 	}
 	r.array = append(append(r.array, separator), raw...)
 }
 
+// appendMeta appends a part of the metadata as a JSON string, or null.
 func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	p.text = p.text[:0]
 	if doc.Meta != nil {
@@ -149,8 +150,7 @@ func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	return plainText(p.text).AppendJSON(dst)
 }
 
-// append appends what the path leads to. It is one value, or as many as there
-// are if all elements of an array were gone through.
+// append appends the column: one value, an array of values, or null.
 func (r *reaches) append(dst []byte) []byte {
 	switch {
 	case r.through:

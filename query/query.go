@@ -1,47 +1,51 @@
-// Package query says what is asked of a collection, and what it means, apart
-// from how it is answered.
+// Package query defines what queries are and what they mean. How a query is
+// planned and answered is not its business.
 //
 // A [Query] is made by a builder or by [Parse] from text, and is the same
-// either way. Its conditions are [Expr] values; what a condition means is
-// decided in one place, [Matcher], which looks at one document and knows no
-// index. The order of values, and its form in bytes that indexes keep, is
-// [Value] and [AppendKey].
+// either way. Its conditions are [Expr] values. [Matcher] alone defines what a
+// condition means: it evaluates the condition on one document, without indexes.
+// [Value] defines the order of values, and [AppendKey] encodes values as index
+// keys that sort in this order.
 //
 // # What a path reaches
 //
-// A field's path reaches any number of values of a document. A member of an
-// array's elements is reached through the array (lines.product reaches the
-// product of every line), and an array at the end of a path stands for its
-// elements, though an array among these does not again. Nothing is reached if
-// the path leads nowhere or to an empty array: the field is then missing,
-// which is not null. A comparison is true if any value that is reached
-// satisfies it. [Reader] finds what is reached, for conditions, orders, groups
-// and the entries of indexes alike.
+// A field's path reaches any number of values of a document. A path goes through
+// arrays: lines.product reaches the product of every line. An array at the end
+// of a path stands for its elements, but an array among these elements is one
+// value. A path that leads nowhere or to an empty array reaches nothing: the
+// field is then missing, which is not the same as null. A comparison is true if
+// any value that the path reaches satisfies it. [Reader] finds the values, for
+// conditions, orders, groups and index entries alike.
 //
 // # How values compare
 //
 // The order of all values is missing, null, false, true, numbers, text,
-// arrays, objects. Numbers compare exactly, whatever their size and however
-// they are written, up to an exponent of 10^15; beyond, they compare by their
-// digits alone. Text compares by its folded form and then by itself,
-// character by character, and is equal with or without regard to case as the
-// condition says; folding is that of IDs, and never changes. Arrays, and
-// objects, compare among themselves by their JSON text. A range matches only
-// values of the kind that bounds it, where both booleans are one kind:
-// nothing but numbers is above 5.
+// arrays, objects. Numbers compare by their exact values, whatever their size
+// and notation, up to an exponent of 10^15; beyond it, only their digits count.
+// Text compares by its case-folded form; texts that fold to the same compare by
+// their original characters. Whether text is equal regardless of case depends
+// on the condition. Folding is that of IDs and never changes. Arrays compare
+// among themselves by their JSON text, and so do objects. A range matches only
+// values of the kind of its bounds, where true and false are of one kind: only
+// numbers are greater than 5.
 //
 // # Concurrency
 //
-// A [Query] and all that it is made of, a [Value] included, may be shared as
-// long as nobody changes it. What works on documents ([Matcher], [Reader],
-// [Sorter], [Projector], [Groups]) keeps memory from one to the next and is
-// for one goroutine; Clone makes more of them.
+// A [Query] and its parts, [Value] included, may be shared as long as no
+// goroutine changes them. [Matcher], [Reader], [Sorter], [Projector] and
+// [Groups] reuse memory from one document to the next and serve one goroutine;
+// the Clone methods make copies for others.
+//
+// # Stability
+//
+// The package is public and follows the module's version: until 1.0 its API may
+// change. The bytes of AppendKey do not, without a new number of the file format.
 package query
 
 import "github.com/jaydb/jay/internal/jsonpath"
 
-// Query is one question. The zero value asks for all documents. It is
-// immutable once it is built.
+// Query is a query, independent of any database. The zero value selects all
+// documents. A Query is immutable once it is built.
 type Query struct {
 	From     string // collection; "" means every document
 	Where    Expr   // nil means no condition
@@ -49,46 +53,46 @@ type Query struct {
 	Select   []Column // empty means whole documents
 	Distinct bool
 	OrderBy  []Order
-	Include  []jsonpath.Path // paths of IDs whose documents come along
-	Offset   int
-	Limit    int  // the most answers, if HasLimit
-	HasLimit bool // else there is no limit
+	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
+	Offset   int             // how many answers to skip
+	Limit    int             // the greatest number of answers, if HasLimit
+	HasLimit bool            // false means no limit
 }
 
-// Field is what a condition, an order or a column looks at: a path into the
-// body, or, if Meta is set, a part of the metadata.
+// Field is what a condition, an order or a column refers to: a path into the
+// body or, if Meta is set, a part of the metadata.
 type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone
 }
 
-// Meta is a part of a document's metadata that queries can look at.
+// Meta is a part of a document's metadata that queries can refer to.
 type Meta uint8
 
 const (
 	MetaNone         Meta = iota // none: the field is in the body
-	MetaID                       // id(): the document's ID, text that never regards case unless the database does
-	MetaCollection               // @metadata.@collection, text that never regards case
-	MetaLastModified             // @metadata.@last-modified: text in RavenDB's form
+	MetaID                       // id(): the document's ID; case matters only if the database's IDs are case-sensitive
+	MetaCollection               // @metadata.@collection; case never matters
+	MetaLastModified             // @metadata.@last-modified: text in RavenDB's format
 	MetaChangeVector             // @metadata.@change-vector
 )
 
 // Order is one key of an order.
 type Order struct {
 	Field      Field
-	Column     string // instead of Field: the column of a group, by its name
+	Column     string // instead of Field: the name of a column of a group
 	Descending bool
 	As         Cast
 }
 
-// Cast changes what an order compares.
+// Cast converts values before an order compares them.
 type Cast uint8
 
 const (
-	CastNone   Cast = iota // values in the order of all values
-	CastLong               // whole numbers, cut towards zero; text that is a number counts as one; all else is missing
-	CastDouble             // numbers; text that is a number counts as one; all else is missing
-	CastString             // text; numbers and booleans count as their JSON text
+	CastNone   Cast = iota // no conversion
+	CastLong               // to an integer, truncated towards zero; numeric text counts as a number, all else is missing
+	CastDouble             // to a number; numeric text counts as a number, all else is missing
+	CastString             // to text; numbers and booleans become their JSON text, all else is missing
 )
 
 // Column is one column of an answer.
@@ -98,33 +102,33 @@ type Column struct {
 	Func  Func
 }
 
-// Func is what a column does with the values of a group. A query with
-// functions but no group by is one group, of all documents.
+// Func is the aggregate function of a column. A query with functions but no
+// group by makes one group of all documents.
 type Func uint8
 
 const (
 	FuncNone  Func = iota // the value itself: the group's key
-	FuncCount             // how many documents
-	FuncSum               // the sum of all numbers reached, exact
+	FuncCount             // the number of documents
+	FuncSum               // the sum of all numbers that the field reaches, exact up to 20,000 digits
 	FuncAvg               // their mean, to 17 digits; null if there are none
-	FuncMin               // the least value reached in the order of all values; null if none
-	FuncMax               // the greatest
+	FuncMin               // the least value reached, in the order of all values; null if there is none
+	FuncMax               // the greatest value reached
 )
 
 // Expr is a condition: And, Or, Not, Compare, Between, In, StartsWith,
 // EndsWith, Contains, Regexp or Exists.
 type Expr interface{ expr() }
 
-// And is true if all its conditions are; without any it is true.
+// And is true if all its conditions are. An empty And is true.
 type And []Expr
 
-// Or is true if one of its conditions is; without any it is false.
+// Or is true if one of its conditions is. An empty Or is false.
 type Or []Expr
 
-// Not is true if its condition is not.
+// Not is true if its condition is false.
 type Not struct{ Expr Expr }
 
-// Op is how a comparison compares.
+// Op is the operator of a comparison.
 type Op uint8
 
 const (
@@ -135,9 +139,9 @@ const (
 	GreaterOrEqual
 )
 
-// Compare is true if a value that is reached stands in this relation to
-// Value, a scalar of the same kind. "Not equal" is Not of Equal, and so true
-// where the field is missing. Fold disregards case.
+// Compare is true if the field reaches a value of the kind of Value, a scalar,
+// that stands in this relation to it. "Not equal" is Not of Equal, and so true
+// where the field is missing. With Fold, case does not matter.
 type Compare struct {
 	Field Field
 	Op    Op
@@ -145,16 +149,16 @@ type Compare struct {
 	Fold  bool
 }
 
-// Between is true if one value that is reached is of the kind of both bounds
-// and from Lo to Hi, both included.
+// Between is true if the field reaches a value of the kind of both bounds that
+// lies from Lo to Hi, both included.
 type Between struct {
 	Field  Field
 	Lo, Hi Value
 	Fold   bool
 }
 
-// In is true if a value that is reached equals one of Values; with All, if
-// each of Values equals one that is reached.
+// In is true if the field reaches a value that equals one of Values; with All,
+// if it reaches each of Values.
 type In struct {
 	Field  Field
 	Values []Value
@@ -162,38 +166,38 @@ type In struct {
 	Fold   bool
 }
 
-// StartsWith is true if a text that is reached begins with Text. EndsWith and
-// Contains are its siblings.
+// StartsWith is true if the field reaches a text that begins with Text.
 type StartsWith struct {
 	Field Field
 	Text  string
 	Fold  bool
 }
 
-// EndsWith is true if a text that is reached ends with Text.
+// EndsWith is true if the field reaches a text that ends with Text.
 type EndsWith struct {
 	Field Field
 	Text  string
 	Fold  bool
 }
 
-// Contains is true if a text that is reached has Text in it.
+// Contains is true if the field reaches a text that contains Text.
 type Contains struct {
 	Field Field
 	Text  string
 	Fold  bool
 }
 
-// Regexp is true if a text that is reached matches Pattern (RE2, unanchored;
-// its time is linear in the text). Fold disregards case as package regexp does.
+// Regexp is true if the field reaches a text that Pattern matches: RE2,
+// unanchored, in time linear in the text. With Fold, case does not matter, by the
+// rules of package regexp.
 type Regexp struct {
 	Field   Field
 	Pattern string
 	Fold    bool
 }
 
-// Exists is true if the path leads to something, be it null or an empty
-// array.
+// Exists is true if the path leads to a value, null and the empty array
+// included.
 type Exists struct{ Field Field }
 
 func (And) expr()        {}

@@ -2,63 +2,61 @@ package query
 
 import "github.com/jaydb/jay/internal/jsonpath"
 
-// Doc is a document as queries see it. It shares the memory that it is made
-// of.
+// Doc is a document as queries see it. It owns no memory.
 type Doc struct {
-	Body []byte   // valid compact JSON, an object
-	Meta Metadata // may be nil: the document has no metadata then
+	Body []byte   // a JSON object, valid and compact
+	Meta Metadata // nil for a document without metadata
 }
 
-// Metadata gives a document's metadata to those queries that look at it. A
-// pointer to something that is used for one document after the other costs no
-// allocation.
+// Metadata supplies the metadata of a document on demand. An implementation by a
+// pointer that is reused for many documents costs no allocation.
 type Metadata interface {
-	// AppendMeta appends a part of the metadata to dst, as text without
-	// quotes; nothing if the document lacks it.
+	// AppendMeta appends a part of the metadata to dst, as text without quotes. It
+	// appends nothing if the document lacks that part.
 	AppendMeta(dst []byte, part Meta) []byte
 }
 
-// Reader finds what fields reach in one document after the other, in one pass
-// over each body. It is what conditions, orders, groups and the entries of
-// indexes have in common, so that all mean the same.
+// Reader finds the values that fields reach in one document after another, in one
+// pass over each body. Conditions, orders, groups and index entries all use it,
+// so that a field means the same to all of them.
 //
-// A Reader is not safe for concurrent use; Clone gives another one cheaply.
+// A Reader is not safe for concurrent use; Clone makes another one cheaply.
 type Reader struct {
 	extractor *jsonpath.Extractor // nil if no field is in the body
-	ofPath    []int               // the field that a path of the extractor is
+	ofPath    []int               // for each path of the extractor, the index of its field
 	fields    []reached
-	collect   func(path int, raw []byte, through bool)
-	limit     int // how many values of a field are kept; 0 for all
+	collect   func(path int, raw []byte, through bool) // r.add, bound once
+	limit     int                                      // greatest number of values kept for a field; 0 for all
 
 	doc   Doc
-	read  bool // the body was
-	held  int  // values of all fields
+	read  bool // the body has been read
+	held  int  // number of values held, of all fields
 	pace  *Pace
-	spend func(work int) bool // of pace; nil for none
+	spend func(work int) bool // pace.Spend, bound once; nil for no pace
 }
 
-// reached is what one field reaches.
+// reached is what one field reaches in the document.
 type reached struct {
 	field  Field
 	values []Value
-	count  int    // of the values that are reached, with Limit those that are not held included
-	many   bool   // there are too many to hold: Each finds them anew
-	found  bool   // the path leads to something
-	array  bool   // an array was gone through, or stands at the end of the path
-	read   bool   // if the field is metadata: it was
+	count  int    // of values, including those that the limit leaves out
+	many   bool   // too many values to hold: Each finds them by another walk
+	found  bool   // the path leads to a value
+	array  bool   // the path goes through an array or ends at one
+	read   bool   // the metadata has been read, if the field is metadata
 	text   []byte // the metadata
 }
 
-// maxHeldValues is the number of values that a Reader holds of one document, in
-// 16 MiB. A document of 32 MiB may reach 16 million of them with each field.
+// maxHeldValues is the number of values of one document that a Reader holds, in
+// 16 MiB. In a document of 32 MiB each field may reach 16 million values.
 const maxHeldValues = 1 << 19
 
-// maxIdleValues is the number of values for which a Reader keeps memory from
-// one document to the next.
+// maxIdleValues is the number of values of a field up to which a Reader keeps its
+// memory for the next document.
 const maxIdleValues = 4096
 
-// NewReader returns a Reader of the fields, which are known by their index.
-// The same field may be there twice.
+// NewReader returns a Reader of the fields, which the methods refer to by index.
+// A field may occur twice.
 func NewReader(fields []Field) *Reader {
 	r := &Reader{fields: make([]reached, len(fields))}
 	var paths []jsonpath.Path
@@ -85,8 +83,8 @@ func (r *Reader) Clone() *Reader {
 	return c
 }
 
-// Reset makes doc the document that is looked at. It costs little: the body is
-// read when the first field in it is asked for.
+// Reset makes doc the document to read. It is cheap: the body is read at the first
+// call that needs a field in it. Values of the last document become invalid.
 func (r *Reader) Reset(doc Doc) {
 	r.doc, r.read, r.held = doc, false, 0
 	for i := range r.fields {
@@ -94,31 +92,31 @@ func (r *Reader) Reset(doc Doc) {
 		if cap(f.values) > maxIdleValues {
 			f.values = nil
 		}
-		clear(f.values) // they are part of the last document
+		clear(f.values) // they would keep the last document in memory
 		f.values, f.count, f.many, f.found, f.array, f.read = f.values[:0], 0, false, false, false, false
 	}
 }
 
-// SetPace makes the walks over bodies, and Each, end with a Pace: what is found
-// then has no meaning.
+// SetPace makes the methods that read the body stop when p stops. Their results
+// then have no meaning: see Pace.Err.
 func (r *Reader) SetPace(p *Pace) {
 	if r.pace, r.spend = p, nil; p != nil {
 		r.spend = p.Spend
 	}
 }
 
-// Limit bounds the memory for documents with huge arrays: of a field that
-// reaches more than n values, Values returns the first n, and Reached how many
-// there are. 0 is no limit, and the default. It holds from the next Reset on.
+// Limit bounds the memory for documents with huge arrays: if a field reaches more
+// than n values, Values returns the first n, and Reached the number of all. The
+// default, 0, is no limit. A new limit takes effect at the next Reset.
 func (r *Reader) Limit(n int) { r.limit = n }
 
 // Reached returns how many values a field reaches.
 func (r *Reader) Reached(field int) int { return r.reach(field).count }
 
-// Values returns the values that a field reaches, in the order of the
-// document; none if the field is missing. They are valid until the next Reset
-// and as long as the document is. All of them are in memory at once, which may
-// be 16 times the document's size: Each is better where there may be many.
+// Values returns the values that a field reaches, in document order; none if the
+// field is missing. They are valid until the next Reset and as long as the
+// document is. All of them are in memory at once, which may take 16 times the
+// size of the document: where there may be many, prefer Each.
 func (r *Reader) Values(field int) []Value {
 	if f := r.reach(field); !f.many {
 		return f.values
@@ -131,13 +129,13 @@ func (r *Reader) Values(field int) []Value {
 	return all
 }
 
-// Many tells whether a field reaches so many values that they are not held in
-// memory. Values makes them anew at each call then.
+// Many reports whether a field reaches too many values to be held in memory. Then
+// Values collects them anew at each call.
 func (r *Reader) Many(field int) bool { return r.reach(field).many }
 
-// Each calls fn with the values that a field reaches, in the order of the
-// document, until fn returns false. It needs no memory, however many they are;
-// of more than are held it walks over the body anew.
+// Each calls fn with the values that a field reaches, in document order, until fn
+// returns false. It needs no memory for them: if there are too many to be held,
+// it walks over the body again.
 func (r *Reader) Each(field int, fn func(Value) bool) {
 	f := r.reach(field)
 	if !f.many {
@@ -161,15 +159,16 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 	})
 }
 
-// Found tells whether a field's path leads to something, be it null or an
-// empty array.
+// Found reports whether a field's path leads to a value, null and the empty array
+// included.
 func (r *Reader) Found(field int) bool { return r.reach(field).found }
 
-// Single tells whether a field reaches one value or none by itself: no array
-// was gone through and none stands at the end of its path, not even an empty
-// one.
+// Single reports whether a field's path goes through no array and does not end at
+// one, not even an empty one. It then reaches at most one value.
 func (r *Reader) Single(field int) bool { return !r.reach(field).array }
 
+// reach returns what a field reaches. It reads metadata, or the body with all its
+// fields, at the first call for the document.
 func (r *Reader) reach(field int) *reached {
 	f := &r.fields[field]
 	switch {
@@ -184,6 +183,7 @@ func (r *Reader) reach(field int) *reached {
 	return f
 }
 
+// readMeta reads the metadata of a field. Empty metadata counts as missing.
 func (r *Reader) readMeta(f *reached) {
 	f.read = true
 	if r.doc.Meta == nil {
@@ -195,7 +195,7 @@ func (r *Reader) readMeta(f *reached) {
 	}
 }
 
-// add takes a value from the extractor. An array stands for its elements.
+// add receives a value from the extractor. An array stands for its elements.
 func (r *Reader) add(path int, raw []byte, through bool) {
 	f := &r.fields[r.ofPath[path]]
 	f.found = true
@@ -212,7 +212,8 @@ func (r *Reader) add(path int, raw []byte, through bool) {
 	}
 }
 
-// hold notes a value, unless there are too many.
+// hold keeps a value of f, unless there are too many. It returns false if no more
+// values of f need to be counted.
 func (r *Reader) hold(f *reached, raw []byte) bool {
 	f.count++
 	if r.limit > 0 {
@@ -222,7 +223,8 @@ func (r *Reader) hold(f *reached, raw []byte) bool {
 		return true
 	}
 	if f.many || r.held == maxHeldValues {
-		r.held -= len(f.values) // what is held of others stays
+		// Drop the values of this field, and keep those of the others.
+		r.held -= len(f.values)
 		f.values, f.many = nil, true
 		return false
 	}

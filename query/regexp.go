@@ -13,29 +13,29 @@ import (
 
 // Bounds of regular expressions.
 const (
-	MaxRegexpBytes      = 1000    // of one's text
-	MaxRegexpStates     = 2000    // of one's program, by which time in each text is multiplied
-	MaxAllRegexpStates  = 20_000  // of the programs of all
-	MaxRegexpCharacters = 4 << 20 // in the ranges of all: see rangesIn
+	MaxRegexpBytes      = 1000    // in the text of one
+	MaxRegexpStates     = 2000    // in the program of one; matching takes time proportional to states × text
+	MaxAllRegexpStates  = 20_000  // in the programs of all in a query
+	MaxRegexpCharacters = 4 << 20 // in the character ranges of all in a query: see rangesIn
 )
 
-// regexps compiles the regular expressions of one query, and counts what they
-// cost together.
+// regexps compiles the regular expressions of one query and bounds their total
+// cost.
 type regexps struct {
 	states     int
 	characters int
 }
 
-// pattern is a regular expression that is ready to be matched.
+// pattern is a compiled regular expression.
 type pattern struct {
 	*regexp.Regexp
-	states int
-	prefix []byte // what every match begins with; may be empty
+	states int    // of its program
+	prefix []byte // literal beginning of every match; empty if there is none or the pattern is anchored
 }
 
-// compile compiles a pattern if its program is small enough. What is refused
-// takes some tens of milliseconds at most: 1,000 bytes make up to 142,000
-// states.
+// compile compiles a pattern, or refuses it if its program is too large. A
+// refusal takes some tens of milliseconds at most: 1,000 bytes of text make up to
+// 142,000 states.
 func (all *regexps) compile(text string, folds bool) (*pattern, error) {
 	if len(text) > MaxRegexpBytes {
 		return nil, &LimitError{"bytes of a regular expression", MaxRegexpBytes, len(text)}
@@ -65,14 +65,19 @@ func (all *regexps) compile(text string, folds bool) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCondition, err)
 	}
-	prefix, _ := compiled.LiteralPrefix()
+	// LiteralPrefix of ^abc is abc, but a search for it would find it anywhere.
+	prefix := ""
+	if program.StartCond() == 0 {
+		prefix, _ = compiled.LiteralPrefix()
+	}
 	return &pattern{compiled, states, []byte(prefix)}, nil
 }
 
-// rangesIn returns how many characters the ranges beyond ASCII in a pattern
-// have at most: where case is disregarded, package syntax looks at each of
-// them, and 14 bytes such as [B-\x{1e942}] cost it two milliseconds. A class
-// such as \pL costs as much as some 2,000 characters.
+// rangesIn returns an upper bound on the number of characters in the ranges of a
+// pattern that go beyond ASCII. With (?i), package syntax folds each character of
+// a range while it parses: 14 bytes such as [B-\x{1e942}] cost it two
+// milliseconds. A class such as \pL counts as 2,000 characters, which is about
+// what it costs.
 func rangesIn(text string) int {
 	const lastWithCase, classCost = 0x1e943, 2000
 	total := classCost * (strings.Count(text, `\p`) + strings.Count(text, `\P`))
@@ -87,7 +92,7 @@ func rangesIn(text string) int {
 			digits, _, _ = strings.Cut(strings.TrimPrefix(digits, "{"), "}")
 			n, err := strconv.ParseUint(digits, 16, 32)
 			if err != nil || n > utf8.MaxRune {
-				n = lastWithCase // \xff and what follows, or nonsense
+				n = lastWithCase // \xff without braces, or invalid: assume the worst
 			}
 			last = rune(n)
 		}
@@ -97,11 +102,11 @@ func rangesIn(text string) int {
 	}
 }
 
-// matchAtOnce is how many characters times states are matched without a look
-// at the context.
+// matchAtOnce is the product of characters and states up to which a text is
+// matched without checking the Pace in between.
 const matchAtOnce = 1 << 20
 
-// match reports whether the pattern matches in text. If pace ends it gives up.
+// match reports whether the pattern matches in text. It gives up when pace stops.
 func (re *pattern) match(text []byte, pace *Pace) bool {
 	if pace == nil || len(text) <= matchAtOnce/re.states {
 		return pace.Spend(len(text)*re.states) && re.Match(text)
@@ -112,12 +117,13 @@ func (re *pattern) match(text []byte, pace *Pace) bool {
 		if i < 0 {
 			return false
 		}
-		text = text[i:] // no match begins before it, or looks at what is before
+		text = text[i:] // no match begins earlier, and the pattern tests nothing before its match
 	}
 	return re.MatchReader(&pacedText{text, re.states, pace}) && pace.Err() == nil
 }
 
-// pacedText reads a text character by character, and ends with the pace.
+// pacedText reads a text character by character and returns io.EOF when the pace
+// stops.
 type pacedText struct {
 	text   []byte
 	states int

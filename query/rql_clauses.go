@@ -44,14 +44,14 @@ func (p *parser) from(q *Query) error {
 	return err
 }
 
-// indexNamed tells whether the index that is next names an index, rather than
-// being a collection's name itself.
+// indexNamed reports whether tok, the word index, precedes the name of an index.
+// Otherwise it is the name of a collection.
 func (p *parser) indexNamed() bool {
 	next := p.peek()
 	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text)
 }
 
-// notFrom refuses a query that begins with something else.
+// notFrom returns the error for a query that does not begin with from.
 func (p *parser) notFrom() error {
 	if p.tok.kind == tokenEnd {
 		return p.fail(p.tok.offset, "the query is empty").expecting("from")
@@ -64,7 +64,7 @@ func (p *parser) notFrom() error {
 	return p.unexpected("from", "from")
 }
 
-// name reads a word that is not a keyword, or a text.
+// name parses a name: a word that is not a keyword, or a text.
 func (p *parser) name(expected string) (string, error) {
 	name := p.tok
 	switch {
@@ -143,7 +143,7 @@ func (p *parser) selects(q *Query) error {
 		return nil
 	}
 
-	whole := -1 // where a column is the document itself
+	whole := -1 // offset of a column that is the document itself
 	err := p.list("columns in select", func() error {
 		column, at, err := p.column(q)
 		if at.field.isZero() && at.fn == FuncNone {
@@ -188,8 +188,8 @@ func (p *parser) column(q *Query) (Column, term, error) {
 	return column, what, err
 }
 
-// columnName returns the name of a column that is given none: the path as it is
-// written, or the function. RavenDB's name for count() is Count.
+// columnName returns the default name of a column: the path as a query writes it,
+// or the function. For count() it is Count, as in RavenDB.
 func columnName(f Field, fn Func) string {
 	switch fn {
 	case FuncNone:
@@ -203,7 +203,7 @@ func columnName(f Field, fn Func) string {
 	return funcNames[fn] + "(" + f.String() + ")"
 }
 
-// distinctNames refuses two columns of one name.
+// distinctNames returns an error if two columns have the same name.
 func (p *parser) distinctNames(q *Query) error {
 	seen := map[string]bool{}
 	for i, column := range q.Select {
@@ -215,7 +215,7 @@ func (p *parser) distinctNames(q *Query) error {
 	return nil
 }
 
-// wholeDocument refuses an alias without a member behind it.
+// wholeDocument returns the error for an alias without a member.
 func (p *parser) wholeDocument(offset int) error {
 	return p.fail(offset, "%s is the alias of the whole document", p.alias).hinting("name a member of it: " + p.alias + ".Name")
 }
@@ -241,13 +241,14 @@ func (p *parser) include(q *Query) error {
 	return err
 }
 
-// limit = count ( [ "," count ] | "offset" count ) . Of two with a comma the
-// first is the offset.
+// limit = count ( [ "," count ] | "offset" count ) . Of two counts with a comma
+// the first is the offset.
 func (p *parser) limit(q *Query) (err error) {
 	q.HasLimit = true
 	if q.Limit, err = p.count("limit"); err != nil || !p.acceptSymbol(",") {
 		return err
 	}
+	// limit offset, count
 	q.Offset = q.Limit
 	if q.Limit, err = p.count("limit"); err == nil && p.tok.is("offset") {
 		err = p.fail(p.tok.offset, "a second offset: the number before the comma is one").
@@ -256,7 +257,7 @@ func (p *parser) limit(q *Query) (err error) {
 	return err
 }
 
-// count reads a whole number that is not negative, or a parameter for one.
+// count parses an integer that is not negative, or a parameter for one.
 func (p *parser) count(clause string) (int, error) {
 	at := p.tok
 	digits := at.text
@@ -280,8 +281,8 @@ func (p *parser) count(clause string) (int, error) {
 	return int(n), nil
 }
 
-// wholeNumber returns the digits of a parameter for a count, or something else
-// if it is none.
+// wholeNumber returns the digits of a numeric parameter; count refuses all but
+// integers. It returns "" for a parameter that is not a number.
 func wholeNumber(value any) string {
 	v := reflect.ValueOf(value)
 	switch {

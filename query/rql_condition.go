@@ -70,7 +70,7 @@ func (p *parser) primary() (Expr, error) {
 	return p.call()
 }
 
-// parentheses reads ( condition ).
+// parentheses parses ( condition ).
 func (p *parser) parentheses() (Expr, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -88,8 +88,7 @@ func (p *parser) parentheses() (Expr, error) {
 	return e, nil
 }
 
-// exactly reads exact( condition ), in which text compares with regard to
-// case.
+// exactly parses exact( condition ), in which case matters.
 func (p *parser) exactly() (Expr, error) {
 	outside := p.exact
 	p.exact = true
@@ -149,7 +148,8 @@ func (p *parser) textCondition(name string, field Field, text string, at token) 
 		return Contains{field, text, !p.exact}, nil
 	}
 
-	// First as it is written, so that an error shows nothing else.
+	// Compile it without (?i) first, so that an error quotes the pattern as the
+	// user wrote it.
 	_, err := new(regexps).compile(text, false)
 	if err == nil {
 		_, err = p.regexps.compile(text, !p.exact)
@@ -163,8 +163,8 @@ func (p *parser) textCondition(name string, field Field, text string, at token) 
 // expectedCondition is what may begin a condition.
 const expectedCondition = `a field, a function, "not" or "("`
 
-// operators are the symbols between a field and a value. A not equal is made
-// of Equal.
+// operators are the comparison operators. "Not equal" becomes Not of Equal: see
+// compare.
 var operators = map[string]Op{"=": Equal, "==": Equal, "!=": Equal, "<>": Equal,
 	"<": Less, "<=": LessOrEqual, ">": Greater, ">=": GreaterOrEqual}
 
@@ -200,7 +200,7 @@ func (p *parser) comparison() (Expr, error) {
 	return nil, p.unexpected("=, !=, <, <=, >, >=, between, in or all in", "between", "in", "all")
 }
 
-// compare reads the value of a comparison.
+// compare parses the value of a comparison.
 func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 	value, err := p.value("a value to compare with")
 	if err != nil {
@@ -233,8 +233,8 @@ func (p *parser) between(field Field) (Expr, error) {
 	return Between{Field: field, Lo: lo, Hi: hi, Fold: p.folds(lo)}, nil
 }
 
-// in = "(" [ value { "," value } ] ")" . A parameter that is a list stands for
-// all its values.
+// in = "(" [ value { "," value } ] ")" . A parameter that is a list counts as all
+// its values.
 func (p *parser) in(field Field, all bool) (Expr, error) {
 	if err := p.expectSymbol("(", "and values behind in"); err != nil {
 		return nil, err
@@ -254,8 +254,8 @@ func (p *parser) in(field Field, all bool) (Expr, error) {
 	return e, p.expectSymbol(")", `or "," behind a value`)
 }
 
-// folds tells whether a comparison with values disregards case: only text has
-// one.
+// folds reports whether case does not matter in a comparison with values: it does
+// in exact(), and nothing but text has case.
 func (p *parser) folds(values ...Value) bool {
 	if p.exact {
 		return false

@@ -7,12 +7,11 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// metadataMember is the member of a document in which RavenDB shows what it
-// keeps beside the body.
+// metadataMember is the member of a document in which RavenDB returns the
+// metadata.
 const metadataMember = "@metadata"
 
-// metaNames are the members of @metadata. RavenDB's @id is also what id()
-// returns.
+// metaNames are the members of @metadata. RavenDB's @id is the same as id().
 var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
 	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector"}
 
@@ -36,6 +35,7 @@ func (p *parser) field(expected string) (Field, error) {
 	if p.tok.isSymbol("(") {
 		return Field{}, p.noFunction(start)
 	}
+	// An alias in front of the path is not a part of it.
 	if start.kind == tokenWord && start.text == p.alias {
 		if len(steps) > 1 && steps[1].Kind != jsonpath.Member {
 			return Field{}, p.wholeDocument(start.offset)
@@ -71,7 +71,7 @@ func (p *parser) body(start token, steps []jsonpath.Step) (Field, error) {
 	return Field{Path: path}, nil
 }
 
-// atWholeDocument tells whether the alias is next, and no member of it.
+// atWholeDocument reports whether tok is the alias, without a member after it.
 func (p *parser) atWholeDocument() bool {
 	if p.alias == "" || p.tok.kind != tokenWord || p.tok.text != p.alias {
 		return false
@@ -80,7 +80,7 @@ func (p *parser) atWholeDocument() bool {
 	return !next.isSymbol(".") && !next.isSymbol("[") && !next.isSymbol("(")
 }
 
-// noFunction refuses a path that stands before a parenthesis.
+// noFunction returns the error for a path in front of a parenthesis.
 func (p *parser) noFunction(start token) error {
 	if message := refusedNamespaces[strings.ToLower(start.text)]; message != "" {
 		return p.fail(start.offset, "%s", message)
@@ -88,7 +88,7 @@ func (p *parser) noFunction(start token) error {
 	return p.fail(start.offset, "there is no function %s() here", p.lex.text[start.offset:p.tok.offset])
 }
 
-// id reads id() or id(alias).
+// id parses id() or id(alias).
 func (p *parser) id() error {
 	p.advance()
 	p.advance()
@@ -134,7 +134,7 @@ func (p *parser) path(expected string) ([]jsonpath.Step, error) {
 	}
 }
 
-// notMember refuses what stands in place of a member.
+// notMember returns the error for a token in place of a member.
 func (p *parser) notMember(expected string, inside bool) error {
 	err := p.unexpected(expected)
 	syntax, ok := err.(*SyntaxError)
@@ -148,7 +148,7 @@ func (p *parser) notMember(expected string, inside bool) error {
 	return err
 }
 
-// element reads [] or [digits].
+// element parses [] or [digits].
 func (p *parser) element() (jsonpath.Step, error) {
 	p.advance()
 	if p.tok.kind != tokenNumber {
@@ -163,7 +163,7 @@ func (p *parser) element() (jsonpath.Step, error) {
 	return jsonpath.Step{Kind: jsonpath.Index, Index: int(index)}, p.expectSymbol("]", "behind the number of an element")
 }
 
-// metadata returns the field that a path into @metadata means.
+// metadata returns the field at a path into @metadata.
 func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
 	if len(steps) == 2 {
 		for meta := MetaID; int(meta) < len(metaNames); meta++ {
@@ -188,20 +188,21 @@ func (f Field) String() string {
 	return metadataMember + "." + metaNames[f.Meta]
 }
 
-// sameField tells whether a and b look at the same.
+// sameField reports whether a and b are the same field.
 func sameField(a, b Field) bool { return a.String() == b.String() }
 
-// isZero tells whether f looks at nothing: the document itself.
+// isZero reports whether f is the zero Field, the document itself.
 func (f Field) isZero() bool { return f.Meta == MetaNone && f.Path.IsZero() }
 
-// member returns the name of the member that f looks at, if it is one of the
-// document itself.
+// member returns the name of the top-level member that f is, and false if f is
+// another field.
 func (f Field) member() (string, bool) {
 	return f.Path.Root(), f.Meta == MetaNone && f.Path.Len() == 1
 }
 
-// pathString returns a path as a query writes it. It differs from the path's
-// own text in what stands in quotes: keywords, and all that is no word.
+// pathString returns a path as a query writes it. Unlike Path.String, it puts
+// keywords at the beginning of the path in quotes, and all names that are not
+// single words.
 func pathString(path jsonpath.Path) string {
 	var b strings.Builder
 	for i := range path.Len() {

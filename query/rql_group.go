@@ -1,9 +1,9 @@
 package query
 
-// funcNames are the names of the functions of groups.
+// funcNames are the names of the aggregate functions.
 var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max"}
 
-// function returns the function of groups that is next, or FuncNone.
+// function returns the aggregate function that tok names, or FuncNone.
 func (p *parser) function() Func {
 	for fn := FuncCount; int(fn) < len(funcNames); fn++ {
 		if p.tok.is(funcNames[fn]) {
@@ -13,8 +13,8 @@ func (p *parser) function() Func {
 	return FuncNone
 }
 
-// termOrKey = term | "key" "(" ")" . The key is the field that groups, and
-// needs to be the only one.
+// termOrKey = term | "key" "(" ")" . The key is the field of the group by, which
+// must have only one.
 func (p *parser) termOrKey(q *Query, expected string, refused map[string]string) (term, error) {
 	if !p.tok.is("key") || !p.atCall() {
 		return p.term(expected, refused)
@@ -38,7 +38,7 @@ func (p *parser) termOrKey(q *Query, expected string, refused map[string]string)
 }
 
 // term = field | "count" "(" ")" | ( "sum" | "avg" | "min" | "max" ) "(" field ")" .
-// An alias without a member is the zero field.
+// An alias without a member is the zero Field.
 func (p *parser) term(expected string, refused map[string]string) (term, error) {
 	at := term{offset: p.tok.offset}
 	if p.atWholeDocument() {
@@ -69,8 +69,8 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	return at, p.expectSymbol(")", "behind the field")
 }
 
-// grouped tells whether q answers with groups: those of group by, or all
-// documents as one, for functions.
+// grouped reports whether q returns groups: it has a group by, or functions, which
+// make one group of all documents.
 func (p *parser) grouped(q *Query) bool {
 	if len(q.GroupBy) > 0 {
 		return true
@@ -83,8 +83,8 @@ func (p *parser) grouped(q *Query) bool {
 	return false
 }
 
-// resolve brings together what group by, order by and select say, and refuses
-// what does not go together.
+// resolve checks group by, order by and select against one another, and resolves
+// the orders of groups to columns.
 func (p *parser) resolve(q *Query) error {
 	if !p.grouped(q) {
 		for _, key := range p.orders {
@@ -114,7 +114,7 @@ func (p *parser) resolve(q *Query) error {
 	return nil
 }
 
-// isKey tells whether q groups by f.
+// isKey reports whether f is a field of q's group by.
 func isKey(q *Query, f Field) bool {
 	for _, key := range q.GroupBy {
 		if sameField(key, f) {
@@ -124,8 +124,8 @@ func isKey(q *Query, f Field) bool {
 	return false
 }
 
-// resolveOrder turns a key of the order of groups into the column that it
-// means: the one of this name, or else the one that shows the same.
+// resolveOrder makes an order of groups refer to a column: the one with this name,
+// or else the one of the same field and function.
 func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
 	if key.fn == FuncNone && key.name != "" {
 		for _, column := range q.Select {

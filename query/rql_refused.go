@@ -2,11 +2,11 @@ package query
 
 import "strings"
 
-// keywords cannot be names unless they stand in quotes, or behind a point.
+// keywords cannot be names, unless they are in quotes or follow a point.
 var keywords = []string{"from", "group", "where", "order", "load", "update", "filter", "select", "include", "limit", "offset",
 	"declare", "and", "or", "not", "in", "between", "all", "as", "distinct", "true", "false", "null"}
 
-// reserved tells whether a word is a keyword, in any case.
+// reserved reports whether a word is a keyword, in any case.
 func reserved(word string) bool {
 	for _, keyword := range keywords {
 		if strings.EqualFold(word, keyword) {
@@ -16,8 +16,8 @@ func reserved(word string) bool {
 	return false
 }
 
-// What RavenDB's query language has and Jay does not, by the word in lower case
-// and where it stands, with what to do instead.
+// Features of RavenDB's query language that Jay lacks, by the place where they
+// occur and their name in lower case. The message says what to do instead.
 var (
 	refusedStarts = map[string]string{
 		"declare": "declare is not there: a query has no JavaScript functions; name the fields in select",
@@ -86,7 +86,7 @@ var (
 	}
 )
 
-// hints say what to write instead of words and symbols of other languages.
+// hints say what to write instead of words and symbols of other query languages.
 var hints = map[string]string{
 	"is":    "write = null or != null",
 	"like":  "write startsWith(), endsWith(), contains() or regex()",
@@ -109,7 +109,8 @@ var hints = map[string]string{
 	"%":     "a query does not calculate",
 }
 
-// hintFor says what to write instead of t: one of words, if it looks like it.
+// hintFor returns a hint what to write instead of t: that of the table of hints, or
+// one of words that is spelled nearly like t.
 func hintFor(t token, words []string) string {
 	switch t.kind {
 	case tokenWord, tokenSymbol:
@@ -123,8 +124,8 @@ func hintFor(t token, words []string) string {
 	return guess(t.text, words)
 }
 
-// refuseCall refuses a function that is not there, or not here. tok is its
-// name.
+// refuseCall returns the error for a function that Jay lacks, or that is not valid
+// here. tok is its name.
 func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	name := strings.ToLower(p.tok.text)
 	for _, table := range []map[string]string{refused, refusedAnywhere, refusedConditions, refusedOrders, refusedSelects} {
@@ -140,7 +141,7 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	return err.hinting(guess(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
 }
 
-// guess asks whether one of words was meant.
+// guess returns a hint that one of words was perhaps meant, or "".
 func guess(word string, words []string) string {
 	near := nearest(word, words)
 	if near == "" {
@@ -149,8 +150,8 @@ func guess(word string, words []string) string {
 	return "did you mean " + near + "?"
 }
 
-// nearest returns the one of words that is nearest to word, or "" if none is
-// near: at most one slip in three letters, and two in all.
+// nearest returns the one of words with the smallest edit distance to word. It
+// returns "" if the distance exceeds one edit for every three letters, or two.
 func nearest(word string, words []string) string {
 	const longest = 32
 	if len(word) > longest {
@@ -168,9 +169,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns how many letters have to be put in, left out, exchanged or
-// swapped with the next one to make b of a: the optimal string alignment
-// distance.
+// distance returns the optimal string alignment distance of a and b: the least
+// number of bytes to insert, delete, replace or swap with their neighbour.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

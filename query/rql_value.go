@@ -20,7 +20,7 @@ func (p *parser) value(expected string) (Value, error) {
 	return p.newValue(at, value)
 }
 
-// values reads a value, or a parameter that is a list of them.
+// values parses a value, or a parameter that is a list of values.
 func (p *parser) values(expected string) ([]Value, error) {
 	at := p.tok
 	value, err := p.scalar(expected)
@@ -47,7 +47,8 @@ func (p *parser) values(expected string) ([]Value, error) {
 	return values, nil
 }
 
-// scalar reads a value as Go has it, or whatever a parameter is.
+// scalar parses a value. It returns a literal as a Go value, and a parameter as
+// the caller of Parse passed it.
 func (p *parser) scalar(expected string) (any, error) {
 	at := p.tok
 	var value any
@@ -68,7 +69,7 @@ func (p *parser) scalar(expected string) (any, error) {
 	return value, nil
 }
 
-// notValue refuses what stands in place of a value.
+// notValue returns the error for a token in place of a value.
 func (p *parser) notValue(expected string) error {
 	err := p.unexpected(expected)
 	syntax, ok := err.(*SyntaxError)
@@ -84,7 +85,7 @@ func (p *parser) notValue(expected string) error {
 	return err
 }
 
-// newValue returns the value that at stands for.
+// newValue converts the Go value of the token at.
 func (p *parser) newValue(at token, value any) (Value, error) {
 	v, err := NewValue(value)
 	if err != nil {
@@ -93,13 +94,13 @@ func (p *parser) newValue(at token, value any) (Value, error) {
 	if !v.IsScalar() {
 		return Value{}, p.fail(at.offset, "%s is not a value to compare with", at).expecting("text, a number, true, false or null")
 	}
-	if _, shares := value.(Value); shares {
+	if _, shares := value.(Value); shares { // the caller may reuse its memory
 		v = v.Clone()
 	}
 	return v, nil
 }
 
-// textValue reads a value that has to be text.
+// textValue parses a value that must be text.
 func (p *parser) textValue(expected string) (string, error) {
 	at := p.tok
 	v, err := p.value(expected)
@@ -112,7 +113,7 @@ func (p *parser) textValue(expected string) (string, error) {
 	return v.Text(), nil
 }
 
-// parameter reads $name and returns what params has for it.
+// parameter parses $name and returns its value in params.
 func (p *parser) parameter() (any, error) {
 	at := p.tok
 	value, ok := p.params[at.text]
@@ -133,8 +134,8 @@ func (p *parser) parameter() (any, error) {
 	return value, nil
 }
 
-// isList tells whether a parameter holds several values. What marshals itself
-// is one, and bytes are none that compares.
+// isList reports whether a parameter is a list of values. A type that marshals
+// itself is one value, and a slice of bytes is not a list.
 func isList(value any) bool {
 	switch value.(type) {
 	case nil, json.Marshaler, encoding.TextMarshaler:
@@ -144,7 +145,7 @@ func isList(value any) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem().Kind() != reflect.Uint8
 }
 
-// isText tells whether v is text, the only kind that has case.
+// isText reports whether v is text, the only kind that has case.
 func isText(v Value) bool { return v.Kind() == KindText }
 
 // literal returns v as a query writes it.

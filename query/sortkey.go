@@ -2,26 +2,26 @@ package query
 
 import "fmt"
 
-// Sorter orders documents as the keys of an order say. Of the values that a
-// field reaches the least counts in ascending order, the greatest in
-// descending order, and none counts as missing, which comes first ascending
-// and last descending. What has the same values is equal: the caller breaks
-// ties.
+// Sorter compares documents by the fields of an order. If a field reaches several
+// values, the least counts in ascending order and the greatest in descending
+// order. If it reaches none it is missing, which comes first in ascending and
+// last in descending order. Documents with the same values are equal; the caller
+// breaks ties.
 //
-// A Sorter is not safe for concurrent use; Clone gives another one cheaply.
+// A Sorter is not safe for concurrent use; Clone makes another one cheaply.
 type Sorter struct {
 	orders []Order
-	sides  [2]side // of the documents that are compared
+	sides  [2]side // the two documents that Compare compares
 }
 
-// side is what is known of a document.
+// side reads the values of one document.
 type side struct {
 	reader *Reader
 	caster caster
 }
 
-// NewSorter returns a Sorter for documents. It returns ErrColumn for an order
-// by a column, which only groups have.
+// NewSorter returns a Sorter for documents. It returns ErrColumn if an order
+// refers to a column, which only groups have.
 func NewSorter(orders []Order) (*Sorter, error) {
 	fields := make([]Field, len(orders))
 	for i, o := range orders {
@@ -44,9 +44,9 @@ func (s *Sorter) Clone() *Sorter {
 	return c
 }
 
-// AppendKey appends bytes to dst that sort as doc does. Exact tells that they
-// do for certain: if not, a value is too long, and documents of which one has
-// such a key are to be compared with Compare.
+// AppendKey appends a sort key of doc to dst: keys compare, as bytes, as the
+// documents do. Exact is false if a value is too long for the key; then the order
+// of this document and any other must be decided by Compare.
 func (s *Sorter) AppendKey(dst []byte, doc Doc) (key []byte, exact bool) {
 	exact = true
 	s.sides[0].reader.Reset(doc)
@@ -58,7 +58,8 @@ func (s *Sorter) AppendKey(dst []byte, doc Doc) (key []byte, exact bool) {
 	return dst, exact
 }
 
-// Compare returns -1, 0 or +1 as a comes before b, with it, or after it.
+// Compare returns -1 if a comes before b, +1 if it comes after b, and 0 if they
+// are equal.
 func (s *Sorter) Compare(a, b Doc) int {
 	s.sides[0].reader.Reset(a)
 	s.sides[1].reader.Reset(b)
@@ -70,7 +71,7 @@ func (s *Sorter) Compare(a, b Doc) int {
 	return 0
 }
 
-// SetPace makes AppendKey and Compare end with a Pace. What they return then has
+// SetPace makes AppendKey and Compare stop when p stops. Their results then have
 // no meaning: see Pace.Err.
 func (s *Sorter) SetPace(p *Pace) {
 	for i := range s.sides {
@@ -78,6 +79,7 @@ func (s *Sorter) SetPace(p *Pace) {
 	}
 }
 
+// pick returns the value of field i that the order compares.
 func (s *side) pick(o Order, i int) Value {
 	if !s.reader.Many(i) {
 		return s.caster.pick(o, s.reader.Values(i))
@@ -90,7 +92,7 @@ func (s *side) pick(o Order, i int) Value {
 	return best
 }
 
-// compare compares two values as the order wants them.
+// compare compares two values in the direction of the order.
 func (o Order) compare(v, w Value) int {
 	if o.Descending {
 		return w.Compare(v)
@@ -98,7 +100,7 @@ func (o Order) compare(v, w Value) int {
 	return v.Compare(w)
 }
 
-// RowSorter orders rows of columns, such as groups.
+// RowSorter compares rows, such as those of groups.
 //
 // It is not safe for concurrent use.
 type RowSorter struct {
@@ -107,8 +109,8 @@ type RowSorter struct {
 	casters [2]caster
 }
 
-// NewRowSorter returns a RowSorter for rows of the columns. Orders go by the
-// name of a column. It returns ErrColumn if there is no such column.
+// NewRowSorter returns a RowSorter for rows with these columns. Each order must
+// name a column; NewRowSorter returns ErrColumn if there is no such column.
 func NewRowSorter(orders []Order, columns []Column) (*RowSorter, error) {
 	s := &RowSorter{orders: orders}
 	for _, o := range orders {
@@ -126,7 +128,7 @@ func NewRowSorter(orders []Order, columns []Column) (*RowSorter, error) {
 	return s, nil
 }
 
-// AppendKey appends bytes to dst that sort as row does, as Sorter's AppendKey.
+// AppendKey appends a sort key of row to dst: see Sorter.AppendKey.
 func (s *RowSorter) AppendKey(dst []byte, row []Value) (key []byte, exact bool) {
 	exact = true
 	for i, o := range s.orders {
@@ -137,7 +139,8 @@ func (s *RowSorter) AppendKey(dst []byte, row []Value) (key []byte, exact bool) 
 	return dst, exact
 }
 
-// Compare returns -1, 0 or +1 as row a comes before b, with it, or after it.
+// Compare returns -1 if row a comes before b, +1 if it comes after b, and 0 if
+// they are equal.
 func (s *RowSorter) Compare(a, b []Value) int {
 	for i, o := range s.orders {
 		at := s.columns[i]
@@ -148,14 +151,14 @@ func (s *RowSorter) Compare(a, b []Value) int {
 	return 0
 }
 
-// caster applies casts, and holds the memory of values that they make: of the
-// one that is picked so far, and of the one that is looked at.
+// caster picks and casts values. It owns the memory of cast values.
 type caster struct {
-	picked, next []byte
+	picked []byte // of the best value so far
+	next   []byte // of the value under examination
 }
 
-// pick returns the value that an order goes by among those reached. It is
-// valid until the next call.
+// pick returns the value that an order compares among those that a field
+// reaches. It is valid until the next call.
 func (c *caster) pick(o Order, values []Value) Value {
 	var best Value
 	for _, v := range values {
@@ -164,16 +167,17 @@ func (c *caster) pick(o Order, values []Value) Value {
 	return best
 }
 
-// better returns v as the order compares it, or best if that comes first.
+// better returns v, cast, or best if that comes first in the order. The result
+// may be in c.picked.
 func (c *caster) better(o Order, best, v Value) Value {
 	if v = c.cast(o.As, v); v.IsMissing() || !best.IsMissing() && o.compare(v, best) >= 0 {
 		return best
 	}
-	c.picked, c.next = c.next, c.picked
+	c.picked, c.next = c.next, c.picked // the next cast must not overwrite v
 	return v
 }
 
-// cast returns v as an order compares it. It may be in c.next.
+// cast converts v for an order. The result may be in c.next.
 func (c *caster) cast(as Cast, v Value) Value {
 	switch as {
 	case CastNone:
@@ -197,7 +201,7 @@ func (c *caster) cast(as Cast, v Value) Value {
 		return Value{}
 	}
 	if _, small := smallInt(v.raw); as == CastLong && !small {
-		whole := parseNumber(v.raw).cut()
+		whole := parseNumber(v.raw).integerPart()
 		c.next = append(c.next[:0], whole.append(nil)...)
 		v.raw = c.next
 	}

@@ -6,41 +6,44 @@ import (
 	"slices"
 )
 
-// maxSumDigits is the most digits of a sum. One that has more, as 1e999999999 +
-// 1 has a billion, is rounded to so many, half to even.
+// maxSumDigits is the greatest number of digits of a sum. A longer sum is rounded
+// to so many, half to even: 1e999999999 + 1 would have a billion.
 const maxSumDigits = 20_000
 
 // avgDigits is the number of digits of a mean.
 const avgDigits = 17
 
-// windowDigits is the number of digits that a window of a total is apart from
-// the next.
+// windowDigits is the number of decimal digits of a window of a total.
 const windowDigits = 100
 
-// total is an exact sum of numbers, however far apart their digits are. The
-// zero total is 0, of no numbers.
+// total is an exact sum of numbers, whatever their magnitudes. The zero total is
+// the sum of no numbers, 0.
 //
-// Nearly all numbers have few digits, and are summed in small. What does not
-// fit is summed in windows of 100 digits each: the sum is small / 10^scale, and
-// of each window its value × 10^(100 × its key). A window may be below zero, or
-// have more than 100 digits. There are no windows between those of the digits
-// that came, so that 1e999999999 takes no more memory than 1.
+// Nearly all numbers have few digits and are summed in small. Other numbers are
+// split into windows of 100 digits each, at fixed positions. The sum is
+//
+//	small / 10^scale  +  the sum of  windows[key] × 10^(100 × key)  over all keys
+//
+// A window may be negative or, until carry is called, have more than 100 digits.
+// The map has only windows that numbers have touched, so that 1e999999999 takes
+// no more memory than 1.
 type total struct {
 	count   int64
 	small   int64
-	scale   int // of small: its digits behind the point
+	scale   int // number of decimals of small
 	windows map[int64]*big.Int
 }
 
-// Bytes that a window takes, about: of itself, and of a word of its number.
+// Memory of a window in bytes, estimated: of the window, and of each word of its
+// big.Int.
 const (
 	windowBytes = 120
 	wordBytes   = 8
 )
 
-// add adds a JSON number, and returns by how many bytes the memory of t grew.
-// It returns ErrNumber, and adds nothing, for one beyond MaxExponent, which only
-// documents of older versions can have.
+// add adds a JSON number and returns by how many bytes the memory of t has grown.
+// It returns ErrNumber, and adds nothing, for a number beyond MaxExponent, which
+// only documents of older versions can hold.
 func (t *total) add(raw []byte) (grown int, err error) {
 	if n, small := smallInt(raw); small {
 		t.count++
@@ -51,7 +54,7 @@ func (t *total) add(raw []byte) (grown int, err error) {
 		return 0, errBeyond(raw)
 	}
 	t.count++
-	scale := int64(n.len()) - n.exp // digits behind the point; below 0, zeros before it
+	scale := int64(n.len()) - n.exp // number of decimals; if negative, of trailing zeros
 	zeros := max(-scale, 0)
 	if int64(n.len())+zeros <= 18 && scale <= 18 {
 		return t.addSmall(n.units(int(zeros)), int(max(scale, 0))), nil
@@ -59,8 +62,8 @@ func (t *total) add(raw []byte) (grown int, err error) {
 	return t.addDigits(n), nil
 }
 
-// units returns the digits of n as a whole number, with zeros behind them:
-// both together at most 18.
+// units returns the digits of n, followed by zeros, as an integer of at most 18
+// digits.
 func (n number) units(zeros int) int64 {
 	var units int64
 	for i := range n.len() + zeros {
@@ -74,18 +77,21 @@ func (n number) units(zeros int) int64 {
 
 // addSmall adds units / 10^scale.
 func (t *total) addSmall(units int64, scale int) (grown int) {
+	// Bring both to the greater scale; a negative shift leaves a number as it is.
 	a, fits := shift(t.small, scale-t.scale)
 	b, fitsToo := shift(units, t.scale-scale)
 	if sum := a + b; fits && fitsToo && (sum > a) == (b > 0) {
 		t.small, t.scale = sum, max(t.scale, scale)
 		return 0
 	}
+	// It overflows: move small into its window, and begin a new one.
 	grown = t.addUnits(big.NewInt(t.small), -int64(t.scale))
 	t.small, t.scale = units, scale
 	return grown
 }
 
-// shift returns n × 10^by, or n if by is below 0, and whether that fits.
+// shift returns n × 10^by, or n if by is negative. Fits is false if that
+// overflows.
 func shift(n int64, by int) (shifted int64, fits bool) {
 	for ; by > 0 && n != 0; by-- {
 		next := n * 10
@@ -97,7 +103,7 @@ func shift(n int64, by int) (shifted int64, fits bool) {
 	return n, true
 }
 
-// addDigits adds a number to the windows that its digits are in.
+// addDigits adds a number to the windows of its digits.
 func (t *total) addDigits(n number) (grown int) {
 	digits := n.head
 	if len(n.tail) > 0 {
@@ -105,7 +111,7 @@ func (t *total) addDigits(n number) (grown int) {
 	}
 	exp := n.exp - int64(len(digits)) // of the last digit
 	for len(digits) > 0 {
-		// As many digits as end in one window, from the last on.
+		// From the last digit on, the digits that lie in one window.
 		in := int(windowDigits - (exp - windowOf(exp)*windowDigits))
 		part := digits[max(0, len(digits)-in):]
 		digits = digits[:len(digits)-len(part)]
@@ -119,7 +125,8 @@ func (t *total) addDigits(n number) (grown int) {
 	return grown
 }
 
-// windowOf returns the key of the window in which a digit is.
+// windowOf returns the key of the window of the digit with value 10^exp: exp
+// divided by windowDigits, rounded down.
 func windowOf(exp int64) int64 {
 	if exp < 0 {
 		return -((-exp + windowDigits - 1) / windowDigits)
@@ -147,7 +154,7 @@ func (t *total) addUnits(units *big.Int, exp int64) (grown int) {
 	return wordBytes * (len(w.Bits()) - before)
 }
 
-// lowPowers are the powers of ten that are wanted most.
+// lowPowers are the powers of ten from 1 to 10^100, which are needed most.
 var lowPowers = func() (powers [windowDigits + 1]*big.Int) {
 	powers[0] = big.NewInt(1)
 	for i := range windowDigits {
@@ -156,7 +163,7 @@ var lowPowers = func() (powers [windowDigits + 1]*big.Int) {
 	return powers
 }()
 
-// powerOfTen returns a number that must not be changed.
+// powerOfTen returns 10^n. The caller must not change it.
 func powerOfTen(n int64) *big.Int {
 	if n < int64(len(lowPowers)) {
 		return lowPowers[n]
@@ -164,16 +171,17 @@ func powerOfTen(n int64) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(n), nil)
 }
 
-// leading is the beginning of a sum: units × 10^exp and, if rest is not 0,
-// something above or below zero that is less than one half of 10^exp.
+// leading holds the leading digits of a sum: units × 10^exp. If rest is not 0, the
+// sum differs from that by less than half of 10^exp, in the direction of the sign
+// of rest.
 type leading struct {
 	units *big.Int
 	exp   int64
 	rest  int
 }
 
-// leading returns the beginning of the sum: all of it, unless its digits are so
-// far apart that it has more than maxSumDigits.
+// leading returns the leading digits of the sum. They are all its digits unless
+// it has more than maxSumDigits.
 func (t *total) leading() leading {
 	if len(t.windows) == 0 {
 		return leading{units: big.NewInt(t.small), exp: -int64(t.scale)}
@@ -185,6 +193,8 @@ func (t *total) leading() leading {
 		return leading{units: new(big.Int)}
 	}
 	key := keys[0]
+	// Join the windows from the highest on. Those more than maxSumDigits below it
+	// matter only by their sign, for rounding.
 	out := leading{units: new(big.Int).Set(t.windows[key]), exp: key * windowDigits}
 	for _, next := range keys[1:] {
 		if (key-next)*windowDigits > maxSumDigits+3*windowDigits {
@@ -198,16 +208,17 @@ func (t *total) leading() leading {
 	return out
 }
 
-// shift makes the units smaller by n digits, without changing the value.
+// shift lowers exp by n without changing the value.
 func (l *leading) shift(n int64) {
 	l.units.Mul(l.units, powerOfTen(n))
 	l.exp -= n
 }
 
-// carry leaves of each window, from the lowest up, what is within half of the
-// next one's unit from zero, and gives the rest to that one: the highest window
-// then has the sign of the sum, and all below one are less than half of its
-// unit. It returns the keys of those that are not zero, the highest first.
+// carry normalises the windows, from the lowest up: it reduces each to the range
+// of ±1/2 of the unit of the window above it, and adds the rest to that window.
+// Then the highest window that is not zero has the sign of the sum, and all
+// windows below a window together are at most about half of its unit. It returns
+// the keys of the windows that are not zero, highest first.
 func (t *total) carry() []int64 {
 	unit := powerOfTen(windowDigits)
 	half := new(big.Int).Rsh(unit, 1)
@@ -216,7 +227,7 @@ func (t *total) carry() []int64 {
 	for i := 0; i < len(keys); i++ {
 		key := keys[i]
 		w := t.windows[key]
-		up := new(big.Int)
+		up := new(big.Int) // w + half = up × unit + remainder, and w becomes remainder - half
 		up.DivMod(new(big.Int).Add(w, half), unit, w)
 		w.Sub(w, half)
 		if up.Sign() != 0 {
@@ -234,7 +245,7 @@ func (t *total) carry() []int64 {
 	return left
 }
 
-// sum returns the sum, 0 of no numbers.
+// sum returns the sum; 0 for no numbers.
 func (t *total) sum() Value {
 	if len(t.windows) == 0 {
 		return decimal(big.NewInt(t.small), -int64(t.scale))
@@ -242,32 +253,34 @@ func (t *total) sum() Value {
 	return t.leading().round(maxSumDigits, big.NewInt(1))
 }
 
-// mean returns the sum divided by the count, to avgDigits digits, half to
-// even; null of no numbers.
+// mean returns the sum divided by the count, rounded to avgDigits digits, half to
+// even; null for no numbers.
 func (t *total) mean() Value {
 	if t.count == 0 {
 		return null
 	}
 	l, count := t.leading(), big.NewInt(t.count)
-	// The quotient has more digits than are wanted, so that what is cut off,
-	// with the remainder, tells how to round.
+	// Make the quotient at least one digit longer than the result: the digits that
+	// are cut off, and the remainder, decide how to round.
 	if n := avgDigits + 1 - len(new(big.Int).Abs(l.units).String()) + len(count.String()); n > 0 {
 		l.shift(int64(n))
 	}
 	return l.round(avgDigits, count)
 }
 
-// round returns the value divided by count, to a number of digits, half to
-// even.
+// round returns the value divided by count, rounded to a number of digits, half
+// to even.
 func (l leading) round(digits int, count *big.Int) Value {
 	units := new(big.Int).Abs(l.units)
-	rest := l.rest * l.units.Sign() // away from zero, or towards it
+	rest := l.rest * l.units.Sign() // relative to |units|: +1 away from zero, -1 towards it
 	quotient, remainder := units.QuoRem(units, count, new(big.Int))
 	exp := l.exp
 	if excess := len(quotient.String()) - digits; excess > 0 {
 		unit := powerOfTen(int64(excess))
 		cut := new(big.Int)
 		quotient.QuoRem(quotient, unit, cut)
+		// Compare what is cut off with one half. The remainder and the rest break
+		// a tie; if both are 0, it is rounded to even.
 		half := cut.Lsh(cut, 1).Cmp(unit)
 		if half == 0 {
 			if half = remainder.Sign(); half == 0 {

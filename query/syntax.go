@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// ErrSyntax is what every *SyntaxError is, for errors.Is.
+// ErrSyntax matches every *SyntaxError: errors.Is(err, ErrSyntax).
 var ErrSyntax = errors.New("query: syntax error")
 
-// SyntaxError is returned by [Parse] and [ParseCondition] for a text that is
-// not a query, or asks for what is not there. Its fields are for programs;
-// [SyntaxError.Error] and [SyntaxError.Caret] are for people.
+// SyntaxError is returned by [Parse] and [ParseCondition] for a text that is not
+// a query, or uses features that Jay does not have. Its fields are for programs,
+// [SyntaxError.Error] and [SyntaxError.Caret] for users.
 type SyntaxError struct {
-	Line     int    // of the first character that is wrong, from 1
-	Column   int    // in characters, from 1
-	Offset   int    // in bytes, from 0 to the length of the text
+	Line     int    // of the first wrong character, from 1
+	Column   int    // of it in characters, from 1
+	Offset   int    // of it in bytes, from 0 to the length of the text
 	Message  string // what is wrong
-	Expected string // what could stand here; "" if Message says it all
-	Hint     string // what to write instead; "" if there is nothing to say
-	Text     string // the line, without its end
+	Expected string // what is valid here; may be empty
+	Hint     string // what to write instead; may be empty
+	Text     string // the line, without its line end
 
-	cause error // of a value that was refused, or nil
+	cause error // why a value was refused, or nil
 }
 
-// newSyntaxError returns an error that points to offset, which is cut to the
-// text.
+// newSyntaxError returns an error at offset, or at the end of text if that is
+// less.
 func newSyntaxError(text string, offset int, format string, args ...any) *SyntaxError {
 	offset = min(offset, len(text))
 	start := strings.LastIndexByte(text[:offset], '\n') + 1
@@ -42,19 +42,19 @@ func newSyntaxError(text string, offset int, format string, args ...any) *Syntax
 	}
 }
 
-// expecting says what could have stood there.
+// expecting sets what is valid here.
 func (e *SyntaxError) expecting(what string) *SyntaxError {
 	e.Expected = what
 	return e
 }
 
-// hinting says what to write instead.
+// hinting sets what to write instead.
 func (e *SyntaxError) hinting(hint string) *SyntaxError {
 	e.Hint = oneLine(hint)
 	return e
 }
 
-// because keeps the error of a value, for errors.Is and errors.As.
+// because sets the cause, for errors.Is and errors.As.
 func (e *SyntaxError) because(cause error) *SyntaxError {
 	e.cause = cause
 	return e
@@ -78,27 +78,28 @@ func (e *SyntaxError) Explanation() string {
 	return s
 }
 
-// Is tells errors.Is that e is ErrSyntax.
+// Is makes errors.Is(err, ErrSyntax) true.
 func (e *SyntaxError) Is(target error) bool { return target == ErrSyntax }
 
 // Unwrap returns the error of the value that was refused, or nil.
 func (e *SyntaxError) Unwrap() error { return e.cause }
 
-// caretBefore and caretAfter are how many characters Caret shows on either
-// side of the place, so that a query in one long line stays readable.
+// caretBefore and caretAfter are the numbers of characters that Caret shows before
+// and after the error, so that a query in one long line stays readable.
 const (
 	caretBefore = 60
 	caretAfter  = 40
 )
 
-// Caret returns two lines, the second without an end: the line of the query,
-// cut around the place if it is long, and a caret under the first character
-// that is wrong. Tabs are kept, so that the caret is in its place whatever
-// their width; characters that terminals show in two cells count as two.
+// Caret returns two lines, the second without a line end: the line of the query,
+// cut if it is long, and a caret under the first wrong character. Tabs are kept in
+// both lines, so that the caret is in place whatever their width. Characters that
+// terminals show in two cells count as two.
 func (e *SyntaxError) Caret() string {
 	runes := []rune(e.Text)
 	at := min(e.Column-1, len(runes))
 
+	// Cut a long line on both sides, and mark the cuts by dots.
 	from, to := 0, len(runes)
 	var source, caret strings.Builder
 	if at > caretBefore+3 {
@@ -121,12 +122,12 @@ func (e *SyntaxError) Caret() string {
 	return source.String() + end + "\n" + caret.String() + "^"
 }
 
-// oneLine returns a message without the line ends and other control characters
-// that it may quote.
+// oneLine returns a message with its control characters, line ends among them,
+// replaced: the message may quote any text.
 func oneLine(message string) string { return strings.Map(shown, message) }
 
-// shown returns r, or a mark in place of a character that would move a
-// terminal's cursor.
+// shown returns r, or U+FFFD for a control character that would move a terminal's
+// cursor.
 func shown(r rune) rune {
 	if r != '\t' && unicode.Is(unicode.Cc, r) {
 		return utf8.RuneError
@@ -147,9 +148,9 @@ func blank(r rune) string {
 	return " "
 }
 
-// wide holds the blocks whose characters terminals show in two cells: the wide
-// and fullwidth ones of Unicode Standard Annex 11, in whole blocks. A
-// character out of place moves a caret by one cell, and nothing else.
+// wide holds the blocks whose characters terminals show in two cells: those of the
+// wide and fullwidth characters of Unicode Standard Annex 11. Whole blocks are
+// precise enough: an error moves a caret by one cell.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, // Hangul Jamo, initials

@@ -7,8 +7,8 @@ import (
 	"github.com/jaydb/jay/internal/fold"
 )
 
-// compareFolded compares the folded forms of x and y, byte by byte, which for
-// UTF-8 is character by character.
+// compareFolded compares the case-folded forms of x and y. It compares bytes,
+// which for UTF-8 is the order of the characters.
 func compareFolded(x, y []byte) int {
 	n := min(len(x), len(y))
 	for i := 0; i < n; i++ {
@@ -35,7 +35,7 @@ func compareFolded(x, y []byte) int {
 	return 1
 }
 
-// compareFoldedRunes is compareFolded for texts outside ASCII.
+// compareFoldedRunes is compareFolded for texts beyond ASCII.
 func compareFoldedRunes(x, y []byte) int {
 	var bufX, bufY [utf8.UTFMax]byte
 	for len(x) > 0 && len(y) > 0 {
@@ -46,7 +46,7 @@ func compareFoldedRunes(x, y []byte) int {
 		}
 		x, y = x[n:], y[m:]
 	}
-	if len(x) == len(y) {
+	if len(x) == len(y) { // both are 0: one of them is used up
 		return 0
 	}
 	if len(x) < len(y) {
@@ -55,8 +55,8 @@ func compareFoldedRunes(x, y []byte) int {
 	return 1
 }
 
-// foldNext appends the folded form of the first character of x, which is not
-// empty, to dst, and returns how many bytes of x that character has.
+// foldNext appends the folded form of the first character of x to dst, and
+// returns the size of that character in x, which must not be empty.
 func foldNext(dst, x []byte) (folded []byte, size int) {
 	if x[0] < utf8.RuneSelf {
 		return append(dst, fold.Byte(x[0])), 1
@@ -65,7 +65,7 @@ func foldNext(dst, x []byte) (folded []byte, size int) {
 	return fold.Append(dst, x[:size]), size
 }
 
-// hasFoldedPrefix tells whether the folded form of text begins with folded.
+// hasFoldedPrefix reports whether the folded form of text begins with folded.
 func hasFoldedPrefix(text, folded []byte) bool {
 	var buf [utf8.UTFMax]byte
 	for len(folded) > 0 {
@@ -81,7 +81,7 @@ func hasFoldedPrefix(text, folded []byte) bool {
 	return true
 }
 
-// equalFolded tells whether the folded form of text is folded.
+// equalFolded reports whether the folded form of text is folded.
 func equalFolded(text, folded []byte) bool {
 	i := 0
 	for ; i < len(text) && i < len(folded) && text[i] < utf8.RuneSelf; i++ {

@@ -6,8 +6,7 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// Kind is the kind of a value. The constants stand in the order of all
-// values.
+// Kind is the kind of a value. The constants are in the order of all values.
 type Kind uint8
 
 const (
@@ -29,26 +28,26 @@ func (k Kind) String() string {
 // Value is one JSON value as queries see it, or the absence of one. The zero
 // Value is missing.
 //
-// A Value is immutable as long as nobody writes to the memory it was made of,
-// which is the caller's duty for ValueOf. Clone gives one that has its own.
+// A Value is immutable unless the memory that it was made of changes: the caller
+// of ValueOf must not write to it. Clone makes a Value with memory of its own.
 type Value struct {
-	raw   []byte // JSON text, or the text itself if plain
+	raw   []byte // JSON text, or the unquoted text if plain
 	kind  Kind
-	plain bool // a text without its quotes and escapes
+	plain bool // of KindText: raw has no quotes and escapes
 }
 
-// ValueOf returns the value that raw is the JSON text of, missing if it is
-// empty. Raw must be valid and compact, as the bodies of documents are; that
-// is not checked. The value shares memory with raw.
+// ValueOf returns the value with the JSON text raw, missing if raw is empty. Raw
+// must be valid and compact, as the bodies of documents are; ValueOf does not
+// check that. The value shares memory with raw.
 func ValueOf(raw []byte) Value { return Value{raw: raw, kind: kindOf(raw)} }
 
 // TextValue returns text as a value.
 func TextValue(text string) Value { return plainText([]byte(text)) }
 
-// plainText returns a text as a value that shares its memory.
+// plainText returns text as a value that shares its memory.
 func plainText(text []byte) Value { return Value{raw: text, kind: KindText, plain: true} }
 
-// kindOf tells a value's kind by its first byte.
+// kindOf returns the kind of a JSON value by its first byte.
 func kindOf(raw []byte) Kind {
 	if len(raw) == 0 {
 		return KindMissing
@@ -73,15 +72,15 @@ func kindOf(raw []byte) Kind {
 // Kind returns the value's kind.
 func (v Value) Kind() Kind { return v.kind }
 
-// IsMissing tells whether there is no value.
+// IsMissing reports whether v is the absence of a value.
 func (v Value) IsMissing() bool { return v.kind == KindMissing }
 
-// IsScalar tells whether the value is null, a boolean, a number or text: one
-// that a condition can compare with.
+// IsScalar reports whether v is null, a boolean, a number or text. Conditions
+// compare with scalars only.
 func (v Value) IsScalar() bool { return v.kind >= KindNull && v.kind <= KindText }
 
-// Raw returns the value's JSON text, nil if it is missing. It shares memory
-// with the value, and must not be changed.
+// Raw returns the JSON text of v, nil if v is missing. It may share memory with
+// v and must not be changed.
 func (v Value) Raw() []byte {
 	if v.plain {
 		return v.AppendJSON(nil)
@@ -89,7 +88,7 @@ func (v Value) Raw() []byte {
 	return v.raw
 }
 
-// AppendJSON appends the value's JSON text to dst, nothing if it is missing.
+// AppendJSON appends the JSON text of v to dst, nothing if v is missing.
 func (v Value) AppendJSON(dst []byte) []byte {
 	if !v.plain {
 		return append(dst, v.raw...)
@@ -107,8 +106,8 @@ func (v Value) AppendJSON(dst []byte) []byte {
 // and "" for any other.
 func (v Value) Text() string { return string(v.text(nil)) }
 
-// text returns the text of a value of KindText: a part of the value if it has
-// no escapes, else written over buf.
+// text returns the text of a value of KindText. It is a part of the value if
+// that has no escapes, and otherwise overwrites buf.
 func (v Value) text(buf []byte) []byte {
 	if v.plain {
 		return v.raw
@@ -122,7 +121,7 @@ func (v Value) text(buf []byte) []byte {
 	return jsonpath.AppendUnquoted(buf[:0], v.raw)
 }
 
-// String returns the value for people to read: its JSON text, or "missing".
+// String returns the JSON text of v, or "missing".
 func (v Value) String() string {
 	if v.kind == KindMissing {
 		return KindMissing.String()
@@ -130,18 +129,18 @@ func (v Value) String() string {
 	return string(v.Raw())
 }
 
-// Clone returns the value in memory of its own.
+// Clone returns v in memory of its own.
 func (v Value) Clone() Value {
 	v.raw = bytes.Clone(v.raw)
 	return v
 }
 
-// Equal tells whether v and w are the same value. Text regards case; numbers
-// are the same however they are written; arrays, and objects, are if their
-// JSON texts are.
+// Equal reports whether v and w are the same value. Case matters in text; the
+// notation of numbers does not. Arrays are the same if their JSON texts are, and
+// so are objects.
 func (v Value) Equal(w Value) bool { return v.kind == w.kind && compare(v, w, false) == 0 }
 
-// EqualFold is Equal, but text does not regard case.
+// EqualFold is Equal, but case does not matter.
 func (v Value) EqualFold(w Value) bool { return v.kind == w.kind && compare(v, w, true) == 0 }
 
 // Compare returns -1, 0 or +1 as v is less than, equal to or greater than w in
@@ -149,9 +148,7 @@ func (v Value) EqualFold(w Value) bool { return v.kind == w.kind && compare(v, w
 // for long text with escapes.
 func (v Value) Compare(w Value) int { return compare(v, w, false) }
 
-// CompareFold is Compare, but texts that differ in case only are equal.
-func (v Value) CompareFold(w Value) int { return compare(v, w, true) }
-
+// compare is Compare; with fold, texts that differ in case only are equal.
 func compare(v, w Value, fold bool) int {
 	if v.kind != w.kind {
 		return compareInts(int64(v.kind), int64(w.kind))

@@ -1,10 +1,11 @@
-// Command bombs measures what one caller can do to the others: durable inserts
-// of one goroutine while another sends patches, documents and queries that are
-// made to take as much as they can. It prints what each of them came to, what it
-// took, and the inserts' median and 99th percentile beside it and without it, in turns.
+// Command bombs measures how much one caller can slow down the others. One
+// goroutine makes durable inserts while another sends patches, documents and
+// queries that are built to use as many resources as possible. It prints the
+// outcome and the duration of each, and the median and 99th percentile of the
+// inserts with it and without it, in turns.
 //
-// Beside them stand calls that are not made to harm: what a busy processor, garbage
-// and a write of the same size do to the inserts.
+// For comparison it also runs harmless loads: a busy processor, garbage, and a
+// write of the same size.
 //
 //	go run ./bombs [-rounds R] [-only REGEXP] [-smoke]
 package main
@@ -42,15 +43,15 @@ func main() {
 	}
 }
 
-// bomb is one call that takes as much as it can.
+// bomb is one call that uses as many resources as possible.
 type bomb struct {
 	name  string
 	set   func(ctx context.Context, db *jay.DB) error // once
 	throw func(ctx context.Context, db *jay.DB) error
 }
 
-// between is how often a bomb is thrown, if it does not take longer: a caller who is
-// refused twenty times a second is a bomb; one who asks ten thousand times is load.
+// between is the interval of the bombs, unless they take longer. A caller that is
+// refused twenty times a second is a bomb; ten thousand calls a second are load.
 const between = 50 * time.Millisecond
 
 func run(rounds int, slice time.Duration, only string) error {

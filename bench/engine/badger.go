@@ -17,7 +17,7 @@ var badgerMaker = Maker{
 	Open:     openBadger,
 }
 
-// badgerEngine is Badger by itself.
+// badgerEngine is plain Badger.
 type badgerEngine struct{ db *badger.DB }
 
 // badgerOptions are those of badger and badgerhold.
@@ -30,8 +30,8 @@ func openBadger(s Settings) (Engine, error) {
 	return &badgerEngine{db}, err
 }
 
-// Insert implements Engine. A transaction keeps what it is given until it is
-// committed, which it is before Insert returns.
+// Insert implements Engine. A transaction refers to its keys and values until it
+// is committed, which is before Insert returns.
 func (e *badgerEngine) Insert(docs []Doc) error {
 	return e.db.Update(func(tx *badger.Txn) error {
 		for i := range docs {
@@ -95,8 +95,8 @@ func (e *badgerEngine) Scan(prefix string, fn Visit) error {
 	return scanBadger(e.db, "", prefix, fn)
 }
 
-// scanBadger walks over the keys that begin with space and prefix; the ID is
-// what follows space.
+// scanBadger scans the keys that begin with space and prefix. The ID follows
+// space.
 func scanBadger(db *badger.DB, space, prefix string, fn Visit) error {
 	return db.View(func(tx *badger.Txn) error {
 		options := badger.DefaultIteratorOptions

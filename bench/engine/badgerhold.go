@@ -26,7 +26,7 @@ var badgerholdMaker = Maker{
 	Open:    openBadgerhold,
 }
 
-// holdDoc is what badgerhold keeps: a document's JSON as it is.
+// holdDoc is the value that badgerhold stores: the JSON of a document, unchanged.
 type holdDoc struct{ Body []byte }
 
 // holdType is the name under which badgerhold keeps documents.

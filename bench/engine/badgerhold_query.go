@@ -139,7 +139,7 @@ func (e *badgerholdEngine) CreateIndexes() error {
 	return nil
 }
 
-// hasPrefix tells whether a key begins with prefix.
+// hasPrefix reports whether a key begins with prefix.
 func (e *badgerholdEngine) hasPrefix(prefix string) (found bool, err error) {
 	err = e.store.Badger().View(func(tx *badger.Txn) error {
 		it := tx.NewIterator(badger.DefaultIteratorOptions)
@@ -151,7 +151,7 @@ func (e *badgerholdEngine) hasPrefix(prefix string) (found bool, err error) {
 	return found, err
 }
 
-// query says q in badgerhold's words.
+// query translates q to badgerhold's query.
 func (e *badgerholdEngine) query(q *Query) *badgerhold.Query {
 	var query *badgerhold.Query
 	if q.Equal != nil {

@@ -1,8 +1,8 @@
-// Package engine puts the stores that are compared behind one interface: Jay,
-// raw Pebble, and Jay's peers.
+// Package engine provides one interface to the stores that are compared: Jay, raw
+// Pebble, and Jay's peers.
 //
-// Every engine keeps one collection of JSON documents by their IDs. Docs says
-// with which settings; docs/benchmarks.md repeats them.
+// Every engine keeps one collection of JSON documents by their IDs. Docs says with
+// which settings; docs/benchmarks.md repeats them.
 package engine
 
 import (
@@ -25,21 +25,21 @@ const (
 	GUIDv7 IDKind = "v7" // random, but begins with the time
 )
 
-// Key is an ID in both forms that engines want, so that none pays for turning
-// one into the other.
+// Key is an ID in both forms that engines take, so that no engine pays for a
+// conversion.
 type Key struct {
 	Text  string
 	Bytes []byte
 }
 
-// Doc is a document to be written. Jay makes the ID itself, as its users would
-// have it do: the key of a new document is what the others use.
+// Doc is a document to write. Jay makes the ID of a new document itself, as in its
+// normal use; the other engines use the key.
 type Doc struct {
 	Key
 	Body []byte
 }
 
-// Settings are how a workload wants its engine.
+// Settings are the settings of an engine for a workload.
 type Settings struct {
 	Dir string `json:"-"`
 	// Synced asks that a write is on disk before it is acknowledged.
@@ -57,23 +57,23 @@ type Settings struct {
 type Engine interface {
 	// Insert writes new documents in one atomic batch.
 	Insert(docs []Doc) error
-	// InsertOne writes a new document by itself.
+	// InsertOne writes one new document in a commit of its own.
 	InsertOne(doc Doc) error
 	// Update replaces documents in one atomic batch.
 	Update(docs []Doc) error
-	// UpdateOne replaces a document by itself.
+	// UpdateOne replaces one document in a commit of its own.
 	UpdateOne(doc Doc) error
 	// Delete deletes documents in one atomic batch.
 	Delete(keys []Key) error
-	// DeleteOne deletes a document by itself.
+	// DeleteOne deletes one document in a commit of its own.
 	DeleteOne(key Key) error
 	// Get returns the body of a document, which belongs to the caller, or
 	// ErrNotFound.
 	Get(key Key) ([]byte, error)
 	// GetTyped decodes a document, the way a user of the engine would.
 	GetTyped(key Key, into *fixture.Order) error
-	// Scan walks over the documents whose ID begins with prefix, "" for the
-	// whole collection.
+	// Scan reads the documents whose IDs begin with prefix; "" means the whole
+	// collection.
 	Scan(prefix string, fn Visit) error
 	// Rest brings the tables into the order in which they would be after some
 	// idle time, if the engine has a way to ask for it. It may close and open
@@ -102,7 +102,7 @@ type Maker struct {
 	Synced   string `json:"synced"`
 	Unsynced string `json:"unsynced"`
 	Notes    string `json:"notes"`
-	// Queries tells whether its engines are Queriers.
+	// Queries reports whether its engines are Queriers.
 	Queries bool `json:"queries,omitempty"`
 	// OnlyTogether says that it is for several goroutines that write durably,
 	// and would be the same as another engine elsewhere.
@@ -119,7 +119,7 @@ type Maker struct {
 	OpenBare func(dir string, cacheBytes int64) (closeBare func() error, err error) `json:"-"`
 }
 
-// Raw is the name of the engine that the others are held against.
+// Raw is the name of the engine that is the baseline of the others.
 const Raw = "pebble"
 
 // Jay is the name of Jay's own engine.

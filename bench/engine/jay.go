@@ -166,9 +166,9 @@ func (e *jayEngine) Scan(prefix string, fn Visit) error {
 	return nil
 }
 
-// forgetFiles makes a database one of format 1, of which Jay has not written
-// down which files must be there: it takes what was done to them for damage
-// otherwise. The next Open makes it one of the newest format again.
+// forgetFiles turns a database into one of format 1, which has no record of the
+// files that must exist. Otherwise Jay would report changed files as damage. The
+// next Open upgrades the database to the newest format.
 func forgetFiles(dir string) error {
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 1\n"), 0o666),
@@ -185,8 +185,8 @@ func (e *jayEngine) Rest() error {
 	return e.open()
 }
 
-// Sync implements Syncer: a number of an identity is on disk when it is told, and
-// so is all that was written before.
+// Sync implements Syncer. A number of an identity is on disk when the call
+// returns, and so are all earlier writes.
 func (e *jayEngine) Sync() error {
 	_, err := e.db.NextIdentity(e.ctx, "syncs")
 	return err

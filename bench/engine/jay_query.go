@@ -12,7 +12,7 @@ func (e *jayEngine) CreateIndexes() error {
 	return nil
 }
 
-// query says q in Jay's words.
+// query translates q to Jay's query.
 func (e *jayEngine) query(q *Query) jay.Query[jay.Document] {
 	query := e.db.Query(collection)
 	if q.Equal != nil {

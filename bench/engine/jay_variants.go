@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay/bench/fixture"
 )
 
-// The other ways into Jay, which are held against its batches and puts.
+// Other ways of writing to Jay, which are compared with its batches and puts.
 const (
 	JayBulk    = "jay-bulk"
 	JayEncode  = "jay-encode"
@@ -18,7 +18,7 @@ const (
 	JayPatch   = "jay-patch"
 )
 
-// variant makes a maker of Jay that does something in another way.
+// variant returns a maker of Jay that differs in one way of using it.
 func variant(name, notes string, change func(e *jayEngine) (Engine, error)) Maker {
 	m := jayMaker
 	m.Name, m.Notes, m.VariantOf, m.Queries, m.OpenBare = name, notes, Jay, false, nil

@@ -22,7 +22,7 @@ var pebbleMaker = Maker{
 	OpenBare: openBare,
 }
 
-// pebbleEngine is Pebble by itself.
+// pebbleEngine is plain Pebble.
 type pebbleEngine struct {
 	settings Settings
 	options  *pebble.WriteOptions
@@ -97,7 +97,7 @@ func (e *pebbleEngine) get(key []byte) ([]byte, error) {
 // GetTyped implements Engine.
 func (e *pebbleEngine) GetTyped(key Key, into *fixture.Order) error { return decode(e, key, into) }
 
-// decode is GetTyped for engines that know nothing of types.
+// decode is GetTyped for engines without types.
 func decode(e Engine, key Key, into *fixture.Order) error {
 	body, err := e.Get(key)
 	if err != nil {
@@ -111,7 +111,7 @@ func (e *pebbleEngine) Scan(prefix string, fn Visit) error {
 	return e.walk(prefix, func(id func() string, value []byte) error { return fn(id, bytes.Clone(value)) })
 }
 
-// walk is Scan with values that are Pebble's own.
+// walk is Scan with values in Pebble's memory.
 func (e *pebbleEngine) walk(prefix string, fn Visit) (err error) {
 	o := &pebble.IterOptions{LowerBound: []byte("0"), UpperBound: []byte("z")}
 	if prefix != "" {
@@ -155,7 +155,7 @@ func (e *pebbleEngine) Sync() error { return e.db.LogData(nil, pebble.Sync) }
 // Close implements Engine.
 func (e *pebbleEngine) Close() error { return e.db.Close() }
 
-// openBare opens what lies in dir, and returns how to close it.
+// openBare opens the files in dir, and returns a function that closes them.
 func openBare(dir string, cacheBytes int64) (func() error, error) {
 	db, err := fixture.Open(dir, cacheBytes)
 	if err != nil {

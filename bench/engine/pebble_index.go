@@ -108,7 +108,7 @@ func (e *pebbleEngine) entries(q Query) (*pebble.Iterator, error) {
 	return e.db.NewIter(&o)
 }
 
-// entryBytes is where the ID of an entry begins.
+// entryBytes is the offset of the ID in an entry.
 func entryBytes(q *Query) int {
 	if text, ok := q.Equal.(string); ok {
 		return 2 + len(text) + 1
@@ -147,7 +147,7 @@ func (e *pebbleEngine) Query(q Query, fn Visit) (err error) {
 	return it.Error()
 }
 
-// filter looks at every document.
+// filter tests every document.
 func (e *pebbleEngine) filter(q *Query, fn Visit) (err error) {
 	return e.walk("", func(id func() string, value []byte) error {
 		if !satisfies(value, q) {

@@ -9,8 +9,8 @@ import (
 // Index is a secondary index over one field of the documents.
 type Index struct{ Name, Field string }
 
-// Indexes are those of the rows with indexes: an integer that ten documents
-// share, a number that every document has for itself, a text of eight values.
+// Indexes are the indexes of the rows with indexes: an integer that ten documents
+// share, a number that is different in every document, a text of eight values.
 var Indexes = []Index{{"Bucket", "Bucket"}, {"Total", "Total"}, {"State", "State"}}
 
 // Query asks for documents by a field, with or without an index on it.
@@ -39,8 +39,8 @@ type Querier interface {
 	Count(q Query) (int, error)
 }
 
-// satisfies tells whether a document is one of those that q asks for, with
-// gjson, for engines that cannot look into JSON by themselves.
+// satisfies reports whether a document satisfies q. It reads fields with gjson,
+// for engines that cannot read JSON.
 func satisfies(body []byte, q *Query) bool {
 	value := gjson.GetBytes(body, q.Field)
 	switch want := q.Equal.(type) {

@@ -193,7 +193,7 @@ func scanB(s *store, fn func([]byte)) error {
 	})
 }
 
-// C: documents lie under their collection; a pointer tells which that is.
+// C: documents lie under their collection; a pointer names the collection.
 
 func insertC(s *store, batch *pebble.Batch, i int) error {
 	id := s.ids.home[i]

@@ -1,5 +1,5 @@
 // Package querycheck asks Jay and SQLite the same questions about the same
-// documents: a second opinion from an engine that nobody here has written.
+// documents: a second opinion from an independent engine.
 //
 // It has no code but its test. It is part of the benchmarks' module, so that
 // SQLite stays out of the one that users import.

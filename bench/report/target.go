@@ -20,7 +20,7 @@ type Verdict struct {
 	// Row is the name of the workload, "" if it isn't a single one.
 	Row   string  `json:"row,omitempty"`
 	Limit float64 `json:"limit"`
-	// Measured tells whether the run has a figure for it, which is Value.
+	// Measured reports whether the run has a figure for it, which is Value.
 	Measured bool    `json:"measured"`
 	Value    float64 `json:"value,omitempty"`
 	Met      bool    `json:"met,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// longest is the longest operation that a Latency tells apart; what takes
+// longest is the longest operation that a Latency distinguishes; what takes
 // longer counts as that.
 const longest = 10 * time.Minute
 

@@ -106,7 +106,7 @@ func (p *Process) ask(req request) (*response, error) {
 		return nil, fmt.Errorf("%s, %s: %s", p.spec.Engine, p.spec.Workload, res.Error)
 	}
 	if req.Do == doFinish {
-		return &res, nil // it ends by itself
+		return &res, nil // it exits without being killed
 	}
 	return &res, pause(p.cmd.Process)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/jaydb/jay/bench/fixture"
 )
 
-// memory is an engine that keeps everything in a map, and spoils what it is
-// told to spoil.
+// memory is an engine that keeps everything in a map, and can corrupt documents on
+// purpose.
 type memory struct {
 	mu   sync.Mutex
 	docs map[string][]byte

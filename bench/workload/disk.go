@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// diskBytes returns the room that the files of a directory take. Holes count
-// for nothing where the operating system tells.
+// diskBytes returns the disk space of the files of a directory, in bytes, without
+// holes where the operating system reports them.
 func diskBytes(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

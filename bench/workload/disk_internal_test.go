@@ -1,6 +1,6 @@
 package workload
 
-// In the package, as nobody outside copies directories.
+// In the package, since copyDir is not exported.
 
 import (
 	"bytes"

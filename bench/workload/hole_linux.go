@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// nextData returns where the first data at or behind offset is, size if there
+// nextData returns the offset of the first data at or after offset; size if there
 // is only a hole.
 func nextData(f *os.File, offset, size int64) int64 {
 	const seekData = 3

@@ -15,7 +15,7 @@ const prefix = "orders/"
 // newKey returns the ID of document number, as HiLo makes it.
 func newKey(number int) engine.Key { return keyWithTag(number, 'A') }
 
-// missingKey returns an ID that lies between those of documents and has none.
+// missingKey returns an ID between those of documents, without a document.
 func missingKey(number int) engine.Key { return keyWithTag(number, 'B') }
 
 func keyWithTag(number int, tag byte) engine.Key {

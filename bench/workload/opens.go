@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// opening opens a copy of what the loaded database left when it was closed or
-// its process killed, and reads one document. Pebble's Close doesn't write its
-// memtables to tables, so that every open of the same files but the first would
-// be a quick one.
+// opening opens a copy of the files that the loaded database left when it was
+// closed or its process was killed, and reads one document. It needs a copy
+// because Pebble's Close does not flush memtables: every open of the same files
+// but the first would be fast.
 func opening(r *Run) error {
 	if err := r.restore(); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 
 // The figures of /proc are 0 where there is none.
 
-// writtenBytes is what the process has made the operating system write: pages
-// that it made dirty, by calls or by mapped memory. (rchar and wchar would miss
-// the engines that map their logs.)
+// writtenBytes is the number of bytes of the pages that the process has made
+// dirty, by system calls or mapped memory. (rchar and wchar would miss the engines
+// that map their logs.)
 func writtenBytes() int64 { return procField("/proc/self/io", "write_bytes:", 1) }
 
 // residentBytes is the memory that the process has now, peakBytes the most

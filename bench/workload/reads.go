@@ -79,8 +79,8 @@ func missingGet(r *Run) error {
 	})
 }
 
-// typedGet reads documents into a struct, and then times what decoding the same
-// bytes takes by itself.
+// typedGet reads documents into a struct, and then times the decoding of the same
+// bytes separately.
 func typedGet(r *Run) error {
 	err := r.reading(r.uniform, func(key engine.Key) error {
 		var order fixture.Order
@@ -118,8 +118,8 @@ const (
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// scanShare is the part of the limit that scans go on for: one scan of few
-// documents is over before its time says much.
+// scanShare is the part of the limit for which scans are repeated: the time of one
+// scan of few documents would say little.
 const scanShare = 10
 
 // collectionScan reads all documents in a row, again and again.

@@ -131,7 +131,8 @@ func (r *Run) createIndexes() error {
 	return nil
 }
 
-// settle brings a loaded engine to rest, and into the cache if that is asked.
+// settle brings a loaded engine to rest, and warms its cache if the workload wants
+// that.
 func (r *Run) settle() error {
 	if err := r.engine.Rest(); err != nil {
 		return fmt.Errorf("rest: %w", err)
@@ -228,8 +229,8 @@ func (r *Run) Finish() (Summary, error) {
 	return r.summary, nil
 }
 
-// check opens the closed store again and compares all it holds with what it
-// must hold. What is wrong goes into the summary.
+// check opens the closed store again and compares all its documents with the
+// expected ones. Differences go into the summary.
 func (r *Run) check() error {
 	var err error
 	if r.summary.DiskBytes, err = diskBytes(r.w.Settings.Dir); err != nil {
@@ -259,7 +260,7 @@ func (r *Run) timed(fn func() error) error {
 	return err
 }
 
-// over tells whether the round has taken as long as it may.
+// over reports whether the round has taken as long as it may.
 func (r *Run) over() bool { return r.result.Nanos > r.p.Limit }
 
 // extra notes a further figure of the round, in microseconds.

@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay/bench/fixture"
 )
 
-// The names of the rows that hold ways into Jay against each other.
+// The names of the rows that compare ways of writing to Jay.
 const (
 	RowBulkWriter = "bulk writer"
 	RowSession    = "session, 100 new documents"
@@ -36,7 +36,8 @@ func RowName(row string, goroutines int, synced bool) string {
 	return row + ", unsynced"
 }
 
-// addSessions lists the ways into Jay that are no single insert and no batch.
+// addSessions lists the ways of writing to Jay other than single inserts and
+// batches.
 func (l *list) addSessions() {
 	for _, synced := range []bool{false, true} {
 		for _, goroutines := range []int{1, 2} {

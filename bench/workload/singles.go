@@ -105,9 +105,9 @@ func deleteSingly(r *Run) error {
 	return err
 }
 
-// mixed reads that many documents of a hundred and updates the others, chosen
-// by a zipfian distribution, as YCSB's workloads A and B do. A client has
-// documents of its own to update, so that it knows their revisions.
+// mixed reads the given percentage of documents and updates the others, chosen by
+// a zipfian distribution, as in YCSB's workloads A and B. Each client updates
+// documents of its own, so that it knows their revisions.
 func mixed(readPercent int) func(r *Run) error {
 	return func(r *Run) error {
 		zipf := newZipf(r.w.Docs, zipfTheta)
@@ -137,7 +137,7 @@ func mixed(readPercent int) func(r *Run) error {
 	}
 }
 
-// touch reads a body, so that nothing can be left out.
+// touch reads a body, so that the compiler cannot eliminate the read.
 func touch(body []byte, err error) error {
 	if err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package workload is what the engines are made to do, and the check of what
-// they keep of it. It runs inside the process of one engine: package worker
-// calls it from there.
+// Package workload defines the workloads, and checks the documents that the
+// engines keep. It runs inside the process of one engine, where package worker
+// calls it.
 package workload
 
 import (
@@ -79,7 +79,7 @@ func (w *Workload) Durability() string {
 	return "unsynced"
 }
 
-// RunsOn tells whether the engines of m can do what the workload asks.
+// RunsOn reports whether the engines of m can do what the workload asks.
 func (w *Workload) RunsOn(m engine.Maker) bool {
 	if w.engines != nil || m.VariantOf != "" {
 		return slices.Contains(w.engines, m.Name)

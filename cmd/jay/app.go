@@ -9,8 +9,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// withDatabase opens the database, calls fn and closes it, whatever fn
-// returns. If create is false, a missing database is an error.
+// withDatabase opens the database, calls fn and closes the database, also if fn
+// fails. If create is false, a missing database is an error.
 func (a *app) withDatabase(create bool, fn func(db *jay.DB) error) error {
 	db, err := a.open(create)
 	if err != nil {
@@ -19,7 +19,8 @@ func (a *app) withDatabase(create bool, fn func(db *jay.DB) error) error {
 	return andThen(fn(db), db.Close())
 }
 
-// andThen returns err, joined with the error of a clean-up if that is another.
+// andThen returns err, joined with the error of a clean-up unless err wraps that
+// already.
 func andThen(err, cleanup error) error {
 	if cleanup == nil || err != nil && errors.Is(err, cleanup) {
 		return err
@@ -27,6 +28,7 @@ func andThen(err, cleanup error) error {
 	return errors.Join(err, cleanup)
 }
 
+// open opens the database with the options of the command line.
 func (a *app) open(create bool) (*jay.DB, error) {
 	if err := a.checkGlobals(); err != nil {
 		return nil, err
@@ -40,7 +42,8 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	return db, nil
 }
 
-// checkGlobals refuses what jay.Options would take for "the default".
+// checkGlobals refuses zero values of flags: in jay.Options they would mean the
+// default.
 func (a *app) checkGlobals() error {
 	switch {
 	case a.dir == "":
@@ -61,7 +64,7 @@ func count(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// printLine prints v, JSON already or a value to be encoded, on a line.
+// printLine prints v as one line of JSON.
 func (a *app) printLine(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -75,7 +78,7 @@ func (a *app) print(text string) error {
 	return err
 }
 
-// printDocument prints a document with its @metadata on a line.
+// printDocument prints a document with its @metadata as one line of JSON.
 func (a *app) printDocument(doc *jay.Document) error {
 	text, err := doc.MarshalJSON()
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// countersLine is the first line of an export: the counters of the database,
-// in the place of a document. Documents of an export all have an @id, this
-// has only its mark.
+// countersLine is the first line of an export: the counters of the database, in
+// place of a document. All documents of an export have an @id in their @metadata;
+// this line has only a mark.
 //
 //	{"@metadata":{"@jay":"counters"},"etag":7,"identities":{"users|":3},"hilo":{"users":32}}
 //

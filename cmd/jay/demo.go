@@ -15,7 +15,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// demoCommand shows what jay does.
+// demoCommand demonstrates jay.
 type demoCommand struct{}
 
 // Help is shown by jay demo --help.
@@ -35,7 +35,7 @@ func (c *demoCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.withDatabase(true, func(db *jay.DB) error {
-		// Each heading is seen before the work under it.
+		// Flush after each step, so that the output keeps up with the work.
 		for _, step := range []func(context.Context, *jay.DB) error{a.demoImport, a.demoIDs, a.demoHiLo, a.demoRead, a.demoQuery} {
 			if err := errors.Join(step(ctx, db), a.stdout.Flush()); err != nil {
 				return err
@@ -73,7 +73,7 @@ func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 		return err
 	}
 	command := exec.CommandContext(ctx, "go", "list", "-json", "std")
-	command.Dir = os.TempDir() // no go.mod of the user's has a say
+	command.Dir = os.TempDir() // outside of the user's module
 	var stderr strings.Builder
 	command.Stderr = &stderr
 	packages, err := command.StdoutPipe()
@@ -87,7 +87,7 @@ func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 	start := time.Now()
 	l := &loader{db: db, collection: "Packages", maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
 	loadErr := l.load(ctx, "go list", packages)
-	_, drainErr := io.Copy(io.Discard, packages)
+	_, drainErr := io.Copy(io.Discard, packages) // else Wait could block
 	if err := command.Wait(); err != nil && loadErr == nil {
 		return fmt.Errorf("go list: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
@@ -97,7 +97,7 @@ func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 	return errors.Join(drainErr, a.printSummary(l.summary(time.Since(start))))
 }
 
-// demoStrategies are the five kinds of ID, each by what asks for it.
+// demoStrategies are the five strategies, each with its request and flags.
 var demoStrategies = []struct {
 	name, request, flags string
 	hilo                 bool
@@ -162,7 +162,7 @@ func (a *app) demoRead(ctx context.Context, db *jay.DB) error {
 	return a.printDocument(doc)
 }
 
-// demoQuery asks for some of the imported packages.
+// demoQuery queries the imported packages.
 func (a *app) demoQuery(ctx context.Context, db *jay.DB) error {
 	const text = "from Packages where startsWith(ImportPath, 'encoding/') order by ImportPath select ImportPath, Doc limit 5"
 	if err := a.heading("5. Ask: jay query …"); err != nil {
@@ -179,7 +179,7 @@ func (a *app) demoQuery(ctx context.Context, db *jay.DB) error {
 	return err
 }
 
-// demoGoOn prints commands to go on with.
+// demoGoOn prints commands to try next.
 func (a *app) demoGoOn() error {
 	if err := a.heading("6. Go on"); err != nil {
 		return err
@@ -204,7 +204,7 @@ func ownName() string {
 	}
 	self, err := os.Executable()
 	if err != nil || strings.Contains(self, "go-build") {
-		return "go run ./cmd/jay" // which has built it in a directory that is gone soon
+		return "go run ./cmd/jay" // its executable is temporary
 	}
 	return shellQuoted(self)
 }

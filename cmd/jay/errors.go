@@ -20,13 +20,14 @@ const (
 // usageError is a command line that can never work.
 type usageError struct{ text string }
 
-// Error says what is wrong and where to read on.
+// Error returns the text with a reference to the help.
 func (e usageError) Error() string { return e.text + ` (see "jay --help")` }
 
 // interrupted is the error of a command that a signal stopped.
 type interrupted struct{ err error }
 
-// Error keeps what the command had to say about how far it came.
+// Error returns the error of the command, which may say how far it came, with
+// "interrupted" in place of the context's text.
 func (e interrupted) Error() string {
 	if e.err == context.Canceled {
 		return "interrupted"
@@ -37,7 +38,7 @@ func (e interrupted) Error() string {
 // Unwrap returns what the command returned.
 func (e interrupted) Unwrap() error { return e.err }
 
-// explained is an error with a text of its own, that says what to do next.
+// explained is an error with a text that says what to do next.
 type explained struct {
 	text string
 	err  error
@@ -46,10 +47,10 @@ type explained struct {
 // Error returns the text.
 func (e explained) Error() string { return e.text }
 
-// Unwrap returns the error that was explained.
+// Unwrap returns the original error.
 func (e explained) Unwrap() error { return e.err }
 
-// explainOpen says what to do when the database cannot be opened.
+// explainOpen adds advice to the error of an open that failed.
 func (a *app) explainOpen(err error) error {
 	text := ""
 	switch {
@@ -67,15 +68,16 @@ func (a *app) explainOpen(err error) error {
 	return explained{text, err}
 }
 
-// inCommand adds to the names of the package what they are in this command.
+// inCommand adds to names of the package the flags and subcommands that stand for
+// them.
 var inCommand = strings.NewReplacer(
 	"HiLoCapacity", "HiLoCapacity (--hilo-capacity)",
 	"SeedIdentity", "SeedIdentity (jay ids seed)",
 	"RaiseCounters", "RaiseCounters (jay hilo raise)",
 )
 
-// kinds are the names that errors have in JSON, so that a script need not
-// look at the text. The first that fits counts.
+// kinds are the names of errors in JSON, so that scripts need not parse texts. An
+// error has the name of the first entry that it is.
 var kinds = []struct {
 	err  error
 	name string
@@ -109,8 +111,8 @@ var kinds = []struct {
 	{jay.ErrQuery, "invalid-query"},
 }
 
-// jsonError is an error on stderr with --json. Line and Column are those of a
-// query's text, Line and the fields from File on those of an import.
+// jsonError is an error on stderr with --json. Line and Column locate a syntax
+// error in a query; Line and the fields from File on locate an error of an import.
 type jsonError struct {
 	Error    string `json:"error"`
 	Kind     string `json:"kind,omitempty"`
@@ -135,7 +137,8 @@ func (a *app) report(err error) int {
 	return code
 }
 
-// complain prints err on a line of stderr. Nothing can be done if that fails.
+// complain prints err on stderr. It ignores errors of stderr, which it could not
+// report.
 func (a *app) complain(err error, kind string) {
 	syntax, isSyntax := errors.AsType[*jay.SyntaxError](err)
 	if !a.json {
@@ -159,6 +162,7 @@ func (a *app) complain(err error, kind string) {
 	fmt.Fprintf(a.stderr, "%s\n", text)
 }
 
+// kindOf returns the name of err in JSON, or "".
 func kindOf(err error) string {
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {
@@ -168,9 +172,9 @@ func kindOf(err error) string {
 	return ""
 }
 
-// oneLine returns the text of err on one line, without the prefix "jay: " that
-// the errors of the package have, wherever they were wrapped. Those that ask
-// for something say how the command is told.
+// oneLine returns the text of err on one line, without the prefix "jay: " of the
+// errors of the package, at any depth of wrapping. Errors that ask for an option
+// also name the flag.
 func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {

@@ -73,8 +73,8 @@ func (a *app) printExport(s exportSummary) error {
 	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", count(s.Documents, "document"), count(s.Bytes, "byte"), s.Seconds, s.File))
 }
 
-// write writes the counters and the documents. The counters come first, and
-// nobody else can write: the database belongs to this process.
+// write writes the counters and the documents. The counters, read first, match the
+// documents: no other process can write to the open database.
 func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar *progress) (s exportSummary, err error) {
 	counters, err := db.Counters(ctx)
 	if err != nil {
@@ -101,11 +101,12 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 	})
 }
 
-// writeFile makes the file name of what fn writes, all of it or nothing: the
-// bytes go to a new file beside it, which takes its place once it is on disk.
-// A name that ends in .gz is packed. What is there and not a regular file,
-// such as a pipe, is written to directly.
+// writeFile atomically replaces the file name by what fn writes: it writes and
+// syncs a temporary file beside it and renames that. If the name ends in .gz the
+// file is compressed. An existing file that is not regular, such as a pipe, is
+// written to directly.
 func writeFile(name string, fn func(io.Writer) error) (err error) {
+	// A rename must replace the target of a symbolic link, not the link.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
 	}
@@ -123,6 +124,8 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 		return err
 	}
 
+	// Write and sync a temporary file, and then rename it: a crash leaves the old
+	// file or the new one.
 	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -146,7 +149,8 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 	return nil
 }
 
-// writePacked calls fn with a buffer over f, and gzip if name asks for it.
+// writePacked calls fn with a buffered writer to f, which compresses if name ends
+// in .gz.
 func writePacked(f *os.File, name string, fn func(io.Writer) error) error {
 	buffered := bufio.NewWriterSize(f, 256<<10)
 	if !strings.HasSuffix(name, ".gz") {
@@ -165,8 +169,8 @@ func writePacked(f *os.File, name string, fn func(io.Writer) error) error {
 	return buffered.Flush()
 }
 
-// syncDirectory makes a rename durable where the system can: the file is
-// complete under either name, so an error changes nothing.
+// syncDirectory makes a rename durable where the system supports that. It ignores
+// errors: the file is complete under either name.
 func syncDirectory(dir string) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// want is what the grammar asks for next.
+// want is what the grammar allows next.
 type want uint8
 
 const (
@@ -19,10 +19,11 @@ const (
 	wantComma // a comma, or the end of what is open
 )
 
-// wantNames are used in errors.
+// wantNames are the names of the constants in errors.
 var wantNames = [...]string{"a value", "a value or the end of the array", "a key or the end of the object", "a key", "a colon", "a comma or the end of what is open"}
 
-// value moves from the first byte of a value to the byte behind its last.
+// value moves from the first byte of a value to the byte after its last. It keeps
+// the open brackets in s.open instead of recursing.
 func (s *splitter) value() error {
 	s.open = s.open[:0]
 	want := wantValue
@@ -50,7 +51,7 @@ func (s *splitter) value() error {
 	}
 }
 
-// allows tells whether a token that begins with c can stand here.
+// allows reports whether the grammar allows a token that begins with c.
 func (s *splitter) allows(w want, c byte) bool {
 	inside := byte(0)
 	if n := len(s.open); n > 0 {
@@ -73,8 +74,8 @@ func (s *splitter) allows(w want, c byte) bool {
 	return c > ' ' && (w == wantValue || w == wantFirstElement)
 }
 
-// token moves over a token that may stand here, and returns what is wanted
-// behind it.
+// token moves over a token that the grammar allows, and returns what it allows
+// next.
 func (s *splitter) token(w want, c byte) (want, error) {
 	switch c {
 	case '"':
@@ -142,7 +143,7 @@ func (s *splitter) text() error {
 	}
 }
 
-// scalar moves over a number or a literal, or what stands in its place.
+// scalar moves over a number or a literal, without validating it.
 func (s *splitter) scalar() error {
 	for {
 		if s.i >= len(s.buf) {
@@ -160,7 +161,8 @@ func (s *splitter) scalar() error {
 	}
 }
 
-// cutShort turns the end of the input into the error of the value.
+// cutShort returns the error for a value that the end of the input cuts off. It
+// returns other errors unchanged.
 func (s *splitter) cutShort(err error, what string) error {
 	if err != io.EOF {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// hiloCommand does for HiLo clients what RavenDB's server does.
+// hiloCommand serves HiLo clients as RavenDB's server does.
 type hiloCommand struct {
 	Next   nextRangeCommand   `cmd:"" help:"Grant the next range of a tag."`
 	Return returnRangeCommand `cmd:"" help:"Take back the unused end of a range."`
@@ -34,7 +34,7 @@ Examples:
     jay hilo next users --last-size 32 --last-range-at 2026-11-21T12:00:00Z --json`
 }
 
-// rangeResult is what hilo next prints with --json, in RavenDB's words.
+// rangeResult is what hilo next prints with --json, with RavenDB's names.
 type rangeResult struct {
 	Prefix      string
 	Low, High   int64
@@ -43,7 +43,7 @@ type rangeResult struct {
 	LastRangeAt string
 }
 
-// rangeTime is RavenDB's form of a time: UTC, seven digits of fraction.
+// rangeTime is RavenDB's format of a time: UTC, seven digits of fraction.
 const rangeTime = "2006-01-02T15:04:05.0000000Z"
 
 // Run prints the range.
@@ -66,7 +66,7 @@ func (c *nextRangeCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// returnRangeCommand takes numbers back.
+// returnRangeCommand returns unused numbers of a range.
 type returnRangeCommand struct {
 	Tag  string `arg:"" help:"The tag, such as users."`
 	Last int64  `arg:"" help:"The last number that was used; the one before the range if none was."`
@@ -100,7 +100,7 @@ func (c *returnRangeCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// raiseTagCommand lifts the mark of a tag.
+// raiseTagCommand raises the mark of a tag.
 type raiseTagCommand struct {
 	Tag    string `arg:"" help:"The tag, such as users."`
 	Number int64  `arg:"" help:"The highest number that was used elsewhere."`

@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// idsCommand looks at IDs, and counts identities.
+// idsCommand reports on IDs, and draws and sets identities.
 type idsCommand struct {
 	Show showIDsCommand `cmd:"" default:"1" help:"Show how IDs were made, which numbers are used, and what is odd."`
 	Next nextIDCommand  `cmd:"" help:"Use up the next number of an identity and print it."`
@@ -72,7 +72,8 @@ func (a *app) printIDs(r jay.IDReport) error {
 	parts := []string{prefixes.Render()}
 
 	if len(r.HiLo) > 0 {
-		// What a process lost and holds is nothing here: it has just begun.
+		// The columns for numbers that this process holds or has lost are left out:
+		// it has just begun.
 		hilo := newTable("HiLo tag", "Max", "Mark", "Highest", "Open ranges", "Unused", "in open ranges", "deleted", "unaccounted", "Per day", "Years left")
 		for _, t := range r.HiLo {
 			hilo.AppendRow(table.Row{t.Tag, maxText(t), t.Mark, t.Highest, t.OpenLeases, t.Unused, t.InOpenLeases, t.Deleted, t.Unaccounted, perDayText(t.PerDay), yearsText(t.YearsLeft)})
@@ -103,7 +104,7 @@ func (a *app) printIDs(r jay.IDReport) error {
 	return a.print(strings.Join(parts, "\n\n") + "\n")
 }
 
-// maxText returns the Max of a HiLo document for people.
+// maxText formats the Max of a HiLo document.
 func maxText(t jay.HiLoReport) string {
 	switch {
 	case t.Max != nil:
@@ -116,7 +117,7 @@ func maxText(t jay.HiLoReport) string {
 	return "no document"
 }
 
-// perDayText returns a rate for people.
+// perDayText formats a rate with three significant digits.
 func perDayText(n *float64) string {
 	if n == nil {
 		return "-"
@@ -124,7 +125,7 @@ func perDayText(n *float64) string {
 	return strconv.FormatFloat(*n, 'g', 3, 64)
 }
 
-// yearsText returns a forecast for people: nobody needs to know more exactly.
+// yearsText formats a forecast, roughly if it is very long.
 func yearsText(years *float64) string {
 	switch {
 	case years == nil:
@@ -135,7 +136,7 @@ func yearsText(years *float64) string {
 	return fmt.Sprintf("%.1f", *years)
 }
 
-// nextIDCommand uses up a number.
+// nextIDCommand draws a number of an identity.
 type nextIDCommand struct {
 	Name string `arg:"" help:"The identity: users and users| are the same."`
 }

@@ -35,16 +35,16 @@ Examples:
     jay --db copy.db import --skip-invalid rejects.ndjson backup.ndjson.gz`
 }
 
-// importError says at which document an import stopped, and how far it came.
+// importError is the error of an import with its place in the input.
 type importError struct {
 	file   string
-	number int64 // 0 if it is not about one document
-	line   int64 // on which the document begins, from 1
-	offset int64 // of the document's first byte
-	stored int64
+	number int64 // of the document, from 1; 0 for no particular document
+	line   int64 // of the document's first byte, from 1
+	offset int64 // of the document's first byte, from 0
+	stored int64 // number of documents stored so far
 	err    error
 
-	skipped bool // the import went on
+	skipped bool // the import skipped the document
 }
 
 // Error names the file, the document and the place.
@@ -101,8 +101,8 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// checkFiles makes sure that every file is there before anything is stored,
-// and returns their size in bytes, -1 if it is not known.
+// checkFiles returns an error if a file is missing, before anything is stored, and
+// the total size in bytes, -1 if it is unknown.
 func (c *importCommand) checkFiles() (total int64, err error) {
 	for _, name := range c.Files {
 		if name == stdinName {
@@ -125,7 +125,7 @@ func (c *importCommand) checkFiles() (total int64, err error) {
 	return total, nil
 }
 
-// overwritesInput tells whether the file for rejects is one of the inputs.
+// overwritesInput reports whether the file for rejects is one of the inputs.
 func (c *importCommand) overwritesInput() bool {
 	rejects, err := os.Stat(c.SkipInvalid)
 	if err != nil {
@@ -183,7 +183,7 @@ func (a *app) printSummary(s importSummary) error {
 	return a.print(text + "\n")
 }
 
-// load reads documents from r, whose name is for errors, until its end.
+// load stores all documents of r. The name of r is for errors.
 func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
 	ahead := newReadAhead(ctx, newUnzipped(r))
 	defer ahead.stop()
@@ -197,7 +197,7 @@ func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
 		if err == nil {
 			err = l.add(ctx, v)
 		} else if stop := l.flush(ctx); stop != nil {
-			return stop // what stood before the fault comes first
+			return stop // an error of the values before this one comes first
 		} else if errors.Is(err, jay.ErrInvalidDocument) && l.rejects != nil {
 			err = l.skip(values, v, err)
 		} else {

@@ -13,14 +13,14 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// indexCommand looks after indexes.
+// indexCommand creates, lists and drops indexes.
 type indexCommand struct {
 	Create createIndexCommand `cmd:"" help:"Create an index, and wait until queries use it."`
 	List   listIndexesCommand `cmd:"" help:"List indexes."`
 	Drop   dropIndexCommand   `cmd:"" help:"Remove an index."`
 }
 
-// createIndexCommand makes an index.
+// createIndexCommand creates an index.
 type createIndexCommand struct {
 	Name       string `placeholder:"NAME" help:"Name of the index, its fields unless told."`
 	Unique     bool   `help:"Refuse documents that have the values of another one."`
@@ -49,11 +49,11 @@ Examples:
 type indexResult struct {
 	jay.IndexInfo
 	Created   bool    `json:"created"`
-	Documents int64   `json:"documents"` // looked at by this command
+	Documents int64   `json:"documents"` // read by this command
 	Seconds   float64 `json:"seconds"`
 }
 
-// Run makes the index and prints a summary.
+// Run creates the index and prints a summary.
 func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 	ix := jay.Index{Name: c.Name, Fields: splitFields(c.Fields), Unique: c.Unique, Where: c.Where}
 	return a.withDatabase(false, func(db *jay.DB) error {
@@ -82,11 +82,11 @@ func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// buildIndex makes sure that an index is there, shows the progress, and
-// returns how many documents were looked at.
+// buildIndex ensures that an index exists and is ready. It shows the progress and
+// returns the number of documents that the build has read.
 func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix jay.Index) (documents int64, err error) {
 	total := int64(-1)
-	if a.showsProgress() {
+	if a.showsProgress() { // count only for a progress bar
 		if total, err = db.Query(collection).Count(ctx); err != nil {
 			return 0, err
 		}
@@ -103,8 +103,8 @@ func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix 
 	return documents, err
 }
 
-// findBuilt returns the index that has become ready, or else the one that was
-// so before.
+// findBuilt returns the index that was created or has changed its state, or else
+// the existing one that ix declares.
 func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo, created bool) {
 	for _, i := range after {
 		old := slices.IndexFunc(before, func(b jay.IndexInfo) bool { return b.Name == i.Name })
@@ -120,7 +120,7 @@ func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo,
 		}
 	}
 	i := slices.IndexFunc(after, func(a jay.IndexInfo) bool { return strings.EqualFold(a.Name, strings.TrimSpace(name)) })
-	if i < 0 { // the fields were spelled in another way
+	if i < 0 { // the paths are not in canonical form
 		i = slices.IndexFunc(after, func(a jay.IndexInfo) bool {
 			return len(a.Fields) == len(ix.Fields) && a.Unique == ix.Unique && a.Where == ix.Where
 		})
@@ -128,7 +128,7 @@ func findBuilt(before, after []jay.IndexInfo, ix jay.Index) (info jay.IndexInfo,
 	return after[max(i, 0)], false
 }
 
-// splitFields takes a list apart at its commas, but for those in quotes.
+// splitFields splits a list at the commas outside of quotes.
 func splitFields(list string) []string {
 	var fields []string
 	start, quoted := 0, false
@@ -238,8 +238,8 @@ func (c *dropIndexCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// finishIndex waits for an index that an earlier command has left unfinished,
-// as such a one cannot be dropped.
+// finishIndex waits for the build of an index that an earlier command has left
+// unfinished: an index that is building cannot be dropped.
 func (a *app) finishIndex(ctx context.Context, db *jay.DB, collection, name string) error {
 	indexes, err := db.Indexes(ctx, collection)
 	if err != nil {
@@ -249,7 +249,7 @@ func (a *app) finishIndex(ctx context.Context, db *jay.DB, collection, name stri
 		if !strings.EqualFold(i.Name, name) || i.State != jay.IndexBuilding {
 			continue
 		}
-		// Documents that break its uniqueness have removed it.
+		// A build that finds duplicate values removes the index itself.
 		if _, err := a.buildIndex(ctx, db, collection, i.Index); !errors.Is(err, jay.ErrUnique) {
 			return err
 		}
@@ -257,9 +257,9 @@ func (a *app) finishIndex(ctx context.Context, db *jay.DB, collection, name stri
 	return nil
 }
 
-// descendingFields lets "jay index create Orders -Total" be what it says: it
-// puts a blank before such a field, and before the name of such an index, so
-// that it is not taken for flags. Indexes do not regard the blank.
+// descendingFields makes "jay index create Orders -Total" parse. It puts a blank in
+// front of descending fields and of the names of their indexes, so that the parser
+// does not take them for flags. Fields and names are trimmed later.
 func descendingFields(args []string) []string {
 	i := slices.Index(args, "index")
 	if i < 0 || i+1 == len(args) || args[i+1] != "create" && args[i+1] != "drop" {

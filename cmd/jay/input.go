@@ -8,20 +8,19 @@ import (
 	"io"
 )
 
-// stdinName is the argument that stands for standard input, and for standard
-// output.
+// stdinName is the argument for standard input or output.
 const stdinName = "-"
 
 // readAhead reads from a reader in the background, a few chunks ahead, so that
-// unpacking and storing overlap, and so that a context can end the wait for
-// input that does not come.
+// decompressing and storing overlap, and so that a context can end the wait for
+// input.
 type readAhead struct {
 	ctx    context.Context
 	cancel context.CancelFunc
-	full   chan chunk
-	free   chan []byte
-	rest   chunk // the part of the last chunk that was not read yet
-	whole  []byte
+	full   chan chunk  // chunks that were read
+	free   chan []byte // buffers to read into
+	rest   chunk       // the unread part of the current chunk
+	whole  []byte      // the buffer of the current chunk
 }
 
 // chunk is what one Read returned.
@@ -45,8 +44,8 @@ func newReadAhead(ctx context.Context, r io.Reader) *readAhead {
 	return a
 }
 
-// fill runs in the background until r ends or a stops. A Read that never
-// returns keeps it for ever.
+// fill runs in the background until r ends or a stops. A Read that never returns
+// leaks its goroutine.
 func (a *readAhead) fill(r io.Reader) {
 	for {
 		var buffer []byte
@@ -95,10 +94,11 @@ func (a *readAhead) Read(p []byte) (int, error) {
 // stop ends the reading in the background.
 func (a *readAhead) stop() { a.cancel() }
 
-// unzipped reads gzip and anything else alike: it looks at the first bytes.
+// unzipped decompresses gzip, which it detects by the first bytes, and passes other
+// input through.
 type unzipped struct {
 	raw *bufio.Reader
-	r   io.Reader // decided by the first Read
+	r   io.Reader // set by the first Read
 }
 
 func newUnzipped(r io.Reader) *unzipped {
@@ -120,12 +120,12 @@ func (u *unzipped) Read(p []byte) (int, error) {
 	}
 	n, err := u.r.Read(p)
 	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("gzip: %w", err) // the packed data is cut off
+		err = fmt.Errorf("gzip: %w", err) // the compressed data is cut off
 	}
 	return n, err
 }
 
-// countedReader tells how many bytes went through it.
+// countedReader calls count with the number of bytes of each Read.
 type countedReader struct {
 	r     io.Reader
 	count func(n int)

@@ -13,19 +13,19 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// loader stores values as documents, in batches. It belongs to one goroutine.
+// loader stores values as documents, in batches. It is for one goroutine.
 type loader struct {
 	db         *jay.DB
 	collection string  // of documents that name none
-	request    *string // the ID to ask for; nil means HiLo
+	request    *string // requested ID of documents without an @id; nil means HiLo
 	maxBytes   int
 	maxDepth   int
-	rejects    *rejects // nil if a bad document ends the import
-	file       string   // for errors
+	rejects    *rejects // nil if an invalid document ends the import
+	file       string   // name of the input, for errors
 
 	batch jay.Batch
 	items []item
-	room  []byte // holds the texts of items; never grows, so that they stay
+	arena []byte // memory of the texts of items; never reallocated, so that they stay valid
 
 	documents, bytes int64
 	first, last      string
@@ -34,24 +34,26 @@ type loader struct {
 // item is a document that waits to be stored.
 type item struct {
 	value
-	request    *string // as Put takes it; nil means Store
-	keep       bool    // its own @id: it goes over what is there
+	request    *string // requested ID; nil means that Store makes it
+	keep       bool    // request is its own @id: overwrite an existing document
 	collection string  // "" if its @metadata decides
 }
 
-// A batch ends with so many documents or so many bytes, whichever comes first.
+// A batch has at most so many documents and about so many bytes.
 const (
 	batchDocuments = 1000
 	batchBytes     = 4 << 20
 )
 
-// add takes one more value, which it copies.
+// add adds a copy of a value to the batch. It flushes the batch first if that is
+// full.
 func (l *loader) add(ctx context.Context, v value) error {
-	if len(l.items) == batchDocuments || len(l.items) > 0 && len(v.text) > cap(l.room)-len(l.room) {
+	if len(l.items) == batchDocuments || len(l.items) > 0 && len(v.text) > cap(l.arena)-len(l.arena) {
 		if err := l.flush(ctx); err != nil {
 			return err
 		}
 	}
+	// The line of counters in an export is not a document.
 	counters, found, err := parseCounters(v.text)
 	if err == nil && found {
 		err = l.db.RaiseCounters(ctx, counters)
@@ -71,7 +73,8 @@ func (l *loader) add(ctx context.Context, v value) error {
 	return nil
 }
 
-// refuse deals with a value that cannot go into a batch.
+// refuse rejects a value that cannot go into a batch. It flushes the batch first,
+// so that the documents before the value are stored.
 func (l *loader) refuse(ctx context.Context, v value, err error) error {
 	if stop := l.flush(ctx); stop != nil {
 		return stop
@@ -79,17 +82,17 @@ func (l *loader) refuse(ctx context.Context, v value, err error) error {
 	return l.reject(v, err)
 }
 
-// hold copies text to a place where it stays until the next flush.
+// hold returns a copy of text that stays valid until the next flush.
 func (l *loader) hold(text []byte) []byte {
-	if cap(l.room) == 0 {
-		l.room = make([]byte, 0, batchBytes)
+	if cap(l.arena) == 0 {
+		l.arena = make([]byte, 0, batchBytes)
 	}
-	if len(text) > cap(l.room)-len(l.room) {
+	if len(text) > cap(l.arena)-len(l.arena) {
 		return bytes.Clone(text)
 	}
-	start := len(l.room)
-	l.room = append(l.room, text...)
-	return l.room[start:len(l.room):len(l.room)]
+	start := len(l.arena)
+	l.arena = append(l.arena, text...)
+	return l.arena[start:len(l.arena):len(l.arena)]
 }
 
 const (
@@ -97,9 +100,9 @@ const (
 	metadataPath = `\@metadata` // for gjson, where a bare @ begins a modifier
 )
 
-// metadataOf returns the @metadata of a document. Most have none, which a
-// search for the word tells without parsing. A word written with escapes has
-// a backslash and a u in it.
+// metadataOf returns the @metadata of a document. Most documents have none, which
+// a search for the key finds out without parsing. A key with escapes has \u00 in
+// it: @ and letters have no shorter escapes.
 func metadataOf(text []byte) gjson.Result {
 	if !bytes.Contains(text, []byte(`"`+metadataKey+`"`)) && !bytes.Contains(text, []byte(`\u00`)) {
 		return gjson.Result{}
@@ -107,8 +110,8 @@ func metadataOf(text []byte) gjson.Result {
 	return gjson.GetBytes(text, metadataPath)
 }
 
-// hasCollection tells whether a @metadata object names a collection, rightly
-// or not.
+// hasCollection reports whether a @metadata object names a collection, with a valid
+// value or not.
 func hasCollection(m gjson.Result) bool {
 	return m.Get(`\@collection`).Exists() || m.Get("Raven-Entity-Name").Exists()
 }
@@ -121,7 +124,7 @@ func (l *loader) plan(v value) (item, error) {
 		return it, l.checkPlan(it)
 	}
 	if !m.IsObject() {
-		// Whatever is asked for, the database will refuse it and say why.
+		// The database refuses it with the better error, whatever the request.
 		it.request = new("")
 		return it, nil
 	}
@@ -136,8 +139,8 @@ func (l *loader) plan(v value) (item, error) {
 	return it, l.checkPlan(it)
 }
 
-// checkPlan refuses a document that asks for no ID and belongs nowhere. One
-// that is wrong in itself passes: the database will say why.
+// checkPlan refuses a document without requested ID and collection. It passes
+// invalid documents, which the database refuses with a better error.
 func (l *loader) checkPlan(it item) error {
 	if it.request != nil || it.collection != "" || it.text[0] != '{' || !json.Valid(it.text) {
 		return nil
@@ -148,18 +151,18 @@ func (l *loader) checkPlan(it item) error {
 // errNoCollection is the error of checkPlan.
 var errNoCollection = &jay.DocumentError{Rule: "must have an @id or a @collection in its @metadata, unless --collection or --id is given"}
 
-// flush stores what is waiting.
+// flush stores the batch.
 func (l *loader) flush(ctx context.Context) error {
 	err := l.apply(ctx, l.items)
 	clear(l.items)
 	l.items = l.items[:0]
-	l.room = l.room[:0]
+	l.arena = l.arena[:0]
 	return err
 }
 
-// apply stores items in their order, in one batch if it can. If one of them is
-// refused, nothing of the batch is stored: each half is tried by itself, until
-// the bad document stands alone.
+// apply stores items in order, in one batch if possible. If the database refuses
+// one of them, nothing of the batch is stored. Then apply bisects the batch until
+// the refused document is the only one.
 func (l *loader) apply(ctx context.Context, items []item) error {
 	if len(items) == 0 {
 		return nil
@@ -169,8 +172,8 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 		items[i].addTo(&l.batch)
 	}
 
-	// An interruption waits for the batch, which is not long: one that breaks
-	// off leaves a gap of the HiLo numbers that it has drawn.
+	// An interruption waits for the batch, which does not take long. To cancel the
+	// batch would leave a gap of the HiLo numbers that it has drawn.
 	err := ctx.Err()
 	var stored []jay.Metadata
 	if err == nil {
@@ -192,6 +195,7 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 	return l.apply(ctx, items[half:])
 }
 
+// addTo adds the write of an item to a batch.
 func (it *item) addTo(b *jay.Batch) {
 	var options []jay.WriteOption
 	switch {
@@ -205,11 +209,11 @@ func (it *item) addTo(b *jay.Batch) {
 		b.Put(*it.request, it.text, options...)
 		return
 	}
-	// The same request comes with every document: one must not go over the
-	// other.
+	// All documents have the same request, so one must not overwrite another.
 	b.Insert(*it.request, it.text, options...)
 }
 
+// note counts stored items for the summary.
 func (l *loader) note(items []item, stored []jay.Metadata) {
 	if l.documents == 0 {
 		l.first = stored[0].ID
@@ -221,18 +225,18 @@ func (l *loader) note(items []item, stored []jay.Metadata) {
 	}
 }
 
-// refusals are the errors about a document and not about the database: another
-// document may fare better.
+// refusals are the errors of a single document. Other documents can still be
+// stored.
 var refusals = []error{
 	jay.ErrInvalidDocument, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
 }
 
-// isRefusal tells whether an error is one of refusals.
+// isRefusal reports whether an error is one of refusals.
 func isRefusal(err error) bool { return isAny(err, refusals) }
 
-// isShortage tells whether an error is about the numbers that a document asks
-// for. Such documents end the import even where others are skipped: the counter
-// wants a decision, and as a rule all documents to come want its numbers too.
+// isShortage reports whether an error is that of a counter without numbers. It ends
+// the import even where invalid documents are skipped: the user must decide about
+// the counter, and most of the following documents will need it, too.
 func isShortage(err error) bool {
 	return isAny(err, []error{jay.ErrNeedsFloor, jay.ErrNeedsCapacity, jay.ErrExhausted, jay.ErrLeadTooLarge})
 }
@@ -241,7 +245,7 @@ func isAny(err error, targets []error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
-// reject keeps a refused document, or ends the import.
+// reject writes a refused document to the rejects, or ends the import.
 func (l *loader) reject(v value, err error) error {
 	if l.rejects == nil || !isRefusal(err) {
 		return l.fail(v, err)
@@ -253,7 +257,8 @@ func (l *loader) reject(v value, err error) error {
 	return nil
 }
 
-// skip keeps a value that could not be split off, and goes on behind it.
+// skip writes a value on which the splitter failed to the rejects, and moves the
+// splitter after it.
 func (l *loader) skip(values *splitter, v value, err error) error {
 	skipErr := values.skip(l.rejects)
 	if skipErr = errors.Join(skipErr, l.rejects.endLine()); skipErr != nil {
@@ -263,15 +268,18 @@ func (l *loader) skip(values *splitter, v value, err error) error {
 	return nil
 }
 
+// explainReject prints why a value was skipped.
 func (l *loader) explainReject(v value, err error) {
 	at := l.fail(v, err)
 	at.skipped = true
 	l.rejects.explain(at)
 }
 
-// fail says where an error happened. The zero value stands for no document in
-// particular.
+// fail returns an error with its place in the input. The zero value stands for no
+// particular document.
 func (l *loader) fail(v value, err error) *importError {
+	// Offsets count from the input, not from the value; batch and wrapping texts
+	// around errors of a document are left out.
 	if bad, is := errors.AsType[*jay.DocumentError](err); is {
 		moved := *bad
 		moved.Offset += int(v.offset)

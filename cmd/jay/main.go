@@ -1,12 +1,11 @@
 // Command jay keeps JSON documents in a directory: it stores, reads, lists,
-// imports and exports them, shows what a database holds, and looks after its
-// IDs.
+// queries, imports and exports them, and inspects their IDs and the database.
 //
-// Each subcommand is in the file of its name. This one parses the command
-// line and starts it. jay exits with 0 if all went well, 1 after an error, 2
-// after wrong usage and 130 when it was interrupted; every error is one line
-// on stderr that begins with "jay: ", or one JSON object with --json. Two lines
-// that show the place follow the error of a query's text.
+// Each subcommand is in the file of its name. This file parses the command line
+// and runs the subcommand. The exit code is 0 on success, 1 after an error, 2
+// after wrong usage and 130 after an interruption. Every error is one line on
+// stderr that begins with "jay: ", or one JSON object with --json. A syntax error
+// of a query is followed by two lines that show where it is.
 package main
 
 import (
@@ -85,21 +84,21 @@ Examples:
 
 It exits with 0 if all went well, 1 after an error, 2 after wrong usage.`
 
-// app is what every subcommand works with.
+// app is the environment of a subcommand.
 type app struct {
 	stdin    io.Reader
 	stdout   *bufio.Writer
 	stderr   io.Writer
-	dir      string
-	dirGiven bool // on the command line, not by the environment
-	json     bool
-	width    int // of the terminal that stdout is, 0 if it is none
+	dir      string // of the database
+	dirGiven bool   // by --db, not by the environment
+	json     bool   // --json
+	width    int    // of the terminal that stdout is, 0 if it is not a terminal
 	options  jay.Options
-	failed   bool // something went wrong that has been told already
+	failed   bool // an error has been reported: exit with exitError
 }
 
-// run parses args, runs the subcommand they name, and returns the exit code.
-// When ctx ends, the subcommand stops, and the database is closed properly.
+// run parses args, runs the subcommand that they name, and returns the exit code.
+// When ctx ends, the subcommand stops and the database is closed.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout)}
 	var line commandLine
@@ -123,8 +122,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return 0
 }
 
-// parse parses args into line. exited tells that a flag such as --help has
-// already done all there is to do.
+// parse parses args into line. Exited is true if a flag such as --help has
+// completed the command.
 func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command *kong.Context, exited bool, err error) {
 	parser, err := kong.New(line,
 		kong.Name("jay"),
@@ -143,7 +142,8 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		return nil, false, err
 	}
 
-	// kong knows no way out of a parse but the end of the process.
+	// After --help kong calls its Exit function, which must not return. Ours panics,
+	// so that parse can return.
 	defer func() {
 		if r := recover(); r == (exit{}) {
 			exited = true
@@ -157,8 +157,8 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 	return command, false, nil
 }
 
-// explainParse returns the text of an error of the parser, which takes the
-// number -5 for a flag.
+// explainParse returns the text of an error of the parser. The parser takes a
+// negative number for a flag: then the text says what must not be negative.
 func explainParse(err error, args []string) string {
 	i := slices.IndexFunc(args, negative.MatchString)
 	if i < 0 || !strings.HasPrefix(err.Error(), "unknown flag "+args[i][:2]) {
@@ -175,10 +175,10 @@ func explainParse(err error, args []string) string {
 
 var negative = regexp.MustCompile(`^-[0-9]+$`)
 
-// exit is what the parser panics with after --help and --version.
+// exit is the panic value of the parser's Exit function.
 type exit struct{}
 
-// configure takes over the global flags.
+// configure copies the global flags to a.
 func (a *app) configure(line *commandLine, getenv func(string) string) {
 	a.json = line.JSON
 	a.dir, a.dirGiven = defaultDir, line.DB != nil
@@ -202,13 +202,12 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 // hiloModes are the values of --hilo-mode.
 var hiloModes = map[string]jay.HiLoMode{"4": jay.HiLo4, "2": jay.HiLo2, "2010": jay.HiLo2010}
 
-// wantsJSON tells whether --json was given, for errors in the arguments that
-// come before it.
+// wantsJSON reports whether --json is among args, also if they do not parse.
 func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json")
 }
 
-// version describes the build: the module's version or commit, and Go's.
+// version returns the version of the module, and that of Go.
 func version() string {
 	name := "(devel)"
 	if info, found := debug.ReadBuildInfo(); found && info.Main.Version != "" {

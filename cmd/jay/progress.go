@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a bar on stderr, or nothing if that is not a terminal. The nil
-// progress shows nothing.
+// progress is a progress bar on stderr. The nil progress, for a stderr that is not
+// a terminal, shows nothing.
 type progress struct{ bar *progressbar.ProgressBar }
 
 // newProgress starts a bar over total bytes; a total below 0 is unknown.
@@ -35,11 +35,11 @@ func (a *app) newBar(what string, total int64, options ...progressbar.Option) *p
 	)...)}
 }
 
-// showsProgress tells whether bars are shown at all.
+// showsProgress reports whether bars are shown at all.
 func (a *app) showsProgress() bool { return !a.json && isTerminal(a.stderr) }
 
-// add moves the bar on by n bytes. It is safe for concurrent use. A bar that
-// cannot be drawn is no reason to stop.
+// add moves the bar on by n bytes. It is safe for concurrent use. It ignores
+// errors of drawing.
 func (p *progress) add(n int) {
 	if p != nil {
 		_ = p.bar.Add(n)
@@ -53,7 +53,7 @@ func (p *progress) set(n int64) {
 	}
 }
 
-// done takes the bar off the screen.
+// done removes the bar from the screen.
 func (p *progress) done() {
 	if p != nil {
 		_ = p.bar.Exit()
@@ -66,7 +66,7 @@ func isTerminal(w io.Writer) bool {
 	return is && term.IsTerminal(int(f.Fd()))
 }
 
-// terminalWidth returns the width of the terminal that w is, 0 if it is none.
+// terminalWidth returns the width of the terminal w, 0 if w is not a terminal.
 func terminalWidth(w io.Writer) int {
 	if !isTerminal(w) {
 		return 0

@@ -47,7 +47,8 @@ func (c *putCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	// Before the database is opened: a slow input must not hold it.
+	// Read the input before the database is opened: a slow one must not keep it
+	// locked.
 	body, err := c.read(ctx, a)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (c *putCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// read reads the document, but never more than the limit and one byte.
+// read reads the document, but at most one byte more than the limit.
 func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 	name, r := "standard input", a.stdin
 	if c.File != "" && c.File != stdinName {
@@ -89,9 +90,8 @@ func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 	return bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), nil // a byte order mark, as editors on Windows write it
 }
 
-// namesCollection tells whether a document may name its collection itself. If
-// its @metadata is wrong in any way, the answer is yes: the database will say
-// what is wrong.
+// namesCollection reports whether a document may name its collection itself. It is
+// true if the @metadata is invalid, which the database reports.
 func namesCollection(body []byte) bool {
 	m := gjson.GetBytes(body, metadataPath)
 	if m.Exists() && !m.IsObject() || !gjson.ParseBytes(body).IsObject() {
@@ -127,7 +127,7 @@ type putResult struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 }
 
-// printMetadata prints what became of a document: its ID, or all with --json.
+// printMetadata prints the ID of a stored document, or with --json its metadata.
 func (a *app) printMetadata(m jay.Metadata) error {
 	if !a.json {
 		return a.print(m.ID + "\n")
@@ -142,7 +142,7 @@ func (a *app) printMetadata(m jay.Metadata) error {
 	})
 }
 
-// tooManyBytes is the error for a document that was not read to its end.
+// tooManyBytes returns the error for a document of more than limit bytes.
 func tooManyBytes(limit int) error {
 	return &jay.DocumentError{Rule: fmt.Sprintf("at most %d bytes (--max-document-bytes)", limit), Offset: limit}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// queryCommand asks a question.
+// queryCommand runs a query.
 type queryCommand struct {
 	File      string   `short:"f" placeholder:"FILE" help:"Read the query from this file, - for standard input."`
 	Param     []string `placeholder:"NAME=VALUE" sep:"none" help:"Value of the parameter $$NAME: JSON if it is JSON, or else text. May be repeated."`
@@ -39,7 +39,8 @@ Examples:
     jay query --file report.rql --explain`
 }
 
-// maxQueryFile is how much of a file is read; more than any query may have.
+// maxQueryFile is the greatest size of a file with a query, in bytes. No query may
+// be so long.
 const maxQueryFile = 1 << 20
 
 // Run runs the query.
@@ -70,8 +71,8 @@ func (c *queryCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// text returns the query. A file is read before the database is opened: a slow
-// input must not hold it.
+// text returns the query, which it reads before the database is opened: a slow
+// input must not keep it locked.
 func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
 	switch {
 	case c.File != "" && c.Query != "":
@@ -102,7 +103,7 @@ func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
 	return string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
 }
 
-// parseParams reads NAME=VALUE.
+// parseParams parses parameters of the form NAME=VALUE.
 func parseParams(texts []string) (map[string]any, error) {
 	params := make(map[string]any, len(texts))
 	for _, text := range texts {
@@ -119,7 +120,8 @@ func parseParams(texts []string) (map[string]any, error) {
 	return params, nil
 }
 
-// paramValue returns a value with all digits of its numbers.
+// paramValue returns a parameter's value: JSON, with all digits of its numbers, if
+// the text is JSON, and otherwise the text itself.
 func paramValue(text string) any {
 	if !json.Valid([]byte(text)) {
 		return text
@@ -161,7 +163,7 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if a.json {
 		return nil
 	}
-	if err := a.stdout.Flush(); err != nil { // the note comes behind the table
+	if err := a.stdout.Flush(); err != nil { // the notes on stderr follow the table
 		return err
 	}
 	notes := []string{fmt.Sprintf("%s, %d ms", t.counted(), time.Since(start).Milliseconds())}
@@ -175,8 +177,8 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	return err
 }
 
-// printAnswers prints the answers of q, and returns the table that they are
-// in, which with --json is empty.
+// printAnswers prints the answers of q. It returns their table, which is empty with
+// --json.
 func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *includedFile) (*answerTable, error) {
 	t := &answerTable{print: a.print, width: a.width}
 	for row, err := range q.Iter(ctx) {
@@ -198,7 +200,7 @@ func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *
 	return t, t.end()
 }
 
-// printRow prints an answer on a line of JSON.
+// printRow prints an answer as one line of JSON.
 func (a *app) printRow(row *jay.Row) error {
 	text, err := row.MarshalJSON()
 	if err != nil {
@@ -210,14 +212,15 @@ func (a *app) printRow(row *jay.Row) error {
 	return a.stdout.WriteByte('\n')
 }
 
-// includedFile is where included documents go. Without a name they are
-// counted only.
+// includedFile receives included documents. Without a file it only counts them.
 type includedFile struct {
 	f     *os.File
 	w     *bufio.Writer
 	count int
 }
 
+// createIncluded creates the file name, or returns an includedFile without a file
+// if name is empty.
 func createIncluded(name string) (*includedFile, error) {
 	if name == stdinName {
 		return nil, usageError{"--include-to needs a file: answers are on standard output"}

@@ -13,47 +13,46 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// answerTable prints answers as a table, however many there are: the first
-// rows decide which columns it has, and it is printed in pieces of as many.
+// answerTable prints any number of answers as a table, in batches of tableBatch
+// rows. The rows of the first batch determine the columns.
 type answerTable struct {
 	print func(text string) error
 	width int // of the terminal; 0 for no bound
 
-	rows      int64 // so far
-	documents bool  // the answers are whole documents
-	pending   []map[string]cell
-	columns   []*tableColumn // of what is pending, until the first piece is printed
-	byName    map[string]*tableColumn
-	hidden    []string // members without a column, in the order in which they came
-	printed   bool     // the first piece is: the columns are decided
-	bottom    string   // the last line, to be printed
+	rows      int64                   // added so far
+	documents bool                    // the answers are whole documents
+	pending   []map[string]cell       // rows of the next batch
+	columns   []*tableColumn          // final once the first batch is printed
+	byName    map[string]*tableColumn // of columns
+	hidden    []string                // members without a column, in the order of their first occurrence
+	printed   bool                    // the first batch is printed
+	bottom    string                  // the last line of the table, printed by end
 }
 
 // tableColumn is a column of a table.
 type tableColumn struct {
 	name   string
-	scalar bool // a value was no array or object
-	text   bool // a value was neither a number nor null
-	width  int
+	scalar bool // it has a value that is not an array or object
+	text   bool // it has a value that is neither a number nor null
+	width  int  // in terminal cells
 }
 
-// cell is a value as it is shown.
+// cell is a formatted value.
 type cell struct {
 	text           string
 	scalar, number bool
 }
 
 const (
-	tablePiece   = 100 // rows
-	tableColumns = 256 // at most
-	tableCell    = 40  // characters of a value, at most
+	tableBatch   = 100 // rows printed at a time
+	tableColumns = 256 // greatest number of columns
+	tableCell    = 40  // greatest width of a value, in terminal cells
 
-	// tableID is the column of the ID, as a query calls it. A member can have
-	// any other name.
+	// tableID is the name of the column of IDs, as a query writes it.
 	tableID = "id()"
 )
 
-// add adds a row, and prints what fills a piece.
+// add adds a row, and prints the batch when it is full.
 func (t *answerTable) add(row *jay.Row) error {
 	if t.byName == nil {
 		t.byName = make(map[string]*tableColumn)
@@ -71,13 +70,13 @@ func (t *answerTable) add(row *jay.Row) error {
 		return true
 	})
 	t.pending = append(t.pending, cells)
-	if len(t.pending) == tablePiece {
-		return t.piece()
+	if len(t.pending) == tableBatch {
+		return t.printBatch()
 	}
 	return nil
 }
 
-// set puts a value into a row, if it has a column or can still get one.
+// set adds a value to a row, if its member has a column or can still get one.
 func (t *answerTable) set(cells map[string]cell, name string, c cell) {
 	column := t.byName[name]
 	switch {
@@ -94,15 +93,15 @@ func (t *answerTable) set(cells map[string]cell, name string, c cell) {
 	cells[name] = c
 }
 
-// hide remembers a member that is not shown.
+// hide records a member without a column.
 func (t *answerTable) hide(name string) {
 	if len(t.hidden) < tableColumns && !slices.Contains(t.hidden, name) {
 		t.hidden = append(t.hidden, name)
 	}
 }
 
-// newCell returns a value as it is shown: text without quotes, unless it is
-// empty, all else as JSON.
+// newCell formats a value: text without quotes, unless it is empty, and other
+// values as JSON.
 func newCell(v gjson.Result) cell {
 	switch {
 	case v.Type == gjson.String && v.Str != "":
@@ -113,15 +112,15 @@ func newCell(v gjson.Result) cell {
 	return cell{text: fit(v.Raw, tableCell), scalar: true, number: v.Type == gjson.Number || v.Type == gjson.Null}
 }
 
-// fit cuts s to a width, and escapes what would not stay on its line or would
-// give orders to a terminal.
+// fit cuts s to a width, and escapes line breaks and control characters, which
+// could also be commands to the terminal.
 func fit(s string, width int) string {
 	var b strings.Builder
-	used, cut := 0, 0 // cut is where s ends if there is no room for all of it
+	used, cut := 0, 0 // cut is the length of the result, without …, if s does not fit
 	for _, r := range s {
 		shown := string(r)
 		switch {
-		case r == '\u200c' || r == '\u200d': // join letters and emoji
+		case r == '\u200c' || r == '\u200d': // joiners of letters and emoji: not graphic, but harmless
 		case r == '\n':
 			shown = `\n`
 		case r == '\t':
@@ -141,8 +140,8 @@ func fit(s string, width int) string {
 	return b.String()
 }
 
-// displayWidth is the width of s in a terminal that joins no characters, and so
-// never less than what others make of it.
+// displayWidth returns the width of s in a terminal that does not join characters.
+// Terminals that do need no more.
 func displayWidth(s string) int {
 	width := 0
 	for _, r := range s {
@@ -151,8 +150,9 @@ func displayWidth(s string) int {
 	return width
 }
 
-// piece prints what is pending, and the line that ended the table before.
-func (t *answerTable) piece() error {
+// printBatch prints the pending rows. All but the last line of the table are
+// printed, so that the next batch can continue it.
+func (t *answerTable) printBatch() error {
 	if len(t.pending) == 0 {
 		return nil
 	}
@@ -192,15 +192,15 @@ func (t *answerTable) piece() error {
 
 	lines := strings.Split(w.Render(), "\n")
 	if !first {
-		lines = lines[1:] // the top
+		lines = lines[1:] // without the top border
 	}
 	t.bottom = lines[len(lines)-1]
 	return t.print(strings.Join(lines[:len(lines)-1], "\n") + "\n")
 }
 
-// choose decides which columns there are: for documents not those that hold
-// nothing but arrays and objects, and as many as fit on the terminal, where
-// they are the narrower the more there are.
+// choose chooses the columns. For documents it hides those with only arrays and
+// objects. On a terminal it narrows the columns until all fit, and then hides the
+// last ones.
 func (t *answerTable) choose() {
 	if t.documents {
 		t.keep(func(c *tableColumn) bool { return c.scalar })
@@ -223,7 +223,7 @@ func (t *answerTable) choose() {
 	t.keep(func(c *tableColumn) bool { return slices.Contains(kept, c) })
 }
 
-// keep takes out the other columns.
+// keep hides all columns but the wanted ones.
 func (t *answerTable) keep(wanted func(*tableColumn) bool) {
 	var kept []*tableColumn
 	for _, c := range t.columns {
@@ -237,8 +237,8 @@ func (t *answerTable) keep(wanted func(*tableColumn) bool) {
 	t.columns = kept
 }
 
-// measure widens the columns to what they hold. What has been made to fit on
-// the terminal stays so, but for the ID, half of which is of no use.
+// measure widens the columns to their values. Columns that were fitted to the
+// terminal keep their width, except that of IDs: a cut ID is of no use.
 func (t *answerTable) measure() {
 	for _, c := range t.columns {
 		if t.printed && t.width > 0 && c.name != tableID {
@@ -250,7 +250,7 @@ func (t *answerTable) measure() {
 	}
 }
 
-// limit makes columns narrower, but for that of the ID.
+// limit bounds the width of all columns but that of IDs.
 func (t *answerTable) limit(width int) {
 	for _, c := range t.columns {
 		if c.name != tableID {
@@ -259,7 +259,7 @@ func (t *answerTable) limit(width int) {
 	}
 }
 
-// total is the width of a table of the first n columns.
+// total returns the width of a table of the first n columns, with borders.
 func (t *answerTable) total(n int) int {
 	width := 1
 	for _, c := range t.columns[:n] {
@@ -268,15 +268,15 @@ func (t *answerTable) total(n int) int {
 	return width
 }
 
-// end prints the last rows, and what ends the table.
+// end prints the last rows and the bottom border.
 func (t *answerTable) end() error {
-	if err := t.piece(); err != nil || t.bottom == "" {
+	if err := t.printBatch(); err != nil || t.bottom == "" {
 		return err
 	}
 	return t.print(t.bottom + "\n")
 }
 
-// counted says how many answers there were.
+// counted returns the number of answers as text.
 func (t *answerTable) counted() string {
 	what := "row"
 	if t.documents {
@@ -291,7 +291,7 @@ func (t *answerTable) counted() string {
 	return fmt.Sprintf("%d %ss", t.rows, what)
 }
 
-// notShown names members without a column.
+// notShown lists members without a column.
 func (t *answerTable) notShown() string {
 	const named = 12
 	if len(t.hidden) <= named {

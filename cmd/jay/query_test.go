@@ -18,16 +18,16 @@ import (
 func TestAnswerTable_Pieces(t *testing.T) {
 	var out strings.Builder
 	table := &answerTable{print: func(text string) error { out.WriteString(text); return nil }}
-	const rows = 2*tablePiece + 1
+	const rows = 2*tableBatch + 1
 	for i := range rows {
 		json := fmt.Sprintf(`{"n":%d}`, i)
-		if i == tablePiece {
+		if i == tableBatch {
 			json = `{"late":1,"n":123456789}`
 		}
 		if err := table.add(&jay.Row{JSON: []byte(json)}); err != nil {
 			t.Fatal(err)
 		}
-		if len(table.pending) >= tablePiece {
+		if len(table.pending) >= tableBatch {
 			t.Fatalf("row %d: %d rows are kept", i, len(table.pending))
 		}
 	}
@@ -39,8 +39,8 @@ func TestAnswerTable_Pieces(t *testing.T) {
 	if len(lines) != rows+4 || strings.Count(got, "┌") != 1 || strings.Count(got, "└") != 1 {
 		t.Errorf("got %d lines, want %d and one frame:\n%s", len(lines), rows+4, got)
 	}
-	if lines[3] != "│  0 │" || lines[3+tablePiece] != "│ 123456789 │" {
-		t.Errorf("got rows %q and %q", lines[3], lines[3+tablePiece])
+	if lines[3] != "│  0 │" || lines[3+tableBatch] != "│ 123456789 │" {
+		t.Errorf("got rows %q and %q", lines[3], lines[3+tableBatch])
 	}
 	if table.counted() != "201 rows" || table.notShown() != "late" {
 		t.Errorf("got %q, %q", table.counted(), table.notShown())

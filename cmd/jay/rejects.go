@@ -8,19 +8,19 @@ import (
 	"os"
 )
 
-// rejects is the file of the values that an import skips, one a line. Line
-// breaks inside a value become blanks, which leaves valid JSON as it was.
+// rejects is the file of the values that an import skips, one a line. White space
+// inside a value becomes blanks, which does not change the meaning of JSON.
 type rejects struct {
 	file  *os.File
 	w     *bufio.Writer
 	a     *app
 	count int64
 
-	blanks int  // held back: they go if nothing follows on the line
-	begun  bool // something stands on the line
+	blanks int  // not written yet: dropped at the beginning and the end of a value
+	begun  bool // a part of the value is written
 }
 
-// maxExplained is the number of rejects whose errors are printed.
+// maxExplained is the greatest number of rejects whose errors are printed.
 const maxExplained = 10
 
 func createRejects(name string, a *app) (*rejects, error) {
@@ -59,11 +59,11 @@ func (r *rejects) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeText writes what is not white space, and the blanks before it.
+// writeText writes text without white space, and the blanks before it.
 func (r *rejects) writeText(text []byte) error {
 	for ; r.blanks > 0; r.blanks-- {
 		if r.begun {
-			// An error stays with the writer until the next write.
+			// The writer returns an error again at the next write.
 			_ = r.w.WriteByte(' ')
 		}
 	}
@@ -78,7 +78,7 @@ func (r *rejects) endLine() error {
 	return r.w.WriteByte('\n')
 }
 
-// explain counts a reject and says why it is one, if there are not too many.
+// explain counts a reject and prints its error, up to maxExplained of them.
 func (r *rejects) explain(err error) {
 	r.count++
 	switch {
@@ -89,7 +89,7 @@ func (r *rejects) explain(err error) {
 	}
 }
 
-// close makes the file complete. A nil rejects is none.
+// close flushes and closes the file. A nil rejects has no file.
 func (r *rejects) close() error {
 	if r == nil {
 		return nil

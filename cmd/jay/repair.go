@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// repairCommand saves what is left of a damaged database into a new directory.
+// repairCommand salvages a damaged database into a new directory.
 type repairCommand struct {
 	Src string `arg:"" help:"Directory of the damaged database. It is only read, and must not be in use."`
 	Dst string `arg:"" help:"Directory to make, with what can be saved."`
@@ -34,12 +34,12 @@ Examples:
 type repairResult struct {
 	Dir       string        `json:"dir"`
 	Documents int64         `json:"documents"`
-	Etag      uint64        `json:"etag"` // the highest of a document
+	Etag      uint64        `json:"etag"` // the highest etag of a document
 	Dropped   []droppedPart `json:"dropped"`
 }
 
-// droppedPart is one piece of damage that was passed over. Byte is missing if
-// the damage is not at one place of the file.
+// droppedPart is damage that was dropped. Byte is nil if the damage has no single
+// offset in the file.
 type droppedPart struct {
 	File    string `json:"file"`
 	Byte    *int64 `json:"byte,omitempty"`
@@ -47,7 +47,8 @@ type droppedPart struct {
 	Loss    string `json:"loss,omitempty"`
 }
 
-// Run copies, opens and reads.
+// Run copies the database, opens the copy with its damage accepted, and reads all
+// documents.
 func (c *repairCommand) Run(ctx context.Context, a *app) (err error) {
 	if err := a.checkGlobals(); err != nil {
 		return err
@@ -105,8 +106,8 @@ func (a *app) printRepair(r repairResult) error {
 	return a.print(text)
 }
 
-// copyDatabase copies the files of a directory into a new one, which it removes
-// again if that fails.
+// copyDatabase copies the files of a directory into a new one. If that fails it
+// removes the new directory.
 func (a *app) copyDatabase(ctx context.Context, src, dst string) (err error) {
 	entries, err := os.ReadDir(src)
 	if err != nil {
@@ -123,7 +124,7 @@ func (a *app) copyDatabase(ctx context.Context, src, dst string) (err error) {
 	bar := a.newProgress("copy", -1)
 	defer bar.done()
 	for _, entry := range entries {
-		if !entry.Type().IsRegular() || entry.Name() == "LOCK" {
+		if !entry.Type().IsRegular() || entry.Name() == "LOCK" { // the copy gets a lock of its own
 			continue
 		}
 		if err := copyFile(ctx, filepath.Join(src, entry.Name()), filepath.Join(dst, entry.Name()), bar); err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// maxOpen bounds the brackets that are remembered while a value is skipped.
+// maxOpen bounds the memory for open brackets while a value is skipped.
 const maxOpen = 1 << 20
 
 // errTooManyOpen is returned while skipping when there are too many open brackets.
 var errTooManyOpen = errors.New("too many open brackets")
 
-// skip writes the value that next failed on to w and moves behind it.
+// skip copies the value on which next failed to w and moves after it.
 //
-// The end of one that is only too large or too deep is where its grammar
-// says. In an array, a broken object goes on to its closing bracket, if that
-// is on the same line. Any other broken value goes on to the next line that
-// is not indented deeper than the one it begins on, and does not begin with a
-// closing bracket or a comma: one line of NDJSON, or the whole of a value
-// that was printed over many lines.
+// A value that is only too large or too deep ends where the grammar says. In an
+// array, a malformed object or array ends at its closing bracket, if that is in
+// the same line. Any other malformed value extends to the next line that is not
+// indented deeper than its own and does not begin with a closing bracket or a
+// comma. That is one line of NDJSON, or the whole of a value that is printed over
+// many lines.
 func (s *splitter) skip(w io.Writer) error {
 	s.sink, s.i = w, s.start
 	defer func() { s.sink = nil }()
@@ -30,11 +30,12 @@ func (s *splitter) skip(w io.Writer) error {
 		s.form = formStream
 	}
 
+	// Try the more precise way first; skipLines goes on where it has stopped.
 	done := false
 	var err error
 	switch {
 	case s.oversize:
-		done, err = s.skipSound()
+		done, err = s.skipWellFormed()
 	case s.form == formArray:
 		done, err = s.skipBalanced()
 	}
@@ -48,8 +49,9 @@ func (s *splitter) skip(w io.Writer) error {
 	return s.release(s.i)
 }
 
-// skipSound moves over a value as long as its grammar is right.
-func (s *splitter) skipSound() (done bool, err error) {
+// skipWellFormed moves over a value. It stops, and done is false, where the value
+// turns out to be malformed.
+func (s *splitter) skipWellFormed() (done bool, err error) {
 	err = s.value()
 	if errors.Is(err, jay.ErrInvalidDocument) || err == errTooManyOpen {
 		return false, nil
@@ -57,8 +59,8 @@ func (s *splitter) skipSound() (done bool, err error) {
 	return err == nil, err
 }
 
-// skipBalanced moves over an object or array, up to the end of the line,
-// looking at nothing but brackets and quotes.
+// skipBalanced moves over an object or array by counting brackets outside of
+// strings. It stops at the end of the line.
 func (s *splitter) skipBalanced() (done bool, err error) {
 	if err := s.more(); err != nil {
 		return false, err
@@ -90,13 +92,13 @@ func (s *splitter) skipBalanced() (done bool, err error) {
 	}
 }
 
-// skipLines moves to the next line that a value may begin on.
+// skipLines moves to the next line on which a value may begin.
 func (s *splitter) skipLines() error {
 	for {
 		if err := s.skipPast('\n'); err != nil {
 			return err
 		}
-		indent := 0
+		indent := 0 // of the new line
 		for {
 			if err := s.more(); err != nil {
 				return err
@@ -117,7 +119,7 @@ func (s *splitter) skipLines() error {
 	}
 }
 
-// skipPast moves behind the next byte c.
+// skipPast moves after the next byte c.
 func (s *splitter) skipPast(c byte) error {
 	for {
 		if err := s.more(); err != nil {
@@ -131,7 +133,7 @@ func (s *splitter) skipPast(c byte) error {
 	}
 }
 
-// release writes what stands before end to the sink and forgets it.
+// release writes the bytes of the value before end to the sink and drops them.
 func (s *splitter) release(end int) error {
 	if end <= s.start {
 		return nil
@@ -144,7 +146,7 @@ func (s *splitter) release(end int) error {
 	return nil
 }
 
-// sinkError tells that skipped bytes could not be written.
+// sinkError is the error of a sink that failed.
 type sinkError struct{ err error }
 
 // Error returns the text of the writer's error.

@@ -58,7 +58,7 @@ type statsResult struct {
 	Engine        jay.EngineStats    `json:"engine"`
 }
 
-// collectionResult is what stats says of one collection.
+// collectionResult is the part of statsResult about one collection.
 type collectionResult struct {
 	jay.CollectionStats
 	Indexes int `json:"indexes,omitempty"`
@@ -108,7 +108,7 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 		collections.Render(), counters.Render(), a.dir, s.Engine.DiskBytes, s.Separator, s.NodeTag))
 }
 
-// newTable returns a table whose columns but the first are numbers.
+// newTable returns a table whose columns after the first hold numbers.
 func newTable(header ...any) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

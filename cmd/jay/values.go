@@ -6,52 +6,52 @@ import (
 	"io"
 )
 
-// splitter cuts a stream into its JSON values: one per line, one behind the
-// other, or the elements of an array that is all of the input. It finds where
-// each value ends and leaves it to the database to validate it.
+// splitter splits a stream into JSON values: one a line, concatenated, or the
+// elements of one array. It finds the end of each value and leaves validation to
+// the database.
 //
-// It holds one value at a time, never more than maxBytes of it. It follows
-// the grammar of brackets, keys, commas and strings so that a broken value is
-// noticed where it breaks and not at the end of the input; what numbers and
-// literals look like, it does not care, but for one that stands alone.
+// It holds one value at a time, and at most about maxBytes of it. It checks the
+// grammar of brackets, keys, commas and strings, so that it finds an error where
+// it is and not at the end of the input. It does not check numbers and literals,
+// unless they are the whole value.
 //
-// A value that next fails on can be skipped: see skip.
+// After an error of next, skip skips the value.
 type splitter struct {
 	src      io.Reader
 	maxBytes int
 	maxDepth int
 
-	buf     []byte // what has been read and may still be needed
-	start   int    // in buf, of the value under way
-	i       int    // in buf, the next byte to look at
+	buf     []byte // input that has been read and may still be needed
+	start   int    // offset in buf of the current value
+	i       int    // offset in buf of the next byte to read
 	base    int64  // offset of buf[0] in the input
-	readErr error  // of src, once it has no more
-	number  int64  // of the value under way, from 1
-	counted int    // in buf: the line breaks before it are in breaks
-	breaks  int64  // line breaks in the input, up to counted
+	readErr error  // of src, sticky
+	number  int64  // of the current value, from 1
+	counted int    // offset in buf up to which line breaks are counted
+	breaks  int64  // number of line breaks in the input up to counted
 
 	form     form
-	first    bool   // nothing may stand before the next element of the array
+	first    bool   // the next element is the first: no comma precedes it
 	restart  bool   // after a skip: the comma before the next element is optional
-	open     []byte // brackets open in the value, outermost first
-	indent   int    // blanks at the start of the line that the value begins on
-	leading  bool   // only blanks since the start of the line
-	oversize bool   // next failed on a limit, not on the grammar
+	open     []byte // open brackets of the value, outermost first
+	indent   int    // number of blanks at the start of the value's line
+	leading  bool   // only blanks so far in this line
+	oversize bool   // next failed because of a limit, not of the grammar
 
-	sink io.Writer // while a value is skipped: takes what buf lets go
+	sink io.Writer // while a value is skipped, receives the bytes that leave buf
 }
 
-// form is what the input is made of.
+// form is the form of the input.
 type form uint8
 
 const (
 	formUnknown form = iota
-	formStream       // values behind one another, with or without white space
+	formStream       // concatenated values, with or without white space
 	formArray        // the elements of one array
-	formEnded        // the array is over
+	formEnded        // after the end of the array
 )
 
-// value is a value of the input. Its text is valid until the next call.
+// value is a value of the input. Its text is valid until the next call of next.
 type value struct {
 	number int64 // from 1
 	line   int64 // of its first byte, from 1
@@ -65,10 +65,10 @@ func newSplitter(src io.Reader, maxBytes, maxDepth int) *splitter {
 	return &splitter{src: src, maxBytes: maxBytes, maxDepth: maxDepth, buf: make([]byte, 0, firstBuffer), leading: true}
 }
 
-// next returns the next value, or io.EOF. A *jay.DocumentError, whose offset
-// counts from the value's first byte, tells that the value is broken or
-// beyond the limits; skip leads behind it. Any other error comes from src and
-// is final. With an error, number and offset say where.
+// next returns the next value, or io.EOF. It returns a *jay.DocumentError, whose
+// offset counts from the first byte of the value, if the value is malformed or
+// exceeds a limit: then skip can skip it. Any other error comes from src and is
+// final. Number and offset of the value are also set with an error.
 func (s *splitter) next() (value, error) {
 	s.oversize = false
 	err := s.approach()
@@ -77,6 +77,7 @@ func (s *splitter) next() (value, error) {
 	}
 	s.number++
 	s.countLines(min(s.i, len(s.buf)))
+	// The place of the value is known before it is read, for errors in it.
 	v := value{number: s.number, line: s.breaks + 1, offset: s.base + int64(s.i)}
 	s.start = s.i
 	if err == nil {
@@ -94,8 +95,7 @@ func (s *splitter) next() (value, error) {
 	return v, nil
 }
 
-// isBroken tells whether a value is a lone literal or number and not a valid
-// one, which means that it is not JSON at all.
+// isBroken reports whether a value is a literal or number that is not valid JSON.
 func (s *splitter) isBroken(text []byte) bool {
 	switch text[0] {
 	case '{', '[', '"':
@@ -104,8 +104,8 @@ func (s *splitter) isBroken(text []byte) bool {
 	return !json.Valid(text)
 }
 
-// approach moves to the first byte of the next value, past what stands
-// before it in this form of input.
+// approach moves to the first byte of the next value, over the white space and
+// punctuation before it.
 func (s *splitter) approach() error {
 	s.start = s.i
 	if s.form == formUnknown {
@@ -127,7 +127,7 @@ func (s *splitter) approach() error {
 	return s.approachElement(c)
 }
 
-// begin skips a byte order mark and tells an array from a stream.
+// begin skips a byte order mark and determines the form of the input.
 func (s *splitter) begin() error {
 	for _, want := range []byte("\xef\xbb\xbf") {
 		if err := s.more(); err != nil {
@@ -139,7 +139,7 @@ func (s *splitter) begin() error {
 		s.i++
 	}
 	if n := s.i; n > 0 && n < 3 {
-		s.i = 0 // not a whole mark: part of the first value
+		s.i = 0 // an incomplete mark is a part of the first value
 	}
 
 	c, err := s.space()
@@ -154,8 +154,8 @@ func (s *splitter) begin() error {
 	return nil
 }
 
-// approachElement moves over the comma before an element of the array, or
-// over the array's end.
+// approachElement moves over the comma before an element of the array, or over the
+// end of the array.
 func (s *splitter) approachElement(c byte) (err error) {
 	switch {
 	case c == ']':
@@ -200,7 +200,7 @@ func (s *splitter) space() (byte, error) {
 	}
 }
 
-// more makes sure that there is a byte at s.i.
+// more reads input until there is a byte at s.i.
 func (s *splitter) more() error {
 	for s.i >= len(s.buf) {
 		if err := s.makeRoom(); err != nil {
@@ -224,15 +224,15 @@ func (s *splitter) countLines(end int) {
 	}
 }
 
-// makeRoom makes room in buf for at least one byte: what stands before the
-// value goes, then buf grows, up to the limit.
+// makeRoom makes room in buf for at least one byte. It drops the bytes before the
+// value and then grows buf, up to the limit.
 func (s *splitter) makeRoom() error {
 	if s.sink != nil {
 		if err := s.release(min(s.i, len(s.buf))); err != nil {
 			return err
 		}
 	}
-	if s.i-s.start > s.maxBytes && s.sink == nil {
+	if s.i-s.start > s.maxBytes && s.sink == nil { // a skipped value may have any size
 		s.oversize = true
 		return tooManyBytes(s.maxBytes)
 	}
@@ -241,6 +241,8 @@ func (s *splitter) makeRoom() error {
 	}
 	s.countLines(s.start)
 	s.counted -= s.start
+	// Move the value to the front. If it fills more than half of buf, grow, so that
+	// bytes are moved a constant number of times on average.
 	kept := s.buf[s.start:]
 	if len(kept) > cap(s.buf)/2 {
 		grown := make([]byte, len(kept), min(2*cap(s.buf), s.maxBytes+2*firstBuffer))

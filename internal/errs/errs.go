@@ -1,5 +1,5 @@
-// Package errs holds the errors that packages which do not know one another
-// return alike.
+// Package errs holds errors that several packages return which must not import
+// one another.
 package errs
 
 import "errors"

@@ -1,11 +1,12 @@
-// Package fold lower-cases text character by character, the same way for
-// ever: keys of documents and of indexes are made of folded text, so that its
-// table belongs to the on-disk format and does not follow the Unicode version
-// of the Go that compiles it.
+// Package fold lower-cases text, character by character, by a fixed table. Keys
+// of documents and indexes hold folded text, so the table is part of the on-disk
+// format and does not follow the Unicode version of the Go release.
 //
-// There is no mapping outside the Basic Multilingual Plane, none from one
-// character to several, and no normalisation: ß and SS differ, and so do é
-// and e with an accent. The Kelvin sign folds to k and U+0130 to i.
+// Characters outside the Basic Multilingual Plane stay, no character becomes
+// several, and nothing is normalised: ß and SS differ, and so do é and e with a
+// combining accent. The Kelvin sign folds to k and U+0130 to i.
+//
+// All functions are safe for concurrent use.
 package fold
 
 import (
@@ -15,24 +16,24 @@ import (
 
 //go:generate go run gen.go
 
-// span maps the characters lo, lo+stride, … hi to themselves plus delta.
+// span maps each of the characters lo, lo+stride, … hi to itself plus delta.
 type span struct {
 	lo, hi, stride uint16
 	delta          int32
 }
 
-// String returns s folded. It is s itself if nothing changes in ASCII.
+// String returns s folded: s itself, without a copy, if it is ASCII without
+// capital letters.
 func String(s string) string {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
-			return string(Append(make([]byte, 0, len(s)+8), s))
+			return string(Append(make([]byte, 0, len(s)+8), s)) // a few characters grow by a byte
 		}
 	}
 	return s
 }
 
-// Append appends s, folded, to dst. Bytes that are not UTF-8 are kept as they
-// are.
+// Append appends s, folded, to dst. It copies bytes that are not UTF-8.
 func Append[T string | []byte](dst []byte, s T) []byte {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -52,9 +53,9 @@ func Append[T string | []byte](dst []byte, s T) []byte {
 	return dst
 }
 
-// AppendString is Append for a string, quick for ASCII. The compiler sees that
-// it does not keep dst, which it does not see of a generic function of another
-// package: dst can be on the stack.
+// AppendString is Append for a string, with a fast path for ASCII. Since it is
+// not generic, escape analysis sees in other packages that it does not keep dst,
+// and dst can be on the stack.
 func AppendString(dst []byte, s string) []byte {
 	start := len(dst)
 	dst = append(dst, s...)
@@ -67,8 +68,7 @@ func AppendString(dst []byte, s string) []byte {
 	return dst
 }
 
-// Growth returns how many bytes s has more when it is folded. It can be
-// negative.
+// Growth returns by how many bytes folding lengthens s. It can be negative.
 func Growth(s string) int {
 	growth := 0
 	for i := 0; i < len(s); {
@@ -85,7 +85,7 @@ func Growth(s string) int {
 	return growth
 }
 
-// Byte returns an ASCII character folded.
+// Byte returns the folded form of an ASCII character.
 func Byte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		c += 'a' - 'A'
@@ -93,7 +93,7 @@ func Byte(c byte) byte {
 	return c
 }
 
-// Rune returns a character folded. It is its own folded form after that.
+// Rune returns the folded form of a character. Folding it again changes nothing.
 func Rune(r rune) rune {
 	if r < utf8.RuneSelf {
 		return rune(Byte(byte(r)))
@@ -101,6 +101,7 @@ func Rune(r rune) rune {
 	if r > 0xffff {
 		return r
 	}
+	// The first span that does not end before c is the only one that can hold it.
 	c := uint16(r)
 	i := sort.Search(len(table), func(i int) bool { return table[i].hi >= c })
 	if i == len(table) {

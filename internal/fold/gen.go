@@ -1,8 +1,8 @@
 //go:build ignore
 
-// This program wrote table.go from the Unicode tables of the Go that ran
-// it. The table is part of the on-disk format: running the program again is a
-// change of format.
+// This program wrote table.go from the Unicode tables of the Go release that ran
+// it. The table is part of the on-disk format: to run the program again with
+// another release is to change the format.
 package main
 
 import (

@@ -1,8 +1,8 @@
 package jsonpath
 
-// Get returns the raw value at the path, or of the first of its values if the
-// path has [] in it. It is strict: see the package documentation. The value
-// shares memory with the body.
+// Get returns the raw value at the path, or the first of its values if the path
+// has a [] step. It is strict: see the package documentation. The value shares
+// memory with the body.
 func Get(body []byte, p Path) (raw []byte, found bool) {
 	if !p.FansOut() {
 		return reach(body, p.steps)
@@ -14,14 +14,14 @@ func Get(body []byte, p Path) (raw []byte, found bool) {
 	return raw, found
 }
 
-// Each calls fn with every value at the path, in the order of the body, until
-// fn returns false. It is strict: a member step finds nothing in an array. The
-// values are raw and share memory with the body.
+// Each calls fn with every value at the path, in document order, until fn returns
+// false. It is strict: a member step finds nothing in an array. The values are raw
+// and share memory with the body.
 func Each(body []byte, p Path, fn func(raw []byte) bool) { each(body, p.steps, false, fn) }
 
-// EachLoose is Each, but a member step on an array goes into every element,
-// and into those of arrays within it: what queries and indexes do, after
-// RavenDB. An array at the end of the path is one value.
+// EachLoose is Each, but a member step on an array applies to every element, also
+// of nested arrays, as in queries and indexes. An array at the end of the path is
+// one value.
 func EachLoose(body []byte, p Path, fn func(raw []byte) bool) { each(body, p.steps, true, fn) }
 
 // reach returns the value at the end of steps, none of which is Every.
@@ -68,11 +68,12 @@ func FindMember(object []byte, name string) (value []byte, found bool) {
 	return nil, false
 }
 
-// each returns false if fn did.
+// each calls fn with the values that steps lead to from value. It returns false if
+// fn did.
 func each(value []byte, steps []Step, loose bool, fn func(raw []byte) bool) bool {
 	for n, s := range steps {
 		if KindOf(value) == Array && (s.Kind == Every || loose && s.Kind == Member) {
-			rest := steps[n:] // the member step again
+			rest := steps[n:] // a member step applies to each element
 			if s.Kind == Every {
 				rest = steps[n+1:]
 			}

@@ -5,43 +5,44 @@ import (
 	"slices"
 )
 
-// Extractor finds the values of many paths in one walk over a body. It is
-// immutable once made and safe for concurrent use.
+// Extractor finds the values of many paths in one pass over a body. It is
+// immutable and safe for concurrent use.
 type Extractor struct {
 	root node
 }
 
-// node is a place that paths go through. The paths form a tree of nodes, in
-// which those that begin alike share their beginning.
+// node is a node of the trie of all paths: paths share the nodes of their common
+// prefix.
 type node struct {
-	names   []string // of the members that a path goes into
-	members []*node  // parallel to names
-	byName  map[string]*node
-	indexes []indexed // in rising order
-	every   *node
-	paths   []int // that end here
+	names   []string         // of member steps
+	members []*node          // parallel to names
+	byName  map[string]*node // of members; nil if there are few
+	indexes []indexed        // of index steps, in rising order
+	every   *node            // of a [] step, or nil
+	paths   []int            // indexes of the paths that end here
 }
 
-// indexed is an element that a path goes into.
+// indexed is the child of a node by an index step.
 type indexed struct {
 	index int
 	node  *node
 }
 
-// manyNames is the number of members from which a map is quicker than a look
-// through their names.
+// manyNames is the number of members from which a map is faster than comparing
+// names one by one.
 const manyNames = 8
 
-// state is a node that the walk is at. A loose state was reached by going into
-// an array for a member step, so only member steps may follow.
+// state is a node that the current value has reached; there are several if paths
+// with and without [] overlap. A loose state came from going through an array for
+// the sake of a member step, so only member steps may follow.
 type state struct {
 	node    *node
 	loose   bool
-	through bool // an array was gone through: all its elements were visited
+	through bool // the path went through all elements of an array
 }
 
-// NewExtractor returns an Extractor of the paths, whose indexes Extract
-// reports. The same path may be there twice.
+// NewExtractor returns an Extractor of the paths. Extract reports a path by its
+// index. A path may occur twice.
 func NewExtractor(paths []Path) *Extractor {
 	x := new(Extractor)
 	for i, p := range paths {
@@ -54,7 +55,7 @@ func NewExtractor(paths []Path) *Extractor {
 	return x
 }
 
-// child returns the node one step on, which it makes if need be.
+// child returns the child of n by a step, which it makes if there is none.
 func (n *node) child(s Step) *node {
 	switch s.Kind {
 	case Member:
@@ -83,12 +84,12 @@ func (n *node) child(s Step) *node {
 	return n.every
 }
 
-// findIndex returns where an element is, or would be, among the indexes.
+// findIndex returns the position of an index, or where to insert it.
 func (n *node) findIndex(index int) (i int, found bool) {
 	return slices.BinarySearchFunc(n.indexes, index, func(e indexed, index int) int { return cmp.Compare(e.index, index) })
 }
 
-// member returns the node of a member, or nil.
+// member returns the child by a member step, or nil.
 func (n *node) member(name []byte) *node {
 	if n.byName != nil {
 		return n.byName[string(name)]
@@ -101,42 +102,42 @@ func (n *node) member(name []byte) *node {
 	return nil
 }
 
-// Extract calls fn with every value of every path, and with the path's index.
-// Through tells that the path got to the value through all elements of an
-// array, by [] or loosely, however few they are. It is loose, as EachLoose. The
-// values of one path come in the order of the body; those of different paths
-// mix. An array at the end of a path is one value, which the caller may take
-// apart with Elements. The values are raw and share memory with the body.
-// Extract allocates nothing unless more than eight paths with and without []
-// meet at one place.
+// Extract calls fn with every value of every path, and with the index of the
+// path. Through reports that the path went through all elements of an array, by
+// [] or loosely, however few they are. Extract is loose, as EachLoose is. The
+// values of one path come in document order; those of different paths are
+// interleaved. An array at the end of a path is one value, which the caller can
+// split with Elements. The values are raw and share memory with the body. Extract
+// allocates nothing unless a value is reached in more than eight ways at once, by
+// paths with and without [].
 func (x *Extractor) Extract(body []byte, fn func(path int, raw []byte, through bool)) {
 	x.ExtractPaced(body, fn, nil)
 }
 
-// stepsPerLook is the number of members, or of elements, of one value between
-// two calls of spend.
-const stepsPerLook = 1024
+// stepsPerPoll is the number of members or elements of one value between two
+// calls of spend.
+const stepsPerPoll = 1024
 
-// ExtractPaced is Extract, but calls spend with the number of steps that it has
-// taken, again and again, and ends when that returns false: a step is one
-// member or element for one path or several that begin alike. Fn may be called
-// with nonsense then. Between two calls there are at most 1,024 members or
-// elements. A nil spend is not called.
+// ExtractPaced is Extract, but regularly calls spend with the number of steps that
+// it has taken, and stops when spend returns false. A step is one member or
+// element for one state. There are at most 1,024 members or elements between two
+// calls. After spend has returned false, the values passed to fn have no meaning.
+// A nil spend is not called.
 func (x *Extractor) ExtractPaced(body []byte, fn func(path int, raw []byte, through bool), spend func(steps int) bool) {
 	if len(body) == 0 {
 		return
 	}
 	states := [1]state{{node: &x.root}}
-	if len(x.root.paths) == 0 && body[0] == '{' {
+	if len(x.root.paths) == 0 && body[0] == '{' { // may stop before the end of the body
 		visitObject(body, 0, states[:], true, fn, spend)
 		return
 	}
 	visit(body, 0, states[:], fn, spend)
 }
 
-// visit visits the value at i for the states, which all have reached it, and
-// returns the offset behind it. It hands fn on as a parameter: in a struct
-// beside body it would be moved to the heap.
+// visit visits the value at i, which all states have reached, and returns the
+// offset after it. It passes fn as a parameter: in a struct beside body, fn would
+// escape to the heap.
 func visit(body []byte, i int, states []state, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	switch {
 	case i >= len(body):
@@ -150,7 +151,7 @@ func visit(body []byte, i int, states []state, fn func(path int, raw []byte, thr
 	}
 	for _, s := range states {
 		if s.loose {
-			continue // reported as what it is an element of
+			continue // the array around it has been reported
 		}
 		for _, path := range s.node.paths {
 			fn(path, body[i:end], s.through)
@@ -159,6 +160,7 @@ func visit(body []byte, i int, states []state, fn func(path int, raw []byte, thr
 	return end
 }
 
+// wantsMembers reports whether a path goes into an object.
 func wantsMembers(states []state) bool {
 	for _, s := range states {
 		if len(s.node.names) > 0 {
@@ -168,6 +170,7 @@ func wantsMembers(states []state) bool {
 	return false
 }
 
+// wantsElements reports whether a path goes into an array, strictly or loosely.
 func wantsElements(states []state) bool {
 	for _, s := range states {
 		if len(s.node.names) > 0 || !s.loose && (s.node.every != nil || len(s.node.indexes) > 0) {
@@ -177,8 +180,9 @@ func wantsElements(states []state) bool {
 	return false
 }
 
-// visitObject visits the object at i. Once all its members that paths want were
-// seen the rest is skipped, or left alone if nothing follows that is wanted.
+// visitObject visits the object at i. Once it has seen all members that paths need
+// it skips the rest of the object. If last is set no path needs anything after
+// the object either, and it stops without finding its end.
 func visitObject(body []byte, i int, states []state, last bool, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	wanted := 0
 	for _, s := range states {
@@ -190,7 +194,7 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 	}
 	steps := 0
 	for i++; i < len(body) && body[i] != '}'; i++ {
-		if steps++; steps%stepsPerLook == 0 && spend != nil && !spend(stepsPerLook*len(states)) {
+		if steps++; steps%stepsPerPoll == 0 && spend != nil && !spend(stepsPerPoll*len(states)) {
 			return len(body)
 		}
 		colon, escapes := keyEnd(body, i)
@@ -223,7 +227,8 @@ func visitObject(body []byte, i int, states []state, last bool, fn func(path int
 	return min(i+1, len(body))
 }
 
-// visitArray visits the array at i.
+// visitArray visits the array at i. Each element gets the states of [] steps, of
+// its index, and of member steps, which go through the array loosely.
 func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte, through bool), spend func(steps int) bool) (end int) {
 	var buf [8]state
 	if len(states) > len(buf) && spend != nil && !spend(len(states)) {
@@ -231,7 +236,7 @@ func visitArray(body []byte, i int, states []state, fn func(path int, raw []byte
 	}
 	i++
 	for index := 0; i < len(body) && body[i] != ']'; index++ {
-		if spend != nil && (index+1)%stepsPerLook == 0 && !spend(stepsPerLook*len(states)) {
+		if spend != nil && (index+1)%stepsPerPoll == 0 && !spend(stepsPerPoll*len(states)) {
 			return len(body)
 		}
 		next := buf[:0]

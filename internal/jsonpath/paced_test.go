@@ -8,7 +8,7 @@ import (
 )
 
 // Ensure that a walk says what it has done again and again, also where it finds
-// nothing, and ends soon when it is told to.
+// nothing, and ends soon after spend returns false.
 func TestExtractor_ExtractPaced(t *testing.T) {
 	const n = 100_000
 	elements := func(text string) string { return strings.Repeat(text+",", n-1) + text }

@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalid is what every *Error is: errors.Is(err, ErrInvalid).
+// ErrInvalid matches every *Error: errors.Is(err, ErrInvalid).
 var ErrInvalid = errors.New("invalid path")
 
-// Error tells what a text that is no path lacks, and where.
+// Error is a syntax error in the text of a path.
 type Error struct {
-	Path     string // the text that was given
-	Offset   int    // byte in Path
-	Expected string // such as "a member name"
+	Path     string // the text
+	Offset   int    // of the error in Path, in bytes
+	Expected string // what is valid there, such as "a member name"
 }
 
-// Error names the text, the place and what is expected there.
+// Error names the text, the offset and what is expected there.
 func (e *Error) Error() string {
 	return fmt.Sprintf("invalid path %.80q: %s expected at byte %d", e.Path, e.Expected, e.Offset)
 }
@@ -25,7 +25,7 @@ func (e *Error) Error() string {
 // Is makes errors.Is(err, ErrInvalid) true.
 func (e *Error) Is(target error) bool { return target == ErrInvalid }
 
-// Parse returns the path that text means. Every error is an *Error.
+// Parse parses the text of a path. Every error is an *Error.
 func Parse(text string) (Path, error) {
 	if len(text) > MaxBytes {
 		return Path{}, &Error{text, MaxBytes, fmt.Sprintf("an end within %d bytes", MaxBytes)}
@@ -45,8 +45,8 @@ func Parse(text string) (Path, error) {
 	return Path{string(canonical), p.steps}, nil
 }
 
-// MustParse is Parse for paths in a program's text: it panics if the path is
-// invalid.
+// MustParse is Parse, but panics if the path is invalid. It is for paths that are
+// constants, in tests above all.
 func MustParse(text string) Path {
 	p, err := Parse(text)
 	if err != nil {
@@ -55,7 +55,7 @@ func MustParse(text string) Path {
 	return p
 }
 
-// parser walks over text, which is valid UTF-8.
+// parser parses text, which is valid UTF-8.
 type parser struct {
 	text  string
 	i     int
@@ -90,7 +90,7 @@ func (p *parser) path() error {
 	return nil
 }
 
-// member reads a name, in quotes or without.
+// member parses a name, in quotes or without.
 func (p *parser) member() error {
 	if p.i < len(p.text) && p.text[p.i] == '\'' {
 		name, err := p.quoted()
@@ -110,7 +110,7 @@ func (p *parser) member() error {
 	return nil
 }
 
-// quoted reads a name in single quotes.
+// quoted parses a name in single quotes.
 func (p *parser) quoted() (string, error) {
 	var name strings.Builder
 	for p.i++; p.i < len(p.text); p.i++ {
@@ -129,7 +129,7 @@ func (p *parser) quoted() (string, error) {
 	return "", p.expected("a closing quote")
 }
 
-// element reads what follows an opening bracket: digits or nothing, and the
+// element parses what follows an opening bracket: digits or nothing, and the
 // closing bracket.
 func (p *parser) element() error {
 	start, index := p.i, 0

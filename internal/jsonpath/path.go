@@ -1,5 +1,5 @@
-// Package jsonpath is the one path language of Jay: patches, includes,
-// projections, queries and indexes all name places in a document with it.
+// Package jsonpath implements Jay's path language. Patches, includes,
+// projections, queries and indexes refer to values of a document by its paths.
 //
 //	Name                 the member Name of the document
 //	Address.City         a member of a member
@@ -8,25 +8,25 @@
 //	Address.'x.y'        names with dots, brackets, spaces or quotes
 //	'it\'s'              stand in single quotes; \' and \\ are the escapes
 //
-// A path begins with a member, as a document is an object. [Parse] gives a
-// [Path]; [Get] and [Each] look one up, and an [Extractor] finds the values of
-// many paths in one walk over a body.
+// A path begins with a member, as a document is an object. [Parse] returns a
+// [Path], [Get] and [Each] find its values in a body, and an [Extractor] finds
+// the values of many paths in one pass over a body.
 //
 // # Strict and loose
 //
 // [Get] and [Each] are strict: a member step finds nothing in an array.
 // [EachLoose] and [Extractor] are loose, as queries and indexes of RavenDB
-// are: a member step on an array goes into every element, through arrays
-// within arrays, so that Lines.Product and Lines[].Product reach the same
-// values. An index or [] finds nothing in anything but an array, either way.
+// are: a member step on an array applies to every element, through nested arrays,
+// so that Lines.Product and Lines[].Product reach the same values. Strict or
+// loose, an index step or [] finds nothing in a value that is not an array.
 //
 // # Bodies
 //
 // Bodies are JSON that metadata.Scan accepted and compacted: valid, without
-// white space, without repeated keys. Nothing is checked again. Given anything
-// else the functions return nonsense, but they return. Values are handed out
-// as raw JSON that shares memory with the body. Keys are compared as text, so
-// a key written as "\u0061" is the member a.
+// white space, without repeated keys. Nothing is checked again. For other input
+// the functions terminate, but their results have no meaning.
+// Values are returned as raw JSON that shares memory with the body. Keys are
+// compared unescaped, so a key written as "\u0061" is the member a.
 //
 // All functions are safe for concurrent use, and so are the methods of a Path
 // and of an Extractor.
@@ -39,12 +39,12 @@ import (
 
 // Bounds of a path.
 const (
-	MaxSteps = 64   // steps in a path
-	MaxBytes = 1024 // bytes in a path's text
-	MaxIndex = 999_999_999
+	MaxSteps = 64          // steps in a path
+	MaxBytes = 1024        // bytes in the text of a path
+	MaxIndex = 999_999_999 // of an element
 )
 
-// StepKind tells what a step does.
+// StepKind is the kind of a step.
 type StepKind uint8
 
 const (
@@ -60,25 +60,25 @@ type Step struct {
 	Index int    // if Kind is Index
 }
 
-// Path is a place in a document, or many places if it has [] in it. It is
-// immutable. Two paths are the same if their String is the same. The zero Path
-// has no steps and means the body itself; Parse never returns it.
+// Path refers to a value of a document, or to many values if it has a [] step. It
+// is immutable. Two paths are the same if their Strings are the same. The zero
+// Path has no steps and refers to the body itself; Parse never returns it.
 type Path struct {
 	text  string // canonical
 	steps []Step
 }
 
-// String returns the path in its canonical form, which parses back: names
-// stand in quotes only if they must.
+// String returns the path in canonical form, with quotes only around names that
+// need them. Parse accepts it.
 func (p Path) String() string { return p.text }
 
-// IsZero tells whether the path has no steps.
+// IsZero reports whether the path has no steps.
 func (p Path) IsZero() bool { return len(p.steps) == 0 }
 
 // Len returns the number of steps.
 func (p Path) Len() int { return len(p.steps) }
 
-// At returns step i, which counts from 0 and must be less than Len.
+// At returns step i, counted from 0, which must be less than Len.
 func (p Path) At(i int) Step { return p.steps[i] }
 
 // Root returns the name of the first member, such as @metadata, or "" if the
@@ -90,7 +90,7 @@ func (p Path) Root() string {
 	return p.steps[0].Name
 }
 
-// Prefix returns the path of the first n steps, which must be at most Len.
+// Prefix returns the path of the first n steps; n must be at most Len.
 func (p Path) Prefix(n int) Path {
 	var text []byte
 	for _, s := range p.steps[:n] {
@@ -99,7 +99,7 @@ func (p Path) Prefix(n int) Path {
 	return Path{string(text), p.steps[:n:n]}
 }
 
-// FansOut tells whether the path has a [] step, and so may have many values
+// FansOut reports whether the path has a [] step, and so may have many values
 // even if looked up strictly.
 func (p Path) FansOut() bool {
 	for _, s := range p.steps {
@@ -110,8 +110,8 @@ func (p Path) FansOut() bool {
 	return false
 }
 
-// AppendMember appends a member step to a path's text, with a dot if the text
-// is not empty, and the name in quotes if it must be.
+// AppendMember appends a member step to the text of a path, with a dot unless the
+// text is empty, and with quotes around the name if it needs them.
 func AppendMember(text []byte, name string) []byte {
 	if len(text) > 0 {
 		text = append(text, '.')
@@ -129,7 +129,7 @@ func AppendMember(text []byte, name string) []byte {
 	return append(text, '\'')
 }
 
-// AppendIndex appends an index step to a path's text.
+// AppendIndex appends an index step to the text of a path.
 func AppendIndex(text []byte, index int) []byte {
 	text = append(text, '[')
 	text = strconv.AppendInt(text, int64(index), 10)
@@ -146,7 +146,7 @@ func appendStep(text []byte, s Step) []byte {
 	return AppendMember(text, s.Name)
 }
 
-// plain tells whether a name can stand without quotes.
+// plain reports whether a name can stand without quotes.
 func plain(name string) bool {
 	for _, r := range name {
 		if !plainRune(r) {

@@ -116,7 +116,7 @@ func TestAppendUnquoted(t *testing.T) {
 	}
 }
 
-// Ensure that kinds are told by the first byte.
+// Ensure that the first byte determines the kind.
 func TestKindOf(t *testing.T) {
 	for raw, want := range map[string]jsonpath.Kind{
 		"": jsonpath.Invalid, "x": jsonpath.Invalid, "null": jsonpath.Null, "true": jsonpath.Bool, "false": jsonpath.Bool,

@@ -1,6 +1,6 @@
-// Package relay carries the end of a function from the goroutine that ran it to
-// the goroutine that asked for it: work that is done for a caller on another
-// goroutine then panics, or calls runtime.Goexit, where the caller can see it.
+// Package relay transfers the ending of a function to another goroutine. Work
+// that runs on a background goroutine for a caller can thus panic, or call
+// runtime.Goexit, on the goroutine of the caller.
 package relay
 
 import "runtime"
@@ -12,14 +12,14 @@ type Ending struct {
 	panicked any // nil for a call of runtime.Goexit
 }
 
-// Watch calls fn and notes how it ends. A panic is recovered. A call of
-// runtime.Goexit ends the goroutine; deferred functions of the caller of Watch
-// find it in the Ending.
+// Watch calls fn and records how it ends. It recovers a panic. A call of
+// runtime.Goexit ends the goroutine; deferred functions of Watch's caller then
+// read the Ending.
 func (e *Ending) Watch(fn func()) {
 	*e = Ending{}
 	defer func() {
 		if !e.returned {
-			e.panicked = recover()
+			e.panicked = recover() // nil for runtime.Goexit
 		}
 	}()
 	fn()
@@ -32,8 +32,8 @@ func (e *Ending) Returned() bool { return e.returned }
 // Panic returns the value that the function panicked with, or nil.
 func (e *Ending) Panic() any { return e.panicked }
 
-// Repeat ends the calling goroutine's function as the watched one ended: it
-// panics with the same value, calls runtime.Goexit, or does nothing.
+// Repeat ends as the watched function ended: it returns, panics with the same
+// value, or calls runtime.Goexit.
 func (e *Ending) Repeat() {
 	switch {
 	case e.returned:
