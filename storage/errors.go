@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jaydb/jay/internal/errs"
 )
@@ -76,13 +75,3 @@ var (
 // values. Pebble's own limit is 4 GiB; half a batch in memory twice over is
 // what a small machine can bear.
 const MaxTxBytes = 1 << 30
-
-// dirError says which directory an error is about.
-func dirError(dir string, err error) error {
-	return fmt.Errorf("open %q: %w", dir, err)
-}
-
-// closeError is dirError for an engine that is being closed.
-func closeError(dir string, err error) error {
-	return fmt.Errorf("close %q: %w", dir, err)
-}

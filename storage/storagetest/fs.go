@@ -10,8 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
-	"github.com/jaydb/jay/storage"
 )
 
 // ErrInjected is the error of a disk that was told to fail. Like those of real
@@ -21,7 +19,7 @@ var ErrInjected = fmt.Errorf("injected disk failure: %w", syscall.EIO)
 // Disk is a file system in memory that remembers what was synced, and fails
 // when told to.
 type Disk struct {
-	storage.FS
+	vfs.FS
 	mem     *vfs.MemFS
 	failing atomic.Bool
 	tables  atomic.Bool   // whether writes of tables fail

@@ -1,0 +1,195 @@
+package lsm
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// durability keeps account of which commits are on disk, and of the newest
+// state that is.
+//
+// Pebble shows a commit before it is synced. A reader that must not see what a
+// crash can undo reads, while a commit is in doubt, the view that was taken
+// right after the last durable one; so it neither waits nor sees the future. A
+// reader that finds nothing in doubt reads Pebble's newest state, at no cost
+// but two atomic loads.
+//
+// Commits are counted from 1 in the order in which Pebble gets them. A sync
+// makes all commits up to its own durable.
+type durability struct {
+	keepViews bool          // Options.DurableReads
+	applying  atomic.Uint64 // the newest commit that a reader of Pebble's newest state may see
+	durable   atomic.Uint64 // every commit up to this one is on disk
+
+	mu       sync.Mutex
+	current  *view     // the state after commit durable. Nil before the first commit. Guarded by mu.
+	ahead    []*view   // of commits that wait for their sync, oldest first. Guarded by mu.
+	unused   []*view   // to be closed, oldest first. Guarded by mu.
+	deciders []decider // of commits that no sync was asked for, oldest first. Guarded by mu.
+}
+
+// view is the state after one commit. It is closed when its last user has
+// released it.
+type view struct {
+	snapshot *pebble.Snapshot
+	commit   uint64
+	users    int // Guarded by durability.mu.
+}
+
+// decider is called when a commit is durable.
+type decider struct {
+	commit uint64
+	call   storage.Decider
+}
+
+// settled reports whether every commit that can be seen is on disk. A reader
+// asks after it has read: what it read is durable if the answer is true.
+func (d *durability) settled() bool { return d.applying.Load() <= d.durable.Load() }
+
+// begin is called by the leader before Pebble gets a commit.
+func (d *durability) begin(db *pebble.DB, commit uint64) {
+	if d.keepViews {
+		d.mu.Lock()
+		if d.current == nil {
+			d.current = &view{snapshot: db.NewSnapshot(), commit: d.durable.Load(), users: 1}
+		}
+		d.mu.Unlock()
+	}
+	d.applying.Store(commit)
+}
+
+// applied is called by the leader when Pebble has got a commit whose sync has
+// been asked for, before it gets the next.
+func (d *durability) applied(db *pebble.DB, commit uint64) {
+	if !d.keepViews {
+		return
+	}
+	v := &view{snapshot: db.NewSnapshot(), commit: commit, users: 1}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ahead = append(d.ahead, v)
+}
+
+// onDurable calls c when commit is durable, on another goroutine.
+func (d *durability) onDurable(commit uint64, c storage.Decider) {
+	d.mu.Lock()
+	if commit > d.durable.Load() {
+		d.deciders = append(d.deciders, decider{commit, c})
+		c = nil
+	}
+	d.mu.Unlock()
+	if c != nil {
+		c.Decided()
+	}
+}
+
+// reached notes that all commits up to this one are on disk. clean should follow,
+// when those who wait for the commit have been answered.
+func (d *durability) reached(commit uint64) {
+	d.mu.Lock()
+	if commit <= d.durable.Load() {
+		d.mu.Unlock()
+		return
+	}
+	d.durable.Store(commit)
+	for len(d.ahead) > 0 && d.ahead[0].commit <= commit {
+		d.drop(d.current)
+		d.current = d.ahead[0]
+		d.ahead[0] = nil
+		d.ahead = d.ahead[1:]
+	}
+	var decided []decider
+	for len(d.deciders) > 0 && d.deciders[0].commit <= commit {
+		decided = append(decided, d.deciders[0])
+		d.deciders[0] = decider{}
+		d.deciders = d.deciders[1:]
+	}
+	d.mu.Unlock()
+	for _, one := range decided {
+		one.call.Decided()
+	}
+}
+
+// acquire returns the newest durable state, to be released, or nil if there
+// has been no commit: Pebble's newest state is durable then.
+func (d *durability) acquire() *view {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current != nil {
+		d.current.users++
+	}
+	return d.current
+}
+
+// syncing reports whether a sync of the newest commits is under way.
+func (d *durability) syncing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := len(d.ahead)
+	return n > 0 && d.ahead[n-1].commit == d.applying.Load()
+}
+
+// release gives a view back. A reader may have kept it for long, so that much was
+// overwritten since: it is closed at once.
+func (d *durability) release(v *view) {
+	d.mu.Lock()
+	v.users--
+	unused := v.users == 0
+	d.mu.Unlock()
+	if unused {
+		_ = v.snapshot.Close() // it never fails
+	}
+}
+
+// drop takes one user from v, which clean closes if that was the last. d.mu is held.
+func (d *durability) drop(v *view) {
+	if v == nil {
+		return
+	}
+	if v.users--; v.users == 0 {
+		d.unused = append(d.unused, v)
+	}
+}
+
+// maxUnused is how many views may wait to be closed. Each keeps Pebble from
+// dropping what was overwritten after it, which is little between views that
+// follow one another; to close one makes Pebble look for a compaction, which costs
+// more than the view.
+const maxUnused = 16
+
+// clean closes unused views, if there are many. The newest goes first: Pebble
+// looks for a compaction when the oldest of all snapshots is closed. d.mu is not
+// held meanwhile, as Pebble has locks of its own.
+func (d *durability) clean() {
+	var unused []*view
+	d.mu.Lock()
+	if len(d.unused) >= maxUnused {
+		unused, d.unused = d.unused, nil
+	}
+	d.mu.Unlock()
+	closeViews(unused)
+}
+
+func closeViews(views []*view) {
+	for _, v := range slices.Backward(views) {
+		_ = v.snapshot.Close() // it never fails
+	}
+}
+
+// end lets the views go, for Close: nothing reads any more.
+func (d *durability) end() {
+	d.mu.Lock()
+	d.drop(d.current)
+	for _, v := range d.ahead {
+		d.drop(v)
+	}
+	unused := d.unused
+	d.current, d.ahead, d.deciders, d.unused = nil, nil, nil, nil
+	d.mu.Unlock()
+	closeViews(unused)
+}

@@ -1,0 +1,150 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// markerName is the file that says "this is a Jay database, of this format".
+// It is there before Pebble writes a byte, so that an old binary refuses a
+// newer database before it opens, and perhaps upgrades, anything in it.
+// Part of the on-disk format. Must not change.
+const markerName = "JAY"
+
+// Format is the number of the newest on-disk format that this package reads
+// and the one it writes. docs/format.md lists them.
+// Part of the on-disk format.
+const Format = 2
+
+// Part of the on-disk format. Must not change.
+const markerPrefix = "jay database, format "
+
+// markerText is the whole content of the marker file of a format.
+// Part of the on-disk format. Must not change.
+func markerText(format int) string {
+	return fmt.Sprintf("%s%d\n", markerPrefix, format)
+}
+
+// damagedMarker is the format of a database whose marker does not say it.
+const damagedMarker = -1
+
+// checkMarker decides what dir is: ours, with the number of its format; not there
+// or empty (0); somebody else's (ErrNotDatabase); of a newer format
+// (ErrNewerFormat); or ours with a damaged or missing marker (a *DamageError).
+func checkMarker(fs vfs.FS, dir string) (format int, err error) {
+	names, err := fs.List(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		if info, statErr := fs.Stat(dir); statErr == nil && !info.IsDir() {
+			return 0, fmt.Errorf("%w: it is a file, not a directory", storage.ErrNotDatabase)
+		}
+		return 0, err
+	}
+
+	found, others, ours := false, 0, false
+	for _, name := range names {
+		switch {
+		case name == markerName:
+			found = true
+		case name == markerName+".tmp", name == controlName, name == "LOCK", name == "lost+found":
+			// Left by a creation that did not finish, or by the file system.
+		default:
+			others++
+			ours = ours || strings.HasPrefix(name, "marker.manifest.")
+		}
+	}
+	if !found {
+		switch {
+		case others == 0:
+			return 0, nil
+		case ours && slices.Contains(names, controlName):
+			return damagedMarker, &storage.DamageError{Dir: dir, File: markerName, Offset: -1, Problem: "the file is missing"}
+		}
+		return 0, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", storage.ErrNotDatabase, markerName)
+	}
+
+	format, err = readMarker(fs, fs.PathJoin(dir, markerName))
+	switch {
+	case errors.Is(err, storage.ErrNotDatabase) && ours:
+		return damagedMarker, &storage.DamageError{Dir: dir, File: markerName, Offset: 0, Problem: "it does not say what format the database has"}
+	case err != nil:
+		return 0, err
+	case format > Format:
+		return 0, fmt.Errorf("%w: it has format %d, this program reads up to %d; use a newer version of jay", storage.ErrNewerFormat, format, Format)
+	}
+	return format, nil
+}
+
+func readMarker(fs vfs.FS, path string) (format int, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 256))
+	if err != nil {
+		return 0, err
+	}
+
+	rest, ok := strings.CutPrefix(string(text), markerPrefix)
+	number, _, ended := strings.Cut(rest, "\n")
+	format, convErr := strconv.Atoi(number)
+	if !ok || !ended || convErr != nil || format < 1 || format <= Format && string(text) != markerText(format) {
+		return 0, fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, markerName)
+	}
+	return format, nil
+}
+
+// upgradeMarker makes the marker of format 1 one of format 2, in place: the file
+// stays the same, so that a lock on it stays valid, and the one byte that changes is
+// written whole or not at all.
+func upgradeMarker(fs vfs.FS, dir string) error {
+	f, err := fs.OpenReadWrite(fs.PathJoin(dir, markerName), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{'2'}, int64(len(markerPrefix)))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// writeMarker creates the marker and syncs it and the directory.
+func writeMarker(fs vfs.FS, dir string) error {
+	path := fs.PathJoin(dir, markerName)
+	temporary := path + ".tmp"
+	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(f, markerText(Format)); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Sync(); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := fs.Rename(temporary, path); err != nil {
+		return err
+	}
+	return syncDir(fs, dir)
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

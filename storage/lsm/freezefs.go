@@ -1,0 +1,211 @@
+package lsm
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// freezer is a file system that can be frozen: from then on nothing reaches
+// the disk, and Pebble does not notice. New files are made in memory, and
+// writes to others are dropped. What is on disk is what a crash would leave.
+//
+// It is for an Open on a disk that refuses writes. Pebble replays the log into
+// a table there, tries again for ever if the table cannot be written, and can
+// be neither asked nor made to stop; frozen, it comes to its end at once, is
+// closed, and the directory is free again. Memory is bounded by the logs.
+type freezer struct {
+	vfs.FS
+	frozen atomic.Bool
+	memory *vfs.MemFS // new files, by their names without the directory
+}
+
+func newFreezer(fs vfs.FS) *freezer { return &freezer{FS: fs, memory: vfs.NewMem()} }
+
+// freeze cannot be undone.
+func (f *freezer) freeze() { f.frozen.Store(true) }
+
+// inMemory reports whether a file was made after the freeze.
+func (f *freezer) inMemory(name string) bool {
+	if !f.frozen.Load() {
+		return false
+	}
+	_, err := f.memory.Stat(f.PathBase(name))
+	return err == nil
+}
+
+// Unwrap returns the file system underneath.
+func (f *freezer) Unwrap() vfs.FS { return f.FS }
+
+// Create implements vfs.FS.
+func (f *freezer) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.frozen.Load() {
+		return f.memory.Create(f.PathBase(name), category)
+	}
+	file, err := f.FS.Create(name, category)
+	if err != nil {
+		return nil, err
+	}
+	return &freezable{File: file, frozen: &f.frozen}, nil
+}
+
+// ReuseForWrite implements vfs.FS.
+func (f *freezer) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if f.frozen.Load() {
+		return f.memory.Create(f.PathBase(newname), category)
+	}
+	file, err := f.FS.ReuseForWrite(oldname, newname, category)
+	if err != nil {
+		return nil, err
+	}
+	return &freezable{File: file, frozen: &f.frozen}, nil
+}
+
+// OpenReadWrite implements vfs.FS.
+func (f *freezer) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	if f.frozen.Load() {
+		return f.memory.OpenReadWrite(f.PathBase(name), category, opts...)
+	}
+	file, err := f.FS.OpenReadWrite(name, category, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &freezable{File: file, frozen: &f.frozen}, nil
+}
+
+// OpenDir implements vfs.FS.
+func (f *freezer) OpenDir(name string) (vfs.File, error) {
+	file, err := f.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &freezable{File: file, frozen: &f.frozen}, nil
+}
+
+// Open implements vfs.FS.
+func (f *freezer) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if f.inMemory(name) {
+		return f.memory.Open(f.PathBase(name), opts...)
+	}
+	return f.FS.Open(name, opts...)
+}
+
+// Stat implements vfs.FS.
+func (f *freezer) Stat(name string) (vfs.FileInfo, error) {
+	if f.inMemory(name) {
+		return f.memory.Stat(f.PathBase(name))
+	}
+	return f.FS.Stat(name)
+}
+
+// List implements vfs.FS.
+func (f *freezer) List(dir string) ([]string, error) {
+	names, err := f.FS.List(dir)
+	if err != nil || !f.frozen.Load() {
+		return names, err
+	}
+	more, err := f.memory.List("/")
+	names = append(names, more...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// Remove implements vfs.FS.
+func (f *freezer) Remove(name string) error {
+	switch {
+	case f.inMemory(name):
+		return f.memory.Remove(f.PathBase(name))
+	case f.frozen.Load():
+		return nil
+	}
+	return f.FS.Remove(name)
+}
+
+// RemoveAll implements vfs.FS.
+func (f *freezer) RemoveAll(name string) error {
+	if f.frozen.Load() {
+		return nil
+	}
+	return f.FS.RemoveAll(name)
+}
+
+// Rename implements vfs.FS.
+func (f *freezer) Rename(oldname, newname string) error {
+	switch {
+	case f.inMemory(oldname):
+		return f.memory.Rename(f.PathBase(oldname), f.PathBase(newname))
+	case f.frozen.Load():
+		return nil
+	}
+	return f.FS.Rename(oldname, newname)
+}
+
+// Link implements vfs.FS.
+func (f *freezer) Link(oldname, newname string) error {
+	if f.frozen.Load() {
+		return errors.ErrUnsupported
+	}
+	return f.FS.Link(oldname, newname)
+}
+
+// MkdirAll implements vfs.FS.
+func (f *freezer) MkdirAll(dir string, perm os.FileMode) error {
+	if f.frozen.Load() {
+		return nil
+	}
+	return f.FS.MkdirAll(dir, perm)
+}
+
+// freezable is a file that was opened before the freeze.
+type freezable struct {
+	vfs.File
+	frozen *atomic.Bool
+}
+
+// Write implements vfs.File.
+func (f *freezable) Write(p []byte) (int, error) {
+	if f.frozen.Load() {
+		return len(p), nil
+	}
+	return f.File.Write(p)
+}
+
+// WriteAt implements vfs.File.
+func (f *freezable) WriteAt(p []byte, offset int64) (int, error) {
+	if f.frozen.Load() {
+		return len(p), nil
+	}
+	return f.File.WriteAt(p, offset)
+}
+
+// Preallocate implements vfs.File.
+func (f *freezable) Preallocate(offset, length int64) error {
+	if f.frozen.Load() {
+		return nil
+	}
+	return f.File.Preallocate(offset, length)
+}
+
+// Sync implements vfs.File.
+func (f *freezable) Sync() error { return f.unlessFrozen(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *freezable) SyncData() error { return f.unlessFrozen(f.File.SyncData) }
+
+// SyncTo implements vfs.File.
+func (f *freezable) SyncTo(length int64) (bool, error) {
+	if f.frozen.Load() {
+		return true, nil
+	}
+	return f.File.SyncTo(length)
+}
+
+func (f *freezable) unlessFrozen(sync func() error) error {
+	if f.frozen.Load() {
+		return nil
+	}
+	return sync()
+}

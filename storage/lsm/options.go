@@ -1,0 +1,70 @@
+package lsm
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// FS is the file system an engine works on. It is an alias, so that tests can
+// hand in a faulty one (package storagetest makes them) without naming
+// Pebble.
+type FS = vfs.FS
+
+// Options configure Open. The zero value is a good default.
+type Options struct {
+	// InMemory keeps everything in memory; dir is then only a name.
+	InMemory bool
+
+	// MustExist makes Open return ErrNoDatabase instead of creating one.
+	MustExist bool
+
+	// AcceptLoss, if not nil, makes Open go on where it would return a
+	// *DamageError, after a call with each damage. It cuts logs and removes files
+	// as far as is needed.
+	//
+	// Danger: what is damaged, and what was written after it, is gone for good.
+	// It is meant for a copy of the directory.
+	AcceptLoss func(*storage.DamageError)
+
+	// DurableReads makes reads show only commits that are on disk. A read never
+	// waits for that: it sees the newest state that is. Transactions, Latest and
+	// Watch see all commits.
+	DurableReads bool
+
+	// CacheBytes bounds the block cache. The default is 64 MiB.
+	CacheBytes int64
+
+	// MemTableBytes is the size at which committed data in memory is written
+	// to a table. Up to four such tables may be in memory at once. The default
+	// is 32 MiB.
+	MemTableBytes int64
+
+	// CloseTimeout is how long Open, Await and Close wait for a disk that answers
+	// no call, and for an engine that has failed. The default is 10 s.
+	CloseTimeout time.Duration
+
+	// TableBounds are keys, ascending, at which a table ends and another begins,
+	// so that what is written to one part of the key space does not make tables
+	// of another overlap, which would have to be merged. Each costs a small
+	// table now and then: a dozen is many. They may change from one Open to
+	// the next.
+	TableBounds [][]byte
+
+	// Logger receives what the engine has to say. The default is silence.
+	Logger *slog.Logger
+
+	// FS replaces the file system of the machine, for tests.
+	FS FS
+}
+
+// defaultCloseTimeout is the default of Options.CloseTimeout.
+const defaultCloseTimeout = 10 * time.Second
+
+const (
+	defaultCacheBytes    = 64 << 20
+	defaultMemTableBytes = 32 << 20
+)

@@ -1,0 +1,230 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// progress counts the calls into the file system, to find out whether the disk
+// answers.
+type progress struct {
+	begun atomic.Uint64
+	ended atomic.Uint64
+}
+
+func (p *progress) begin() { p.begun.Add(1) }
+func (p *progress) end()   { p.ended.Add(1) }
+
+// stuck reports whether a call is under way, and none has ended since ended
+// was before. It returns what to pass as before the next time.
+func (p *progress) stuck(before uint64) (now uint64, stuck bool) {
+	begun, now := p.begun.Load(), p.ended.Load()
+	return now, now == before && begun > now
+}
+
+// progressFS is a file system whose calls are counted. What only works on
+// paths is not.
+type progressFS struct {
+	vfs.FS
+	*progress
+}
+
+// Unwrap returns the file system underneath.
+func (f progressFS) Unwrap() vfs.FS { return f.FS }
+
+// Create implements vfs.FS.
+func (f progressFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f.begin()
+	defer f.end()
+	return f.file(f.FS.Create(name, category))
+}
+
+// Open implements vfs.FS.
+func (f progressFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f.begin()
+	defer f.end()
+	return f.file(f.FS.Open(name, opts...))
+}
+
+// OpenReadWrite implements vfs.FS.
+func (f progressFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	f.begin()
+	defer f.end()
+	return f.file(f.FS.OpenReadWrite(name, category, opts...))
+}
+
+// OpenDir implements vfs.FS.
+func (f progressFS) OpenDir(name string) (vfs.File, error) {
+	f.begin()
+	defer f.end()
+	return f.file(f.FS.OpenDir(name))
+}
+
+// ReuseForWrite implements vfs.FS.
+func (f progressFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f.begin()
+	defer f.end()
+	return f.file(f.FS.ReuseForWrite(oldname, newname, category))
+}
+
+// Remove implements vfs.FS.
+func (f progressFS) Remove(name string) error {
+	f.begin()
+	defer f.end()
+	return f.FS.Remove(name)
+}
+
+// Rename implements vfs.FS.
+func (f progressFS) Rename(oldname, newname string) error {
+	f.begin()
+	defer f.end()
+	return f.FS.Rename(oldname, newname)
+}
+
+func (f progressFS) file(file vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return progressFile{file, f.progress}, nil
+}
+
+// progressFile is a file whose calls are counted.
+type progressFile struct {
+	vfs.File
+	*progress
+}
+
+// Read implements vfs.File.
+func (f progressFile) Read(p []byte) (int, error) {
+	f.begin()
+	defer f.end()
+	return f.File.Read(p)
+}
+
+// ReadAt implements vfs.File.
+func (f progressFile) ReadAt(p []byte, offset int64) (int, error) {
+	f.begin()
+	defer f.end()
+	return f.File.ReadAt(p, offset)
+}
+
+// Write implements vfs.File.
+func (f progressFile) Write(p []byte) (int, error) {
+	f.begin()
+	defer f.end()
+	return f.File.Write(p)
+}
+
+// WriteAt implements vfs.File.
+func (f progressFile) WriteAt(p []byte, offset int64) (int, error) {
+	f.begin()
+	defer f.end()
+	return f.File.WriteAt(p, offset)
+}
+
+// Preallocate implements vfs.File.
+func (f progressFile) Preallocate(offset, length int64) error {
+	f.begin()
+	defer f.end()
+	return f.File.Preallocate(offset, length)
+}
+
+// Sync implements vfs.File.
+func (f progressFile) Sync() error {
+	f.begin()
+	defer f.end()
+	return f.File.Sync()
+}
+
+// SyncData implements vfs.File.
+func (f progressFile) SyncData() error {
+	f.begin()
+	defer f.end()
+	return f.File.SyncData()
+}
+
+// SyncTo implements vfs.File.
+func (f progressFile) SyncTo(length int64) (bool, error) {
+	f.begin()
+	defer f.end()
+	return f.File.SyncTo(length)
+}
+
+// Close implements vfs.File.
+func (f progressFile) Close() error {
+	f.begin()
+	defer f.end()
+	return f.File.Close()
+}
+
+// abandonDelay is how long calls wait for an engine that has failed. What they
+// could still learn is only that their outcome is unknown.
+const abandonDelay = time.Second
+
+var errStuck = errors.New("the disk does not answer")
+
+// looks is how often the disk is looked at within Options.CloseTimeout.
+const looks = 20
+
+// Await implements Engine.
+func (e *Pebble) Await(done <-chan struct{}) error {
+	tick := time.NewTicker(e.closeTimeout / looks)
+	defer tick.Stop()
+	before, idle := uint64(0), 0
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-tick.C:
+		}
+		now, stuck := e.progress.stuck(before)
+		if before = now; stuck || e.failure.Load() != nil {
+			idle++
+		} else {
+			idle = 0
+		}
+		if idle < looks {
+			continue
+		}
+		e.fail(errStuck) // calls that wait for the disk return
+		select {
+		case <-done:
+			return nil
+		case <-time.After(abandonDelay + e.closeTimeout/looks):
+			return closeError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: the directory stays locked until the disk answers or the process ends", storage.ErrFailed))
+		}
+	}
+}
+
+// silence is closed when nothing of the engine, which has failed and is
+// frozen, is in the file system any more, and was not for a while. Pebble may
+// wait for what it will never do, but does nothing to the disk.
+func (e *Pebble) silence(stop <-chan struct{}) <-chan struct{} {
+	silent := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(e.closeTimeout / looks)
+		defer tick.Stop()
+		last, idle := uint64(0), 0
+		for idle < looks/2 {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			begun, ended := e.progress.begun.Load(), e.progress.ended.Load()
+			if e.failure.Load() != nil && begun == ended && begun == last {
+				idle++
+			} else {
+				last, idle = begun, 0
+			}
+		}
+		close(silent)
+	}()
+	return silent
+}

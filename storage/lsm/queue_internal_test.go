@@ -1,0 +1,258 @@
+package lsm
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+func newRequest(sync bool) *request { return &request{sync: sync} }
+
+// joins puts r in line and reports whether a leader must begin.
+func joins(l *line, r *request) bool {
+	lead, _ := l.join(r)
+	return lead
+}
+
+// Ensure that there is one leader at a time, and who it is.
+func TestLine_Lead(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(true), newRequest(true)
+	if !joins(&l, a) {
+		t.Fatal("the first does not lead")
+	}
+	if joins(&l, b) || joins(&l, c) {
+		t.Fatal("two lead")
+	}
+	if l.next() != a || l.next() != b {
+		t.Fatal("the order is wrong")
+	}
+	l.putBack(b)
+	if !l.leave(false) {
+		t.Fatal("nobody leads, and there is work")
+	}
+	if l.next() != b || l.next() != c || l.next() != nil {
+		t.Fatal("the order is wrong")
+	}
+	if l.leave(false) {
+		t.Fatal("one leads, and there is no work")
+	}
+	if !joins(&l, a) {
+		t.Fatal("nobody can lead after an empty line")
+	}
+}
+
+// Ensure that a sync for a small group keeps those in line who want one too,
+// and nobody else.
+func TestLine_Syncing(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(true), newRequest(true)
+	l.join(a)
+	l.next()
+	l.leave(true)
+	if joins(&l, b) || joins(&l, c) {
+		t.Fatal("one leads that must wait for the disk")
+	}
+	eager := newRequest(false)
+	if !joins(&l, eager) {
+		t.Fatal("one waits for the disk that has no need to")
+	}
+	late := newRequest(false)
+	if joins(&l, late) {
+		t.Fatal("two lead")
+	}
+	for _, want := range []*request{b, c, eager} {
+		if l.next() != want {
+			t.Fatal("the order is wrong")
+		}
+	}
+	if !l.leave(true) { // two groups wait for the disk
+		t.Fatal("one waits for the disk that has no need to")
+	}
+	l.next()
+	l.leave(false)
+	l.join(a)
+	if l.synced(0, 0) {
+		t.Fatal("one leads that must wait for the disk")
+	}
+	if !l.synced(0, 0) {
+		t.Fatal("nobody leads when the disk is done")
+	}
+}
+
+// Ensure that a request that is taken out of the line leaves the order of the
+// others, and the count of those that want no sync, as they should be.
+func TestLine_Remove(t *testing.T) {
+	var l line
+	a, b, c := newRequest(true), newRequest(false), newRequest(true)
+	for _, r := range []*request{a, b, c} {
+		l.join(r)
+	}
+	if l.next() != a {
+		t.Fatal("the order is wrong")
+	}
+	l.remove(a) // it is not there any more
+	l.remove(b)
+	if l.length() != 1 || l.eager != 0 {
+		t.Fatalf("%d in line, %d want no sync; want 1, 0", l.length(), l.eager)
+	}
+	if l.next() != c || l.next() != nil {
+		t.Fatal("the order is wrong")
+	}
+}
+
+// Ensure that a leader waits for those who may be expected, but not for ever,
+// and ever more rarely if in vain.
+func TestLine_Gather(t *testing.T) {
+	var l line
+	first := newRequest(true)
+	l.join(first)
+	sync := func(expected int) {
+		l.leave(true)
+		if !l.synced(expected, time.Hour) {
+			t.Fatal("nobody leads when the disk is done")
+		}
+	}
+	sync(3)
+	go func() {
+		l.join(newRequest(true))
+		l.join(newRequest(true))
+	}()
+	l.mu.Lock()
+	l.until = l.until.Add(time.Hour)
+	l.mu.Unlock()
+	l.gather()
+	if n := l.length(); n != 3 {
+		t.Fatalf("%d in line, want 3", n)
+	}
+
+	waits := 0
+	for range 200 {
+		sync(4)
+		l.gather()
+		if l.skip == l.penalty {
+			waits++
+		}
+	}
+	if waits < 3 || waits > 10 {
+		t.Errorf("200 leaders waited %d times in vain", waits)
+	}
+	l.skip = 0
+	sync(3)
+	l.gather()
+	sync(4)
+	go l.join(newRequest(true))
+	l.mu.Lock()
+	l.until = l.until.Add(time.Hour)
+	l.mu.Unlock()
+	l.gather()
+	if l.length() != 4 || l.penalty != 0 {
+		t.Errorf("%d in line, want 4; penalty %d, want 0", l.length(), l.penalty)
+	}
+}
+
+// Ensure that rollback leaves what was staged before, whatever was staged, asked
+// for and rolled back in between.
+func TestStaging_Rollback(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		s := newStaging()
+		model := make(map[string]string)
+		key := func() []byte { return []byte{"ab"[random.IntN(2)], byte('0' + random.IntN(6))} }
+		for range random.IntN(12) {
+			m, before, wrote := s.mark(), maps.Clone(model), 0
+			for range random.IntN(7) {
+				k := key()
+				switch random.IntN(4) {
+				case 0:
+					s.add(k, nil, nil, true)
+					model[string(k)] = "-"
+					wrote++
+				case 1, 2:
+					v := []byte{byte('A' + random.IntN(26))}
+					s.add(k, v[:random.IntN(2)], v, false)
+					model[string(k)] = string(s.value(len(s.entries) - 1))
+					wrote++
+				default:
+					s.find(k)
+				}
+			}
+			if random.IntN(2) == 0 {
+				s.rollback(m)
+				model = before
+			}
+			for _, space := range "ab" {
+				for digit := range byte(6) {
+					k := []byte{byte(space), '0' + digit}
+					got := ""
+					if i := s.find(k); i >= 0 {
+						if got = string(s.value(i)); s.entries[i].deleted {
+							got = "-"
+						}
+					}
+					if want := model[string(k)]; got != want {
+						t.Fatalf("%s holds %q, want %q", k, got, want)
+					}
+				}
+				if random.IntN(3) > 0 {
+					break // do not ask for all keys each time
+				}
+			}
+		}
+		size := 0
+		for i := range s.entries {
+			size += s.entries[i].size()
+		}
+		if size != s.size {
+			t.Fatalf("size %d, want %d", s.size, size)
+		}
+		lo := random.IntN(len(s.entries) + 1)
+		hi := lo + random.IntN(len(s.entries)-lo+1)
+		want := make([]int32, 0)
+		for i := lo; i < hi; i++ {
+			want = append(want, int32(i))
+		}
+		slices.SortStableFunc(want, func(a, b int32) int { return slices.Compare(s.key(int(a)), s.key(int(b))) })
+		if got := s.sorted(lo, hi); !slices.Equal(got, want) {
+			t.Fatalf("sorted(%d, %d) is %v, want %v", lo, hi, got, want)
+		}
+	}
+}
+
+// Ensure that a line that is never empty does not grow.
+func TestLine_Memory(t *testing.T) {
+	var l line
+	l.join(newRequest(true))
+	for range 1_000_000 {
+		l.join(newRequest(true))
+		l.next()
+	}
+	if n := cap(l.waiting); n > 1000 {
+		t.Errorf("%d requests in line, room for %d", l.length(), n)
+	}
+}
+
+// Ensure that one that wants no sync does not wait for those who do.
+func TestLine_EagerGathers(t *testing.T) {
+	var l line
+	a := newRequest(true)
+	l.join(a)
+	l.next()
+	l.leave(true)
+	l.synced(8, time.Hour)
+	l.mu.Lock()
+	l.until = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
+	l.mu.Unlock()
+	if !joins(&l, newRequest(false)) {
+		t.Fatal("does not lead")
+	}
+	start := time.Now()
+	l.gather()
+	if took := time.Since(start); took > 100*time.Millisecond {
+		t.Errorf("one that wants no sync waited %v for goroutines that came from a sync", took)
+	}
+}

@@ -1,0 +1,229 @@
+package lsm
+
+import (
+	"bytes"
+	"hash/maphash"
+	"io"
+	"slices"
+)
+
+// staging holds what transactions have staged: every key and the head of every
+// value in one arena, the tails where the caller has them, and the newest entry
+// of each key by hash. It knows no engine, so that each engine can replay it
+// into its own kind of batch.
+type staging struct {
+	arena   []byte
+	entries []entry
+	newest  map[uint64]int32 // hash of key → index in entries; in use if indexed
+	indexed bool
+	room    int       // most keys that newest has held
+	asked   [256]bool // first bytes of keys that were looked for; the others need no index
+	seed    maphash.Seed
+	size    int     // of all keys and values
+	order   []int32 // room for sorted
+}
+
+// entry is one staged write: where its key and the head of its value are in
+// the arena, one after the other, and the rest of the value, which is the
+// caller's.
+type entry struct {
+	key, keyEnd, headEnd int
+	tail                 []byte
+	older                int32 // entry with the same hash, or -1
+	deleted              bool
+}
+
+// size returns the bytes of the key and the value.
+func (e *entry) size() int { return e.headEnd - e.key + len(e.tail) }
+
+// smallTx is the number of entries up to which a backward search beats a map.
+const smallTx = 8
+
+// largeTx is the number of keys up to which a map is always used again.
+const largeTx = 1024
+
+func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
+
+// reset empties s, and lets go of the callers' memory.
+func (s *staging) reset() {
+	s.arena = s.arena[:0]
+	clear(s.entries)
+	s.entries = s.entries[:0]
+	if s.indexed {
+		s.room = max(s.room, len(s.newest))
+		if s.room > largeTx && s.room > 16*len(s.newest) {
+			s.newest, s.room = nil, 0 // to clear it would take longer than to fill a new one
+		}
+		clear(s.newest) // its room is kept for the next transaction
+		s.indexed = false
+	}
+	s.asked = [256]bool{}
+	s.size = 0
+}
+
+func (s *staging) key(i int) []byte  { e := &s.entries[i]; return s.arena[e.key:e.keyEnd] }
+func (s *staging) head(i int) []byte { e := &s.entries[i]; return s.arena[e.keyEnd:e.headEnd] }
+
+// value returns a copy of the value of entry i.
+func (s *staging) value(i int) []byte {
+	head, tail := s.head(i), s.entries[i].tail
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}
+
+func (s *staging) add(key, head, tail []byte, deleted bool) {
+	e := entry{key: len(s.arena), older: -1, tail: tail, deleted: deleted}
+	s.arena = append(s.arena, key...)
+	e.keyEnd = len(s.arena)
+	s.arena = append(s.arena, head...)
+	e.headEnd = len(s.arena)
+	s.entries = append(s.entries, e)
+	s.size += e.size()
+	s.index(len(s.entries) - 1)
+}
+
+// mark is how much was staged at some time.
+type mark struct{ entries, arena, size int }
+
+func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size} }
+
+// rollback takes back what was staged since m.
+func (s *staging) rollback(m mark) {
+	s.room = max(s.room, len(s.newest))
+	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
+		if !s.asked[s.arena[s.entries[i].key]] {
+			continue
+		}
+		h := maphash.Bytes(s.seed, s.key(i))
+		if older := s.entries[i].older; older >= 0 {
+			s.newest[h] = older
+		} else {
+			delete(s.newest, h)
+		}
+	}
+	clear(s.entries[m.entries:])
+	s.entries, s.arena, s.size = s.entries[:m.entries], s.arena[:m.arena], m.size
+}
+
+// sorted returns the entries from lo up to hi in the order of their keys, those
+// of one key in the order in which they were staged. Keys that begin with the
+// same byte are mostly staged in order: they are put together first, and sorted
+// if they were not.
+func (s *staging) sorted(lo, hi int) []int32 {
+	n := hi - lo
+	s.order = slices.Grow(s.order[:0], n)[:n]
+	if n <= smallTx {
+		for i := range s.order {
+			s.order[i] = int32(lo + i)
+		}
+		s.sort(s.order)
+		return s.order
+	}
+
+	var starts [257]int32
+	for i := lo; i < hi; i++ {
+		starts[int(s.arena[s.entries[i].key])+1]++
+	}
+	for space := range 256 {
+		starts[space+1] += starts[space]
+	}
+	ends := starts
+	rising := true
+	for i := lo; i < hi; i++ {
+		space := s.arena[s.entries[i].key]
+		at := ends[space]
+		s.order[at] = int32(i)
+		ends[space]++
+		if rising && at > starts[space] {
+			rising = bytes.Compare(s.key(int(s.order[at-1])), s.key(i)) <= 0
+		}
+	}
+	if rising {
+		return s.order
+	}
+	for space := range 256 {
+		s.sort(s.order[starts[space]:ends[space]])
+	}
+	return s.order
+}
+
+// sort sorts entries by their keys, and those of one key by their age.
+func (s *staging) sort(order []int32) {
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return bytes.Compare(s.key(int(a)), s.key(int(b)))
+	})
+}
+
+// index enters entry i into the map, building the map when the transaction
+// outgrows the linear search.
+func (s *staging) index(i int) {
+	if s.indexed {
+		s.link(i)
+		return
+	}
+	if len(s.entries) <= smallTx {
+		return
+	}
+	s.indexed = true
+	if s.newest == nil {
+		s.newest = make(map[uint64]int32, 4*smallTx)
+	}
+	for j := range s.entries {
+		s.link(j)
+	}
+}
+
+func (s *staging) link(i int) {
+	if !s.asked[s.arena[s.entries[i].key]] {
+		return
+	}
+	h := maphash.Bytes(s.seed, s.key(i))
+	if older, found := s.newest[h]; found {
+		s.entries[i].older = older
+	}
+	s.newest[h] = int32(i)
+}
+
+// ask makes sure that keys with this first byte are in the map from now on.
+func (s *staging) ask(space byte) {
+	if s.asked[space] {
+		return
+	}
+	s.asked[space] = true
+	if !s.indexed {
+		return
+	}
+	for i := range s.entries {
+		if s.arena[s.entries[i].key] == space {
+			s.link(i)
+		}
+	}
+}
+
+// find returns the newest entry of key, or -1. Keys are not empty.
+func (s *staging) find(key []byte) int {
+	s.ask(key[0])
+	if !s.indexed {
+		for i := len(s.entries) - 1; i >= 0; i-- {
+			if bytes.Equal(s.key(i), key) {
+				return i
+			}
+		}
+		return -1
+	}
+
+	i, found := s.newest[maphash.Bytes(s.seed, key)]
+	for found && i >= 0 {
+		if bytes.Equal(s.key(int(i)), key) {
+			return int(i)
+		}
+		i = s.entries[i].older
+	}
+	return -1
+}
+
+// nopCloser is the closer of values that nobody needs to give back.
+type nopCloser struct{}
+
+func (nopCloser) Close() error { return nil }
+
+var noCloser io.Closer = nopCloser{}
