@@ -16,76 +16,76 @@ import (
 // takes its keys out of the gaps first, by occupy. To forget a gap or a part of
 // one is always right; so is not to be told of deletions.
 //
-// All of it is guarded by Pebble.mu, under which all writes of the engine are
+// All of it is guarded by Engine.mu, under which all writes of the engine are
 // made. Keys are copied into the slots, whose memory is used again.
-type gaps struct {
-	slots [maxGaps]gap
-	used  int      // slots from here on were never used
-	free  []uint16 // slots below used that are not in order
-	order []uint16 // slots of the gaps that are known, in the order of keys
-	at    int      // index in order of the last hit, about
-	hand  int      // the slot at which take goes on
+type absentRanges struct {
+	slots   [maxRanges]absentRange
+	used    int      // slots from here on were never used
+	free    []uint16 // slots below used that are not in order
+	order   []uint16 // slots of the gaps that are known, in the order of keys
+	lastHit int      // index in order of the last hit, about
+	hand    int      // the slot at which take goes on
 
-	commits uint64 // calls of occupy
-	shapes  [keyShapes]shape
+	commits  uint64 // calls of occupy
+	accounts [keyClasses]costAccount
 }
 
 // gap is the open interval from lo to hi.
-type gap struct {
+type absentRange struct {
 	lo, hi []byte
-	warm   bool   // take passes by once more
-	shape  uint8  // of the key that it was looked for
+	recent bool   // take passes by once more
+	class  uint8  // of the key that it was looked for
 	cut    uint64 // the call of occupy that moved lo last
 }
 
 // shape tells whether walks pay for keys of one first byte and length. HiLo IDs
 // of a collection have mostly one shape, GUIDs another.
-type shape struct {
-	owed int // hits that the last walk still has to bring
-	wait int // misses to let pass after a walk
-	left int // of these
+type costAccount struct {
+	debt    int // hits that the last walk still has to bring
+	backOff int // misses to let pass after a walk
+	skips   int // of these
 }
 
 const (
-	maxGaps     = 512
-	maxGapBytes = 512 // longer keys are no ends of gaps: a slot stays small
+	maxRanges     = 512
+	maxBoundBytes = 512 // longer keys are no ends of gaps: a slot stays small
 
 	// A walk goes over walkGaps gaps, each of which has room for ten HiLo IDs. It
 	// ends early when Pebble has to pass many deleted keys.
-	walkGaps  = 16
-	walkSteps = 1000
+	maxWalkRanges = 16
+	maxWalkSteps  = 1000
 
 	// A walk has paid when it has spared walkHits look-ups, and one more for every
 	// stepsPerHit steps of Pebble's.
-	walkHits    = 4
+	hitsPerWalk = 4
 	stepsPerHit = 32
 
-	keyShapes = 64
-	hopeless  = 15 // a wait from which on the gaps of a shape are not kept
-	maxWait   = 4095
+	keyClasses      = 64
+	disabledBackOff = 15 // a wait from which on the gaps of a shape are not kept
+	maxSkippedWalks = 4095
 )
 
 // absent tells whether key is known to be absent.
-func (g *gaps) absent(key []byte) bool {
+func (g *absentRanges) contains(key []byte) bool {
 	i := g.find(key)
 	if i < 0 {
 		return false
 	}
-	g.at = i
+	g.lastHit = i
 	s := &g.slots[g.order[i]]
-	s.warm = true
-	g.shapes[s.shape].owed--
+	s.recent = true
+	g.accounts[s.class].debt--
 	return true
 }
 
 // find returns the index in order of the gap that holds key, or -1. It looks
 // beside the last hit first.
-func (g *gaps) find(key []byte) int {
+func (g *absentRanges) find(key []byte) int {
 	n := len(g.order)
 	if n == 0 {
 		return -1
 	}
-	i := g.at
+	i := g.lastHit
 	if i < n && g.above(i, key) && g.below(i, key) {
 		return i
 	}
@@ -102,18 +102,18 @@ func (g *gaps) find(key []byte) int {
 }
 
 // above tells whether key is above the lower end of gap i.
-func (g *gaps) above(i int, key []byte) bool {
+func (g *absentRanges) above(i int, key []byte) bool {
 	return bytes.Compare(key, g.slots[g.order[i]].lo) > 0
 }
 
 // below tells whether key is below the upper end of gap i.
-func (g *gaps) below(i int, key []byte) bool {
+func (g *absentRanges) below(i int, key []byte) bool {
 	return bytes.Compare(key, g.slots[g.order[i]].hi) < 0
 }
 
 // search returns the index in order of the first gap whose lower end is key or
 // above.
-func (g *gaps) search(key []byte) int {
+func (g *absentRanges) search(key []byte) int {
 	lo, hi := 0, len(g.order)
 	for lo < hi {
 		if mid := int(uint(lo+hi) >> 1); g.above(mid, key) {
@@ -126,40 +126,40 @@ func (g *gaps) search(key []byte) int {
 }
 
 // shapeOf returns the number of the shape of key.
-func shapeOf(key []byte) uint8 { return uint8((len(key) + 7*int(key[0])) % keyShapes) }
+func classOf(key []byte) uint8 { return uint8((len(key) + 7*int(key[0])) % keyClasses) }
 
 // worth is told of a key that was looked up and is not there. It tells whether
 // to walk over the gaps beside it: not if walks did not pay for such keys, but
 // for a trial now and then.
-func (g *gaps) worth(key []byte) bool {
-	if key[0] == 0xff || len(key) > maxGapBytes {
+func (g *absentRanges) shouldWalk(key []byte) bool {
+	if key[0] == 0xff || len(key) > maxBoundBytes {
 		return false // there is no byte for the upper end; no end of a gap
 	}
-	s := &g.shapes[shapeOf(key)]
-	if s.left > 0 {
-		s.left--
+	s := &g.accounts[classOf(key)]
+	if s.skips > 0 {
+		s.skips--
 		return false
 	}
 	switch {
-	case s.owed <= 0:
-		s.wait = 0
-	case s.wait < hopeless:
-		s.wait = 2*s.wait + 1
+	case s.debt <= 0:
+		s.backOff = 0
+	case s.backOff < disabledBackOff:
+		s.backOff = 2*s.backOff + 1
 	default:
-		s.wait = min(2*s.wait+1, maxWait)
-		g.forgetShape(shapeOf(key))
+		s.backOff = min(2*s.backOff+1, maxSkippedWalks)
+		g.forgetClass(classOf(key))
 	}
-	s.left = s.wait
-	s.owed = walkHits
+	s.skips = s.backOff
+	s.debt = hitsPerWalk
 	return true
 }
 
 // forgetShape forgets the gaps that were looked for keys of this shape. Where
 // they are of no use they only take time to search, and slots.
-func (g *gaps) forgetShape(shape uint8) {
+func (g *absentRanges) forgetClass(shape uint8) {
 	kept := g.order[:0]
 	for _, slot := range g.order {
-		if g.slots[slot].shape == shape {
+		if g.slots[slot].class == shape {
 			g.free = append(g.free, slot)
 		} else {
 			kept = append(kept, slot)
@@ -169,22 +169,22 @@ func (g *gaps) forgetShape(shape uint8) {
 }
 
 // cost is told how many steps a walk for key took.
-func (g *gaps) cost(key []byte, steps int) {
-	g.shapes[shapeOf(key)].owed += steps / stepsPerHit
+func (g *absentRanges) charge(key []byte, steps int) {
+	g.accounts[classOf(key)].debt += steps / stepsPerHit
 }
 
 // add remembers that nothing is committed between lo and hi, each of which is
 // committed or an end of what gaps may reach. It was looked for key. add returns
 // false if that was known.
-func (g *gaps) add(lo, hi, key []byte) bool {
-	if len(lo) > maxGapBytes || len(hi) > maxGapBytes {
+func (g *absentRanges) add(lo, hi, key []byte) bool {
+	if len(lo) > maxBoundBytes || len(hi) > maxBoundBytes {
 		return true
 	}
 	first := g.search(lo)
 	if first < len(g.order) {
 		s := &g.slots[g.order[first]]
 		if bytes.Equal(s.lo, lo) && bytes.Equal(s.hi, hi) {
-			s.warm = true
+			s.recent = true
 			return false
 		}
 	}
@@ -195,19 +195,19 @@ func (g *gaps) add(lo, hi, key []byte) bool {
 		end++
 	}
 	g.forget(first, end)
-	g.insert(gap{lo: lo, hi: hi, warm: true, shape: shapeOf(key)})
+	g.insert(absentRange{lo: lo, hi: hi, recent: true, class: classOf(key)})
 	return true
 }
 
 // forget makes the slots of the gaps [first, end) of order free.
-func (g *gaps) forget(first, end int) {
+func (g *absentRanges) forget(first, end int) {
 	g.free = append(g.free, g.order[first:end]...)
 	g.order = slices.Delete(g.order, first, end)
 }
 
 // insert copies n into a slot.
-func (g *gaps) insert(n gap) {
-	slot := g.take()
+func (g *absentRanges) insert(n absentRange) {
+	slot := g.takeSlot()
 	s := &g.slots[slot]
 	n.lo, n.hi = append(s.lo[:0], n.lo...), append(s.hi[:0], n.hi...)
 	*s = n
@@ -217,32 +217,32 @@ func (g *gaps) insert(n gap) {
 // take returns a free slot. If there is none, it forgets the gap that was not of
 // use for longest, about: the hand goes around the slots, and passes by the warm
 // ones once.
-func (g *gaps) take() uint16 {
+func (g *absentRanges) takeSlot() uint16 {
 	if n := len(g.free); n > 0 {
 		slot := g.free[n-1]
 		g.free = g.free[:n-1]
 		return slot
 	}
-	if g.used < maxGaps {
+	if g.used < maxRanges {
 		g.used++
 		return uint16(g.used - 1)
 	}
 	for { // all slots are in order
 		slot := g.hand
-		g.hand = (g.hand + 1) % maxGaps
+		g.hand = (g.hand + 1) % maxRanges
 		s := &g.slots[slot]
-		if !s.warm {
+		if !s.recent {
 			i := g.search(s.lo)
 			g.order = slices.Delete(g.order, i, i+1)
 			return uint16(slot)
 		}
-		s.warm = false
+		s.recent = false
 	}
 }
 
 // occupy takes the keys that s sets out of the gaps; order is that of its keys.
 // It is called before they are committed, whether or not that succeeds.
-func (g *gaps) occupy(s *staging, order []int32) {
+func (g *absentRanges) invalidate(s *staging, order []int32) {
 	g.commits++
 	for _, e := range order {
 		if s.entries[e].deleted {
@@ -250,7 +250,7 @@ func (g *gaps) occupy(s *staging, order []int32) {
 		}
 		key := s.key(int(e))
 		if i := g.find(key); i >= 0 {
-			g.at = i
+			g.lastHit = i
 			g.split(i, key)
 		}
 	}
@@ -260,21 +260,21 @@ func (g *gaps) occupy(s *staging, order []int32) {
 // that comes out of order lies. The part below is the first to be forgotten,
 // since keys mostly rise. No slot is spent on a part in which nothing will be
 // looked for: between two numbers in a row, or two keys of one commit.
-func (g *gaps) split(i int, key []byte) {
+func (g *absentRanges) split(i int, key []byte) {
 	s := &g.slots[g.order[i]]
-	lower := s.cut != g.commits && !inRow(s.lo, key)
-	upper := !inRow(key, s.hi)
-	if len(key) > maxGapBytes {
+	lower := s.cut != g.commits && !consecutive(s.lo, key)
+	upper := !consecutive(key, s.hi)
+	if len(key) > maxBoundBytes {
 		lower, upper = false, false
 	}
 	switch {
 	case lower && upper:
-		var room [maxGapBytes]byte
-		part := gap{lo: append(room[:0], s.lo...), hi: key, shape: s.shape}
+		var room [maxBoundBytes]byte
+		part := absentRange{lo: append(room[:0], s.lo...), hi: key, class: s.class}
 		s.lo, s.cut = append(s.lo[:0], key...), g.commits
 		g.insert(part) // may take the slot of s
 	case lower:
-		s.hi, s.warm = append(s.hi[:0], key...), false
+		s.hi, s.recent = append(s.hi[:0], key...), false
 	case upper:
 		s.lo, s.cut = append(s.lo[:0], key...), g.commits
 	default:
@@ -284,7 +284,7 @@ func (g *gaps) split(i int, key []byte) {
 
 // inRow tells whether lo and hi are keys of two numbers in a row, as far as
 // bytes tell: they differ in one byte, by one.
-func inRow(lo, hi []byte) bool {
+func consecutive(lo, hi []byte) bool {
 	if len(lo) != len(hi) {
 		return false
 	}

@@ -24,7 +24,7 @@ import (
 
 // Ensure that no committed key is ever in a gap, whatever is found, set and
 // deleted, and that slots are neither lost nor used twice.
-func TestGaps_Model(t *testing.T) {
+func TestAbsentRanges_Model(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -33,10 +33,10 @@ func TestGaps_Model(t *testing.T) {
 		func(n int) []byte { return fmt.Appendf(nil, "dusers/%08d", n) },
 		func(n int) []byte { return fmt.Appendf(nil, "d%x", uint64(n+1)*0x9e3779b97f4a7c15) },
 		func(n int) []byte { return bytes.Repeat([]byte{byte(n)}, 1+n/256%4) },
-		func(n int) []byte { return append(bytes.Repeat([]byte{'d'}, maxGapBytes-2), fmt.Append(nil, n)...) },
+		func(n int) []byte { return append(bytes.Repeat([]byte{'d'}, maxBoundBytes-2), fmt.Append(nil, n)...) },
 	}
 
-	var g gaps
+	var g absentRanges
 	var keys []string // committed, in order
 	s := newStaging()
 	hits := 0
@@ -48,12 +48,12 @@ func TestGaps_Model(t *testing.T) {
 			}
 			key := keyOf[random.IntN(len(keyOf))](n)
 			i, found := slices.BinarySearch(keys, string(key))
-			if g.absent(key) {
+			if g.contains(key) {
 				hits++
 				if found {
 					t.Fatalf("round %d: %.40q is there", round, key)
 				}
-			} else if !found && g.worth(key) {
+			} else if !found && g.shouldWalk(key) {
 				walked(&g, keys, i, key)
 			}
 			if random.IntN(6) == 0 {
@@ -62,7 +62,7 @@ func TestGaps_Model(t *testing.T) {
 				s.add(key, nil, nil, false)
 			}
 		}
-		g.occupy(s, s.sorted(0, len(s.entries))) // even if the transaction then fails
+		g.invalidate(s, s.sorted(0, len(s.entries))) // even if the transaction then fails
 		if random.IntN(5) > 0 {
 			for i := range s.entries {
 				at, found := slices.BinarySearch(keys, string(s.key(i)))
@@ -79,20 +79,20 @@ func TestGaps_Model(t *testing.T) {
 			checkGaps(t, &g, keys)
 		}
 	}
-	if len(g.order) < maxGaps/2 || hits < 10_000 {
+	if len(g.order) < maxRanges/2 || hits < 10_000 {
 		t.Errorf("%d gaps and %d hits: what is tested is not in use", len(g.order), hits)
 	}
 }
 
 // walked does what lookups.walk does, on the sorted keys; i is where key would
 // be. It uses one memory for all ends, as an iterator may.
-func walked(g *gaps, keys []string, i int, key []byte) {
+func walked(g *absentRanges, keys []string, i int, key []byte) {
 	end := string(above(key))
 	lo, hi := []byte{key[0]}, []byte(nil)
 	if i > 0 && keys[i-1] > string(lo) {
 		lo = append(lo[:0], keys[i-1]...)
 	}
-	for n := 0; n < walkGaps; n++ {
+	for n := 0; n < maxWalkRanges; n++ {
 		last := i+n >= len(keys) || keys[i+n] >= end
 		if last {
 			hi = append(hi[:0], end...)
@@ -109,7 +109,7 @@ func walked(g *gaps, keys []string, i int, key []byte) {
 }
 
 // checkGaps checks all gaps against the committed keys.
-func checkGaps(t *testing.T, g *gaps, keys []string) {
+func checkGaps(t *testing.T, g *absentRanges, keys []string) {
 	t.Helper()
 	seen := make(map[uint16]bool)
 	for _, slot := range slices.Concat(g.order, g.free) {
@@ -123,7 +123,7 @@ func checkGaps(t *testing.T, g *gaps, keys []string) {
 	}
 	for i, slot := range g.order {
 		s := &g.slots[slot]
-		if bytes.Compare(s.lo, s.hi) >= 0 || len(s.lo) > maxGapBytes || len(s.hi) > maxGapBytes {
+		if bytes.Compare(s.lo, s.hi) >= 0 || len(s.lo) > maxBoundBytes || len(s.hi) > maxBoundBytes {
 			t.Fatalf("gap from %q to %q", s.lo, s.hi)
 		}
 		if i > 0 && bytes.Compare(g.slots[g.order[i-1]].hi, s.lo) > 0 {
@@ -142,7 +142,7 @@ func checkGaps(t *testing.T, g *gaps, keys []string) {
 // Ensure that inserts of IDs that count upwards are spared nearly all of their
 // look-ups, in one collection and in several by turns, in order and not quite,
 // and that walks for random ones are rare.
-func TestGaps_OfUse(t *testing.T) {
+func TestAbsentRanges_OfUse(t *testing.T) {
 	hilo := func(collections, window int) func(i int) string {
 		return func(i int) string {
 			n := i / collections
@@ -178,14 +178,14 @@ func TestGaps_OfUse(t *testing.T) {
 			for i := range inserts {
 				err := e.Update(context.Background(), false, func(tx storage.Tx) error {
 					key := []byte(test.key(i))
-					if e.gaps.find(key) < 0 {
+					if e.absent.find(key) < 0 {
 						reads++
 					}
 					_, _, err := tx.Get(key)
 					if !errors.Is(err, storage.ErrNotFound) {
 						return fmt.Errorf("%q: %w", key, err)
 					}
-					if tx.(*pebbleTx).lookups.it != nil {
+					if tx.(*transaction).reader.it != nil {
 						walks++
 					}
 					tx.Set(key, nil, []byte("v"))
@@ -208,7 +208,7 @@ func TestGaps_OfUse(t *testing.T) {
 
 // Ensure that nothing writes to Pebble but apply, which write calls after it has
 // told the gaps.
-func TestGaps_OneWayIn(t *testing.T) {
+func TestAbsentRanges_OneWayIn(t *testing.T) {
 	reads := []string{"Get", "NewIter", "NewSnapshot", "NewBatchWithSize", "LogData", "Metrics", "Close"}
 	paths, err := filepath.Glob("*.go")
 	if err != nil {
@@ -256,19 +256,19 @@ func isDB(x ast.Expr) bool {
 
 // Ensure that the gap between two keys of different transactions stays known when
 // they share a batch.
-func TestGaps_SharedBatch(t *testing.T) {
+func TestAbsentRanges_SharedBatch(t *testing.T) {
 	e, err := Open("db", Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	e.gaps.add([]byte("d"), []byte("e"), []byte("d5"))
+	e.absent.add([]byte("d"), []byte("e"), []byte("d5"))
 	started := make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
 		_ = e.Update(context.Background(), false, func(storage.Tx) error {
 			close(started)
-			for e.line.length() < 2 {
+			for e.queue.length() < 2 {
 				runtime.Gosched()
 			}
 			return nil
@@ -288,7 +288,7 @@ func TestGaps_SharedBatch(t *testing.T) {
 		t.Fatalf("%d batches, want one", e.applied)
 	}
 	for key, want := range map[string]bool{"d0": true, "d10": false, "d11": true, "d50": false, "d51": true} {
-		if e.gaps.absent([]byte(key)) != want {
+		if e.absent.contains([]byte(key)) != want {
 			t.Errorf("%s is known to be absent: %v, want %v", key, !want, want)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 // Ensure that a table that cannot be read for a while leaves no belief behind
 // that its keys are not there: the search for what lies beside an absent key
 // ends at the error, not at the end of the keys.
-func TestPebble_Update_GapsUnreadable(t *testing.T) {
+func TestEngine_Update_AbsentUnreadable(t *testing.T) {
 	disk := storagetest.NewDisk()
-	open := func() *lsm.Pebble {
+	open := func() *lsm.Engine {
 		e, err := lsm.Open("db", lsm.Options{FS: disk, CacheBytes: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestPebble_Update_GapsUnreadable(t *testing.T) {
 
 // Ensure that nothing is believed of a commit whose outcome is unknown: the
 // engine runs no transaction after it.
-func TestPebble_Update_GapsUnknownOutcome(t *testing.T) {
+func TestEngine_Update_GapsUnknownOutcome(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	for i := range 100 {

@@ -11,7 +11,7 @@ import (
 
 // No table may hold keys of both sides of a bound, neither one that a flush
 // writes nor one that a compaction does.
-func TestPebble_TableBounds(t *testing.T) {
+func TestEngine_TableBounds(t *testing.T) {
 	bounds := [][]byte{[]byte("d"), []byte("m")}
 	e, err := Open("db", Options{InMemory: true, TableBounds: bounds})
 	if err != nil {
@@ -46,7 +46,7 @@ func TestPebble_TableBounds(t *testing.T) {
 }
 
 // checkBounds returns the number of tables.
-func checkBounds(t *testing.T, e *Pebble, bounds [][]byte) int {
+func checkBounds(t *testing.T, e *Engine, bounds [][]byte) int {
 	t.Helper()
 	levels, err := e.db.SSTables()
 	if err != nil {

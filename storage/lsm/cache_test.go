@@ -14,7 +14,7 @@ import (
 // Ensure that the cache keeps its size while there are tables in memory, which
 // Pebble counts against it: with tables as large as the cache, it had no room
 // for a single block.
-func TestPebble_CacheBesideMemTables(t *testing.T) {
+func TestEngine_CacheBesideMemTables(t *testing.T) {
 	const mib = 1 << 20
 	e, err := lsm.Open("db", lsm.Options{InMemory: true, CacheBytes: 8 * mib, MemTableBytes: 8 * mib})
 	if err != nil {
@@ -55,7 +55,7 @@ func TestPebble_CacheBesideMemTables(t *testing.T) {
 
 // Ensure that a cache without bound is one: with the room for tables in memory
 // its size was below 0, and it held nothing.
-func TestPebble_CacheWithoutBound(t *testing.T) {
+func TestEngine_CacheWithoutBound(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true, CacheBytes: math.MaxInt64, MemTableBytes: 64 << 10})
 	if err != nil {
 		t.Fatal(err)

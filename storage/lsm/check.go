@@ -20,13 +20,13 @@ type directory struct {
 	fs   vfs.FS
 	path string
 
-	names    []string
-	record   controlRecord // of the control file
-	known    bool          // there is a record
-	slot     int           // in which it is
-	current  uint64        // number of the manifest; 0 if there is no store yet
-	manifest *manifest
-	logs     []uint64 // to be replayed, ascending
+	names     []string
+	record    controlRecord // of the control file
+	hasRecord bool          // there is a record
+	slot      int           // in which it is
+	current   uint64        // number of the manifest; 0 if there is no store yet
+	manifest  *manifest
+	logs      []uint64 // to be replayed, ascending
 
 	damage []*storage.DamageError
 }
@@ -80,7 +80,7 @@ func (d *directory) checkControl(format int) error {
 	record, slot, err := readControl(d.fs, d.path)
 	switch {
 	case err == nil:
-		d.record, d.slot, d.known = record, slot, true
+		d.record, d.slot, d.hasRecord = record, slot, true
 	case errors.Is(err, os.ErrNotExist):
 		d.report(controlName, -1, lossUntouched, "the file is missing")
 	case errors.Is(err, errNoControl):
@@ -144,7 +144,7 @@ func (d *directory) checkManifest() error {
 		return nil
 	}
 	name := fmt.Sprintf("MANIFEST-%06d", d.current)
-	c, err := openChunks(d.fs, d.join(name), 0)
+	c, err := openRecordFile(d.fs, d.join(name), 0)
 	if errors.Is(err, os.ErrNotExist) {
 		d.report(name, -1, lossAll, "the file is missing")
 		return nil
@@ -183,7 +183,7 @@ func (d *directory) checkManifest() error {
 		// Each record is synced before the next one is written: one behind the
 		// damage proves that it is not an unfinished write.
 		follows := false
-		err := c.after(m.stop, func(k chunk) bool {
+		err := c.eachAfter(m.stop, func(k chunk) bool {
 			follows = k.position == wholeRecord || k.position == firstOfRecord
 			return !follows
 		})
@@ -250,7 +250,7 @@ func logName(number uint64) string { return fmt.Sprintf("%06d.log", number) }
 // a write that a crash has cut short, unless proof says otherwise.
 func (d *directory) checkLog(number uint64, newest bool) error {
 	name := logName(number)
-	c, err := openChunks(d.fs, d.join(name), number)
+	c, err := openRecordFile(d.fs, d.join(name), number)
 	if err != nil {
 		return err
 	}
@@ -297,11 +297,11 @@ func (d *directory) checkLog(number uint64, newest bool) error {
 // lags behind. But it rises with each sync: the second rise behind the first
 // chunk that is whole belongs to a sync that began when that chunk, and
 // all before it, had been handed over, if a third value follows.
-func provenSynced(c *chunkFile, offset int64) (bool, error) {
+func provenSynced(c *recordFile, offset int64) (bool, error) {
 	proven := false
 	var last uint64
 	values := 0
-	err := c.after(offset, func(k chunk) bool {
+	err := c.eachAfter(offset, func(k chunk) bool {
 		if values == 0 || k.synced > last {
 			last = k.synced
 			values++

@@ -68,9 +68,9 @@ func writeLog(t *testing.T, sizes []int) *testLog {
 }
 
 // open returns the log without its trailer, and with this byte flipped, if it is not negative.
-func (l *testLog) open(t *testing.T, flip int64) *chunkFile {
+func (l *testLog) open(t *testing.T, flip int64) *recordFile {
 	t.Helper()
-	c, err := openChunks(l.fs, "log", testLogNumber)
+	c, err := openRecordFile(l.fs, "log", testLogNumber)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (l *testLog) open(t *testing.T, flip int64) *chunkFile {
 	if flip >= 0 {
 		text[flip] ^= 4
 	}
-	return &chunkFile{f: vfs.NewMemFile(text), size: int64(len(text)), log: true, number: testLogNumber, start: -1}
+	return &recordFile{f: vfs.NewMemFile(text), size: int64(len(text)), log: true, number: testLogNumber, start: -1}
 }
 
 // Ensure that a log is read as it was written, whatever the sizes of records, and that
@@ -187,9 +187,9 @@ func TestChunks_UnsyncedIsNoDamage(t *testing.T) {
 func TestControl_Record(t *testing.T) {
 	r := newControlRecord()
 	r.created, r.closed, r.sequence, r.current = true, true, 9, 12
-	r.manifests[12] = filePart{4711, 0xdeadbeef}
+	r.manifests[12] = syncedPrefix{4711, 0xdeadbeef}
 	for i := range maxControlLogs + 5 {
-		r.logs[uint64(20+i)] = filePart{length: int64(i)}
+		r.logs[uint64(20+i)] = syncedPrefix{length: int64(i)}
 	}
 	text := r.encode(nil)
 	if len(text) > controlSlotSize {
@@ -221,7 +221,7 @@ func TestControl_Slots(t *testing.T) {
 	if err := syncDir(mem, "/"); err != nil {
 		t.Fatal(err)
 	}
-	c := &control{fail: func(err error) { t.Error(err) }}
+	c := &controlFile{fail: func(err error) { t.Error(err) }}
 	if err := c.start(mem, "db", newControlRecord(), 0, true); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestControl_Slots(t *testing.T) {
 	durable := uint64(0)
 	for i := range 300 {
 		wait := random.IntN(5) == 0
-		if err := c.update(wait, func(r *controlRecord) { r.logs[1] = filePart{length: int64(i)} }); err != nil {
+		if err := c.update(wait, func(r *controlRecord) { r.logs[1] = syncedPrefix{length: int64(i)} }); err != nil {
 			t.Fatal(err)
 		}
 		if wait {

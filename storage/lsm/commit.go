@@ -38,9 +38,9 @@ import (
 
 // request is one call of Update, or of Sync.
 type request struct {
-	fn   func(storage.Tx) error // nil for Sync
-	upTo uint64                 // of Sync: the commit that must be on disk
-	sync bool                   // asked for, or required by fn
+	fn     func(storage.Tx) error // nil for Sync
+	commit uint64                 // of Sync: the commit that must be on disk
+	sync   bool                   // asked for, or required by fn
 
 	state        atomic.Int32
 	entries, end int             // what it has staged: entries up to end
@@ -79,7 +79,7 @@ func (r *request) staged() bool { return r.entries < r.end }
 
 // waits reports whether r, which was run, is answered only when the disk is
 // done.
-func (r *request) waits() bool { return r.sync && r.batch != nil }
+func (r *request) waitsForDisk() bool { return r.sync && r.batch != nil }
 
 // A group is full when it has maxGroup requests, or has staged maxGroupBytes.
 // A request that stages more than smallBytes is the last of its group, and has a
@@ -93,13 +93,13 @@ const (
 // group is what one leader runs.
 type group struct {
 	requests []*request // those that were run, in order
-	left     []*request // of them, those that wait for the disk
+	waiting  []*request // of them, those that wait for the disk
 	batches  []*batch
-	members  []*request // memory for batch.requests
-	lookups  lookups
+	memory   []*request // memory for batch.requests
+	reader   groupReader
 	sequence uint64
-	tx       pebbleTx // of the one that runs
-	small    bool     // one small batch, which the disk must sync
+	tx       transaction // of the one that runs
+	small    bool        // one small batch, which the disk must sync
 }
 
 // batch is what a group hands to Pebble at once.
@@ -108,7 +108,7 @@ type batch struct {
 	requests []*request // whose writes it has, or who wait for it, in order
 	lo, hi   int        // the entries of the staging that it has
 	sequence uint64     // the last number drawn by its requests, 0 for none
-	number   uint64     // of the commit, as Pebble.applied counts them
+	number   uint64     // of the commit, as Engine.applied counts them
 	sync     bool       // a request waits for the disk
 }
 
@@ -119,20 +119,20 @@ func (g *group) syncs() bool {
 	return slices.ContainsFunc(g.batches, func(b *batch) bool { return b.sync })
 }
 
-// Update implements Engine.
-func (e *Pebble) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+// Update implements storage.Engine.
+func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
 	r := requests.Get().(*request)
 	r.fn, r.sync = fn, sync
 	return e.do(ctx, r)
 }
 
-// Sync implements Engine.
-func (e *Pebble) Sync(ctx context.Context) error {
+// Sync implements storage.Engine.
+func (e *Engine) Sync(ctx context.Context) error {
 	return e.syncUpTo(ctx, e.durability.applying.Load())
 }
 
 // syncUpTo returns when commit and all before it are on disk.
-func (e *Pebble) syncUpTo(ctx context.Context, commit uint64) error {
+func (e *Engine) syncUpTo(ctx context.Context, commit uint64) error {
 	if commit <= e.durability.durable.Load() {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (e *Pebble) syncUpTo(ctx context.Context, commit uint64) error {
 		return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, *failure)
 	}
 	r := requests.Get().(*request)
-	r.upTo, r.sync = commit, true
+	r.commit, r.sync = commit, true
 	err := e.do(ctx, r)
 	if err != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
 		return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, err)
@@ -149,16 +149,16 @@ func (e *Pebble) syncUpTo(ctx context.Context, commit uint64) error {
 }
 
 // do puts r in line and returns its outcome.
-func (e *Pebble) do(ctx context.Context, r *request) error {
+func (e *Engine) do(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if failure := e.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 	}
-	if lead, only := e.line.join(r); lead {
+	if lead, only := e.queue.push(r); lead {
 		if only && !r.sync {
-			e.leadOwn(r)
+			e.leadInline(r)
 		} else {
 			e.startLeader()
 		}
@@ -177,7 +177,7 @@ func (e *Pebble) do(ctx context.Context, r *request) error {
 
 // await returns nil when r has been answered. An error is the caller's outcome,
 // who has left before that.
-func (e *Pebble) await(ctx context.Context, r *request) error {
+func (e *Engine) await(ctx context.Context, r *request) error {
 	select {
 	case <-r.messages: // answered before there was anything to wait for
 		return nil
@@ -191,7 +191,7 @@ func (e *Pebble) await(ctx context.Context, r *request) error {
 			if m == mayLeave {
 				return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause)
 			}
-			if cause != nil && r.err == errLeft {
+			if cause != nil && r.err == errAbandoned {
 				return cause
 			}
 			return nil
@@ -220,16 +220,16 @@ func (e *Pebble) await(ctx context.Context, r *request) error {
 }
 
 // withdraw takes r out of the line, unless a leader has taken it.
-func (e *Pebble) withdraw(r *request) bool {
+func (e *Engine) withdraw(r *request) bool {
 	if !r.state.CompareAndSwap(queued, withdrawn) {
 		return false
 	}
-	e.line.remove(r)
+	e.queue.remove(r)
 	return true
 }
 
 // startLeader lets a goroutine lead: one that waits for that, or a new one.
-func (e *Pebble) startLeader() {
+func (e *Engine) startLeader() {
 	select {
 	case e.wake <- struct{}{}:
 	default:
@@ -241,7 +241,7 @@ func (e *Pebble) startLeader() {
 const maxIdle = 4
 
 // leader leads until there is nothing to do, and then waits for more.
-func (e *Pebble) leader() {
+func (e *Engine) leader() {
 	for {
 		for e.lead() {
 		}
@@ -260,9 +260,9 @@ func (e *Pebble) leader() {
 
 // lead runs one group and answers it. It returns true if the caller must lead
 // again.
-func (e *Pebble) lead() (again bool) {
+func (e *Engine) lead() (again bool) {
 	normal := false
-	e.line.gather()
+	e.queue.awaitFollowers()
 	g := e.beginGroup()
 	defer func() {
 		again = e.endGroup(g)
@@ -271,7 +271,7 @@ func (e *Pebble) lead() (again bool) {
 		}
 	}()
 	for len(g.requests) < maxGroup && e.staged.size < maxGroupBytes {
-		r := e.line.next()
+		r := e.queue.pop()
 		if r == nil {
 			break
 		}
@@ -280,10 +280,10 @@ func (e *Pebble) lead() (again bool) {
 		}
 		if !e.run(g, r) {
 			if r.state.CompareAndSwap(running, queued) {
-				e.line.putBack(r)
+				e.queue.pushFront(r)
 				break
 			}
-			r.err = errLeft
+			r.err = errAbandoned
 			g.requests = append(g.requests, r)
 		}
 		if r.size > smallBytes {
@@ -298,10 +298,10 @@ func (e *Pebble) lead() (again bool) {
 // which is the only one in line and needs no sync: a commit that stays in memory
 // is not worth two changes of goroutines. What could make it wait, such as a
 // write stall, is left to a leader.
-func (e *Pebble) leadOwn(r *request) {
+func (e *Engine) leadInline(r *request) {
 	g := e.beginGroup()
 	defer func() {
-		if e.space.fits(e.staged.size, len(e.staged.entries)) && !r.sync {
+		if e.memTable.fits(e.staged.size, len(e.staged.entries)) && !r.sync {
 			if e.endGroup(g) {
 				e.startLeader()
 			}
@@ -313,25 +313,25 @@ func (e *Pebble) leadOwn(r *request) {
 			}
 		})
 	}()
-	if e.line.next(); r.state.CompareAndSwap(queued, running) {
+	if e.queue.pop(); r.state.CompareAndSwap(queued, running) {
 		e.run(g, r) // which is the first of its group
 	}
 }
 
 // beginGroup begins a group. endGroup must follow, on any goroutine.
-func (e *Pebble) beginGroup() *group {
+func (e *Engine) beginGroup() *group {
 	g := groups.Get().(*group)
 	e.mu.Lock()
-	g.sequence, g.lookups = e.sequence, lookups{gaps: &e.gaps}
+	g.sequence, g.reader = e.sequence, groupReader{absent: &e.absent}
 	return g
 }
 
 // endGroup commits what a group has staged, ends the lead and answers the group.
 // It returns true if the caller must lead.
-func (e *Pebble) endGroup(g *group) bool {
+func (e *Engine) endGroup(g *group) bool {
 	e.commit(g)
 	e.mu.Unlock()
-	more := e.line.leave(g.small)
+	more := e.queue.endLead(g.small)
 	if more && g.syncs() {
 		e.startLeader() // this goroutine has to wait
 		more = false
@@ -341,7 +341,7 @@ func (e *Pebble) endGroup(g *group) bool {
 
 // run runs the function of r. It returns false if r must be the first of a
 // group.
-func (e *Pebble) run(g *group, r *request) (done bool) {
+func (e *Engine) run(g *group, r *request) (done bool) {
 	if failure := e.failure.Load(); failure != nil {
 		r.err = fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 		g.requests = append(g.requests, r)
@@ -353,12 +353,12 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 	}
 	before := e.staged.mark()
 	tx := &g.tx
-	*tx = pebbleTx{staging: e.staged, engine: e, lookups: &g.lookups, sequence: g.sequence, sync: r.sync, first: before.entries == 0}
-	g.lookups.gets = 0
-	r.err = errGone
+	*tx = transaction{staging: e.staged, engine: e, reader: &g.reader, sequence: g.sequence, sync: r.sync, isFirst: before.entries == 0}
+	g.reader.gets = 0
+	r.err = errNoReturn
 	defer func() {
-		if r.err == errGone {
-			tx.again = false
+		if r.err == errNoReturn {
+			tx.rerun = false
 			if r.panicked = recover(); r.panicked != nil {
 				e.log.Error("jay: a transaction's function panics", "dir", e.dir, "panic", r.panicked, "stack", string(debug.Stack()))
 			}
@@ -366,14 +366,14 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 		if r.err != nil {
 			e.staged.rollback(before)
 		}
-		if done = !tx.again; done {
+		if done = !tx.rerun; done {
 			g.requests = append(g.requests, r)
 		}
 	}()
 	err := r.fn(tx)
 	size := e.staged.size - before.size
 	switch {
-	case tx.again:
+	case tx.rerun:
 		err = errFirst
 	case err == nil && size > storage.MaxTxBytes:
 		err = fmt.Errorf("%w: %d bytes, at most %d", storage.ErrTooLarge, size, storage.MaxTxBytes)
@@ -390,7 +390,7 @@ func (e *Pebble) run(g *group, r *request) (done bool) {
 
 var (
 	// errGone is the error of a function that did not return.
-	errGone = errors.New("the transaction's function ended its goroutine")
+	errNoReturn = errors.New("the transaction's function ended its goroutine")
 
 	// errFirst is what a transaction gets that asks for what only the first of a
 	// group can have. It runs again.
@@ -398,21 +398,21 @@ var (
 
 	// errLeft is the error of a request that would have to run again, and whose
 	// caller wants to leave.
-	errLeft = errors.New("the caller has left")
+	errAbandoned = errors.New("the caller has left")
 )
 
 // commit hands to Pebble what the group has staged, in order, without waiting
 // for the disk. e.mu is held.
-func (e *Pebble) commit(g *group) {
+func (e *Engine) commit(g *group) {
 	defer e.staged.reset()
-	g.lookups.close()
+	g.reader.close()
 	err := e.makeBatches(g)
 	for _, r := range g.requests {
 		if r.state.CompareAndSwap(running, released) {
 			continue
 		}
 		r.state.Store(released)
-		if r.err != errLeft {
+		if r.err != errAbandoned {
 			r.messages <- mayLeave
 		}
 	}
@@ -438,15 +438,15 @@ func (e *Pebble) commit(g *group) {
 
 // makeBatches fills the batches of the group. From then on nothing is needed of
 // the callers' memory.
-func (e *Pebble) makeBatches(g *group) error {
-	doubt := !e.durability.settled() // whether a request may have seen what is not on disk
+func (e *Engine) makeBatches(g *group) error {
+	doubt := !e.durability.allDurable() // whether a request may have seen what is not on disk
 	for first, end := 0, 0; first < len(g.requests); first = end {
 		end = first + 1
 		for end < len(g.requests) && max(g.requests[first].size, g.requests[end].size) <= smallBytes {
 			end++
 		}
 		b := &batch{lo: len(e.staged.entries)}
-		size, writers, members := 0, 0, len(g.members)
+		size, writers, members := 0, 0, len(g.memory)
 		for _, r := range g.requests[first:end] {
 			switch {
 			case r.staged():
@@ -454,16 +454,16 @@ func (e *Pebble) makeBatches(g *group) error {
 				b.sequence, size = r.sequence, size+r.size
 				writers++
 				doubt = true
-			case doubt && e.rests(r):
+			case doubt && e.dependsOnDisk(r):
 				// What it may have seen is on disk before it is answered.
 				r.sync, b.sync = true, true
 			default:
 				continue
 			}
 			r.batch = b
-			g.members = append(g.members, r)
+			g.memory = append(g.memory, r)
 		}
-		if b.requests = g.members[members:]; len(b.requests) == 0 {
+		if b.requests = g.memory[members:]; len(b.requests) == 0 {
 			continue
 		}
 		g.batches = append(g.batches, b)
@@ -476,15 +476,15 @@ func (e *Pebble) makeBatches(g *group) error {
 
 // rests reports whether the answer of r, which has staged nothing, depends on
 // what was committed before: it waits for the disk if a write would.
-func (e *Pebble) rests(r *request) bool {
+func (e *Engine) dependsOnDisk(r *request) bool {
 	if r.fn == nil {
-		return r.upTo > e.durability.durable.Load()
+		return r.commit > e.durability.durable.Load()
 	}
 	return r.sync && r.err == nil && r.panicked == nil
 }
 
 // fillBatch makes Pebble's batch of b.
-func (e *Pebble) fillBatch(b *batch, size, writers int) (err error) {
+func (e *Engine) fillBatch(b *batch, size, writers int) (err error) {
 	if writers == 0 {
 		b.pebble = e.db.NewBatchWithSize(0)
 		return b.pebble.LogData(nil, nil)
@@ -494,26 +494,26 @@ func (e *Pebble) fillBatch(b *batch, size, writers int) (err error) {
 	if writers > 1 {
 		for _, r := range b.requests {
 			if r.staged() {
-				e.gaps.occupy(e.staged, e.staged.sorted(r.entries, r.end))
+				e.absent.invalidate(e.staged, e.staged.sorted(r.entries, r.end))
 			}
 		}
 	}
 	order := e.staged.sorted(b.lo, b.hi)
 	if writers == 1 {
-		e.gaps.occupy(e.staged, order)
+		e.absent.invalidate(e.staged, order)
 	}
 	b.pebble, err = e.fill(e.staged, order, size)
 	return err
 }
 
 // write hands b to Pebble.
-func (e *Pebble) write(b *batch) error {
+func (e *Engine) write(b *batch) error {
 	b.number = e.applied
 	if b.lo < b.hi {
 		b.number++
 	}
 	e.durability.begin(e.db, b.number)
-	e.space.use(b.pebble.Len(), b.hi-b.lo)
+	e.memTable.use(b.pebble.Len(), b.hi-b.lo)
 	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)
 		b.number = 0 // nothing of it can be waited for
@@ -526,8 +526,8 @@ func (e *Pebble) write(b *batch) error {
 		return nil
 	}
 	e.sequence, e.applied = max(e.sequence, b.sequence), b.number
-	e.watches.note(e.staged, b.lo, b.hi, e.applied)
-	e.pending.Store(e.applied)
+	e.writes.record(e.staged, b.lo, b.hi, e.applied)
+	e.visible.Store(e.applied)
 	return nil
 }
 
@@ -535,7 +535,7 @@ func (e *Pebble) write(b *batch) error {
 // that of the keys: Pebble remembers where in the skip list the last key went,
 // which helps only if the next one goes beside it. Writes of one key keep their
 // order.
-func (e *Pebble) fill(s *staging, order []int32, size int) (*pebble.Batch, error) {
+func (e *Engine) fill(s *staging, order []int32, size int) (*pebble.Batch, error) {
 	batch := e.db.NewBatchWithSize(size + 16*len(order))
 	for _, i := range order {
 		if err := put(batch, s, int(i)); err != nil {
@@ -559,7 +559,7 @@ func put(batch *pebble.Batch, s *staging, i int) error {
 }
 
 // apply gives batch to Pebble. With sync, batch.SyncWait must follow.
-func (e *Pebble) apply(batch *pebble.Batch, sync bool) error {
+func (e *Engine) apply(batch *pebble.Batch, sync bool) error {
 	return e.protect(func() error {
 		if sync {
 			return e.db.ApplyNoSyncWait(batch, pebble.Sync)
@@ -571,11 +571,11 @@ func (e *Pebble) apply(batch *pebble.Batch, sync bool) error {
 // answer answers those whose requests were run: at once, or when the disk is
 // done. A request belongs to its goroutine again once it has been answered. It
 // returns true if its caller must lead.
-func (e *Pebble) answer(g *group) (lead bool) {
-	g.left = g.requests[:0]
+func (e *Engine) answer(g *group) (lead bool) {
+	g.waiting = g.requests[:0]
 	for _, r := range g.requests {
-		if r.waits() {
-			g.left = append(g.left, r)
+		if r.waitsForDisk() {
+			g.waiting = append(g.waiting, r)
 		} else {
 			e.finish(r)
 		}
@@ -593,19 +593,19 @@ func (e *Pebble) answer(g *group) (lead bool) {
 		} else if e.failure.Load() == nil { // logFS hides a failed sync from Pebble
 			e.durability.reached(b.number)
 		}
-		expected := len(g.left)
+		expected := len(g.waiting)
 		if g.small {
-			expected += e.line.length()
+			expected += e.queue.length()
 		}
-		for len(g.left) > 0 && g.left[0].batch == b {
-			e.finish(g.left[0])
-			g.left = g.left[1:]
+		for len(g.waiting) > 0 && g.waiting[0].batch == b {
+			e.finish(g.waiting[0])
+			g.waiting = g.waiting[1:]
 		}
 		if g.small {
-			lead = e.line.synced(expected, time.Since(start))
+			lead = e.queue.syncEnded(expected, time.Since(start))
 		}
 	}
-	e.durability.clean()
+	e.durability.closeUnused()
 	if e.failure.Load() == nil {
 		for _, b := range g.batches {
 			// The commit stands; a batch that cannot be recycled is only garbage.
@@ -614,14 +614,14 @@ func (e *Pebble) answer(g *group) (lead bool) {
 	}
 	clear(g.requests[:cap(g.requests)])
 	clear(g.batches)
-	clear(g.members)
-	*g = group{requests: g.requests[:0], batches: g.batches[:0], members: g.members[:0]}
+	clear(g.memory)
+	*g = group{requests: g.requests[:0], batches: g.batches[:0], memory: g.memory[:0]}
 	groups.Put(g)
 	return lead
 }
 
 // finish answers one request.
-func (e *Pebble) finish(r *request) {
+func (e *Engine) finish(r *request) {
 	failure := e.failure.Load()
 	switch {
 	case r.err != nil || r.panicked != nil || r.batch == nil && !r.staged(): // nothing to wait for
@@ -638,7 +638,7 @@ func (e *Pebble) finish(r *request) {
 
 // decide calls the decider of r when what r has done is durable, or will never
 // be. What is in doubt since the engine failed stays so.
-func (e *Pebble) decide(r *request) {
+func (e *Engine) decide(r *request) {
 	switch {
 	case r.decider == nil || errors.Is(r.err, storage.ErrUnknownOutcome):
 	case r.err == nil && r.staged() && e.durability.keepViews:
@@ -651,51 +651,51 @@ func (e *Pebble) decide(r *request) {
 // pebbleTx is a Tx on Pebble. It reads committed state through the engine, and
 // what the transactions before it in the group have staged: nothing else commits
 // while it runs.
-type pebbleTx struct {
+type transaction struct {
 	*staging
-	engine   *Pebble
-	lookups  *lookups
+	engine   *Engine
+	reader   *groupReader
 	sequence uint64
 	decider  storage.Decider
 	sync     bool
-	first    bool // nobody in the group has staged anything before
-	again    bool // it must run again, as the first
+	isFirst  bool // nobody in the group has staged anything before
+	rerun    bool // it must run again, as the first
 }
 
-// Get implements Tx.
-func (t *pebbleTx) Get(key []byte) ([]byte, io.Closer, error) {
+// Get implements storage.Tx.
+func (t *transaction) Get(key []byte) ([]byte, io.Closer, error) {
 	if i := t.find(key); i >= 0 {
 		if t.entries[i].deleted {
 			return nil, nil, storage.ErrNotFound
 		}
 		return t.staging.value(i), noCloser, nil
 	}
-	return t.lookups.get(t.engine.db, key)
+	return t.reader.get(t.engine.db, key)
 }
 
-// Iterate implements Tx. An iterator sees only what Pebble has got.
-func (t *pebbleTx) Iterate(lo, hi []byte) (storage.Iterator, error) {
-	if !t.first {
-		t.again = true
+// Iterate implements storage.Tx. An iterator sees only what Pebble has got.
+func (t *transaction) Iterate(lo, hi []byte) (storage.Iterator, error) {
+	if !t.isFirst {
+		t.rerun = true
 		return nil, errFirst
 	}
 	return iterate(t.engine.db, lo, hi)
 }
 
-// Unchanged implements Tx.
-func (t *pebbleTx) Unchanged(w storage.Watch, key []byte) bool {
-	return *t.engine.watches.stripe(key) <= w.(*pebbleWatch).since && t.find(key) < 0
+// Unchanged implements storage.Tx.
+func (t *transaction) Unchanged(w storage.Watch, key []byte) bool {
+	return *t.engine.writes.stripe(key) <= w.(*watch).since && t.find(key) < 0
 }
 
-// Set implements Tx.
-func (t *pebbleTx) Set(key, head, tail []byte) { t.add(key, head, tail, false) }
+// Set implements storage.Tx.
+func (t *transaction) Set(key, head, tail []byte) { t.add(key, head, tail, false) }
 
-// Delete implements Tx.
-func (t *pebbleTx) Delete(key []byte) { t.add(key, nil, nil, true) }
+// Delete implements storage.Tx.
+func (t *transaction) Delete(key []byte) { t.add(key, nil, nil, true) }
 
-// Sequence implements Tx.
-func (t *pebbleTx) Sequence() (uint64, error) {
-	last := max(t.sequence, t.engine.floor.Load())
+// Sequence implements storage.Tx.
+func (t *transaction) Sequence() (uint64, error) {
+	last := max(t.sequence, t.engine.minSequence.Load())
 	if last >= math.MaxInt64 {
 		return 0, storage.ErrSequenceExhausted
 	}
@@ -703,8 +703,8 @@ func (t *pebbleTx) Sequence() (uint64, error) {
 	return t.sequence, nil
 }
 
-// RequireSync implements Tx.
-func (t *pebbleTx) RequireSync() { t.sync = true }
+// RequireSync implements storage.Tx.
+func (t *transaction) RequireSync() { t.sync = true }
 
-// OnDecided implements Tx.
-func (t *pebbleTx) OnDecided(d storage.Decider) { t.decider = d }
+// OnDecided implements storage.Tx.
+func (t *transaction) OnDecided(d storage.Decider) { t.decider = d }

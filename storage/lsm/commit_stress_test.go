@@ -36,7 +36,7 @@ var (
 
 // stress is a run of many goroutines.
 type stress struct {
-	engine  *lsm.Pebble
+	engine  *lsm.Engine
 	mu      sync.Mutex
 	events  []*event     // Guarded by mu.
 	durable atomic.Int64 // the last serial number that somebody knows to be on disk

@@ -26,7 +26,7 @@ type update struct {
 // asGroup runs the updates as one group, in order: a transaction before them
 // holds the lead until all are in line. It returns what each came to, a panic
 // as an error that begins with "panic: ".
-func asGroup(e *lsm.Pebble, updates []update) []error {
+func asGroup(e *lsm.Engine, updates []update) []error {
 	started, release := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {

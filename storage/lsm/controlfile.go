@@ -33,7 +33,7 @@ const (
 )
 
 // filePart is how much of a file is known to be on disk.
-type filePart struct {
+type syncedPrefix struct {
 	length int64
 	crc    uint32 // CRC-32C of it; manifests only
 }
@@ -58,8 +58,8 @@ type controlRecord struct {
 	closed    bool // properly: the record is exact. Otherwise a file may have more.
 	sequence  uint64
 	current   uint64
-	manifests map[uint64]filePart
-	logs      map[uint64]filePart
+	manifests map[uint64]syncedPrefix
+	logs      map[uint64]syncedPrefix
 }
 
 const (
@@ -79,7 +79,7 @@ const (
 )
 
 func newControlRecord() controlRecord {
-	return controlRecord{manifests: make(map[uint64]filePart), logs: make(map[uint64]filePart)}
+	return controlRecord{manifests: make(map[uint64]syncedPrefix), logs: make(map[uint64]syncedPrefix)}
 }
 
 // encode appends the record to b.
@@ -135,11 +135,11 @@ func decodeControl(b []byte) (controlRecord, bool) {
 	}
 	b = b[controlHeader:size]
 	for range manifests {
-		r.manifests[binary.BigEndian.Uint64(b)] = filePart{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])}
+		r.manifests[binary.BigEndian.Uint64(b)] = syncedPrefix{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])}
 		b = b[controlManifest:]
 	}
 	for range logs {
-		r.logs[binary.BigEndian.Uint64(b)] = filePart{length: int64(binary.BigEndian.Uint64(b[8:]))}
+		r.logs[binary.BigEndian.Uint64(b)] = syncedPrefix{length: int64(binary.BigEndian.Uint64(b[8:]))}
 		b = b[controlLog:]
 	}
 	return r, true
@@ -186,7 +186,7 @@ const syncDelay = time.Second
 // Which calls wait for the disk: those after a new manifest was synced, before
 // the marker names it. All others write to the page cache, and are synced
 // within syncDelay.
-type control struct {
+type controlFile struct {
 	fail func(error)
 
 	mu      sync.Mutex
@@ -207,7 +207,7 @@ type control struct {
 
 // start opens the control file, or makes one, and makes r durable. slot is where the
 // record was found that r is made of.
-func (c *control) start(fs vfs.FS, dir string, r controlRecord, slot int, isNew bool) error {
+func (c *controlFile) start(fs vfs.FS, dir string, r controlRecord, slot int, isNew bool) error {
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, controlName), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
@@ -241,14 +241,14 @@ func (c *control) start(fs vfs.FS, dir string, r controlRecord, slot int, isNew 
 
 // write writes the record to the current slot, without waiting for the disk.
 // c.mu is held.
-func (c *control) write() error {
+func (c *controlFile) write() error {
 	c.record.sequence++
 	c.buffer, c.stale = c.record.encode(c.buffer[:0]), false
 	return c.writeBuffer()
 }
 
 // writeBuffer writes what is encoded. c.mu is held.
-func (c *control) writeBuffer() error {
+func (c *controlFile) writeBuffer() error {
 	if _, err := c.file.WriteAt(c.buffer, int64(c.slot)*controlSlotSize); err != nil {
 		return fmt.Errorf("write %s: %w", controlName, err)
 	}
@@ -257,7 +257,7 @@ func (c *control) writeBuffer() error {
 }
 
 // sync makes what was written durable.
-func (c *control) sync() error {
+func (c *controlFile) sync() error {
 	c.syncMu.Lock()
 	defer c.syncMu.Unlock()
 	c.mu.Lock()
@@ -287,7 +287,7 @@ func (c *control) sync() error {
 
 // syncSoon sees to it that what was written is synced within syncDelay. c.mu is
 // held.
-func (c *control) syncSoon() {
+func (c *controlFile) syncSoon() {
 	if !c.pending {
 		c.pending = true
 		c.syncIn(syncDelay)
@@ -295,7 +295,7 @@ func (c *control) syncSoon() {
 }
 
 // syncIn syncs after a delay. c.mu is held.
-func (c *control) syncIn(delay time.Duration) {
+func (c *controlFile) syncIn(delay time.Duration) {
 	if c.timer != nil {
 		c.timer.Reset(delay)
 		return
@@ -308,7 +308,7 @@ func (c *control) syncIn(delay time.Duration) {
 }
 
 // syncNow syncs what was written without waiting for it.
-func (c *control) syncNow() {
+func (c *controlFile) syncNow() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file != nil {
@@ -321,7 +321,7 @@ var errControlClosed = errors.New("the control file is closed")
 
 // update changes the record and writes it. With wait, it is on disk when update
 // returns. Before start it does nothing.
-func (c *control) update(wait bool, change func(r *controlRecord)) error {
+func (c *controlFile) update(wait bool, change func(r *controlRecord)) error {
 	c.mu.Lock()
 	if c.file == nil {
 		defer c.mu.Unlock()
@@ -344,15 +344,15 @@ func (c *control) update(wait bool, change func(r *controlRecord)) error {
 
 // logSynced notes how much of a log is on disk. It runs for every sync of the
 // log: of the newest, which stands last, only the changed bytes are encoded.
-func (c *control) logSynced(number uint64, length int64) error {
+func (c *controlFile) logSynced(number uint64, length int64) error {
 	c.mu.Lock()
 	n := len(c.buffer)
 	if c.file == nil || c.stale || n < controlHeader+controlLog || binary.BigEndian.Uint64(c.buffer[n-controlLog:]) != number {
 		c.mu.Unlock()
-		return c.update(false, func(r *controlRecord) { r.logs[number] = filePart{length: length} })
+		return c.update(false, func(r *controlRecord) { r.logs[number] = syncedPrefix{length: length} })
 	}
 	defer c.mu.Unlock()
-	c.record.logs[number] = filePart{length: length}
+	c.record.logs[number] = syncedPrefix{length: length}
 	c.record.sequence++
 	binary.BigEndian.PutUint64(c.buffer[8:], c.record.sequence)
 	binary.BigEndian.PutUint64(c.buffer[n-8:], uint64(length))
@@ -365,7 +365,7 @@ func (c *control) logSynced(number uint64, length int64) error {
 }
 
 // created tells whether the record says that the creation was finished.
-func (c *control) created() bool {
+func (c *controlFile) created() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.record.created
@@ -373,7 +373,7 @@ func (c *control) created() bool {
 
 // close writes that the store was closed properly and consists of what r says.
 // Each slot says so in the end: damage to one can then do no harm.
-func (c *control) close(r controlRecord) error {
+func (c *controlFile) close(r controlRecord) error {
 	err := c.update(true, func(old *controlRecord) {
 		r.sequence = old.sequence
 		*old = r
@@ -393,7 +393,7 @@ func (c *control) close(r controlRecord) error {
 }
 
 // release ends the use of the file. It does not wait for a sync under way.
-func (c *control) release() {
+func (c *controlFile) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.timer != nil {

@@ -19,10 +19,10 @@ import (
 // manifest wants replayed.
 type controlFS struct {
 	vfs.FS
-	c *control
+	control *controlFile
 
 	mu      sync.Mutex
-	own     map[string]bool // manifests and logs that were made here. Guarded by mu.
+	created map[string]bool // manifests and logs that were made here. Guarded by mu.
 	logs    []uint64        // made since the directory was last synced. Guarded by mu.
 	current uint64          // the manifest that a new marker names; 0 for none. Guarded by mu.
 }
@@ -36,7 +36,7 @@ func (fs *controlFS) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	if err != nil {
 		return nil, err
 	}
-	return fs.made(name, f), nil
+	return fs.track(name, f), nil
 }
 
 // ReuseForWrite implements vfs.FS.
@@ -46,7 +46,7 @@ func (fs *controlFS) ReuseForWrite(oldname, newname string, category vfs.DiskWri
 	if err != nil {
 		return nil, err
 	}
-	return fs.made(newname, f), nil
+	return fs.track(newname, f), nil
 }
 
 // Remove implements vfs.FS.
@@ -58,20 +58,20 @@ func (fs *controlFS) Remove(name string) error {
 // forget takes a log out of the record, which the next write makes known.
 func (fs *controlFS) forget(name string) {
 	if kind, number := parseName(fs.PathBase(name)); kind == walFile {
-		fs.c.mu.Lock()
-		delete(fs.c.record.logs, number)
-		fs.c.stale = true
-		fs.c.mu.Unlock()
+		fs.control.mu.Lock()
+		delete(fs.control.record.logs, number)
+		fs.control.stale = true
+		fs.control.mu.Unlock()
 	}
 }
 
 // made notes a new file.
-func (fs *controlFS) made(name string, f vfs.File) vfs.File {
+func (fs *controlFS) track(name string, f vfs.File) vfs.File {
 	base := fs.PathBase(name)
 	kind, number := parseName(base)
 	if kind == manifestFile || kind == walFile {
 		fs.mu.Lock()
-		fs.own[base] = true
+		fs.created[base] = true
 		fs.mu.Unlock()
 	}
 	switch kind {
@@ -81,7 +81,7 @@ func (fs *controlFS) made(name string, f vfs.File) vfs.File {
 		fs.mu.Lock()
 		fs.logs = append(fs.logs, number)
 		fs.mu.Unlock()
-		return &controlledLog{File: f, c: fs.c, number: number}
+		return &controlledLog{File: f, control: fs.control, number: number}
 	}
 	if rest, is := strings.CutPrefix(base, "marker.manifest."); is {
 		_, value, _ := strings.Cut(rest, ".")
@@ -121,10 +121,10 @@ func (d *controlledDir) Sync() error {
 	if len(logs) == 0 && current == 0 {
 		return nil
 	}
-	defer d.fs.c.syncNow() // a log that goes missing is all that it holds
-	return d.fs.c.update(false, func(r *controlRecord) {
+	defer d.fs.control.syncNow() // a log that goes missing is all that it holds
+	return d.fs.control.update(false, func(r *controlRecord) {
 		for _, number := range logs {
-			r.logs[number] = filePart{length: r.logs[number].length}
+			r.logs[number] = syncedPrefix{length: r.logs[number].length}
 		}
 		if current == 0 {
 			return
@@ -142,7 +142,7 @@ func (d *controlledDir) Sync() error {
 // time.
 type controlledLog struct {
 	vfs.File
-	c       *control
+	control *controlFile
 	number  uint64
 	written int64
 }
@@ -164,7 +164,7 @@ func (f *controlledLog) synced(err error) error {
 	if err != nil {
 		return err
 	}
-	return f.c.logSynced(f.number, f.written)
+	return f.control.logSynced(f.number, f.written)
 }
 
 // controlledManifest is a manifest that Pebble writes. Pebble never appends to
@@ -199,7 +199,7 @@ func (f *controlledManifest) Sync() error {
 			return err
 		}
 	}
-	err := f.fs.c.update(!f.known, func(r *controlRecord) { r.manifests[f.number] = filePart{f.written, f.crc.Sum32()} })
+	err := f.fs.control.update(!f.known, func(r *controlRecord) { r.manifests[f.number] = syncedPrefix{f.written, f.crc.Sum32()} })
 	if err == nil {
 		f.known = true
 	}

@@ -28,7 +28,7 @@ type durability struct {
 
 	mu       sync.Mutex
 	current  *view     // the state after commit durable. Nil before the first commit. Guarded by mu.
-	ahead    []*view   // of commits that wait for their sync, oldest first. Guarded by mu.
+	unsynced []*view   // of commits that wait for their sync, oldest first. Guarded by mu.
 	unused   []*view   // to be closed, oldest first. Guarded by mu.
 	deciders []decider // of commits that no sync was asked for, oldest first. Guarded by mu.
 }
@@ -49,7 +49,7 @@ type decider struct {
 
 // settled reports whether every commit that can be seen is on disk. A reader
 // asks after it has read: what it read is durable if the answer is true.
-func (d *durability) settled() bool { return d.applying.Load() <= d.durable.Load() }
+func (d *durability) allDurable() bool { return d.applying.Load() <= d.durable.Load() }
 
 // begin is called by the leader before Pebble gets a commit.
 func (d *durability) begin(db *pebble.DB, commit uint64) {
@@ -72,7 +72,7 @@ func (d *durability) applied(db *pebble.DB, commit uint64) {
 	v := &view{snapshot: db.NewSnapshot(), commit: commit, users: 1}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ahead = append(d.ahead, v)
+	d.unsynced = append(d.unsynced, v)
 }
 
 // onDurable calls c when commit is durable, on another goroutine.
@@ -97,11 +97,11 @@ func (d *durability) reached(commit uint64) {
 		return
 	}
 	d.durable.Store(commit)
-	for len(d.ahead) > 0 && d.ahead[0].commit <= commit {
-		d.drop(d.current)
-		d.current = d.ahead[0]
-		d.ahead[0] = nil
-		d.ahead = d.ahead[1:]
+	for len(d.unsynced) > 0 && d.unsynced[0].commit <= commit {
+		d.releaseLocked(d.current)
+		d.current = d.unsynced[0]
+		d.unsynced[0] = nil
+		d.unsynced = d.unsynced[1:]
 	}
 	var decided []decider
 	for len(d.deciders) > 0 && d.deciders[0].commit <= commit {
@@ -130,8 +130,8 @@ func (d *durability) acquire() *view {
 func (d *durability) syncing() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	n := len(d.ahead)
-	return n > 0 && d.ahead[n-1].commit == d.applying.Load()
+	n := len(d.unsynced)
+	return n > 0 && d.unsynced[n-1].commit == d.applying.Load()
 }
 
 // release gives a view back. A reader may have kept it for long, so that much was
@@ -147,7 +147,7 @@ func (d *durability) release(v *view) {
 }
 
 // drop takes one user from v, which clean closes if that was the last. d.mu is held.
-func (d *durability) drop(v *view) {
+func (d *durability) releaseLocked(v *view) {
 	if v == nil {
 		return
 	}
@@ -165,7 +165,7 @@ const maxUnused = 16
 // clean closes unused views, if there are many. The newest goes first: Pebble
 // looks for a compaction when the oldest of all snapshots is closed. d.mu is not
 // held meanwhile, as Pebble has locks of its own.
-func (d *durability) clean() {
+func (d *durability) closeUnused() {
 	var unused []*view
 	d.mu.Lock()
 	if len(d.unused) >= maxUnused {
@@ -184,12 +184,12 @@ func closeViews(views []*view) {
 // end lets the views go, for Close: nothing reads any more.
 func (d *durability) end() {
 	d.mu.Lock()
-	d.drop(d.current)
-	for _, v := range d.ahead {
-		d.drop(v)
+	d.releaseLocked(d.current)
+	for _, v := range d.unsynced {
+		d.releaseLocked(v)
 	}
 	unused := d.unused
-	d.current, d.ahead, d.deciders, d.unused = nil, nil, nil, nil
+	d.current, d.unsynced, d.deciders, d.unused = nil, nil, nil, nil
 	d.mu.Unlock()
 	closeViews(unused)
 }

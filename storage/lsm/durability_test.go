@@ -21,7 +21,7 @@ import (
 )
 
 // openDurable opens an engine whose reads show only what is on disk.
-func openDurable(t *testing.T, fs lsm.FS) *lsm.Pebble {
+func openDurable(t *testing.T, fs lsm.FS) *lsm.Engine {
 	t.Helper()
 	e, err := lsm.Open("db", lsm.Options{FS: fs, DurableReads: true, MemTableBytes: 64 << 10, CloseTimeout: 200 * time.Millisecond})
 	if err != nil {
@@ -515,7 +515,7 @@ func (c counter) Decided() { c.n.Add(1) }
 
 // Ensure that Close gives up on a disk that does not answer, keeps the directory
 // locked as long as the engine is in it, and not longer.
-func TestPebble_Close_DiskHangs(t *testing.T) {
+func TestEngine_Close_DiskHangs(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDurable(t, disk)
 	if err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("k"), nil, nil); return nil }); err != nil {

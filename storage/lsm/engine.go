@@ -25,44 +25,44 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Pebble is the Engine on one directory, by way of cockroachdb/pebble.
+// Engine is the storage.Engine on one directory, by way of cockroachdb/pebble.
 //
 // Transactions run one after another under mu, and their batches enter
 // Pebble's log in that order; the wait for the disk happens after mu is
 // released, so that concurrent transactions share a sync: commit.go.
-type Pebble struct {
-	db      *pebble.DB
-	lock    *dirLock
-	fs      vfs.FS
-	dir     string // as Open was given it
-	path    string // of the files: absolute, without symbolic links
-	control *controlFS
-	freezer *freezer
+type Engine struct {
+	db       *pebble.DB
+	lock     *dirLock
+	fs       vfs.FS
+	dir      string // as Open was given it
+	path     string // of the files: absolute, without symbolic links
+	control  *controlFS
+	freezeFS *freezeFS
 
-	room *room
-	log  *slog.Logger
+	reservation *cacheReservation
+	log         *slog.Logger
 
-	line    line          // of transactions
+	queue   commitQueue   // of transactions
 	wake    chan struct{} // to a leader that waits
 	quit    chan struct{} // closed when there is nothing to lead any more
 	idle    atomic.Int32  // leaders that wait
 	leaders sync.WaitGroup
 
 	mu       sync.Mutex
-	sequence uint64   // last number committed. Guarded by mu.
-	applied  uint64   // commits handed to Pebble. Guarded by mu.
-	staged   *staging // reused by each transaction. Guarded by mu.
-	gaps     gaps     // where nothing is committed. Guarded by mu.
-	space    space    // in Pebble's table in memory. Guarded by mu, but for its counter.
-	watches  watches
+	sequence uint64        // last number committed. Guarded by mu.
+	applied  uint64        // commits handed to Pebble. Guarded by mu.
+	staged   *staging      // reused by each transaction. Guarded by mu.
+	absent   absentRanges  // where nothing is committed. Guarded by mu.
+	memTable memTableSpace // in Pebble's table in memory. Guarded by mu, but for its counter.
+	writes   writeTracker
 
-	floor        atomic.Uint64 // the sequence goes on above it
-	commits      atomic.Uint64
-	pending      atomic.Uint64 // the last commit that readers see, counted as applied is
-	durability   durability
-	progress     *progress
-	closeTimeout time.Duration
-	hastened     atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
+	minSequence     atomic.Uint64 // the sequence goes on above it
+	commits         atomic.Uint64
+	visible         atomic.Uint64 // the last commit that readers see, counted as applied is
+	durability      durability
+	progress        *progress
+	closeTimeout    time.Duration
+	lastSyncRequest atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
 
 	failure   atomic.Pointer[error] // set once, by fail
 	failed    chan struct{}         // closed once failure is set
@@ -72,12 +72,12 @@ type Pebble struct {
 	closeErr  error         // what it came to. Valid once closed is closed.
 }
 
-var _ storage.Engine = (*Pebble)(nil)
+var _ storage.Engine = (*Engine)(nil)
 
 // Open opens the database in dir, creating dir and the database if they are
 // not there. The errors are those listed in errors.go under opening, or the
 // file system's; all name dir.
-func Open(dir string, opts Options) (*Pebble, error) {
+func Open(dir string, opts Options) (*Engine, error) {
 	e, err := open(dir, opts)
 	if err != nil {
 		if damage, is := errors.AsType[*storage.DamageError](err); is {
@@ -88,8 +88,8 @@ func Open(dir string, opts Options) (*Pebble, error) {
 	return e, nil
 }
 
-func open(dir string, opts Options) (*Pebble, error) {
-	e := &Pebble{
+func open(dir string, opts Options) (*Engine, error) {
+	e := &Engine{
 		dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), progress: new(progress),
 		wake: make(chan struct{}), quit: make(chan struct{}),
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
@@ -103,7 +103,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	default:
 		e.fs = vfs.Default
 	}
-	e.watches.seed = maphash.MakeSeed()
+	e.writes.seed = maphash.MakeSeed()
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
@@ -111,7 +111,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	e.control = newControlFS(progressFS{e.fs, e.progress}, e.fail)
 	e.fs = &logFS{FS: e.control, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
-	format, err := checkMarker(e.control.FS, dir)
+	format, err := checkFormatFile(e.control.FS, dir)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {
 		return nil, openError(err)
 	}
@@ -132,7 +132,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 	}
 	if !found {
 		// Another process may have made the database before the lock was taken.
-		if format, err = checkMarker(e.control.FS, e.path); err != nil {
+		if format, err = checkFormatFile(e.control.FS, e.path); err != nil {
 			return nil, e.unlock(openError(err))
 		}
 		found = format != 0
@@ -143,7 +143,7 @@ func open(dir string, opts Options) (*Pebble, error) {
 
 	options := e.pebbleOptions(opts)
 	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
-		e.room.cache.Unref()
+		e.reservation.cache.Unref()
 		return nil, e.unlock(openError(err))
 	}
 	if err := e.openPebble(options, !found); err != nil {
@@ -152,8 +152,8 @@ func open(dir string, opts Options) (*Pebble, error) {
 	if failure := e.failure.Load(); failure != nil {
 		return nil, errors.Join(openError(*failure), e.Close())
 	}
-	e.room.start(e.db)
-	e.space.opened(e.db)
+	e.reservation.start(e.db)
+	e.memTable.start(e.db)
 	return e, nil
 }
 
@@ -162,13 +162,13 @@ func open(dir string, opts Options) (*Pebble, error) {
 // it then, so that it comes to its end. On a disk that does not answer,
 // openPebble returns an error after a few seconds, and keeps the lock until
 // Pebble has come to its end.
-func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
+func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
-	e.freezer = newFreezer(options.FS)
-	options.FS = e.freezer
+	e.freezeFS = newFreezeFS(options.FS)
+	options.FS = e.freezeFS
 	go func() {
 		err := e.protect(func() (err error) {
-			defer e.room.cache.Unref()
+			defer e.reservation.cache.Unref()
 			if e.db, err = pebble.Open(e.path, options); err != nil || !isNew {
 				return err
 			}
@@ -191,7 +191,7 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 		}
 		return nil
 	case <-e.failed:
-		e.freezer.freeze()
+		e.freezeFS.freeze()
 	}
 	select {
 	case err := <-done:
@@ -211,8 +211,8 @@ func (e *Pebble) openPebble(options *pebble.Options, isNew bool) error {
 }
 
 // unlock gives the directory back, and returns err. Pebble must be done with it.
-func (e *Pebble) unlock(err error) error {
-	e.control.c.release()
+func (e *Engine) unlock(err error) error {
+	e.control.control.release()
 	if closeErr := e.lock.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
 	}
@@ -227,7 +227,7 @@ const pebbleFormat = pebble.FormatValueSeparation
 // pebbleOptions returns what Jay ships: memory bounded by a small cache and
 // four memtables, bloom filters on every level, and tables large enough that
 // a million documents are a few hundred files.
-func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
+func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	cacheBytes := opts.CacheBytes
 	if cacheBytes == 0 {
 		cacheBytes = defaultCacheBytes
@@ -236,13 +236,13 @@ func (e *Pebble) pebbleOptions(opts Options) *pebble.Options {
 	if memTableBytes == 0 {
 		memTableBytes = defaultMemTableBytes
 	}
-	e.room = newRoom(cacheBytes, memTableBytes)
+	e.reservation = newCacheReservation(cacheBytes, memTableBytes)
 	listener := e.listener()
-	e.room.watch(listener)
-	e.space.watch(listener, memTableBytes)
+	e.reservation.listen(listener)
+	e.memTable.listen(listener, memTableBytes)
 
 	o := &pebble.Options{
-		Cache:                       e.room.cache,
+		Cache:                       e.reservation.cache,
 		FS:                          e.fs,
 		Lock:                        e.lock.engine,
 		FormatMajorVersion:          pebbleFormat,
@@ -283,7 +283,7 @@ func nextBound(bounds [][]byte, start []byte) []byte {
 // makes the engine fail: Pebble would try again for ever while writers pile
 // up behind it. Other trouble, such as statistics that cannot be read, is
 // only logged.
-func (e *Pebble) listener() *pebble.EventListener {
+func (e *Engine) listener() *pebble.EventListener {
 	// Pebble reports a flush that had nothing to write as an error to FlushEnd,
 	// and only real failures to BackgroundError, among failures of other kinds.
 	var flush atomic.Pointer[error]
@@ -327,10 +327,10 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 // iterator is an Iterator on Pebble.
 type iterator struct{ *pebble.Iterator }
 
-// Error implements Iterator.
+// Error implements storage.Iterator.
 func (it iterator) Error() error { return readError(it.Iterator.Error()) }
 
-// Close implements Iterator.
+// Close implements storage.Iterator.
 func (it iterator) Close() error { return readError(it.Iterator.Close()) }
 
 func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
@@ -344,12 +344,12 @@ func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
 	return iterator{it}, nil
 }
 
-// StartSequence implements Engine. It takes no lock: a transaction under way may
+// StartSequence implements storage.Engine. It takes no lock: a transaction under way may
 // be stuck behind the disk.
-func (e *Pebble) StartSequence(n uint64) {
+func (e *Engine) StartSequence(n uint64) {
 	for {
-		old := e.floor.Load()
-		if old >= n || e.floor.CompareAndSwap(old, n) {
+		old := e.minSequence.Load()
+		if old >= n || e.minSequence.CompareAndSwap(old, n) {
 			return
 		}
 	}
@@ -357,7 +357,7 @@ func (e *Pebble) StartSequence(n uint64) {
 
 // protect calls fn and turns the panic with which Pebble meets a log that
 // cannot be written into an error.
-func (e *Pebble) protect(fn func() error) (err error) {
+func (e *Engine) protect(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)
@@ -367,7 +367,7 @@ func (e *Pebble) protect(fn func() error) (err error) {
 }
 
 // fail makes every later Update return ErrFailed. The first cause is kept.
-func (e *Pebble) fail(cause error) {
+func (e *Engine) fail(cause error) {
 	if e.failure.CompareAndSwap(nil, &cause) {
 		close(e.failed)
 		time.AfterFunc(abandonDelay, func() { close(e.abandoned) })
@@ -375,9 +375,9 @@ func (e *Pebble) fail(cause error) {
 	}
 }
 
-// Stats implements Engine.
-func (e *Pebble) Stats() storage.Stats {
-	e.room.fit()
+// Stats implements storage.Engine.
+func (e *Engine) Stats() storage.Stats {
+	e.reservation.adjust()
 	m := e.db.Metrics()
 	var syncs dto.Metric
 	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
@@ -392,8 +392,8 @@ func (e *Pebble) Stats() storage.Stats {
 	}
 }
 
-// Close implements Engine.
-func (e *Pebble) Close() error {
+// Close implements storage.Engine.
+func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		go func() {
 			e.closeErr = e.close()
@@ -408,14 +408,14 @@ func (e *Pebble) Close() error {
 
 // close closes the engine, however long that takes, and gives the directory
 // back when nothing of it can reach the disk any more.
-func (e *Pebble) close() error {
+func (e *Engine) close() error {
 	close(e.quit)
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
 		select {
 		case <-e.failed:
-			e.freezer.freeze() // what waits for room in Pebble gets it, and the disk nothing
+			e.freezeFS.freeze() // what waits for room in Pebble gets it, and the disk nothing
 		case <-stop:
 		}
 	}()
@@ -424,16 +424,16 @@ func (e *Pebble) close() error {
 	select {
 	case err := <-ended:
 		return e.unlock(err)
-	case <-e.silence(stop):
+	case <-e.quiescent(stop):
 		e.log.Warn("jay: a failed storage engine does not end, and is left behind", "dir", e.dir)
-		e.control.c.release()
+		e.control.control.release()
 		return e.lock.abandon()
 	}
 }
 
 // end ends Pebble. That of an engine that has failed may never return: Pebble
 // waits for work that it has given up.
-func (e *Pebble) end() error {
+func (e *Engine) end() error {
 	e.leaders.Wait()
 	var unknown error
 	if e.failure.Load() == nil {
@@ -445,7 +445,7 @@ func (e *Pebble) end() error {
 		}
 	}
 	e.durability.end()
-	e.room.stop()
+	e.reservation.stop()
 	err := e.protect(e.db.Close)
 	switch {
 	case e.failure.Load() == nil && err == nil:
@@ -459,7 +459,7 @@ func (e *Pebble) end() error {
 
 // pebbleLogger takes Pebble's messages. Pebble's own default ends the process
 // on Fatalf; an embedded library must not.
-type pebbleLogger struct{ e *Pebble }
+type pebbleLogger struct{ e *Engine }
 
 // Infof implements pebble.Logger. Pebble is talkative: debug level.
 func (l pebbleLogger) Infof(format string, args ...any) {
@@ -491,7 +491,7 @@ func calledByUs() bool {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
 	for {
 		frame, more := frames.Next()
-		if strings.Contains(frame.Function, "jay/storage/lsm.(*Pebble)") {
+		if strings.Contains(frame.Function, "jay/storage/lsm.(*Engine)") {
 			return true
 		}
 		if !more {

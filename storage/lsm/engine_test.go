@@ -19,7 +19,7 @@ import (
 
 var ctx = context.Background()
 
-func openDisk(t *testing.T, d *storagetest.Disk) *lsm.Pebble {
+func openDisk(t *testing.T, d *storagetest.Disk) *lsm.Engine {
 	t.Helper()
 	e, err := lsm.Open("db", lsm.Options{FS: d})
 	if err != nil {
@@ -49,7 +49,7 @@ func has(t *testing.T, e storage.Engine, key string) bool {
 	return true
 }
 
-func TestPebble_Contract(t *testing.T) {
+func TestEngine_Contract(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		storagetest.Run(t, func(t *testing.T) storage.Engine {
 			e, err := lsm.Open("db", lsm.Options{InMemory: true})
@@ -72,7 +72,7 @@ func TestPebble_Contract(t *testing.T) {
 
 // Ensure that a commit that was acknowledged as synced survives the loss of
 // everything unsynced, and that one without sync is there after a Close.
-func TestPebble_Update_Crash(t *testing.T) {
+func TestEngine_Update_Crash(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	if err := set(e, "synced", "1"); err != nil {
@@ -97,7 +97,7 @@ func TestPebble_Update_Crash(t *testing.T) {
 }
 
 // Ensure that a transaction that asks for a sync gets it.
-func TestPebble_RequireSync(t *testing.T) {
+func TestEngine_RequireSync(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	defer e.Close()
@@ -119,7 +119,7 @@ func TestPebble_RequireSync(t *testing.T) {
 // Ensure that a disk that stops taking writes costs an error, not the
 // process: the outcome is unknown, later writes are refused, reads go on,
 // Close returns, and a reopen finds every acknowledged commit.
-func TestPebble_Update_DiskFails(t *testing.T) {
+func TestEngine_Update_DiskFails(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	if err := set(e, "before", "1"); err != nil {
@@ -154,7 +154,7 @@ func TestPebble_Update_DiskFails(t *testing.T) {
 
 // Ensure that a disk that fills up while tables are written makes writers
 // fail, not wait for ever.
-func TestPebble_Update_TablesFail(t *testing.T) {
+func TestEngine_Update_TablesFail(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e, err := lsm.Open("db", lsm.Options{FS: disk, MemTableBytes: 1 << 20})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestPebble_Update_TablesFail(t *testing.T) {
 // Ensure that a disk on which no new file can be made, as when it is full,
 // does not end the process when the log is rotated. Pebble panics there, with
 // a mutex in a state that no recover can mend.
-func TestPebble_Update_NoNewLog(t *testing.T) {
+func TestEngine_Update_NoNewLog(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e, err := lsm.Open("db", lsm.Options{FS: disk, MemTableBytes: 1 << 20})
 	if err != nil {
@@ -252,7 +252,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 
 // Ensure that a damaged table is ErrCorrupt to whoever reads it, and that the
 // process and the rest of the data live on.
-func TestPebble_Get_DamagedTable(t *testing.T) {
+func TestEngine_Get_DamagedTable(t *testing.T) {
 	dir := t.TempDir()
 	e, err := lsm.Open(dir, lsm.Options{})
 	if err != nil {

@@ -18,22 +18,22 @@ import (
 
 // damage is an ErrCorrupt that names the file on one line. What Pebble has to
 // say about it, which may be many lines, is wrapped.
-type damage struct {
+type corruption struct {
 	text  string
 	cause error
 }
 
 // Error names the file, what is wrong with it, and what to do.
-func (d *damage) Error() string { return storage.ErrCorrupt.Error() + ": " + d.text }
+func (d *corruption) Error() string { return storage.ErrCorrupt.Error() + ": " + d.text }
 
 // Is makes errors.Is(err, ErrCorrupt) true.
-func (d *damage) Is(target error) bool { return target == storage.ErrCorrupt }
+func (d *corruption) Is(target error) bool { return target == storage.ErrCorrupt }
 
 // Unwrap returns what Pebble said.
-func (d *damage) Unwrap() error { return d.cause }
+func (d *corruption) Unwrap() error { return d.cause }
 
 // newDamage describes what Pebble found. The remedy ends the line.
-func newDamage(cause error, remedy string) *damage {
+func newCorruption(cause error, remedy string) *corruption {
 	file := damagedFile(cause)
 	what := "is damaged (" + firstLine(cause) + ")"
 	switch {
@@ -45,7 +45,7 @@ func newDamage(cause error, remedy string) *damage {
 		sizes := sizeMismatch.FindStringSubmatch(cause.Error())
 		what = fmt.Sprintf("has %s bytes instead of %s", sizes[1], sizes[2])
 	}
-	return &damage{fmt.Sprintf("%s %s; %s", file, what, remedy), cause}
+	return &corruption{fmt.Sprintf("%s %s; %s", file, what, remedy), cause}
 }
 
 // formatMarker is the empty file whose name ends in the version of Pebble's
@@ -103,7 +103,7 @@ func readError(err error) error {
 		return err
 	}
 	if pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist) {
-		return newDamage(err, "the rest of the database can still be read: see to the disk, and restore the file from a backup")
+		return newCorruption(err, "the rest of the database can still be read: see to the disk, and restore the file from a backup")
 	}
 	return unreadable(err)
 }
@@ -126,14 +126,14 @@ func openError(err error) error {
 // recoveryError gives an error of pebble.Open its type. Pebble marks only
 // some of what it finds in its files. But the options do not vary, and the
 // lock was taken before: what does not come from the file system is damage.
-func (e *Pebble) recoveryError(err error) error {
+func (e *Engine) recoveryError(err error) error {
 	if failure := e.failure.Load(); failure != nil {
 		return openError(*failure) // something could not be written
 	}
 	if !errors.Is(err, fs.ErrNotExist) && isSystemError(err) && !pebble.IsCorruptionError(err) {
 		return openError(err)
 	}
-	return newDamage(err, "restore the directory from a backup")
+	return newCorruption(err, "restore the directory from a backup")
 }
 
 // unreadable marks an error of opening or reading a file that is there.

@@ -18,7 +18,7 @@ import (
 // It is there before Pebble writes a byte, so that an old binary refuses a
 // newer database before it opens, and perhaps upgrades, anything in it.
 // Part of the on-disk format. Must not change.
-const markerName = "JAY"
+const formatFileName = "JAY"
 
 // Format is the number of the newest on-disk format that this package reads
 // and the one it writes. docs/format.md lists them.
@@ -26,21 +26,21 @@ const markerName = "JAY"
 const Format = 2
 
 // Part of the on-disk format. Must not change.
-const markerPrefix = "jay database, format "
+const formatFilePrefix = "jay database, format "
 
 // markerText is the whole content of the marker file of a format.
 // Part of the on-disk format. Must not change.
-func markerText(format int) string {
-	return fmt.Sprintf("%s%d\n", markerPrefix, format)
+func formatFileText(format int) string {
+	return fmt.Sprintf("%s%d\n", formatFilePrefix, format)
 }
 
 // damagedMarker is the format of a database whose marker does not say it.
-const damagedMarker = -1
+const damagedFormat = -1
 
 // checkMarker decides what dir is: ours, with the number of its format; not there
 // or empty (0); somebody else's (ErrNotDatabase); of a newer format
 // (ErrNewerFormat); or ours with a damaged or missing marker (a *DamageError).
-func checkMarker(fs vfs.FS, dir string) (format int, err error) {
+func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return 0, nil
@@ -55,9 +55,9 @@ func checkMarker(fs vfs.FS, dir string) (format int, err error) {
 	found, others, ours := false, 0, false
 	for _, name := range names {
 		switch {
-		case name == markerName:
+		case name == formatFileName:
 			found = true
-		case name == markerName+".tmp", name == controlName, name == "LOCK", name == "lost+found":
+		case name == formatFileName+".tmp", name == controlName, name == "LOCK", name == "lost+found":
 			// Left by a creation that did not finish, or by the file system.
 		default:
 			others++
@@ -69,15 +69,15 @@ func checkMarker(fs vfs.FS, dir string) (format int, err error) {
 		case others == 0:
 			return 0, nil
 		case ours && slices.Contains(names, controlName):
-			return damagedMarker, &storage.DamageError{Dir: dir, File: markerName, Offset: -1, Problem: "the file is missing"}
+			return damagedFormat, &storage.DamageError{Dir: dir, File: formatFileName, Offset: -1, Problem: "the file is missing"}
 		}
-		return 0, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", storage.ErrNotDatabase, markerName)
+		return 0, fmt.Errorf("%w: it holds other files and no %s file; name an empty or new directory", storage.ErrNotDatabase, formatFileName)
 	}
 
-	format, err = readMarker(fs, fs.PathJoin(dir, markerName))
+	format, err = readFormatFile(fs, fs.PathJoin(dir, formatFileName))
 	switch {
 	case errors.Is(err, storage.ErrNotDatabase) && ours:
-		return damagedMarker, &storage.DamageError{Dir: dir, File: markerName, Offset: 0, Problem: "it does not say what format the database has"}
+		return damagedFormat, &storage.DamageError{Dir: dir, File: formatFileName, Offset: 0, Problem: "it does not say what format the database has"}
 	case err != nil:
 		return 0, err
 	case format > Format:
@@ -86,7 +86,7 @@ func checkMarker(fs vfs.FS, dir string) (format int, err error) {
 	return format, nil
 }
 
-func readMarker(fs vfs.FS, path string) (format int, err error) {
+func readFormatFile(fs vfs.FS, path string) (format int, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return 0, err
@@ -97,11 +97,11 @@ func readMarker(fs vfs.FS, path string) (format int, err error) {
 		return 0, err
 	}
 
-	rest, ok := strings.CutPrefix(string(text), markerPrefix)
+	rest, ok := strings.CutPrefix(string(text), formatFilePrefix)
 	number, _, ended := strings.Cut(rest, "\n")
 	format, convErr := strconv.Atoi(number)
-	if !ok || !ended || convErr != nil || format < 1 || format <= Format && string(text) != markerText(format) {
-		return 0, fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, markerName)
+	if !ok || !ended || convErr != nil || format < 1 || format <= Format && string(text) != formatFileText(format) {
+		return 0, fmt.Errorf("%w: its %s file does not start with a format number", storage.ErrNotDatabase, formatFileName)
 	}
 	return format, nil
 }
@@ -109,24 +109,24 @@ func readMarker(fs vfs.FS, path string) (format int, err error) {
 // upgradeMarker makes the marker of format 1 one of format 2, in place: the file
 // stays the same, so that a lock on it stays valid, and the one byte that changes is
 // written whole or not at all.
-func upgradeMarker(fs vfs.FS, dir string) error {
-	f, err := fs.OpenReadWrite(fs.PathJoin(dir, markerName), vfs.WriteCategoryUnspecified)
+func upgradeFormatFile(fs vfs.FS, dir string) error {
+	f, err := fs.OpenReadWrite(fs.PathJoin(dir, formatFileName), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte{'2'}, int64(len(markerPrefix)))
+	_, err = f.WriteAt([]byte{'2'}, int64(len(formatFilePrefix)))
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // writeMarker creates the marker and syncs it and the directory.
-func writeMarker(fs vfs.FS, dir string) error {
-	path := fs.PathJoin(dir, markerName)
+func writeFormatFile(fs vfs.FS, dir string) error {
+	path := fs.PathJoin(dir, formatFileName)
 	temporary := path + ".tmp"
 	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, markerText(Format)); err != nil {
+	if _, err := io.WriteString(f, formatFileText(Format)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := f.Sync(); err != nil {

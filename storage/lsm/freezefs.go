@@ -17,19 +17,19 @@ import (
 // a table there, tries again for ever if the table cannot be written, and can
 // be neither asked nor made to stop; frozen, it comes to its end at once, is
 // closed, and the directory is free again. Memory is bounded by the logs.
-type freezer struct {
+type freezeFS struct {
 	vfs.FS
 	frozen atomic.Bool
 	memory *vfs.MemFS // new files, by their names without the directory
 }
 
-func newFreezer(fs vfs.FS) *freezer { return &freezer{FS: fs, memory: vfs.NewMem()} }
+func newFreezeFS(fs vfs.FS) *freezeFS { return &freezeFS{FS: fs, memory: vfs.NewMem()} }
 
 // freeze cannot be undone.
-func (f *freezer) freeze() { f.frozen.Store(true) }
+func (f *freezeFS) freeze() { f.frozen.Store(true) }
 
 // inMemory reports whether a file was made after the freeze.
-func (f *freezer) inMemory(name string) bool {
+func (f *freezeFS) inMemory(name string) bool {
 	if !f.frozen.Load() {
 		return false
 	}
@@ -38,10 +38,10 @@ func (f *freezer) inMemory(name string) bool {
 }
 
 // Unwrap returns the file system underneath.
-func (f *freezer) Unwrap() vfs.FS { return f.FS }
+func (f *freezeFS) Unwrap() vfs.FS { return f.FS }
 
 // Create implements vfs.FS.
-func (f *freezer) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (f *freezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if f.frozen.Load() {
 		return f.memory.Create(f.PathBase(name), category)
 	}
@@ -49,11 +49,11 @@ func (f *freezer) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	if err != nil {
 		return nil, err
 	}
-	return &freezable{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, frozen: &f.frozen}, nil
 }
 
 // ReuseForWrite implements vfs.FS.
-func (f *freezer) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+func (f *freezeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if f.frozen.Load() {
 		return f.memory.Create(f.PathBase(newname), category)
 	}
@@ -61,11 +61,11 @@ func (f *freezer) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 	if err != nil {
 		return nil, err
 	}
-	return &freezable{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, frozen: &f.frozen}, nil
 }
 
 // OpenReadWrite implements vfs.FS.
-func (f *freezer) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+func (f *freezeFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if f.frozen.Load() {
 		return f.memory.OpenReadWrite(f.PathBase(name), category, opts...)
 	}
@@ -73,20 +73,20 @@ func (f *freezer) OpenReadWrite(name string, category vfs.DiskWriteCategory, opt
 	if err != nil {
 		return nil, err
 	}
-	return &freezable{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, frozen: &f.frozen}, nil
 }
 
 // OpenDir implements vfs.FS.
-func (f *freezer) OpenDir(name string) (vfs.File, error) {
+func (f *freezeFS) OpenDir(name string) (vfs.File, error) {
 	file, err := f.FS.OpenDir(name)
 	if err != nil {
 		return nil, err
 	}
-	return &freezable{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, frozen: &f.frozen}, nil
 }
 
 // Open implements vfs.FS.
-func (f *freezer) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+func (f *freezeFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	if f.inMemory(name) {
 		return f.memory.Open(f.PathBase(name), opts...)
 	}
@@ -94,7 +94,7 @@ func (f *freezer) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 }
 
 // Stat implements vfs.FS.
-func (f *freezer) Stat(name string) (vfs.FileInfo, error) {
+func (f *freezeFS) Stat(name string) (vfs.FileInfo, error) {
 	if f.inMemory(name) {
 		return f.memory.Stat(f.PathBase(name))
 	}
@@ -102,7 +102,7 @@ func (f *freezer) Stat(name string) (vfs.FileInfo, error) {
 }
 
 // List implements vfs.FS.
-func (f *freezer) List(dir string) ([]string, error) {
+func (f *freezeFS) List(dir string) ([]string, error) {
 	names, err := f.FS.List(dir)
 	if err != nil || !f.frozen.Load() {
 		return names, err
@@ -114,7 +114,7 @@ func (f *freezer) List(dir string) ([]string, error) {
 }
 
 // Remove implements vfs.FS.
-func (f *freezer) Remove(name string) error {
+func (f *freezeFS) Remove(name string) error {
 	switch {
 	case f.inMemory(name):
 		return f.memory.Remove(f.PathBase(name))
@@ -125,7 +125,7 @@ func (f *freezer) Remove(name string) error {
 }
 
 // RemoveAll implements vfs.FS.
-func (f *freezer) RemoveAll(name string) error {
+func (f *freezeFS) RemoveAll(name string) error {
 	if f.frozen.Load() {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (f *freezer) RemoveAll(name string) error {
 }
 
 // Rename implements vfs.FS.
-func (f *freezer) Rename(oldname, newname string) error {
+func (f *freezeFS) Rename(oldname, newname string) error {
 	switch {
 	case f.inMemory(oldname):
 		return f.memory.Rename(f.PathBase(oldname), f.PathBase(newname))
@@ -144,7 +144,7 @@ func (f *freezer) Rename(oldname, newname string) error {
 }
 
 // Link implements vfs.FS.
-func (f *freezer) Link(oldname, newname string) error {
+func (f *freezeFS) Link(oldname, newname string) error {
 	if f.frozen.Load() {
 		return errors.ErrUnsupported
 	}
@@ -152,7 +152,7 @@ func (f *freezer) Link(oldname, newname string) error {
 }
 
 // MkdirAll implements vfs.FS.
-func (f *freezer) MkdirAll(dir string, perm os.FileMode) error {
+func (f *freezeFS) MkdirAll(dir string, perm os.FileMode) error {
 	if f.frozen.Load() {
 		return nil
 	}
@@ -160,13 +160,13 @@ func (f *freezer) MkdirAll(dir string, perm os.FileMode) error {
 }
 
 // freezable is a file that was opened before the freeze.
-type freezable struct {
+type freezeFile struct {
 	vfs.File
 	frozen *atomic.Bool
 }
 
 // Write implements vfs.File.
-func (f *freezable) Write(p []byte) (int, error) {
+func (f *freezeFile) Write(p []byte) (int, error) {
 	if f.frozen.Load() {
 		return len(p), nil
 	}
@@ -174,7 +174,7 @@ func (f *freezable) Write(p []byte) (int, error) {
 }
 
 // WriteAt implements vfs.File.
-func (f *freezable) WriteAt(p []byte, offset int64) (int, error) {
+func (f *freezeFile) WriteAt(p []byte, offset int64) (int, error) {
 	if f.frozen.Load() {
 		return len(p), nil
 	}
@@ -182,7 +182,7 @@ func (f *freezable) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 // Preallocate implements vfs.File.
-func (f *freezable) Preallocate(offset, length int64) error {
+func (f *freezeFile) Preallocate(offset, length int64) error {
 	if f.frozen.Load() {
 		return nil
 	}
@@ -190,20 +190,20 @@ func (f *freezable) Preallocate(offset, length int64) error {
 }
 
 // Sync implements vfs.File.
-func (f *freezable) Sync() error { return f.unlessFrozen(f.File.Sync) }
+func (f *freezeFile) Sync() error { return f.unlessFrozen(f.File.Sync) }
 
 // SyncData implements vfs.File.
-func (f *freezable) SyncData() error { return f.unlessFrozen(f.File.SyncData) }
+func (f *freezeFile) SyncData() error { return f.unlessFrozen(f.File.SyncData) }
 
 // SyncTo implements vfs.File.
-func (f *freezable) SyncTo(length int64) (bool, error) {
+func (f *freezeFile) SyncTo(length int64) (bool, error) {
 	if f.frozen.Load() {
 		return true, nil
 	}
 	return f.File.SyncTo(length)
 }
 
-func (f *freezable) unlessFrozen(sync func() error) error {
+func (f *freezeFile) unlessFrozen(sync func() error) error {
 	if f.frozen.Load() {
 		return nil
 	}

@@ -18,10 +18,10 @@ import (
 // are spared nearly all of their look-ups, since nine numbers of ten lie in the
 // gap of the one before them, and the next gaps lie in a row. All of it is sound
 // because nothing commits while a group runs.
-type lookups struct {
-	gaps *gaps
-	gets int              // plain ones of this transaction so far
-	it   *pebble.Iterator // nil until there are enough, or a walk
+type groupReader struct {
+	absent *absentRanges
+	gets   int              // plain ones of this transaction so far
+	it     *pebble.Iterator // nil until there are enough, or a walk
 	// walking says that the iterator stands on the committed key at which a walk
 	// ended: the next one goes on from there.
 	walking bool
@@ -30,22 +30,22 @@ type lookups struct {
 const maxGets = 4
 
 // get is Reader.Get.
-func (l *lookups) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
-	if l.gaps.absent(key) {
+func (l *groupReader) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
+	if l.absent.contains(key) {
 		return nil, nil, storage.ErrNotFound
 	}
-	if l.walking && l.advance(key) {
+	if l.walking && l.continueWalk(key) {
 		return nil, nil, storage.ErrNotFound
 	}
 	value, closer, err := l.read(db, key)
-	if err == storage.ErrNotFound && l.gaps.worth(key) {
-		l.explore(db, key)
+	if err == storage.ErrNotFound && l.absent.shouldWalk(key) {
+		l.findAbsentRange(db, key)
 	}
 	return value, closer, err
 }
 
 // read looks key up.
-func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
+func (l *groupReader) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
 	if l.it == nil {
 		if l.gets++; l.gets <= maxGets {
 			return get(db, key)
@@ -69,14 +69,14 @@ func (l *lookups) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
 	return nil, nil, storage.ErrNotFound
 }
 
-func (l *lookups) open(db *pebble.DB) (err error) {
+func (l *groupReader) open(db *pebble.DB) (err error) {
 	l.it, err = db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	return err
 }
 
 // explore remembers the gap that key is in, which is not there, and those
 // behind it. Nobody depends on it: an error costs no more than the gaps.
-func (l *lookups) explore(db *pebble.DB, key []byte) {
+func (l *groupReader) findAbsentRange(db *pebble.DB, key []byte) {
 	if l.it == nil && l.open(db) != nil {
 		return
 	}
@@ -91,14 +91,14 @@ func (l *lookups) explore(db *pebble.DB, key []byte) {
 	}
 	l.walk(lo, key, l.it.SeekGEWithLimit(key, above(key)))
 	if l.it != nil {
-		l.gaps.cost(key, l.steps())
+		l.absent.charge(key, l.steps())
 	}
 }
 
 // advance goes on with the walk before this look-up, from the key at which it
 // ended to the one behind. It tells whether key lies between them, and is
 // absent.
-func (l *lookups) advance(key []byte) bool {
+func (l *groupReader) continueWalk(key []byte) bool {
 	lo := l.it.Key()
 	if lo[0] != key[0] || bytes.Compare(key, lo) <= 0 {
 		return false
@@ -106,12 +106,12 @@ func (l *lookups) advance(key []byte) bool {
 	lo = bytes.Clone(lo)
 	l.it.ResetStats()
 	l.walk(lo, key, l.it.NextWithLimit(above(key)))
-	return l.gaps.absent(key)
+	return l.absent.contains(key)
 }
 
 // walk remembers the gaps from lo on. The iterator was moved to the first key
 // behind lo, with the given outcome; key is where the walk is made for.
-func (l *lookups) walk(lo, key []byte, state pebble.IterValidityState) {
+func (l *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
 	end := above(key)
 	for n := 1; ; n++ {
 		if state != pebble.IterValid || l.it.Key()[0] != key[0] {
@@ -120,11 +120,11 @@ func (l *lookups) walk(lo, key []byte, state pebble.IterValidityState) {
 				return
 			}
 			l.walking = false
-			l.gaps.add(lo, end, key)
+			l.absent.add(lo, end, key)
 			return
 		}
-		isNew := l.gaps.add(lo, l.it.Key(), key)
-		if !isNew || n == walkGaps || l.steps() > walkSteps {
+		isNew := l.absent.add(lo, l.it.Key(), key)
+		if !isNew || n == maxWalkRanges || l.steps() > maxWalkSteps {
 			l.walking = true
 			return
 		}
@@ -137,19 +137,19 @@ func (l *lookups) walk(lo, key []byte, state pebble.IterValidityState) {
 func above(key []byte) []byte { return []byte{key[0] + 1} }
 
 // steps returns how many keys the iterator has passed, deleted ones included.
-func (l *lookups) steps() int {
+func (l *groupReader) steps() int {
 	s := l.it.Stats()
 	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
 }
 
 // drop gives the iterator up.
-func (l *lookups) drop() {
+func (l *groupReader) drop() {
 	_ = l.it.Close() // whose look-up met an error was told of it
 	l.it, l.walking = nil, false
 }
 
 // close ends the look-ups.
-func (l *lookups) close() {
+func (l *groupReader) close() {
 	if l.it != nil {
 		l.drop()
 	}

@@ -13,7 +13,7 @@ import (
 
 // Ensure that the short cuts between the look-ups of one transaction, which
 // depend on their order and on what lies between them, change no answer.
-func TestPebble_Update_ManyGets(t *testing.T) {
+func TestEngine_Update_ManyGets(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestPebble_Update_ManyGets(t *testing.T) {
 
 // Ensure that a value read back inside its transaction is the reader's own: a
 // change to it must not reach the commit.
-func TestPebble_Update_OwnValueIsACopy(t *testing.T) {
+func TestEngine_Update_OwnValueIsACopy(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)

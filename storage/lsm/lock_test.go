@@ -114,7 +114,7 @@ func TestLockChild(t *testing.T) {
 	}
 }
 
-func openIn(t *testing.T, dir string) *lsm.Pebble {
+func openIn(t *testing.T, dir string) *lsm.Engine {
 	t.Helper()
 	e, err := lsm.Open(dir, lsm.Options{MemTableBytes: 1 << 20})
 	if err != nil {
@@ -280,7 +280,7 @@ func TestOpen_PathChangesMeaning(t *testing.T) {
 	if err := errors.Join(os.Remove(link), os.Symlink("second", link)); err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range []*lsm.Pebble{relative, linked} {
+	for _, e := range []*lsm.Engine{relative, linked} {
 		for i := range 64 { // through several logs and tables
 			if err := set(e, fmt.Sprint(i), strings.Repeat("x", 100_000)); err != nil {
 				t.Fatal(err)
@@ -323,7 +323,7 @@ func TestLock_CreatorsRace(t *testing.T) {
 			t.Fatal(err)
 		}
 		var owners atomic.Int32
-		var ours atomic.Pointer[lsm.Pebble]
+		var ours atomic.Pointer[lsm.Engine]
 		var wg sync.WaitGroup
 		for range 2 {
 			wg.Go(func() {

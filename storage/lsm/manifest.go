@@ -28,7 +28,7 @@ type manifest struct {
 type tableKey struct{ level, number uint64 }
 
 // readManifest reads a manifest up to its end, or to its first damaged record.
-func readManifest(c *chunkFile) (*manifest, error) {
+func readManifest(c *recordFile) (*manifest, error) {
 	m := &manifest{size: c.size, tables: make(map[tableKey]int64), backings: make(map[uint64]int64), blobs: make(map[uint64]int64)}
 	var err error
 	m.stop, m.what, _, err = c.scan(func(_ int64, text []byte) error {

@@ -16,13 +16,13 @@ import (
 // as 200 must be free for it; over many entries space counts more than they take
 // with a certainty that is good enough: a commit that was wrongly thought to fit
 // holds up the one caller whose goroutine it runs on, and nobody else.
-type space struct {
-	first int64        // size of the table that there was after Open
-	begun atomic.Int32 // tables, since Open
-	seen  int32        // of them, when used was set anew
-	used  int64        // bytes of the newest table
-	last  int64        // of them, of the last commit
-	full  int64        // size that tables reach
+type memTableSpace struct {
+	firstBytes int64        // size of the table that there was after Open
+	begun      atomic.Int32 // tables, since Open
+	seen       int32        // of them, when used was set anew
+	used       int64        // bytes of the newest table
+	lastCommit int64        // of them, of the last commit
+	maxBytes   int64        // size that tables reach
 }
 
 const (
@@ -33,8 +33,8 @@ const (
 )
 
 // watch counts tables: each begins with a log of its own.
-func (s *space) watch(l *pebble.EventListener, full int64) {
-	s.full = full
+func (s *memTableSpace) listen(l *pebble.EventListener, full int64) {
+	s.maxBytes = full
 	created := l.WALCreated
 	l.WALCreated = func(info pebble.WALCreateInfo) {
 		s.begun.Add(1)
@@ -43,38 +43,38 @@ func (s *space) watch(l *pebble.EventListener, full int64) {
 }
 
 // fits reports whether some entries, with so many bytes, certainly have room.
-func (s *space) fits(size, entries int) bool {
+func (s *memTableSpace) fits(size, entries int) bool {
 	if size > smallBytes {
 		return false
 	}
-	s.look()
-	table := s.first
-	for n := int32(0); n < s.seen && table < s.full; n++ {
+	s.refresh()
+	table := s.firstBytes
+	for n := int32(0); n < s.seen && table < s.maxBytes; n++ {
 		table *= 2
 	}
-	return s.used+int64(size+entries*freeBytes)+spareBytes <= min(table, s.full)
+	return s.used+int64(size+entries*freeBytes)+spareBytes <= min(table, s.maxBytes)
 }
 
 // use counts entries that Pebble is about to get.
-func (s *space) use(size, entries int) {
-	s.look()
-	s.last = int64(size + entries*entryBytes)
-	s.used += s.last
+func (s *memTableSpace) use(size, entries int) {
+	s.refresh()
+	s.lastCommit = int64(size + entries*entryBytes)
+	s.used += s.lastCommit
 }
 
 // look notices that Pebble has begun a new table, with the last commit, for which
 // the one before had no room.
-func (s *space) look() {
+func (s *memTableSpace) refresh() {
 	if n := s.begun.Load(); n != s.seen {
-		s.seen, s.used = n, s.last
+		s.seen, s.used = n, s.lastCommit
 	}
 }
 
 // opened says that the table that there is now is the first.
-func (s *space) opened(db *pebble.DB) {
+func (s *memTableSpace) start(db *pebble.DB) {
 	s.begun.Store(0)
-	s.first = leastTableBytes
+	s.firstBytes = leastTableBytes
 	if m := db.Metrics().MemTable; m.Count == 1 {
-		s.first = int64(m.Size)
+		s.firstBytes = int64(m.Size)
 	}
 }

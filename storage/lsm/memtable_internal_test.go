@@ -10,7 +10,7 @@ import (
 
 // Ensure that Pebble never begins a new table for a commit that space took to
 // fit, in batches of all sizes, and that most small ones are found to fit.
-func TestSpace_NoSurprise(t *testing.T) {
+func TestMemTable_NoSurprise(t *testing.T) {
 	e, err := Open("db", Options{InMemory: true, MemTableBytes: 4 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -25,18 +25,18 @@ func TestSpace_NoSurprise(t *testing.T) {
 			entries, size = 1, random.IntN(len(value))
 		}
 		var fits bool
-		before := e.space.begun.Load()
+		before := e.memTable.begun.Load()
 		err := e.Update(context.Background(), false, func(tx storage.Tx) error {
 			for i := range entries {
 				tx.Set([]byte{byte(n), byte(n >> 8), byte(i), byte(random.IntN(4))}, nil, value[:size])
 			}
-			fits = e.space.fits(e.staged.size, len(e.staged.entries))
+			fits = e.memTable.fits(e.staged.size, len(e.staged.entries))
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if fits && e.space.begun.Load() != before {
+		if fits && e.memTable.begun.Load() != before {
 			t.Fatalf("commit %d, %d entries of %d bytes, was to fit, and a table was begun", n, entries, size)
 		}
 		if entries*size < smallBytes {

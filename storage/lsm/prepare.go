@@ -10,7 +10,7 @@ import (
 )
 
 func newControlFS(fs vfs.FS, fail func(error)) *controlFS {
-	return &controlFS{FS: fs, c: &control{fail: fail}, own: make(map[string]bool)}
+	return &controlFS{FS: fs, control: &controlFile{fail: fail}, created: make(map[string]bool)}
 }
 
 // prepare makes the directory ready for Pebble, which writes and deletes as soon as
@@ -19,10 +19,10 @@ func newControlFS(fs vfs.FS, fail func(error)) *controlFS {
 // unless it is whole, or accept says that losses are accepted.
 func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*storage.DamageError)) error {
 	if !found {
-		if err := fs.c.start(fs.FS, dir, newControlRecord(), 0, true); err != nil {
+		if err := fs.control.start(fs.FS, dir, newControlRecord(), 0, true); err != nil {
 			return err
 		}
-		return writeMarker(fs.FS, dir)
+		return writeFormatFile(fs.FS, dir)
 	}
 	d, err := checkDirectory(fs.FS, dir, format)
 	if err != nil {
@@ -31,11 +31,11 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	if len(d.damage) > 0 && accept == nil {
 		return d.damage[0]
 	}
-	if len(d.damage) > 0 || format == damagedMarker {
+	if len(d.damage) > 0 || format == damagedFormat {
 		for _, damage := range d.damage {
 			accept(damage)
 		}
-		if err := d.salvage(); err != nil {
+		if err := d.repair(); err != nil {
 			return err
 		}
 	}
@@ -45,14 +45,14 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	if d.current == 0 {
 		r.manifests, r.logs = newControlRecord().manifests, newControlRecord().logs
 	}
-	if err := fs.c.start(fs.FS, dir, r, d.slot, !d.known); err != nil {
+	if err := fs.control.start(fs.FS, dir, r, d.slot, !d.hasRecord); err != nil {
 		return err
 	}
 	switch format {
-	case damagedMarker:
-		return writeMarker(fs.FS, dir)
+	case damagedFormat:
+		return writeFormatFile(fs.FS, dir)
 	case 1:
-		return upgradeMarker(fs.FS, dir)
+		return upgradeFormatFile(fs.FS, dir)
 	}
 	return nil
 }
@@ -76,23 +76,23 @@ func (fs *controlFS) close(dir string) error {
 		return errors.New("there is no manifest")
 	}
 
-	fs.c.mu.Lock()
-	r := fs.c.record
-	fs.c.mu.Unlock()
+	fs.control.mu.Lock()
+	r := fs.control.record
+	fs.control.mu.Unlock()
 	closed := newControlRecord()
 	closed.created, closed.closed, closed.current = r.created, true, d.current
 	name := fmt.Sprintf("MANIFEST-%06d", d.current)
-	if !fs.own[name] { // then not all of it may be on disk
+	if !fs.created[name] { // then not all of it may be on disk
 		if err := syncFile(fs.FS, d.join(name)); err != nil {
 			return err
 		}
 	}
-	c, err := openChunks(fs.FS, d.join(name), 0)
+	c, err := openRecordFile(fs.FS, d.join(name), 0)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	part := filePart{length: d.manifest.stop}
+	part := syncedPrefix{length: d.manifest.stop}
 	if part.crc, err = c.checksum(part.length); err != nil {
 		return err
 	}
@@ -103,37 +103,37 @@ func (fs *controlFS) close(dir string) error {
 			continue
 		}
 		part := r.logs[number]
-		if !fs.own[name] {
+		if !fs.created[name] {
 			if part, err = syncedLog(fs.FS, d.join(name), number); err != nil {
 				return err
 			}
 		}
 		closed.logs[number] = part
 	}
-	return fs.c.close(closed)
+	return fs.control.close(closed)
 }
 
 // syncedLog makes a log durable that was there before, and returns how long it is.
-func syncedLog(fs vfs.FS, path string, number uint64) (filePart, error) {
+func syncedLog(fs vfs.FS, path string, number uint64) (syncedPrefix, error) {
 	if err := syncFile(fs, path); err != nil {
-		return filePart{}, err
+		return syncedPrefix{}, err
 	}
-	c, err := openChunks(fs, path, number)
+	c, err := openRecordFile(fs, path, number)
 	if err != nil {
-		return filePart{}, err
+		return syncedPrefix{}, err
 	}
 	defer c.close()
 	stop, what, _, err := c.scan(nil)
 	if what == foundTrailer {
 		stop += firstLogHeader
 	}
-	return filePart{length: stop}, err
+	return syncedPrefix{length: stop}, err
 }
 
-// Creating implements Engine.
-func (e *Pebble) Creating() bool { return !e.control.c.created() }
+// Creating implements storage.Engine.
+func (e *Engine) Creating() bool { return !e.control.control.created() }
 
-// FinishCreation implements Engine.
-func (e *Pebble) FinishCreation() error {
-	return e.control.c.update(true, func(r *controlRecord) { r.created = true })
+// FinishCreation implements storage.Engine.
+func (e *Engine) FinishCreation() error {
+	return e.control.control.update(true, func(r *controlRecord) { r.created = true })
 }

@@ -170,11 +170,11 @@ const abandonDelay = time.Second
 var errStuck = errors.New("the disk does not answer")
 
 // looks is how often the disk is looked at within Options.CloseTimeout.
-const looks = 20
+const progressChecks = 20
 
-// Await implements Engine.
-func (e *Pebble) Await(done <-chan struct{}) error {
-	tick := time.NewTicker(e.closeTimeout / looks)
+// Await implements storage.Engine.
+func (e *Engine) Await(done <-chan struct{}) error {
+	tick := time.NewTicker(e.closeTimeout / progressChecks)
 	defer tick.Stop()
 	before, idle := uint64(0), 0
 	for {
@@ -189,14 +189,14 @@ func (e *Pebble) Await(done <-chan struct{}) error {
 		} else {
 			idle = 0
 		}
-		if idle < looks {
+		if idle < progressChecks {
 			continue
 		}
 		e.fail(errStuck) // calls that wait for the disk return
 		select {
 		case <-done:
 			return nil
-		case <-time.After(abandonDelay + e.closeTimeout/looks):
+		case <-time.After(abandonDelay + e.closeTimeout/progressChecks):
 			return closeError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: the directory stays locked until the disk answers or the process ends", storage.ErrFailed))
 		}
 	}
@@ -205,13 +205,13 @@ func (e *Pebble) Await(done <-chan struct{}) error {
 // silence is closed when nothing of the engine, which has failed and is
 // frozen, is in the file system any more, and was not for a while. Pebble may
 // wait for what it will never do, but does nothing to the disk.
-func (e *Pebble) silence(stop <-chan struct{}) <-chan struct{} {
+func (e *Engine) quiescent(stop <-chan struct{}) <-chan struct{} {
 	silent := make(chan struct{})
 	go func() {
-		tick := time.NewTicker(e.closeTimeout / looks)
+		tick := time.NewTicker(e.closeTimeout / progressChecks)
 		defer tick.Stop()
 		last, idle := uint64(0), 0
-		for idle < looks/2 {
+		for idle < progressChecks/2 {
 			select {
 			case <-stop:
 				return

@@ -16,28 +16,28 @@ import (
 // one document after the other come back at once, and share the next sync with
 // all others. Without that they would take turns in two halves, and each wait
 // for two syncs.
-type line struct {
-	mu      sync.Mutex
-	waiting []*request // from first on. Guarded by mu.
-	first   int        // Guarded by mu.
-	eager   int        // of them, that want no sync. Guarded by mu.
-	led     bool       // there is a leader, or one was asked for. Guarded by mu.
-	syncing int        // small groups that the disk is busy with. Guarded by mu.
+type commitQueue struct {
+	mu        sync.Mutex
+	waiting   []*request // from first on. Guarded by mu.
+	first     int        // Guarded by mu.
+	unsynced  int        // of them, that want no sync. Guarded by mu.
+	hasLeader bool       // there is a leader, or one was asked for. Guarded by mu.
+	syncing   int        // small groups that the disk is busy with. Guarded by mu.
 
 	expected int       // how many there will be in line if all come back. Guarded by mu.
-	until    time.Time // to wait for them. Guarded by mu.
-	skip     int       // leaders that will not wait, as others did in vain. The leader's.
-	penalty  int       // skip after the next time in vain. The leader's.
+	deadline time.Time // to wait for them. Guarded by mu.
+	skips    int       // leaders that will not wait, as others did in vain. The leader's.
+	backOff  int       // skip after the next time in vain. The leader's.
 }
 
 const (
-	maxPatience = 500 * time.Microsecond
-	maxPenalty  = 63
+	maxCommitDelay   = 500 * time.Microsecond
+	maxSkippedDelays = 63
 )
 
 // join puts r in line. It returns true if a leader must begin, and whether r is
 // the only one in line.
-func (l *line) join(r *request) (lead, only bool) {
+func (l *commitQueue) push(r *request) (lead, only bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first > len(l.waiting)/2 { // a line may never be empty
@@ -47,35 +47,35 @@ func (l *line) join(r *request) (lead, only bool) {
 	}
 	l.waiting = append(l.waiting, r)
 	if !r.sync {
-		l.eager++
+		l.unsynced++
 	}
-	if l.led || l.syncing > 0 && r.sync {
+	if l.hasLeader || l.syncing > 0 && r.sync {
 		return false, false
 	}
-	l.led = true
+	l.hasLeader = true
 	return true, l.count() == 1
 }
 
 // gather waits until those are in line who may be expected, for half as long
 // as the sync took that has kept them, unless somebody is there who need not wait
 // for any sync. It is for the leader.
-func (l *line) gather() {
+func (l *commitQueue) awaitFollowers() {
 	l.mu.Lock()
-	expected, until := l.expected, l.until
+	expected, until := l.expected, l.deadline
 	l.expected = 0
 	ready := l.ready(expected)
 	l.mu.Unlock()
 	if ready {
 		return
 	}
-	if l.skip > 0 {
-		l.skip--
+	if l.skips > 0 {
+		l.skips--
 		return
 	}
 	for !ready {
 		if time.Now().After(until) {
-			l.penalty = min(2*l.penalty+1, maxPenalty)
-			l.skip = l.penalty
+			l.backOff = min(2*l.backOff+1, maxSkippedDelays)
+			l.skips = l.backOff
 			return
 		}
 		runtime.Gosched() // they are about to run
@@ -83,24 +83,24 @@ func (l *line) gather() {
 		ready = l.ready(expected)
 		l.mu.Unlock()
 	}
-	l.penalty = 0
+	l.backOff = 0
 }
 
 // ready tells whether there is nobody to wait for. l.mu is held.
-func (l *line) ready(expected int) bool { return l.count() >= expected || l.eager > 0 }
+func (l *commitQueue) ready(expected int) bool { return l.count() >= expected || l.unsynced > 0 }
 
-func (l *line) length() int {
+func (l *commitQueue) length() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count()
 }
 
 // count is length for those who hold l.mu.
-func (l *line) count() int { return len(l.waiting) - l.first }
+func (l *commitQueue) count() int { return len(l.waiting) - l.first }
 
 // next takes the first request out of the line, nil if there is none. It is
 // for the leader.
-func (l *line) next() *request {
+func (l *commitQueue) pop() *request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.count() == 0 {
@@ -112,13 +112,13 @@ func (l *line) next() *request {
 		l.waiting, l.first = l.waiting[:0], 0
 	}
 	if !r.sync {
-		l.eager--
+		l.unsynced--
 	}
 	return r
 }
 
 // putBack makes r the first in line again.
-func (l *line) putBack(r *request) {
+func (l *commitQueue) pushFront(r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.first > 0 {
@@ -128,12 +128,12 @@ func (l *line) putBack(r *request) {
 		l.waiting = slices.Insert(l.waiting, 0, r)
 	}
 	if !r.sync {
-		l.eager++
+		l.unsynced++
 	}
 }
 
 // remove takes r out of the line, if it is still there.
-func (l *line) remove(r *request) {
+func (l *commitQueue) remove(r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.waiting[l.first:], r)
@@ -142,39 +142,39 @@ func (l *line) remove(r *request) {
 	}
 	l.waiting = slices.Delete(l.waiting, l.first+i, l.first+i+1)
 	if !r.sync {
-		l.eager--
+		l.unsynced--
 	}
 }
 
 // leave ends the lead. If syncs, a small group now waits for the disk, and
 // synced follows. It returns true if the next leader must begin.
-func (l *line) leave(syncs bool) bool {
+func (l *commitQueue) endLead(syncs bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.led = false
+	l.hasLeader = false
 	if syncs {
 		l.syncing++
 	}
-	return l.pass()
+	return l.claimLead()
 }
 
 // synced says that the disk is done with a small group, which took so long.
 // Those who are expected were in line before its requests were answered, or
 // were answered. It returns true if a leader must begin.
-func (l *line) synced(expected int, took time.Duration) bool {
+func (l *commitQueue) syncEnded(expected int, took time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.syncing--
-	l.expected, l.until = expected, time.Now().Add(min(took/2, maxPatience))
-	return l.pass()
+	l.expected, l.deadline = expected, time.Now().Add(min(took/2, maxCommitDelay))
+	return l.claimLead()
 }
 
 // pass returns true if a leader must begin: there is something to do now, and
 // there is no leader. l.mu is held.
-func (l *line) pass() bool {
-	if l.led || l.count() == 0 || l.syncing > 0 && l.eager == 0 {
+func (l *commitQueue) claimLead() bool {
+	if l.hasLeader || l.count() == 0 || l.syncing > 0 && l.unsynced == 0 {
 		return false
 	}
-	l.led = true
+	l.hasLeader = true
 	return true
 }

@@ -11,14 +11,14 @@ import (
 func newRequest(sync bool) *request { return &request{sync: sync} }
 
 // joins puts r in line and reports whether a leader must begin.
-func joins(l *line, r *request) bool {
-	lead, _ := l.join(r)
+func joins(l *commitQueue, r *request) bool {
+	lead, _ := l.push(r)
 	return lead
 }
 
 // Ensure that there is one leader at a time, and who it is.
-func TestLine_Lead(t *testing.T) {
-	var l line
+func TestQueue_Leader(t *testing.T) {
+	var l commitQueue
 	a, b, c := newRequest(true), newRequest(true), newRequest(true)
 	if !joins(&l, a) {
 		t.Fatal("the first does not lead")
@@ -26,17 +26,17 @@ func TestLine_Lead(t *testing.T) {
 	if joins(&l, b) || joins(&l, c) {
 		t.Fatal("two lead")
 	}
-	if l.next() != a || l.next() != b {
+	if l.pop() != a || l.pop() != b {
 		t.Fatal("the order is wrong")
 	}
-	l.putBack(b)
-	if !l.leave(false) {
+	l.pushFront(b)
+	if !l.endLead(false) {
 		t.Fatal("nobody leads, and there is work")
 	}
-	if l.next() != b || l.next() != c || l.next() != nil {
+	if l.pop() != b || l.pop() != c || l.pop() != nil {
 		t.Fatal("the order is wrong")
 	}
-	if l.leave(false) {
+	if l.endLead(false) {
 		t.Fatal("one leads, and there is no work")
 	}
 	if !joins(&l, a) {
@@ -46,12 +46,12 @@ func TestLine_Lead(t *testing.T) {
 
 // Ensure that a sync for a small group keeps those in line who want one too,
 // and nobody else.
-func TestLine_Syncing(t *testing.T) {
-	var l line
+func TestQueue_Syncing(t *testing.T) {
+	var l commitQueue
 	a, b, c := newRequest(true), newRequest(true), newRequest(true)
-	l.join(a)
-	l.next()
-	l.leave(true)
+	l.push(a)
+	l.pop()
+	l.endLead(true)
 	if joins(&l, b) || joins(&l, c) {
 		t.Fatal("one leads that must wait for the disk")
 	}
@@ -64,66 +64,66 @@ func TestLine_Syncing(t *testing.T) {
 		t.Fatal("two lead")
 	}
 	for _, want := range []*request{b, c, eager} {
-		if l.next() != want {
+		if l.pop() != want {
 			t.Fatal("the order is wrong")
 		}
 	}
-	if !l.leave(true) { // two groups wait for the disk
+	if !l.endLead(true) { // two groups wait for the disk
 		t.Fatal("one waits for the disk that has no need to")
 	}
-	l.next()
-	l.leave(false)
-	l.join(a)
-	if l.synced(0, 0) {
+	l.pop()
+	l.endLead(false)
+	l.push(a)
+	if l.syncEnded(0, 0) {
 		t.Fatal("one leads that must wait for the disk")
 	}
-	if !l.synced(0, 0) {
+	if !l.syncEnded(0, 0) {
 		t.Fatal("nobody leads when the disk is done")
 	}
 }
 
 // Ensure that a request that is taken out of the line leaves the order of the
 // others, and the count of those that want no sync, as they should be.
-func TestLine_Remove(t *testing.T) {
-	var l line
+func TestQueue_Remove(t *testing.T) {
+	var l commitQueue
 	a, b, c := newRequest(true), newRequest(false), newRequest(true)
 	for _, r := range []*request{a, b, c} {
-		l.join(r)
+		l.push(r)
 	}
-	if l.next() != a {
+	if l.pop() != a {
 		t.Fatal("the order is wrong")
 	}
 	l.remove(a) // it is not there any more
 	l.remove(b)
-	if l.length() != 1 || l.eager != 0 {
-		t.Fatalf("%d in line, %d want no sync; want 1, 0", l.length(), l.eager)
+	if l.length() != 1 || l.unsynced != 0 {
+		t.Fatalf("%d in line, %d want no sync; want 1, 0", l.length(), l.unsynced)
 	}
-	if l.next() != c || l.next() != nil {
+	if l.pop() != c || l.pop() != nil {
 		t.Fatal("the order is wrong")
 	}
 }
 
 // Ensure that a leader waits for those who may be expected, but not for ever,
 // and ever more rarely if in vain.
-func TestLine_Gather(t *testing.T) {
-	var l line
+func TestQueue_CommitDelay(t *testing.T) {
+	var l commitQueue
 	first := newRequest(true)
-	l.join(first)
+	l.push(first)
 	sync := func(expected int) {
-		l.leave(true)
-		if !l.synced(expected, time.Hour) {
+		l.endLead(true)
+		if !l.syncEnded(expected, time.Hour) {
 			t.Fatal("nobody leads when the disk is done")
 		}
 	}
 	sync(3)
 	go func() {
-		l.join(newRequest(true))
-		l.join(newRequest(true))
+		l.push(newRequest(true))
+		l.push(newRequest(true))
 	}()
 	l.mu.Lock()
-	l.until = l.until.Add(time.Hour)
+	l.deadline = l.deadline.Add(time.Hour)
 	l.mu.Unlock()
-	l.gather()
+	l.awaitFollowers()
 	if n := l.length(); n != 3 {
 		t.Fatalf("%d in line, want 3", n)
 	}
@@ -131,25 +131,25 @@ func TestLine_Gather(t *testing.T) {
 	waits := 0
 	for range 200 {
 		sync(4)
-		l.gather()
-		if l.skip == l.penalty {
+		l.awaitFollowers()
+		if l.skips == l.backOff {
 			waits++
 		}
 	}
 	if waits < 3 || waits > 10 {
 		t.Errorf("200 leaders waited %d times in vain", waits)
 	}
-	l.skip = 0
+	l.skips = 0
 	sync(3)
-	l.gather()
+	l.awaitFollowers()
 	sync(4)
-	go l.join(newRequest(true))
+	go l.push(newRequest(true))
 	l.mu.Lock()
-	l.until = l.until.Add(time.Hour)
+	l.deadline = l.deadline.Add(time.Hour)
 	l.mu.Unlock()
-	l.gather()
-	if l.length() != 4 || l.penalty != 0 {
-		t.Errorf("%d in line, want 4; penalty %d, want 0", l.length(), l.penalty)
+	l.awaitFollowers()
+	if l.length() != 4 || l.backOff != 0 {
+		t.Errorf("%d in line, want 4; penalty %d, want 0", l.length(), l.backOff)
 	}
 }
 
@@ -224,12 +224,12 @@ func TestStaging_Rollback(t *testing.T) {
 }
 
 // Ensure that a line that is never empty does not grow.
-func TestLine_Memory(t *testing.T) {
-	var l line
-	l.join(newRequest(true))
+func TestQueue_Memory(t *testing.T) {
+	var l commitQueue
+	l.push(newRequest(true))
 	for range 1_000_000 {
-		l.join(newRequest(true))
-		l.next()
+		l.push(newRequest(true))
+		l.pop()
 	}
 	if n := cap(l.waiting); n > 1000 {
 		t.Errorf("%d requests in line, room for %d", l.length(), n)
@@ -237,21 +237,21 @@ func TestLine_Memory(t *testing.T) {
 }
 
 // Ensure that one that wants no sync does not wait for those who do.
-func TestLine_EagerGathers(t *testing.T) {
-	var l line
+func TestQueue_UnsyncedEndsDelay(t *testing.T) {
+	var l commitQueue
 	a := newRequest(true)
-	l.join(a)
-	l.next()
-	l.leave(true)
-	l.synced(8, time.Hour)
+	l.push(a)
+	l.pop()
+	l.endLead(true)
+	l.syncEnded(8, time.Hour)
 	l.mu.Lock()
-	l.until = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
+	l.deadline = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
 	l.mu.Unlock()
 	if !joins(&l, newRequest(false)) {
 		t.Fatal("does not lead")
 	}
 	start := time.Now()
-	l.gather()
+	l.awaitFollowers()
 	if took := time.Since(start); took > 100*time.Millisecond {
 		t.Errorf("one that wants no sync waited %v for goroutines that came from a sync", took)
 	}

@@ -60,7 +60,7 @@ const (
 )
 
 // chunkFile reads the chunks of one file.
-type chunkFile struct {
+type recordFile struct {
 	f      vfs.File
 	size   int64
 	log    bool
@@ -72,7 +72,7 @@ type chunkFile struct {
 }
 
 // openChunks opens a manifest, or the log of this number if that is not 0.
-func openChunks(fs vfs.FS, path string, number uint64) (*chunkFile, error) {
+func openRecordFile(fs vfs.FS, path string, number uint64) (*recordFile, error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return nil, err
@@ -81,13 +81,13 @@ func openChunks(fs vfs.FS, path string, number uint64) (*chunkFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &chunkFile{f: f, size: info.Size(), log: number != 0, number: uint32(number), start: -1}, nil
+	return &recordFile{f: f, size: info.Size(), log: number != 0, number: uint32(number), start: -1}, nil
 }
 
-func (c *chunkFile) close() { _ = c.f.Close() }
+func (c *recordFile) close() { _ = c.f.Close() }
 
 // load makes the block current that holds offset.
-func (c *chunkFile) load(offset int64) error {
+func (c *recordFile) load(offset int64) error {
 	start := offset - offset%blockSize
 	if start == c.start {
 		return nil
@@ -110,7 +110,7 @@ func maskedCRC(b []byte) uint32 {
 }
 
 // at reads what lies at offset.
-func (c *chunkFile) at(offset int64) (chunk, finding, error) {
+func (c *recordFile) at(offset int64) (chunk, finding, error) {
 	if offset >= c.size {
 		return chunk{}, foundEnd, nil
 	}
@@ -168,7 +168,7 @@ func allZero(b []byte) bool { return !slices.ContainsFunc(b, func(x byte) bool {
 // found there, foundTrailer, foundEnd or foundDamage, and the end of the last
 // record that is whole. A file that ends within a record is damaged there. record, if
 // not nil, gets each whole record; it must not keep the bytes.
-func (c *chunkFile) scan(record func(start int64, text []byte) error) (stop int64, what finding, whole int64, err error) {
+func (c *recordFile) scan(record func(start int64, text []byte) error) (stop int64, what finding, whole int64, err error) {
 	var text []byte
 	var start int64
 	inside := false
@@ -212,7 +212,7 @@ func (c *chunkFile) scan(record func(start int64, text []byte) error) (stop int6
 
 // after visits the whole chunks behind offset, wherever they lie, until visit
 // returns false. It finds those too whose predecessors are damaged.
-func (c *chunkFile) after(offset int64, visit func(chunk) bool) error {
+func (c *recordFile) eachAfter(offset int64, visit func(chunk) bool) error {
 	for offset++; offset < c.size; {
 		k, what, err := c.at(offset)
 		if err != nil {
@@ -225,14 +225,14 @@ func (c *chunkFile) after(offset int64, visit func(chunk) bool) error {
 			offset = k.end
 			continue
 		}
-		offset = c.candidate(offset + 1)
+		offset = c.nextCandidate(offset + 1)
 	}
 	return nil
 }
 
 // candidate returns the next offset from this one on, or a later one, at which a chunk can
 // begin. The block that holds offset-1 is current.
-func (c *chunkFile) candidate(offset int64) int64 {
+func (c *recordFile) nextCandidate(offset int64) int64 {
 	next := c.start + blockSize
 	if offset >= next {
 		return next
@@ -254,7 +254,7 @@ func (c *chunkFile) candidate(offset int64) int64 {
 }
 
 // checksum returns the CRC-32C of the first length bytes.
-func (c *chunkFile) checksum(length int64) (uint32, error) {
+func (c *recordFile) checksum(length int64) (uint32, error) {
 	h := crc32.New(castagnoli)
 	_, err := io.Copy(h, io.NewSectionReader(c.f, 0, length))
 	return h.Sum32(), err

@@ -27,20 +27,20 @@ func acceptDamage(err error, accept func(*storage.DamageError)) error {
 // read without a guess. Logs are cut where the damage begins and those after it
 // removed, as if the machine had crashed then: an older state, but a whole one.
 // Tables cannot be mended.
-func (d *directory) salvage() error {
-	if err := d.salvageMarker(); err != nil {
+func (d *directory) repair() error {
+	if err := d.repairManifestMarker(); err != nil {
 		return err
 	}
-	if err := d.salvageLogs(); err != nil {
+	if err := d.repairLogs(); err != nil {
 		return err
 	}
-	d.record, d.known = newControlRecord(), false
+	d.record, d.hasRecord = newControlRecord(), false
 	return syncDir(d.fs, d.path)
 }
 
 // salvageMarker makes the marker name the manifest that the control file says, or
 // else the newest one that can be read, and reads that.
-func (d *directory) salvageMarker() error {
+func (d *directory) repairManifestMarker() error {
 	var candidates []uint64
 	for _, name := range d.names {
 		if kind, number := parseName(name); kind == manifestFile {
@@ -80,7 +80,7 @@ func (d *directory) salvageMarker() error {
 
 // read reads a manifest as far as it can be read.
 func (d *directory) read(number uint64) (*manifest, error) {
-	c, err := openChunks(d.fs, d.join(fmt.Sprintf("MANIFEST-%06d", number)), 0)
+	c, err := openRecordFile(d.fs, d.join(fmt.Sprintf("MANIFEST-%06d", number)), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (d *directory) placeMarker(name, value string) error {
 }
 
 // salvageLogs keeps the logs up to the first damage.
-func (d *directory) salvageLogs() error {
+func (d *directory) repairLogs() error {
 	if d.manifest == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (d *directory) salvageLogs() error {
 // cutLog keeps the whole records of a log up to the first damage.
 func (d *directory) cutLog(number uint64) error {
 	path := d.join(logName(number))
-	c, err := openChunks(d.fs, path, number)
+	c, err := openRecordFile(d.fs, path, number)
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Get implements Reader.
-func (e *Pebble) Get(key []byte) ([]byte, io.Closer, error) {
+// Get implements storage.Reader.
+func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
 	d := &e.durability
 	if !d.keepViews {
 		return get(e.db, key)
 	}
-	if d.settled() {
+	if d.allDurable() {
 		value, closer, err := get(e.db, key)
-		if d.settled() {
+		if d.allDurable() {
 			return value, closer, err
 		}
 		if closer != nil {
@@ -33,19 +33,19 @@ func (e *Pebble) Get(key []byte) ([]byte, io.Closer, error) {
 	return s.Get(key)
 }
 
-// Iterate implements Reader.
-func (e *Pebble) Iterate(lo, hi []byte) (storage.Iterator, error) {
+// Iterate implements storage.Reader.
+func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	s := e.Snapshot()
 	defer s.Close() // the iterator keeps what it needs
 	return s.Iterate(lo, hi)
 }
 
-// Snapshot implements Engine.
-func (e *Pebble) Snapshot() storage.Snapshot {
+// Snapshot implements storage.Engine.
+func (e *Engine) Snapshot() storage.Snapshot {
 	d := &e.durability
-	if !d.keepViews || d.settled() {
+	if !d.keepViews || d.allDurable() {
 		s := &latest{snapshot{e.db.NewSnapshot()}, e, d.applying.Load()}
-		if !d.keepViews || d.settled() {
+		if !d.keepViews || d.allDurable() {
 			return s
 		}
 		_ = s.Close()
@@ -53,9 +53,9 @@ func (e *Pebble) Snapshot() storage.Snapshot {
 	return e.durableState()
 }
 
-// Latest implements Engine. Once the engine has failed, nothing can rest on a
+// Latest implements storage.Engine. Once the engine has failed, nothing can rest on a
 // commit that is in doubt.
-func (e *Pebble) Latest() storage.Snapshot {
+func (e *Engine) Latest() storage.Snapshot {
 	if e.durability.keepViews && e.failure.Load() != nil {
 		return e.durableState()
 	}
@@ -64,32 +64,32 @@ func (e *Pebble) Latest() storage.Snapshot {
 }
 
 // durableState returns a Snapshot of the newest state on disk.
-func (e *Pebble) durableState() storage.Snapshot {
+func (e *Engine) durableState() storage.Snapshot {
 	v := e.durability.acquire()
 	if v == nil {
 		return &latest{snapshot{e.db.NewSnapshot()}, e, 0}
 	}
 	s := &durableSnapshot{snapshot{v.snapshot}, e, v}
 	if e.failure.Load() == nil {
-		e.hasten()
+		e.requestSync()
 		return s
 	}
-	return &doubtfulSnapshot{durable: s, newest: snapshot{e.db.NewSnapshot()}, cause: *e.failure.Load()}
+	return &inDoubtSnapshot{durable: s, newest: snapshot{e.db.NewSnapshot()}, cause: *e.failure.Load()}
 }
 
 // hastenEvery is how often reads ask for a sync at most, so that they do not
 // slow down a bulk load.
-const hastenEvery = 20 * time.Millisecond
+const syncRequestInterval = 20 * time.Millisecond
 
 // hasten is called by a read that does not see the newest commits. If no sync of
 // them is under way, as after the batches of a bulk load, it asks for one, and
 // does not wait for it: later reads see them.
-func (e *Pebble) hasten() {
+func (e *Engine) requestSync() {
 	if e.durability.syncing() {
 		return
 	}
-	now, last := time.Now().UnixNano(), e.hastened.Load()
-	if now-last < int64(hastenEvery) || !e.hastened.CompareAndSwap(last, now) {
+	now, last := time.Now().UnixNano(), e.lastSyncRequest.Load()
+	if now-last < int64(syncRequestInterval) || !e.lastSyncRequest.CompareAndSwap(last, now) {
 		return
 	}
 	e.leaders.Go(func() {
@@ -108,25 +108,25 @@ func (s snapshot) Close() error                                    { return s.s.
 // latest is a Snapshot of all commits up to one.
 type latest struct {
 	snapshot
-	engine *Pebble
+	engine *Engine
 	commit uint64
 }
 
-// Settle implements Snapshot.
+// Settle implements storage.Snapshot.
 func (s *latest) Settle(ctx context.Context) error { return s.engine.syncUpTo(ctx, s.commit) }
 
 // durableSnapshot is a Snapshot of what was on disk, which it shares with
 // other readers.
 type durableSnapshot struct {
 	snapshot
-	engine *Pebble
+	engine *Engine
 	view   *view
 }
 
-// Settle implements Snapshot.
+// Settle implements storage.Snapshot.
 func (s *durableSnapshot) Settle(context.Context) error { return nil }
 
-// Close implements Snapshot.
+// Close implements storage.Snapshot.
 func (s *durableSnapshot) Close() error {
 	s.engine.durability.release(s.view)
 	return nil
@@ -134,18 +134,18 @@ func (s *durableSnapshot) Close() error {
 
 // doubtfulSnapshot is a Snapshot of an engine that has failed: it compares what
 // is on disk with what was committed after it, and perhaps lost.
-type doubtfulSnapshot struct {
+type inDoubtSnapshot struct {
 	durable *durableSnapshot
 	newest  snapshot
 	cause   error
 }
 
-func (s *doubtfulSnapshot) doubt() error {
+func (s *inDoubtSnapshot) doubt() error {
 	return fmt.Errorf("%w: a newer version may be on disk or not: %w", storage.ErrUnknownOutcome, s.cause)
 }
 
-// Get implements Reader.
-func (s *doubtfulSnapshot) Get(key []byte) ([]byte, io.Closer, error) {
+// Get implements storage.Reader.
+func (s *inDoubtSnapshot) Get(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.durable.Get(key)
 	if err != nil && err != storage.ErrNotFound {
 		return nil, nil, err
@@ -166,8 +166,8 @@ func (s *doubtfulSnapshot) Get(key []byte) ([]byte, io.Closer, error) {
 	return nil, nil, s.doubt()
 }
 
-// Iterate implements Reader.
-func (s *doubtfulSnapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
+// Iterate implements storage.Reader.
+func (s *inDoubtSnapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	durable, err := s.durable.Iterate(lo, hi)
 	if err != nil {
 		return nil, err
@@ -176,17 +176,17 @@ func (s *doubtfulSnapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	if err != nil {
 		return nil, errors.Join(err, durable.Close())
 	}
-	return &doubtfulIterator{Iterator: durable, newest: newest, doubt: s.doubt()}, nil
+	return &inDoubtIterator{Iterator: durable, newest: newest, doubt: s.doubt()}, nil
 }
 
-// Settle implements Snapshot.
-func (s *doubtfulSnapshot) Settle(context.Context) error { return nil }
+// Settle implements storage.Snapshot.
+func (s *inDoubtSnapshot) Settle(context.Context) error { return nil }
 
-// Close implements Snapshot.
-func (s *doubtfulSnapshot) Close() error { return errors.Join(s.newest.Close(), s.durable.Close()) }
+// Close implements storage.Snapshot.
+func (s *inDoubtSnapshot) Close() error { return errors.Join(s.newest.Close(), s.durable.Close()) }
 
 // doubtfulIterator moves over two states at once, and stops where they differ.
-type doubtfulIterator struct {
+type inDoubtIterator struct {
 	storage.Iterator // over what is on disk
 	newest           storage.Iterator
 	doubt            error
@@ -194,38 +194,38 @@ type doubtfulIterator struct {
 }
 
 // same compares the positions after a move.
-func (it *doubtfulIterator) same(durable, newest bool) bool {
+func (it *inDoubtIterator) same(durable, newest bool) bool {
 	it.differs = durable != newest ||
 		durable && !(bytes.Equal(it.Key(), it.newest.Key()) && bytes.Equal(it.Value(), it.newest.Value()))
 	return durable && !it.differs
 }
 
-// First implements Iterator, and so do those that follow.
-func (it *doubtfulIterator) First() bool { return it.same(it.Iterator.First(), it.newest.First()) }
-func (it *doubtfulIterator) Last() bool  { return it.same(it.Iterator.Last(), it.newest.Last()) }
-func (it *doubtfulIterator) SeekGE(key []byte) bool {
+// First implements storage.Iterator, and so do those that follow.
+func (it *inDoubtIterator) First() bool { return it.same(it.Iterator.First(), it.newest.First()) }
+func (it *inDoubtIterator) Last() bool  { return it.same(it.Iterator.Last(), it.newest.Last()) }
+func (it *inDoubtIterator) SeekGE(key []byte) bool {
 	return it.same(it.Iterator.SeekGE(key), it.newest.SeekGE(key))
 }
-func (it *doubtfulIterator) SeekLT(key []byte) bool {
+func (it *inDoubtIterator) SeekLT(key []byte) bool {
 	return it.same(it.Iterator.SeekLT(key), it.newest.SeekLT(key))
 }
-func (it *doubtfulIterator) Next() bool {
+func (it *inDoubtIterator) Next() bool {
 	return !it.differs && it.same(it.Iterator.Next(), it.newest.Next())
 }
-func (it *doubtfulIterator) Prev() bool {
+func (it *inDoubtIterator) Prev() bool {
 	return !it.differs && it.same(it.Iterator.Prev(), it.newest.Prev())
 }
-func (it *doubtfulIterator) Valid() bool { return !it.differs && it.Iterator.Valid() }
+func (it *inDoubtIterator) Valid() bool { return !it.differs && it.Iterator.Valid() }
 
-// Error implements Iterator.
-func (it *doubtfulIterator) Error() error {
+// Error implements storage.Iterator.
+func (it *inDoubtIterator) Error() error {
 	if err := errors.Join(it.Iterator.Error(), it.newest.Error()); err != nil || !it.differs {
 		return err
 	}
 	return it.doubt
 }
 
-// Close implements Iterator.
-func (it *doubtfulIterator) Close() error {
+// Close implements storage.Iterator.
+func (it *inDoubtIterator) Close() error {
 	return errors.Join(it.Iterator.Close(), it.newest.Close())
 }

@@ -12,15 +12,15 @@ import (
 // of each key by hash. It knows no engine, so that each engine can replay it
 // into its own kind of batch.
 type staging struct {
-	arena   []byte
-	entries []entry
-	newest  map[uint64]int32 // hash of key → index in entries; in use if indexed
-	indexed bool
-	room    int       // most keys that newest has held
-	asked   [256]bool // first bytes of keys that were looked for; the others need no index
-	seed    maphash.Seed
-	size    int     // of all keys and values
-	order   []int32 // room for sorted
+	arena        []byte
+	entries      []entry
+	newest       map[uint64]int32 // hash of key → index in entries; in use if indexed
+	indexed      bool
+	mostKeys     int       // most keys that newest has held
+	indexedBytes [256]bool // first bytes of keys that were looked for; the others need no index
+	seed         maphash.Seed
+	size         int     // of all keys and values
+	order        []int32 // room for sorted
 }
 
 // entry is one staged write: where its key and the head of its value are in
@@ -50,14 +50,14 @@ func (s *staging) reset() {
 	clear(s.entries)
 	s.entries = s.entries[:0]
 	if s.indexed {
-		s.room = max(s.room, len(s.newest))
-		if s.room > largeTx && s.room > 16*len(s.newest) {
-			s.newest, s.room = nil, 0 // to clear it would take longer than to fill a new one
+		s.mostKeys = max(s.mostKeys, len(s.newest))
+		if s.mostKeys > largeTx && s.mostKeys > 16*len(s.newest) {
+			s.newest, s.mostKeys = nil, 0 // to clear it would take longer than to fill a new one
 		}
 		clear(s.newest) // its room is kept for the next transaction
 		s.indexed = false
 	}
-	s.asked = [256]bool{}
+	s.indexedBytes = [256]bool{}
 	s.size = 0
 }
 
@@ -88,9 +88,9 @@ func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size
 
 // rollback takes back what was staged since m.
 func (s *staging) rollback(m mark) {
-	s.room = max(s.room, len(s.newest))
+	s.mostKeys = max(s.mostKeys, len(s.newest))
 	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
-		if !s.asked[s.arena[s.entries[i].key]] {
+		if !s.indexedBytes[s.arena[s.entries[i].key]] {
 			continue
 		}
 		h := maphash.Bytes(s.seed, s.key(i))
@@ -173,7 +173,7 @@ func (s *staging) index(i int) {
 }
 
 func (s *staging) link(i int) {
-	if !s.asked[s.arena[s.entries[i].key]] {
+	if !s.indexedBytes[s.arena[s.entries[i].key]] {
 		return
 	}
 	h := maphash.Bytes(s.seed, s.key(i))
@@ -184,11 +184,11 @@ func (s *staging) link(i int) {
 }
 
 // ask makes sure that keys with this first byte are in the map from now on.
-func (s *staging) ask(space byte) {
-	if s.asked[space] {
+func (s *staging) indexByte(space byte) {
+	if s.indexedBytes[space] {
 		return
 	}
-	s.asked[space] = true
+	s.indexedBytes[space] = true
 	if !s.indexed {
 		return
 	}
@@ -201,7 +201,7 @@ func (s *staging) ask(space byte) {
 
 // find returns the newest entry of key, or -1. Keys are not empty.
 func (s *staging) find(key []byte) int {
-	s.ask(key[0])
+	s.indexByte(key[0])
 	if !s.indexed {
 		for i := len(s.entries) - 1; i >= 0; i-- {
 			if bytes.Equal(s.key(i), key) {

@@ -14,22 +14,22 @@ import (
 // their transaction and ask in it whether they may rely on what they saw. Keys
 // that share some bits of their hash are one: a watch may say that a key was
 // written that was not, never the other way round.
-type watches struct {
-	open    atomic.Int32
-	seed    maphash.Seed
-	written [watchStripes]uint64 // the last commit to a key of the stripe, while a watch was open. Guarded by Pebble.mu.
+type writeTracker struct {
+	active     atomic.Int32
+	seed       maphash.Seed
+	lastWrites [trackerStripes]uint64 // the last commit to a key of the stripe, while a watch was open. Guarded by Engine.mu.
 }
 
-const watchStripes = 1 << 14
+const trackerStripes = 1 << 14
 
-func (w *watches) stripe(key []byte) *uint64 {
-	return &w.written[maphash.Bytes(w.seed, key)%watchStripes]
+func (w *writeTracker) stripe(key []byte) *uint64 {
+	return &w.lastWrites[maphash.Bytes(w.seed, key)%trackerStripes]
 }
 
-// note notes the keys of a commit: of the entries from lo up to hi. Pebble.mu is
+// note notes the keys of a commit: of the entries from lo up to hi. Engine.mu is
 // held.
-func (w *watches) note(s *staging, lo, hi int, commit uint64) {
-	if w.open.Load() == 0 {
+func (w *writeTracker) record(s *staging, lo, hi int, commit uint64) {
+	if w.active.Load() == 0 {
 		return
 	}
 	for i := lo; i < hi; i++ {
@@ -38,37 +38,37 @@ func (w *watches) note(s *staging, lo, hi int, commit uint64) {
 }
 
 // pebbleWatch is a Watch on Pebble.
-type pebbleWatch struct {
-	engine *Pebble
+type watch struct {
+	engine *Engine
 	since  uint64 // commits up to this one could be seen when the watch began
 }
 
-// Watch implements Engine. It takes no lock: a transaction under way may be
+// Watch implements storage.Engine. It takes no lock: a transaction under way may be
 // stuck behind a full disk. A commit is visible before it asks whether there
 // are watches, and is pending after it was noted. So one that was not noted is
 // seen by every Look of the watch, and so is one up to since.
-func (e *Pebble) Watch() storage.Watch {
-	e.watches.open.Add(1)
-	return &pebbleWatch{engine: e, since: e.pending.Load()}
+func (e *Engine) Watch() storage.Watch {
+	e.writes.active.Add(1)
+	return &watch{engine: e, since: e.visible.Load()}
 }
 
-// Close implements Watch.
-func (w *pebbleWatch) Close() { w.engine.watches.open.Add(-1) }
+// Close implements storage.Watch.
+func (w *watch) Close() { w.engine.writes.active.Add(-1) }
 
-// Look implements Watch.
-func (w *pebbleWatch) Look() (storage.Look, error) {
+// Look implements storage.Watch.
+func (w *watch) Look() (storage.Look, error) {
 	it, err := w.engine.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, readError(err)
 	}
-	return &pebbleLook{it}, nil
+	return &look{it}, nil
 }
 
 // pebbleLook is a Look on Pebble.
-type pebbleLook struct{ it *pebble.Iterator }
+type look struct{ it *pebble.Iterator }
 
-// Get implements Look.
-func (l *pebbleLook) Get(key []byte) ([]byte, error) {
+// Get implements storage.Look.
+func (l *look) Get(key []byte) ([]byte, error) {
 	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
 	if err := l.it.Error(); err != nil {
 		return nil, readError(err)
@@ -80,5 +80,5 @@ func (l *pebbleLook) Get(key []byte) ([]byte, error) {
 	return value, readError(err)
 }
 
-// Close implements Look.
-func (l *pebbleLook) Close() error { return readError(l.it.Close()) }
+// Close implements storage.Look.
+func (l *look) Close() error { return readError(l.it.Close()) }

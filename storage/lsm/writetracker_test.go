@@ -11,7 +11,7 @@ import (
 
 // Ensure that a watch begins while a transaction is under way, which may never
 // end on an engine that has failed, and that what that one writes is noted.
-func TestPebble_Watch_BesideTransaction(t *testing.T) {
+func TestEngine_Watch_BesideTransaction(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)
