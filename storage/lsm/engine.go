@@ -1,24 +1,16 @@
 package lsm
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
-	"io/fs"
 	"log/slog"
-	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	dto "github.com/prometheus/client_model/go"
 
@@ -219,131 +211,6 @@ func (e *Engine) unlock(err error) error {
 	return err
 }
 
-// pebbleFormat is the version of Pebble's own files under Format. It is not
-// "the newest", so that a newer Pebble does not change a database behind the
-// back of its format number. Part of the on-disk format. Must not change.
-const pebbleFormat = pebble.FormatValueSeparation
-
-// pebbleOptions returns what Jay ships: memory bounded by a small cache and
-// four memtables, bloom filters on every level, and tables large enough that
-// a million documents are a few hundred files.
-func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
-	cacheBytes := opts.CacheBytes
-	if cacheBytes == 0 {
-		cacheBytes = defaultCacheBytes
-	}
-	memTableBytes := opts.MemTableBytes
-	if memTableBytes == 0 {
-		memTableBytes = defaultMemTableBytes
-	}
-	e.reservation = newCacheReservation(cacheBytes, memTableBytes)
-	listener := e.listener()
-	e.reservation.listen(listener)
-	e.memTable.listen(listener, memTableBytes)
-
-	o := &pebble.Options{
-		Cache:                       e.reservation.cache,
-		FS:                          e.fs,
-		Lock:                        e.lock.engine,
-		FormatMajorVersion:          pebbleFormat,
-		MemTableSize:                uint64(memTableBytes),
-		MemTableStopWritesThreshold: memTables,
-		L0CompactionThreshold:       8, // merges begin at half of it: four tables deep
-		L0StopWritesThreshold:       24,
-		LBaseMaxBytes:               64 << 20,
-		MaxOpenFiles:                1000,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-		Logger:                      pebbleLogger{e},
-		EventListener:               listener,
-	}
-	o.Experimental.SpanPolicyFunc = func(start []byte) (pebble.SpanPolicy, []byte, error) {
-		return pebble.SpanPolicy{}, nextBound(opts.TableBounds, start), nil
-	}
-	for i := range o.Levels {
-		l := &o.Levels[i]
-		l.BlockSize = 16 << 10
-		l.IndexBlockSize = 64 << 10
-		l.FilterPolicy = bloom.FilterPolicy(10)
-		l.FilterType = pebble.TableFilter
-	}
-	return o
-}
-
-// nextBound returns the first of bounds after start, nil if there is none.
-func nextBound(bounds [][]byte, start []byte) []byte {
-	for _, bound := range bounds {
-		if bytes.Compare(start, bound) < 0 {
-			return bound
-		}
-	}
-	return nil
-}
-
-// listener watches Pebble's background work. A flush or compaction that fails
-// makes the engine fail: Pebble would try again for ever while writers pile
-// up behind it. Other trouble, such as statistics that cannot be read, is
-// only logged.
-func (e *Engine) listener() *pebble.EventListener {
-	// Pebble reports a flush that had nothing to write as an error to FlushEnd,
-	// and only real failures to BackgroundError, among failures of other kinds.
-	var flush atomic.Pointer[error]
-	return &pebble.EventListener{
-		// Without this, Pebble calls Fatalf for a table that cannot be read. The
-		// reader gets ErrCorrupt; what is whole can still be read.
-		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			e.log.Error("jay: corrupt table", "dir", e.dir, "file", info.Path, "err", info.Details)
-		},
-		FlushEnd: func(info pebble.FlushInfo) {
-			if info.Err != nil {
-				flush.Store(&info.Err)
-			}
-		},
-		CompactionEnd: func(info pebble.CompactionInfo) {
-			if info.Err != nil && !errors.Is(info.Err, pebble.ErrCancelledCompaction) {
-				e.fail(fmt.Errorf("compact tables: %w", readError(info.Err)))
-			}
-		},
-		BackgroundError: func(err error) {
-			if flushErr := flush.Load(); flushErr != nil && errors.Is(err, *flushErr) {
-				e.fail(fmt.Errorf("write a table: %w", readError(err)))
-				return
-			}
-			e.log.Warn("jay: storage, in the background", "dir", e.dir, "err", err)
-		},
-	}
-}
-
-func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
-	value, closer, err := r.Get(key)
-	if err == nil {
-		return value, closer, nil
-	}
-	if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) {
-		return nil, nil, storage.ErrNotFound
-	}
-	return nil, nil, readError(err)
-}
-
-// iterator is an Iterator on Pebble.
-type iterator struct{ *pebble.Iterator }
-
-// Error implements storage.Iterator.
-func (it iterator) Error() error { return readError(it.Iterator.Error()) }
-
-// Close implements storage.Iterator.
-func (it iterator) Close() error { return readError(it.Iterator.Close()) }
-
-func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
-	if len(lo) == 0 {
-		lo = nil // Pebble tells an empty bound from none
-	}
-	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
-	if err != nil {
-		return nil, readError(err)
-	}
-	return iterator{it}, nil
-}
-
 // StartSequence implements storage.Engine. It takes no lock: a transaction under way may
 // be stuck behind the disk.
 func (e *Engine) StartSequence(n uint64) {
@@ -352,26 +219,6 @@ func (e *Engine) StartSequence(n uint64) {
 		if old >= n || e.minSequence.CompareAndSwap(old, n) {
 			return
 		}
-	}
-}
-
-// protect calls fn and turns the panic with which Pebble meets a log that
-// cannot be written into an error.
-func (e *Engine) protect(fn func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	return fn()
-}
-
-// fail makes every later Update return ErrFailed. The first cause is kept.
-func (e *Engine) fail(cause error) {
-	if e.failure.CompareAndSwap(nil, &cause) {
-		close(e.failed)
-		time.AfterFunc(abandonDelay, func() { close(e.abandoned) })
-		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}
 }
 
@@ -390,117 +237,4 @@ func (e *Engine) Stats() storage.Stats {
 		LogSyncs:      syncs.GetHistogram().GetSampleCount(),
 		Commits:       e.commits.Load(),
 	}
-}
-
-// Close implements storage.Engine.
-func (e *Engine) Close() error {
-	e.closing.Do(func() {
-		go func() {
-			e.closeErr = e.close()
-			close(e.closed)
-		}()
-	})
-	if stuck := e.Await(e.closed); stuck != nil {
-		return stuck
-	}
-	return e.closeErr
-}
-
-// close closes the engine, however long that takes, and gives the directory
-// back when nothing of it can reach the disk any more.
-func (e *Engine) close() error {
-	close(e.quit)
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		select {
-		case <-e.failed:
-			e.freezeFS.freeze() // what waits for room in Pebble gets it, and the disk nothing
-		case <-stop:
-		}
-	}()
-	ended := make(chan error, 1)
-	go func() { ended <- e.end() }()
-	select {
-	case err := <-ended:
-		return e.unlock(err)
-	case <-e.quiescent(stop):
-		e.log.Warn("jay: a failed storage engine does not end, and is left behind", "dir", e.dir)
-		e.control.control.release()
-		return e.lock.abandon()
-	}
-}
-
-// end ends Pebble. That of an engine that has failed may never return: Pebble
-// waits for work that it has given up.
-func (e *Engine) end() error {
-	e.leaders.Wait()
-	var unknown error
-	if e.failure.Load() == nil {
-		if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
-			e.fail(err)
-		}
-		if failure := e.failure.Load(); failure != nil {
-			unknown = fmt.Errorf("close: %w: %w", storage.ErrUnknownOutcome, *failure)
-		}
-	}
-	e.durability.end()
-	e.reservation.stop()
-	err := e.protect(e.db.Close)
-	switch {
-	case e.failure.Load() == nil && err == nil:
-		err = e.control.close(e.path)
-	case e.failure.Load() != nil && err != nil:
-		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
-		err = nil // what it is about has been returned before
-	}
-	return errors.Join(unknown, err)
-}
-
-// pebbleLogger takes Pebble's messages. Pebble's own default ends the process
-// on Fatalf; an embedded library must not.
-type pebbleLogger struct{ e *Engine }
-
-// Infof implements pebble.Logger. Pebble is talkative: debug level.
-func (l pebbleLogger) Infof(format string, args ...any) {
-	if l.e.log.Enabled(context.Background(), slog.LevelDebug) {
-		l.e.log.Debug(fmt.Sprintf(format, args...))
-	}
-}
-
-// Errorf implements pebble.Logger.
-func (l pebbleLogger) Errorf(format string, args ...any) { l.e.log.Error(fmt.Sprintf(format, args...)) }
-
-// Fatalf implements pebble.Logger. It marks the engine as failed. It must not
-// return, as Pebble's state is no longer whole: under one of our own calls it
-// panics, to be caught in apply; on one of Pebble's goroutines it ends that
-// goroutine, with its deferred unlocks.
-func (l pebbleLogger) Fatalf(format string, args ...any) {
-	err := newFatal(format, args)
-	l.e.fail(err)
-	if calledByUs() {
-		panic(err)
-	}
-	runtime.Goexit()
-}
-
-// calledByUs tells whether a function of this package, other than the logger,
-// is on the stack.
-func calledByUs() bool {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
-	for {
-		frame, more := frames.Next()
-		if strings.Contains(frame.Function, "jay/storage/lsm.(*Engine)") {
-			return true
-		}
-		if !more {
-			return false
-		}
-	}
-}
-
-// isPermission tells whether err says that nothing can be written here.
-func isPermission(err error) bool {
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err) || isDiskFull(err)
 }

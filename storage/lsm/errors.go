@@ -170,29 +170,6 @@ func isSystemError(err error) bool {
 	return is || errors.Is(err, io.ErrShortWrite)
 }
 
-// fatal is a message of Pebble with the error in it, which Pebble formats
-// with %v, so that the type of what went wrong is not lost.
-type fatal struct {
-	text  string
-	cause error // or nil
-}
-
-func newFatal(format string, args []any) error {
-	f := &fatal{text: fmt.Sprintf(format, args...)}
-	for _, arg := range args {
-		if err, is := arg.(error); is {
-			f.cause = err
-		}
-	}
-	return f
-}
-
-// Error returns the message.
-func (f *fatal) Error() string { return f.text }
-
-// Unwrap returns the error that the message contains.
-func (f *fatal) Unwrap() error { return f.cause }
-
 // dirError says which directory an error is about.
 func dirError(dir string, err error) error {
 	return fmt.Errorf("open %q: %w", dir, err)
@@ -201,4 +178,9 @@ func dirError(dir string, err error) error {
 // closeError is dirError for an engine that is being closed.
 func closeError(dir string, err error) error {
 	return fmt.Errorf("close %q: %w", dir, err)
+}
+
+// isPermission tells whether err says that nothing can be written here.
+func isPermission(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err) || isDiskFull(err)
 }

@@ -1,14 +1,9 @@
 package lsm
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/jaydb/jay/storage"
 )
 
 // progress counts the calls into the file system, to find out whether the disk
@@ -19,7 +14,8 @@ type progress struct {
 }
 
 func (p *progress) begin() { p.begun.Add(1) }
-func (p *progress) end()   { p.ended.Add(1) }
+
+func (p *progress) end() { p.ended.Add(1) }
 
 // stuck reports whether a call is under way, and none has ended since ended
 // was before. It returns what to pass as before the next time.
@@ -161,70 +157,4 @@ func (f progressFile) Close() error {
 	f.begin()
 	defer f.end()
 	return f.File.Close()
-}
-
-// abandonDelay is how long calls wait for an engine that has failed. What they
-// could still learn is only that their outcome is unknown.
-const abandonDelay = time.Second
-
-var errStuck = errors.New("the disk does not answer")
-
-// looks is how often the disk is looked at within Options.CloseTimeout.
-const progressChecks = 20
-
-// Await implements storage.Engine.
-func (e *Engine) Await(done <-chan struct{}) error {
-	tick := time.NewTicker(e.closeTimeout / progressChecks)
-	defer tick.Stop()
-	before, idle := uint64(0), 0
-	for {
-		select {
-		case <-done:
-			return nil
-		case <-tick.C:
-		}
-		now, stuck := e.progress.stuck(before)
-		if before = now; stuck || e.failure.Load() != nil {
-			idle++
-		} else {
-			idle = 0
-		}
-		if idle < progressChecks {
-			continue
-		}
-		e.fail(errStuck) // calls that wait for the disk return
-		select {
-		case <-done:
-			return nil
-		case <-time.After(abandonDelay + e.closeTimeout/progressChecks):
-			return closeError(e.dir, fmt.Errorf("%w; it cannot be closed yet either: the directory stays locked until the disk answers or the process ends", storage.ErrFailed))
-		}
-	}
-}
-
-// silence is closed when nothing of the engine, which has failed and is
-// frozen, is in the file system any more, and was not for a while. Pebble may
-// wait for what it will never do, but does nothing to the disk.
-func (e *Engine) quiescent(stop <-chan struct{}) <-chan struct{} {
-	silent := make(chan struct{})
-	go func() {
-		tick := time.NewTicker(e.closeTimeout / progressChecks)
-		defer tick.Stop()
-		last, idle := uint64(0), 0
-		for idle < progressChecks/2 {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-			}
-			begun, ended := e.progress.begun.Load(), e.progress.ended.Load()
-			if e.failure.Load() != nil && begun == ended && begun == last {
-				idle++
-			} else {
-				last, idle = begun, 0
-			}
-		}
-		close(silent)
-	}()
-	return silent
 }

@@ -101,9 +101,11 @@ func (e *Engine) requestSync() {
 // snapshot reads a snapshot of Pebble.
 type snapshot struct{ s *pebble.Snapshot }
 
-func (s snapshot) Get(key []byte) ([]byte, io.Closer, error)       { return get(s.s, key) }
+func (s snapshot) Get(key []byte) ([]byte, io.Closer, error) { return get(s.s, key) }
+
 func (s snapshot) Iterate(lo, hi []byte) (storage.Iterator, error) { return iterate(s.s, lo, hi) }
-func (s snapshot) Close() error                                    { return s.s.Close() }
+
+func (s snapshot) Close() error { return s.s.Close() }
 
 // latest is a Snapshot of all commits up to one.
 type latest struct {
@@ -202,19 +204,25 @@ func (it *inDoubtIterator) same(durable, newest bool) bool {
 
 // First implements storage.Iterator, and so do those that follow.
 func (it *inDoubtIterator) First() bool { return it.same(it.Iterator.First(), it.newest.First()) }
-func (it *inDoubtIterator) Last() bool  { return it.same(it.Iterator.Last(), it.newest.Last()) }
+
+func (it *inDoubtIterator) Last() bool { return it.same(it.Iterator.Last(), it.newest.Last()) }
+
 func (it *inDoubtIterator) SeekGE(key []byte) bool {
 	return it.same(it.Iterator.SeekGE(key), it.newest.SeekGE(key))
 }
+
 func (it *inDoubtIterator) SeekLT(key []byte) bool {
 	return it.same(it.Iterator.SeekLT(key), it.newest.SeekLT(key))
 }
+
 func (it *inDoubtIterator) Next() bool {
 	return !it.differs && it.same(it.Iterator.Next(), it.newest.Next())
 }
+
 func (it *inDoubtIterator) Prev() bool {
 	return !it.differs && it.same(it.Iterator.Prev(), it.newest.Prev())
 }
+
 func (it *inDoubtIterator) Valid() bool { return !it.differs && it.Iterator.Valid() }
 
 // Error implements storage.Iterator.
@@ -228,4 +236,35 @@ func (it *inDoubtIterator) Error() error {
 // Close implements storage.Iterator.
 func (it *inDoubtIterator) Close() error {
 	return errors.Join(it.Iterator.Close(), it.newest.Close())
+}
+
+func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
+	value, closer, err := r.Get(key)
+	if err == nil {
+		return value, closer, nil
+	}
+	if err == pebble.ErrNotFound || errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil, storage.ErrNotFound
+	}
+	return nil, nil, readError(err)
+}
+
+// iterator is an Iterator on Pebble.
+type iterator struct{ *pebble.Iterator }
+
+// Error implements storage.Iterator.
+func (it iterator) Error() error { return readError(it.Iterator.Error()) }
+
+// Close implements storage.Iterator.
+func (it iterator) Close() error { return readError(it.Iterator.Close()) }
+
+func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
+	if len(lo) == 0 {
+		lo = nil // Pebble tells an empty bound from none
+	}
+	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
+	if err != nil {
+		return nil, readError(err)
+	}
+	return iterator{it}, nil
 }
