@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/storage/lsm"
 )
 
-// What happens inside an Update is a function that may run more than once.
+// A transaction is a function, which may run more than once.
 func ExampleEngine() {
 	ctx := context.Background()
 	e, err := lsm.Open("example", lsm.Options{InMemory: true})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"sequence numbers follow the order of commits", testSequence},
 		{"a failed transaction draws no number", testSequenceOfFailure},
 		{"read and write under many goroutines loses nothing", testIncrements},
+		{"an Update waits for the transactions before it", testBarrier},
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
 		{"a watch tells of every key that was written", testWatch},
@@ -478,6 +480,38 @@ func testInsertOnce(t *testing.T, e storage.Engine) {
 		if inserts := present[n].Load(); got != inserts {
 			t.Errorf("%q: inserted %d times more than deleted, and there %d times", absentKeys[0](n), inserts, got)
 		}
+	}
+}
+
+// Ensure that an Update that stages nothing returns only when a transaction that
+// had begun before it has committed.
+func testBarrier(t *testing.T, e storage.Engine) {
+	for round := range 50 {
+		key := fmt.Append(nil, round)
+		begun, release := make(chan struct{}), make(chan struct{})
+		var once sync.Once // the function may run more than once
+		var all sync.WaitGroup
+		all.Go(func() {
+			err := e.Update(ctx, round%2 == 0, func(tx storage.Tx) error {
+				tx.Set(key, nil, nil)
+				once.Do(func() { close(begun) })
+				<-release
+				return nil
+			})
+			want(t, err, nil)
+		})
+		<-begun
+		all.Go(func() {
+			want(t, e.Update(ctx, false, func(storage.Tx) error { return nil }), nil)
+			latest := e.Latest()
+			defer latest.Close()
+			want(t, read(t, latest, string(key)), "")
+		})
+		for range 100 * (round % 3) {
+			runtime.Gosched() // an engine without the barrier is done by now
+		}
+		close(release)
+		all.Wait()
 	}
 }
 
