@@ -5,118 +5,121 @@ import (
 	"slices"
 )
 
-// gaps remembers, from one transaction to the next, stretches between two keys
-// in which nothing is committed: a key that lies in one is known to be absent
-// without a look-up. Inserts ask for keys that are not there, and mostly for
-// one beside the last.
+// absentRanges is a negative cache: it remembers, from one transaction to the
+// next, ranges in which no key is committed. A key in one of them is absent
+// without a look-up. An insert asks for a key that is absent, and mostly for one
+// beside the last.
 //
-// A gap is an open interval: it says nothing about the two keys at its ends.
-// Both begin with the same byte, or the upper end is that byte plus one. Gaps
-// do not overlap. What must never be is a committed key in a gap: every commit
-// takes its keys out of the gaps first, by occupy. To forget a gap or a part of
-// one is always right; so is not to be told of deletions.
+// A range is open: it says nothing about the keys at its ends. Both ends begin
+// with the same byte, or the upper end is that byte plus one. Ranges do not
+// overlap.
 //
-// All of it is guarded by Engine.mu, under which all writes of the engine are
-// made. Keys are copied into the slots, whose memory is used again.
+// Invariant: no committed key lies in a range. Every commit first invalidates
+// the ranges that its keys lie in. It is always correct to forget a range or a
+// part of one, and to ignore deletions.
+//
+// All fields are guarded by Engine.mu, which is held for all writes of the
+// engine. Keys are copied into slots, whose memory is reused.
 type absentRanges struct {
 	slots   [maxRanges]absentRange
-	used    int      // slots from here on were never used
-	free    []uint16 // slots below used that are not in order
-	order   []uint16 // slots of the gaps that are known, in the order of keys
-	lastHit int      // index in order of the last hit, about
-	hand    int      // the slot at which take goes on
+	used    int      // slots[used:] were never used
+	free    []uint16 // slots below used that hold no range
+	order   []uint16 // slots that hold a range, in the order of keys
+	lastHit int      // index in order of the last hit, or near it
+	hand    int      // slot at which takeSlot goes on
 
-	commits  uint64 // calls of occupy
+	commits  uint64 // calls of invalidate
 	accounts [keyClasses]costAccount
 }
 
-// gap is the open interval from lo to hi.
+// absentRange is the open interval from lo to hi.
 type absentRange struct {
 	lo, hi []byte
-	recent bool   // take passes by once more
-	class  uint8  // of the key that it was looked for
-	cut    uint64 // the call of occupy that moved lo last
+	recent bool   // used since the hand of takeSlot passed
+	class  uint8  // of the key whose look-up found the range
+	cut    uint64 // value of commits when invalidate last moved lo
 }
 
-// shape tells whether walks pay for keys of one first byte and length. HiLo IDs
-// of a collection have mostly one shape, GUIDs another.
+// costAccount decides whether walks pay for the keys of one class: those with the
+// same first byte and length. The HiLo IDs of a collection are mostly of one
+// class, GUIDs of another.
 type costAccount struct {
-	debt    int // hits that the last walk still has to bring
-	backOff int // misses to let pass after a walk
-	skips   int // of these
+	debt    int // hits that the last walk must still bring to have paid
+	backOff int // misses without a walk after one that has not paid
+	skips   int // misses of these that are still to come
 }
 
 const (
 	maxRanges     = 512
-	maxBoundBytes = 512 // longer keys are no ends of gaps: a slot stays small
+	maxBoundBytes = 512 // longer keys bound no range: a slot stays small
 
-	// A walk goes over walkGaps gaps, each of which has room for ten HiLo IDs. It
-	// ends early when Pebble has to pass many deleted keys.
+	// A walk covers at most maxWalkRanges ranges, each of which holds about ten
+	// HiLo IDs. It ends early when Pebble has to step over many deleted keys.
 	maxWalkRanges = 16
 	maxWalkSteps  = 1000
 
-	// A walk has paid when it has spared walkHits look-ups, and one more for every
-	// stepsPerHit steps of Pebble's.
+	// A walk has paid when it has saved hitsPerWalk look-ups, and one more for
+	// every stepsPerHit steps of Pebble's iterator.
 	hitsPerWalk = 4
 	stepsPerHit = 32
 
 	keyClasses      = 64
-	disabledBackOff = 15 // a wait from which on the gaps of a shape are not kept
+	disabledBackOff = 15 // a back-off from which on the class keeps no ranges
 	maxSkippedWalks = 4095
 )
 
-// absent tells whether key is known to be absent.
-func (g *absentRanges) contains(key []byte) bool {
-	i := g.find(key)
+// contains reports whether key lies in a range, and so is known to be absent.
+func (a *absentRanges) contains(key []byte) bool {
+	i := a.find(key)
 	if i < 0 {
 		return false
 	}
-	g.lastHit = i
-	s := &g.slots[g.order[i]]
+	a.lastHit = i
+	s := &a.slots[a.order[i]]
 	s.recent = true
-	g.accounts[s.class].debt--
+	a.accounts[s.class].debt--
 	return true
 }
 
-// find returns the index in order of the gap that holds key, or -1. It looks
+// find returns the index in order of the range that contains key, or -1. It looks
 // beside the last hit first.
-func (g *absentRanges) find(key []byte) int {
-	n := len(g.order)
+func (a *absentRanges) find(key []byte) int {
+	n := len(a.order)
 	if n == 0 {
 		return -1
 	}
-	i := g.lastHit
-	if i < n && g.above(i, key) && g.below(i, key) {
+	i := a.lastHit
+	if i < n && a.above(i, key) && a.below(i, key) {
 		return i
 	}
-	if !g.below(n-1, key) {
+	if !a.below(n-1, key) {
 		return -1
 	}
-	if i++; i < n && g.above(i, key) && g.below(i, key) {
+	if i++; i < n && a.above(i, key) && a.below(i, key) {
 		return i
 	}
-	if i = g.search(key) - 1; i >= 0 && g.below(i, key) {
+	if i = a.search(key) - 1; i >= 0 && a.below(i, key) {
 		return i
 	}
 	return -1
 }
 
-// above tells whether key is above the lower end of gap i.
-func (g *absentRanges) above(i int, key []byte) bool {
-	return bytes.Compare(key, g.slots[g.order[i]].lo) > 0
+// above reports whether key is above the lower end of range i.
+func (a *absentRanges) above(i int, key []byte) bool {
+	return bytes.Compare(key, a.slots[a.order[i]].lo) > 0
 }
 
-// below tells whether key is below the upper end of gap i.
-func (g *absentRanges) below(i int, key []byte) bool {
-	return bytes.Compare(key, g.slots[g.order[i]].hi) < 0
+// below reports whether key is below the upper end of range i.
+func (a *absentRanges) below(i int, key []byte) bool {
+	return bytes.Compare(key, a.slots[a.order[i]].hi) < 0
 }
 
-// search returns the index in order of the first gap whose lower end is key or
+// search returns the index in order of the first range whose lower end is key or
 // above.
-func (g *absentRanges) search(key []byte) int {
-	lo, hi := 0, len(g.order)
+func (a *absentRanges) search(key []byte) int {
+	lo, hi := 0, len(a.order)
 	for lo < hi {
-		if mid := int(uint(lo+hi) >> 1); g.above(mid, key) {
+		if mid := int(uint(lo+hi) >> 1); a.above(mid, key) {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -125,17 +128,18 @@ func (g *absentRanges) search(key []byte) int {
 	return lo
 }
 
-// shapeOf returns the number of the shape of key.
+// classOf returns the number of the class of key.
 func classOf(key []byte) uint8 { return uint8((len(key) + 7*int(key[0])) % keyClasses) }
 
-// worth is told of a key that was looked up and is not there. It tells whether
-// to walk over the gaps beside it: not if walks did not pay for such keys, but
-// for a trial now and then.
-func (g *absentRanges) shouldWalk(key []byte) bool {
+// shouldWalk is called after a look-up of a key that is absent. It reports
+// whether to walk over the ranges beside the key. If walks have not paid for the
+// class, the back-off doubles, and a long one disables the class, but for a trial
+// at its end.
+func (a *absentRanges) shouldWalk(key []byte) bool {
 	if key[0] == 0xff || len(key) > maxBoundBytes {
-		return false // there is no byte for the upper end; no end of a gap
+		return false // no byte is above it for the upper end; too long to bound a range
 	}
-	s := &g.accounts[classOf(key)]
+	s := &a.accounts[classOf(key)]
 	if s.skips > 0 {
 		s.skips--
 		return false
@@ -147,143 +151,147 @@ func (g *absentRanges) shouldWalk(key []byte) bool {
 		s.backOff = 2*s.backOff + 1
 	default:
 		s.backOff = min(2*s.backOff+1, maxSkippedWalks)
-		g.forgetClass(classOf(key))
+		a.forgetClass(classOf(key))
 	}
 	s.skips = s.backOff
 	s.debt = hitsPerWalk
 	return true
 }
 
-// forgetShape forgets the gaps that were looked for keys of this shape. Where
-// they are of no use they only take time to search, and slots.
-func (g *absentRanges) forgetClass(shape uint8) {
-	kept := g.order[:0]
-	for _, slot := range g.order {
-		if g.slots[slot].class == shape {
-			g.free = append(g.free, slot)
+// forgetClass forgets the ranges of a class that is disabled: they would take
+// slots, and time to search.
+func (a *absentRanges) forgetClass(shape uint8) {
+	kept := a.order[:0]
+	for _, slot := range a.order {
+		if a.slots[slot].class == shape {
+			a.free = append(a.free, slot)
 		} else {
 			kept = append(kept, slot)
 		}
 	}
-	g.order = kept
+	a.order = kept
 }
 
-// cost is told how many steps a walk for key took.
-func (g *absentRanges) charge(key []byte, steps int) {
-	g.accounts[classOf(key)].debt += steps / stepsPerHit
+// charge adds the steps of a walk for key to its account.
+func (a *absentRanges) charge(key []byte, steps int) {
+	a.accounts[classOf(key)].debt += steps / stepsPerHit
 }
 
-// add remembers that nothing is committed between lo and hi, each of which is
-// committed or an end of what gaps may reach. It was looked for key. add returns
-// false if that was known.
-func (g *absentRanges) add(lo, hi, key []byte) bool {
+// add remembers that no key is committed between lo and hi, each of which is
+// committed or a limit of all ranges of its first byte. A look-up of key found
+// it. add returns false if the range was known.
+func (a *absentRanges) add(lo, hi, key []byte) bool {
 	if len(lo) > maxBoundBytes || len(hi) > maxBoundBytes {
 		return true
 	}
-	first := g.search(lo)
-	if first < len(g.order) {
-		s := &g.slots[g.order[first]]
+	first := a.search(lo)
+	if first < len(a.order) {
+		s := &a.slots[a.order[first]]
 		if bytes.Equal(s.lo, lo) && bytes.Equal(s.hi, hi) {
 			s.recent = true
 			return false
 		}
 	}
 
-	// No gap holds lo or hi: those that begin between them are parts of this one.
+	// No range contains lo or hi, so that those that begin between them are parts
+	// of this one, and replaced by it.
 	end := first
-	for end < len(g.order) && bytes.Compare(g.slots[g.order[end]].lo, hi) < 0 {
+	for end < len(a.order) && bytes.Compare(a.slots[a.order[end]].lo, hi) < 0 {
 		end++
 	}
-	g.forget(first, end)
-	g.insert(absentRange{lo: lo, hi: hi, recent: true, class: classOf(key)})
+	a.forget(first, end)
+	a.insert(absentRange{lo: lo, hi: hi, recent: true, class: classOf(key)})
 	return true
 }
 
-// forget makes the slots of the gaps [first, end) of order free.
-func (g *absentRanges) forget(first, end int) {
-	g.free = append(g.free, g.order[first:end]...)
-	g.order = slices.Delete(g.order, first, end)
+// forget frees the slots of the ranges [first, end) of order.
+func (a *absentRanges) forget(first, end int) {
+	a.free = append(a.free, a.order[first:end]...)
+	a.order = slices.Delete(a.order, first, end)
 }
 
 // insert copies n into a slot.
-func (g *absentRanges) insert(n absentRange) {
-	slot := g.takeSlot()
-	s := &g.slots[slot]
+func (a *absentRanges) insert(n absentRange) {
+	slot := a.takeSlot()
+	s := &a.slots[slot]
 	n.lo, n.hi = append(s.lo[:0], n.lo...), append(s.hi[:0], n.hi...)
 	*s = n
-	g.order = slices.Insert(g.order, g.search(n.lo), slot)
+	a.order = slices.Insert(a.order, a.search(n.lo), slot)
 }
 
-// take returns a free slot. If there is none, it forgets the gap that was not of
-// use for longest, about: the hand goes around the slots, and passes by the warm
-// ones once.
-func (g *absentRanges) takeSlot() uint16 {
-	if n := len(g.free); n > 0 {
-		slot := g.free[n-1]
-		g.free = g.free[:n-1]
+// takeSlot returns a free slot. If there is none, it forgets a range that was not
+// used recently: the hand goes around the slots, and skips recent ranges once.
+func (a *absentRanges) takeSlot() uint16 {
+	if n := len(a.free); n > 0 {
+		slot := a.free[n-1]
+		a.free = a.free[:n-1]
 		return slot
 	}
-	if g.used < maxRanges {
-		g.used++
-		return uint16(g.used - 1)
+	if a.used < maxRanges {
+		a.used++
+		return uint16(a.used - 1)
 	}
-	for { // all slots are in order
-		slot := g.hand
-		g.hand = (g.hand + 1) % maxRanges
-		s := &g.slots[slot]
+
+	// All slots hold a range. Forget one by the CLOCK algorithm.
+	for {
+		slot := a.hand
+		a.hand = (a.hand + 1) % maxRanges
+		s := &a.slots[slot]
 		if !s.recent {
-			i := g.search(s.lo)
-			g.order = slices.Delete(g.order, i, i+1)
+			i := a.search(s.lo)
+			a.order = slices.Delete(a.order, i, i+1)
 			return uint16(slot)
 		}
 		s.recent = false
 	}
 }
 
-// occupy takes the keys that s sets out of the gaps; order is that of its keys.
-// It is called before they are committed, whether or not that succeeds.
-func (g *absentRanges) invalidate(s *staging, order []int32) {
-	g.commits++
+// invalidate takes the keys that s sets out of the ranges; order is that of the
+// keys. It must be called before their commit, whether or not that succeeds.
+func (a *absentRanges) invalidate(s *staging, order []int32) {
+	a.commits++
 	for _, e := range order {
 		if s.entries[e].deleted {
 			continue
 		}
 		key := s.key(int(e))
-		if i := g.find(key); i >= 0 {
-			g.lastHit = i
-			g.split(i, key)
+		if i := a.find(key); i >= 0 {
+			a.lastHit = i
+			a.split(i, key)
 		}
 	}
 }
 
-// split leaves of gap i the part above key and the part below, in which a number
-// that comes out of order lies. The part below is the first to be forgotten,
-// since keys mostly rise. No slot is spent on a part in which nothing will be
-// looked for: between two numbers in a row, or two keys of one commit.
-func (g *absentRanges) split(i int, key []byte) {
-	s := &g.slots[g.order[i]]
-	lower := s.cut != g.commits && !consecutive(s.lo, key)
+// split divides range i at key, which is about to be committed. The upper part
+// stays recent; the lower part, which only a number out of order falls into, is
+// the first to be forgotten, as keys mostly rise. No slot is spent on a part in
+// which no look-up is to be expected: between two consecutive numbers, or between
+// two keys of one commit.
+func (a *absentRanges) split(i int, key []byte) {
+	s := &a.slots[a.order[i]]
+	lower := s.cut != a.commits && !consecutive(s.lo, key)
 	upper := !consecutive(key, s.hi)
 	if len(key) > maxBoundBytes {
 		lower, upper = false, false
 	}
+
 	switch {
 	case lower && upper:
-		var room [maxBoundBytes]byte
-		part := absentRange{lo: append(room[:0], s.lo...), hi: key, class: s.class}
-		s.lo, s.cut = append(s.lo[:0], key...), g.commits
-		g.insert(part) // may take the slot of s
+		var memory [maxBoundBytes]byte
+		part := absentRange{lo: append(memory[:0], s.lo...), hi: key, class: s.class}
+		s.lo, s.cut = append(s.lo[:0], key...), a.commits
+		a.insert(part) // may reuse the slot of s
 	case lower:
 		s.hi, s.recent = append(s.hi[:0], key...), false
 	case upper:
-		s.lo, s.cut = append(s.lo[:0], key...), g.commits
+		s.lo, s.cut = append(s.lo[:0], key...), a.commits
 	default:
-		g.forget(i, i+1)
+		a.forget(i, i+1)
 	}
 }
 
-// inRow tells whether lo and hi are keys of two numbers in a row, as far as
-// bytes tell: they differ in one byte, by one.
+// consecutive reports whether lo and hi are keys of consecutive numbers, as far
+// as their bytes show: they differ in one byte, by one.
 func consecutive(lo, hi []byte) bool {
 	if len(lo) != len(hi) {
 		return false

@@ -7,34 +7,36 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// memTables is how many tables may be in memory before writers wait.
+// memTables is how many memtables Pebble may have before writers wait.
 const memTables = 4
 
-// room keeps the block cache as large as it was asked for. Pebble takes what
-// its tables in memory occupy out of the cache: of 64 MiB nothing is left when
-// there are two tables of 32, and every look-up then reads and unpacks blocks,
-// even those of indexes and filters. The cache is therefore made larger by all
-// tables that there can be, and room occupies what they do not.
+// cacheReservation keeps the block cache as large as Options.CacheBytes asks for.
+// Pebble charges the memory of its memtables to the cache: two memtables of
+// 32 MiB leave nothing of a cache of 64 MiB, and every look-up then reads and
+// decompresses blocks again, those of indexes and filters included. The cache is
+// therefore made larger by the size of all memtables that there can be, and the
+// reservation holds the part of it that the present memtables do not use.
 type cacheReservation struct {
 	cache         *pebble.Cache
-	memTableBytes int64 // of all tables that there can be
+	memTableBytes int64 // of all memtables that there can be
 
 	mu       sync.Mutex
 	db       *pebble.DB // nil before Open and from Close on. Guarded by mu.
-	reserved int64      // Guarded by mu.
-	release  func()     // of held; nil for none. Guarded by mu.
+	reserved int64      // bytes. Guarded by mu.
+	release  func()     // frees reserved; nil for none. Guarded by mu.
 }
 
-// newRoom makes the cache. It has one reference, the caller's.
+// newCacheReservation makes the cache, with one reference, the caller's.
 func newCacheReservation(cacheBytes, memTableBytes int64) *cacheReservation {
 	bytes := memTables * memTableBytes
-	cacheBytes = min(cacheBytes, math.MaxInt64-bytes) // without bound is what the greatest number means
+	cacheBytes = min(cacheBytes, math.MaxInt64-bytes) // MaxInt64 means without bound
 	r := &cacheReservation{cache: pebble.NewCache(cacheBytes + bytes), memTableBytes: bytes}
 	r.reserve(bytes)
 	return r
 }
 
-// hold occupies n bytes. r.mu is held, unless nobody else has r yet.
+// reserve changes the reservation to n bytes. r.mu is held, or r is not shared
+// yet.
 func (r *cacheReservation) reserve(n int64) {
 	if r.release != nil {
 		r.release()
@@ -42,8 +44,7 @@ func (r *cacheReservation) reserve(n int64) {
 	r.reserved, r.release = n, r.cache.Reserve(int(n))
 }
 
-// start and stop say from when on, and until when, db can be asked. stop waits
-// for a question that is being answered.
+// start makes db known, whose memtables the reservation follows until stop.
 func (r *cacheReservation) start(db *pebble.DB) {
 	r.mu.Lock()
 	r.db = db
@@ -51,13 +52,14 @@ func (r *cacheReservation) start(db *pebble.DB) {
 	r.adjust()
 }
 
+// stop ends that, before db is closed. It waits for an adjust under way.
 func (r *cacheReservation) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.db = nil
 }
 
-// fit occupies what the tables in memory leave over.
+// adjust reserves what the present memtables leave.
 func (r *cacheReservation) adjust() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,8 +73,8 @@ func (r *cacheReservation) adjust() {
 	}
 }
 
-// watch makes l tell when there may be more or fewer tables in memory. Pebble
-// calls l with its own locks held: the answer is looked up elsewhere.
+// listen makes l adjust the reservation when memtables come and go. Pebble calls
+// l with locks held that Metrics needs, hence the goroutines.
 func (r *cacheReservation) listen(l *pebble.EventListener) {
 	flushEnd := l.FlushEnd
 	l.WALCreated = func(pebble.WALCreateInfo) { go r.adjust() }

@@ -11,31 +11,48 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// batch is what a group hands to Pebble at once.
+// How Updates commit (group commit, as in LevelDB and RocksDB)
+//
+// Each call of Update enqueues a request. One leader at a time, a goroutine of
+// the engine, takes a write group off the queue, runs the transactions of the
+// group one after another, each on top of what those before it staged, and hands
+// all of it to Pebble as one batch. Then it lets the next leader begin, waits for
+// the sync and answers its group. So many small transactions share one record of
+// the log, one pass through Pebble's commit pipeline and one sync.
+//
+// Engine.mu is held from the first transaction of a group until Pebble has its
+// batches: transactions are serial, and nothing else writes to Pebble.
+
+// batch is a part of a group that Pebble gets as one batch.
 type batch struct {
 	pebble   *pebble.Batch
-	requests []*request // whose writes it has, or who wait for it, in order
-	lo, hi   int        // the entries of the staging that it has
-	sequence uint64     // the last number drawn by its requests, 0 for none
-	number   uint64     // of the commit, as Engine.applied counts them
+	requests []*request // with writes in the batch, or waiting for its sync, in order
+	lo, hi   int        // entries [lo, hi) of the staging
+	sequence uint64     // last number drawn by the requests; 0 for none
+	number   uint64     // of the commit, as Engine.applied counts them; 0 if Pebble did not get it
 	sync     bool       // a request waits for the disk
 }
 
 // commit hands to Pebble what the group has staged, in order, without waiting
-// for the disk. e.mu is held.
+// for the sync. Pebble may block, in a write stall. e.mu is held.
 func (e *Engine) commit(g *group) {
 	defer e.staged.reset()
 	g.reader.close()
 	err := e.makeBatches(g)
+
+	// The batches are made: from here on no memory of the callers is used, and
+	// their calls may return early.
 	for _, r := range g.requests {
 		if r.state.CompareAndSwap(running, released) {
 			continue
 		}
 		r.state.Store(released)
-		if r.err != errAbandoned {
+		if r.err != errAbandoned { // answer reports that
 			r.messages <- mayLeave
 		}
 	}
+
+	// After the first batch that fails, no other may commit.
 	for _, b := range g.batches {
 		if err == nil {
 			err = e.write(b)
@@ -52,14 +69,14 @@ func (e *Engine) commit(g *group) {
 	}
 	g.small = len(g.batches) == 1 && g.batches[0].sync && e.staged.size <= maxGroupBytes
 	if cap(e.staged.arena) > 4<<20 || cap(e.staged.entries) > 1<<16 {
-		e.staged = newStaging() // one huge transaction must not hold memory for ever
+		e.staged = newStaging() // do not keep the memory of one huge transaction
 	}
 }
 
-// makeBatches fills the batches of the group. From then on nothing is needed of
-// the callers' memory.
+// makeBatches distributes the requests over batches and fills these. Consecutive
+// small requests share a batch; a large one has its own.
 func (e *Engine) makeBatches(g *group) error {
-	doubt := !e.durability.allDurable() // whether a request may have seen what is not on disk
+	inDoubt := !e.durability.allDurable() // a request may have read a commit that is not on disk
 	for first, end := 0, 0; first < len(g.requests); first = end {
 		end = first + 1
 		for end < len(g.requests) && max(g.requests[first].size, g.requests[end].size) <= smallBytes {
@@ -73,9 +90,9 @@ func (e *Engine) makeBatches(g *group) error {
 				b.lo, b.hi, b.sync = min(b.lo, r.entries), r.end, b.sync || r.sync
 				b.sequence, size = r.sequence, size+r.size
 				writers++
-				doubt = true
-			case doubt && e.dependsOnDisk(r):
-				// What it may have seen is on disk before it is answered.
+				inDoubt = true
+			case inDoubt && e.dependsOnDisk(r):
+				// r staged nothing, and is answered when what it may have read is on disk.
 				r.sync, b.sync = true, true
 			default:
 				continue
@@ -94,8 +111,8 @@ func (e *Engine) makeBatches(g *group) error {
 	return nil
 }
 
-// rests reports whether the answer of r, which has staged nothing, depends on
-// what was committed before: it waits for the disk if a write would.
+// dependsOnDisk reports whether r, which staged nothing, must wait until what was
+// committed before it is on disk.
 func (e *Engine) dependsOnDisk(r *request) bool {
 	if r.fn == nil {
 		return r.commit > e.durability.durable.Load()
@@ -103,14 +120,17 @@ func (e *Engine) dependsOnDisk(r *request) bool {
 	return r.sync && r.err == nil && r.panicked == nil
 }
 
-// fillBatch makes Pebble's batch of b.
+// fillBatch makes Pebble's batch for b, and invalidates the absent ranges that
+// its keys lie in.
 func (e *Engine) fillBatch(b *batch, size, writers int) (err error) {
 	if writers == 0 {
+		// Only a sync is wanted: an empty record of the log carries it.
 		b.pebble = e.db.NewBatchWithSize(0)
 		return b.pebble.LogData(nil, nil)
 	}
-	// The gaps learn of each transaction by itself, and before the commit, whose
-	// outcome may stay unknown.
+
+	// Absent ranges are invalidated before the commit, whose outcome may stay
+	// unknown, and for one transaction at a time: see absentRanges.split.
 	if writers > 1 {
 		for _, r := range b.requests {
 			if r.staged() {
@@ -126,7 +146,7 @@ func (e *Engine) fillBatch(b *batch, size, writers int) (err error) {
 	return err
 }
 
-// write hands b to Pebble.
+// write hands b to Pebble and counts the commit.
 func (e *Engine) write(b *batch) error {
 	b.number = e.applied
 	if b.lo < b.hi {
@@ -136,7 +156,7 @@ func (e *Engine) write(b *batch) error {
 	e.memTable.use(b.pebble.Len(), b.hi-b.lo)
 	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)
-		b.number = 0 // nothing of it can be waited for
+		b.number = 0 // there is no sync to wait for
 		return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, err)
 	}
 	if b.sync {
@@ -151,10 +171,9 @@ func (e *Engine) write(b *batch) error {
 	return nil
 }
 
-// fill makes a batch of entries, whose keys and values have so many bytes. order is
-// that of the keys: Pebble remembers where in the skip list the last key went,
-// which helps only if the next one goes beside it. Writes of one key keep their
-// order.
+// fill makes a batch of the entries in order, whose keys and values have size
+// bytes. The order is that of the keys, as an insert into Pebble's skip list is
+// cheap beside the insert before it; writes of one key keep their order.
 func (e *Engine) fill(s *staging, order []int32, size int) (*pebble.Batch, error) {
 	batch := e.db.NewBatchWithSize(size + 16*len(order))
 	for _, i := range order {
@@ -165,7 +184,7 @@ func (e *Engine) fill(s *staging, order []int32, size int) (*pebble.Batch, error
 	return batch, nil
 }
 
-// put adds entry i of s to batch, writing it where Pebble will keep it.
+// put adds entry i of s to batch, without a copy in between.
 func put(batch *pebble.Batch, s *staging, i int) error {
 	key := s.key(i)
 	if s.entries[i].deleted {
@@ -178,7 +197,8 @@ func put(batch *pebble.Batch, s *staging, i int) error {
 	return op.Finish()
 }
 
-// apply gives batch to Pebble. With sync, batch.SyncWait must follow.
+// apply is the only place that writes to Pebble. With sync, batch.SyncWait must
+// follow.
 func (e *Engine) apply(batch *pebble.Batch, sync bool) error {
 	return e.protect(func() error {
 		if sync {
@@ -188,9 +208,9 @@ func (e *Engine) apply(batch *pebble.Batch, sync bool) error {
 	})
 }
 
-// answer answers those whose requests were run: at once, or when the disk is
-// done. A request belongs to its goroutine again once it has been answered. It
-// returns true if its caller must lead.
+// answer answers the requests of the group, those that wait for the disk after
+// the sync of their batch. An answered request belongs to its caller again. answer
+// returns true if the calling goroutine must lead.
 func (e *Engine) answer(g *group) (lead bool) {
 	g.waiting = g.requests[:0]
 	for _, r := range g.requests {
@@ -200,6 +220,7 @@ func (e *Engine) answer(g *group) (lead bool) {
 			e.finish(r)
 		}
 	}
+
 	var start time.Time
 	if g.small {
 		start = time.Now()
@@ -213,6 +234,9 @@ func (e *Engine) answer(g *group) (lead bool) {
 		} else if e.failure.Load() == nil { // logFS hides a failed sync from Pebble
 			e.durability.reached(b.number)
 		}
+
+		// The callers answered now may come back at once: the next leader waits for
+		// as many requests (commitQueue.awaitFollowers).
 		expected := len(g.waiting)
 		if g.small {
 			expected += e.queue.length()
@@ -225,8 +249,9 @@ func (e *Engine) answer(g *group) (lead bool) {
 			lead = e.queue.syncEnded(expected, time.Since(start))
 		}
 	}
+
 	e.durability.closeUnused()
-	if e.failure.Load() == nil {
+	if e.failure.Load() == nil { // else Pebble may still use a batch
 		for _, b := range g.batches {
 			// The commit stands; a batch that cannot be recycled is only garbage.
 			_ = b.pebble.Close()
@@ -240,14 +265,14 @@ func (e *Engine) answer(g *group) (lead bool) {
 	return lead
 }
 
-// finish answers one request.
+// finish answers one request: its call returns, unless it has returned early.
 func (e *Engine) finish(r *request) {
 	failure := e.failure.Load()
 	switch {
 	case r.err != nil || r.panicked != nil || r.batch == nil && !r.staged(): // nothing to wait for
 	case failure != nil:
 		r.err = fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, *failure)
-	case r.batch == nil: // commit has not come to its end
+	case r.batch == nil: // the batch of a request before it could not be made
 		r.err = storage.ErrUnknownOutcome
 	case r.staged():
 		e.commits.Add(1)
@@ -256,8 +281,8 @@ func (e *Engine) finish(r *request) {
 	r.messages <- answered
 }
 
-// decide calls the decider of r when what r has done is durable, or will never
-// be. What is in doubt since the engine failed stays so.
+// decide has the decider of r called when the commit of r is durable, or now if
+// r has none. A commit that is in doubt because the engine failed is never decided.
 func (e *Engine) decide(r *request) {
 	switch {
 	case r.decider == nil || errors.Is(r.err, storage.ErrUnknownOutcome):

@@ -9,58 +9,63 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// lookups reads the committed keys for the transactions of one group. What the
-// engine's gaps know to be absent costs nothing. Of the rest the first few of a
-// transaction are plain Gets. One with more opens an iterator, which keeps
-// tables open from one look-up to the next, and reads the bloom filters of the
-// last level too (DB.Get does not). Beside a key that is not there it walks over
-// the gaps that follow, if that has paid for such keys: inserts of HiLo documents
-// are spared nearly all of their look-ups, since nine numbers of ten lie in the
-// gap of the one before them, and the next gaps lie in a row. All of it is sound
-// because nothing commits while a group runs.
+// groupReader reads committed keys for the transactions of one group.
+//
+// A key in an absent range costs nothing. The first look-ups of a transaction are
+// plain Gets. After those the group has an iterator, which keeps tables open from
+// one look-up to the next and uses the bloom filters of the last level too, as
+// DB.Get does not.
+//
+// When a key is absent, the iterator walks over the absent ranges that begin
+// beside it, if that has paid for keys of its class. That spares inserts of HiLo
+// documents nearly all look-ups: nine of ten numbers lie in the absent range of
+// the number before, and the next ranges follow in order. All of it is correct
+// only because nothing commits while a group runs.
 type groupReader struct {
 	absent *absentRanges
-	gets   int              // plain ones of this transaction so far
-	it     *pebble.Iterator // nil until there are enough, or a walk
-	// walking says that the iterator stands on the committed key at which a walk
-	// ended: the next one goes on from there.
+	gets   int              // plain Gets of this transaction so far
+	it     *pebble.Iterator // nil until it is worth its cost
+	// walking is set while the iterator stands on the committed key at which the
+	// last walk ended, so that the walk can go on from there.
 	walking bool
 }
 
+// maxGets is how many look-ups of a transaction are plain Gets: an iterator costs
+// about as much as some of them.
 const maxGets = 4
 
 // get is Reader.Get.
-func (l *groupReader) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
-	if l.absent.contains(key) {
+func (r *groupReader) get(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
+	if r.absent.contains(key) {
 		return nil, nil, storage.ErrNotFound
 	}
-	if l.walking && l.continueWalk(key) {
+	if r.walking && r.continueWalk(key) {
 		return nil, nil, storage.ErrNotFound
 	}
-	value, closer, err := l.read(db, key)
-	if err == storage.ErrNotFound && l.absent.shouldWalk(key) {
-		l.findAbsentRange(db, key)
+	value, closer, err := r.read(db, key)
+	if err == storage.ErrNotFound && r.absent.shouldWalk(key) {
+		r.findAbsentRange(db, key)
 	}
 	return value, closer, err
 }
 
-// read looks key up.
-func (l *groupReader) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
-	if l.it == nil {
-		if l.gets++; l.gets <= maxGets {
+// read looks key up in Pebble.
+func (r *groupReader) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error) {
+	if r.it == nil {
+		if r.gets++; r.gets <= maxGets {
 			return get(db, key)
 		}
-		if err := l.open(db); err != nil {
+		if err := r.open(db); err != nil {
 			return nil, nil, readError(err)
 		}
 	}
-	l.walking = false
-	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
-	if err := l.it.Error(); err != nil {
+	r.walking = false
+	found := r.it.SeekPrefixGE(key) // the prefix is the whole key
+	if err := r.it.Error(); err != nil {
 		return nil, nil, readError(err)
 	}
-	if found && bytes.Equal(l.it.Key(), key) {
-		value, err := l.it.ValueAndErr()
+	if found && bytes.Equal(r.it.Key(), key) {
+		value, err := r.it.ValueAndErr()
 		if err != nil {
 			return nil, nil, readError(err)
 		}
@@ -69,88 +74,89 @@ func (l *groupReader) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error)
 	return nil, nil, storage.ErrNotFound
 }
 
-func (l *groupReader) open(db *pebble.DB) (err error) {
-	l.it, err = db.NewIter(&pebble.IterOptions{UseL6Filters: true})
+// open makes the iterator.
+func (r *groupReader) open(db *pebble.DB) (err error) {
+	r.it, err = db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	return err
 }
 
-// explore remembers the gap that key is in, which is not there, and those
-// behind it. Nobody depends on it: an error costs no more than the gaps.
-func (l *groupReader) findAbsentRange(db *pebble.DB, key []byte) {
-	if l.it == nil && l.open(db) != nil {
+// findAbsentRange remembers the absent range that contains key, which is absent,
+// and those behind it. It is an optimisation: after an error it just ends.
+func (r *groupReader) findAbsentRange(db *pebble.DB, key []byte) {
+	if r.it == nil && r.open(db) != nil {
 		return
 	}
-	l.it.ResetStats()
-	lo := []byte{key[0]} // the end of what gaps may reach
-	if l.it.SeekLTWithLimit(key, lo) == pebble.IterValid && l.it.Key()[0] == key[0] {
-		lo = bytes.Clone(l.it.Key())
+	r.it.ResetStats()
+	lo := []byte{key[0]} // no range begins below
+	if r.it.SeekLTWithLimit(key, lo) == pebble.IterValid && r.it.Key()[0] == key[0] {
+		lo = bytes.Clone(r.it.Key())
 	}
-	if l.it.Error() != nil {
-		l.drop()
+	if r.it.Error() != nil {
+		r.drop()
 		return
 	}
-	l.walk(lo, key, l.it.SeekGEWithLimit(key, above(key)))
-	if l.it != nil {
-		l.absent.charge(key, l.steps())
+	r.walk(lo, key, r.it.SeekGEWithLimit(key, above(key)))
+	if r.it != nil {
+		r.absent.charge(key, r.steps())
 	}
 }
 
-// advance goes on with the walk before this look-up, from the key at which it
-// ended to the one behind. It tells whether key lies between them, and is
-// absent.
-func (l *groupReader) continueWalk(key []byte) bool {
-	lo := l.it.Key()
+// continueWalk resumes the last walk from the key at which it ended. It reports
+// whether key lies in a range that the walk has found.
+func (r *groupReader) continueWalk(key []byte) bool {
+	lo := r.it.Key()
 	if lo[0] != key[0] || bytes.Compare(key, lo) <= 0 {
 		return false
 	}
 	lo = bytes.Clone(lo)
-	l.it.ResetStats()
-	l.walk(lo, key, l.it.NextWithLimit(above(key)))
-	return l.absent.contains(key)
+	r.it.ResetStats()
+	r.walk(lo, key, r.it.NextWithLimit(above(key)))
+	return r.absent.contains(key)
 }
 
-// walk remembers the gaps from lo on. The iterator was moved to the first key
-// behind lo, with the given outcome; key is where the walk is made for.
-func (l *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
+// walk remembers the absent ranges from lo on. The iterator has been moved to the
+// first key above lo, with this outcome; key is the one whose look-up walks.
+func (r *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
 	end := above(key)
 	for n := 1; ; n++ {
-		if state != pebble.IterValid || l.it.Key()[0] != key[0] {
-			if l.it.Error() != nil {
-				l.drop()
+		if state != pebble.IterValid || r.it.Key()[0] != key[0] {
+			if r.it.Error() != nil {
+				r.drop()
 				return
 			}
-			l.walking = false
-			l.absent.add(lo, end, key)
+			r.walking = false
+			r.absent.add(lo, end, key)
 			return
 		}
-		isNew := l.absent.add(lo, l.it.Key(), key)
-		if !isNew || n == maxWalkRanges || l.steps() > maxWalkSteps {
-			l.walking = true
+		isNew := r.absent.add(lo, r.it.Key(), key)
+		if !isNew || n == maxWalkRanges || r.steps() > maxWalkSteps {
+			r.walking = true
 			return
 		}
-		lo = append(lo[:0], l.it.Key()...)
-		state = l.it.NextWithLimit(end)
+		lo = append(lo[:0], r.it.Key()...)
+		state = r.it.NextWithLimit(end)
 	}
 }
 
-// above returns the upper end of the keys that begin as key does.
+// above returns the upper limit of the keys that begin as key does.
 func above(key []byte) []byte { return []byte{key[0] + 1} }
 
-// steps returns how many keys the iterator has passed, deleted ones included.
-func (l *groupReader) steps() int {
-	s := l.it.Stats()
+// steps returns how many keys the iterator has stepped over, deleted ones
+// included.
+func (r *groupReader) steps() int {
+	s := r.it.Stats()
 	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
 }
 
-// drop gives the iterator up.
-func (l *groupReader) drop() {
-	_ = l.it.Close() // whose look-up met an error was told of it
-	l.it, l.walking = nil, false
+// drop closes the iterator.
+func (r *groupReader) drop() {
+	_ = r.it.Close() // a look-up that met an error has returned it
+	r.it, r.walking = nil, false
 }
 
-// close ends the look-ups.
-func (l *groupReader) close() {
-	if l.it != nil {
-		l.drop()
+// close ends the reading for the group.
+func (r *groupReader) close() {
+	if r.it != nil {
+		r.drop()
 	}
 }

@@ -10,25 +10,26 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// A group is full when it has maxGroup requests, or has staged maxGroupBytes.
-// A request that stages more than smallBytes is the last of its group, and has a
-// batch of its own: the small ones before it need not wait until the disk has it.
+// A write group is full when it has maxGroup requests or has staged
+// maxGroupBytes. A request that stages more than smallBytes is the last of its
+// group and gets a batch of its own, so that the small ones before it do not wait
+// for its sync.
 const (
 	maxGroup      = 512
 	maxGroupBytes = 256 << 10
 	smallBytes    = 64 << 10
 )
 
-// group is what one leader runs.
+// group is a write group: the requests that one leader runs and commits.
 type group struct {
-	requests []*request // those that were run, in order
-	waiting  []*request // of them, those that wait for the disk
+	requests []*request // that have run, in order
+	waiting  []*request // of requests, those that wait for the disk
 	batches  []*batch
-	memory   []*request // memory for batch.requests
+	memory   []*request // backs batch.requests
 	reader   groupReader
-	sequence uint64
-	tx       transaction // of the one that runs
-	small    bool        // one small batch, which the disk must sync
+	sequence uint64      // last number drawn
+	tx       transaction // of the request that runs
+	small    bool        // the group is one small batch that must be synced
 }
 
 var groups = sync.Pool{New: func() any { return new(group) }}
@@ -38,7 +39,7 @@ func (g *group) syncs() bool {
 	return slices.ContainsFunc(g.batches, func(b *batch) bool { return b.sync })
 }
 
-// startLeader lets a goroutine lead: one that waits for that, or a new one.
+// startLeader makes an idle leader lead, or starts one.
 func (e *Engine) startLeader() {
 	select {
 	case e.wake <- struct{}{}:
@@ -47,10 +48,11 @@ func (e *Engine) startLeader() {
 	}
 }
 
-// maxIdle is how many goroutines wait to be leaders.
+// maxIdle is how many idle leaders are kept for the next requests.
 const maxIdle = 4
 
-// leader leads until there is nothing to do, and then waits for more.
+// leader is the goroutine of a leader. It leads group after group while there
+// are requests, and then waits to be woken.
 func (e *Engine) leader() {
 	for {
 		for e.lead() {
@@ -68,15 +70,15 @@ func (e *Engine) leader() {
 	}
 }
 
-// lead runs one group and answers it. It returns true if the caller must lead
-// again.
+// lead makes, commits and answers one group. It returns true if the caller must
+// lead again.
 func (e *Engine) lead() (again bool) {
-	normal := false
+	returned := false
 	e.queue.awaitFollowers()
 	g := e.beginGroup()
 	defer func() {
 		again = e.endGroup(g)
-		if again && !normal { // a function ends this goroutine
+		if again && !returned { // runtime.Goexit in a function ends this leader
 			e.startLeader()
 		}
 	}()
@@ -89,6 +91,8 @@ func (e *Engine) lead() (again bool) {
 			continue // withdrawn
 		}
 		if !e.run(g, r) {
+			// r opens the next group. If its call waits to return early, it need not
+			// run again.
 			if r.state.CompareAndSwap(running, queued) {
 				e.queue.pushFront(r)
 				break
@@ -100,14 +104,14 @@ func (e *Engine) lead() (again bool) {
 			break
 		}
 	}
-	normal = true
-	return false // set above
+	returned = true
+	return false // the deferred function sets the result
 }
 
-// leadOwn lets the goroutine that called Update lead a group of its own request,
-// which is the only one in line and needs no sync: a commit that stays in memory
-// is not worth two changes of goroutines. What could make it wait, such as a
-// write stall, is left to a leader.
+// leadInline makes the goroutine that called Update the leader of a group with
+// one request, its own, which asks for no sync. If the commit may block, since it
+// must be synced after all or would make Pebble begin a new memtable, a leader's
+// goroutine finishes the group, so that the call can still return early.
 func (e *Engine) leadInline(r *request) {
 	g := e.beginGroup()
 	defer func() {
@@ -124,11 +128,12 @@ func (e *Engine) leadInline(r *request) {
 		})
 	}()
 	if e.queue.pop(); r.state.CompareAndSwap(queued, running) {
-		e.run(g, r) // which is the first of its group
+		e.run(g, r) // true: the first of a group never has to run again
 	}
 }
 
-// beginGroup begins a group. endGroup must follow, on any goroutine.
+// beginGroup begins a group and locks e.mu. endGroup must follow, on any
+// goroutine.
 func (e *Engine) beginGroup() *group {
 	g := groups.Get().(*group)
 	e.mu.Lock()
@@ -136,21 +141,21 @@ func (e *Engine) beginGroup() *group {
 	return g
 }
 
-// endGroup commits what a group has staged, ends the lead and answers the group.
-// It returns true if the caller must lead.
+// endGroup commits what a group has staged, makes way for the next leader and
+// answers the group. It returns true if the caller must lead the next group.
 func (e *Engine) endGroup(g *group) bool {
 	e.commit(g)
 	e.mu.Unlock()
 	more := e.queue.endLead(g.small)
 	if more && g.syncs() {
-		e.startLeader() // this goroutine has to wait
+		e.startLeader() // this goroutine waits for the disk
 		more = false
 	}
 	return e.answer(g) || more
 }
 
-// run runs the function of r. It returns false if r must be the first of a
-// group.
+// run runs the function of r and adds r to the group. It returns false if r must
+// run again, as the first of a group.
 func (e *Engine) run(g *group, r *request) (done bool) {
 	if failure := e.failure.Load(); failure != nil {
 		r.err = fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
@@ -165,6 +170,8 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 	tx := &g.tx
 	*tx = transaction{staging: e.staged, engine: e, reader: &g.reader, sequence: g.sequence, sync: r.sync, isFirst: before.entries == 0}
 	g.reader.gets = 0
+	// A panic must not end the process, and runtime.Goexit must not leave the
+	// group unanswered: the request bears the consequence, the group goes on.
 	r.err = errNoReturn
 	defer func() {
 		if r.err == errNoReturn {
@@ -195,18 +202,19 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 			g.sequence, r.sequence = tx.sequence, tx.sequence
 		}
 	}
-	return // done is set above
+	return // the deferred function sets done
 }
 
 var (
-	// errGone is the error of a function that did not return.
+	// errNoReturn is the error of a function that panicked or called
+	// runtime.Goexit.
 	errNoReturn = errors.New("the transaction's function ended its goroutine")
 
-	// errFirst is what a transaction gets that asks for what only the first of a
-	// group can have. It runs again.
+	// errFirst is returned by what only the first transaction of a group can do,
+	// to make the function return. It then runs again.
 	errFirst = errors.New("the transaction must be the first of its group")
 
-	// errLeft is the error of a request that would have to run again, and whose
-	// caller wants to leave.
+	// errAbandoned is the error of an abandoned request: it would have to run
+	// again, but its call is about to return early.
 	errAbandoned = errors.New("the caller has left")
 )

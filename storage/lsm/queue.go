@@ -7,27 +7,32 @@ import (
 	"time"
 )
 
-// line is the queue in which requests wait for a leader: see commit.go. Its
-// methods say when somebody must begin to lead: there is one leader at a time.
+// commitQueue is the queue in which requests wait for a leader: see commit.go.
+// There is one leader at a time; push, endLead and syncEnded say when the next
+// must begin.
 //
-// While the disk syncs the log for a small group, requests that want a sync
-// stay in line, since theirs cannot begin before that one has ended. Then the
-// next leader waits a moment for those whom it has woken: goroutines that write
-// one document after the other come back at once, and share the next sync with
-// all others. Without that they would take turns in two halves, and each wait
-// for two syncs.
+// While the log is synced for a small group, requests that want a sync stay in
+// the queue, as their own sync cannot begin before that one has ended. The next
+// leader then waits for a commit delay: goroutines that write one document after
+// another come back as soon as they are answered, and share the next sync with
+// all others. Without the delay they would fall into two halves that take turns,
+// and each would wait for two syncs.
 type commitQueue struct {
 	mu        sync.Mutex
-	waiting   []*request // from first on. Guarded by mu.
+	waiting   []*request // the queue is waiting[first:]. Guarded by mu.
 	first     int        // Guarded by mu.
-	unsynced  int        // of them, that want no sync. Guarded by mu.
-	hasLeader bool       // there is a leader, or one was asked for. Guarded by mu.
-	syncing   int        // small groups that the disk is busy with. Guarded by mu.
+	unsynced  int        // requests in the queue that want no sync. Guarded by mu.
+	hasLeader bool       // a leader works, or is about to begin. Guarded by mu.
+	syncing   int        // small groups whose sync is under way. Guarded by mu.
 
-	expected int       // how many there will be in line if all come back. Guarded by mu.
-	deadline time.Time // to wait for them. Guarded by mu.
-	skips    int       // leaders that will not wait, as others did in vain. The leader's.
-	backOff  int       // skip after the next time in vain. The leader's.
+	expected int       // length of the queue once all answered callers are back. Guarded by mu.
+	deadline time.Time // end of the commit delay. Guarded by mu.
+
+	// A delay that ends before all are back costs latency for nothing. The next
+	// skips leaders then do not delay, about twice as many each time. Only the
+	// leader uses these fields.
+	skips   int
+	backOff int // skips after the next delay that was too short
 }
 
 const (
@@ -35,146 +40,147 @@ const (
 	maxSkippedDelays = 63
 )
 
-// join puts r in line. It returns true if a leader must begin, and whether r is
-// the only one in line.
-func (l *commitQueue) push(r *request) (lead, only bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.first > len(l.waiting)/2 { // a line may never be empty
-		n := copy(l.waiting, l.waiting[l.first:])
-		clear(l.waiting[n:])
-		l.waiting, l.first = l.waiting[:n], 0
+// push appends r. It returns true if a leader must begin, and whether r is the
+// only request in the queue.
+func (q *commitQueue) push(r *request) (lead, only bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first > len(q.waiting)/2 { // a busy queue is never empty: reclaim its front
+		n := copy(q.waiting, q.waiting[q.first:])
+		clear(q.waiting[n:])
+		q.waiting, q.first = q.waiting[:n], 0
 	}
-	l.waiting = append(l.waiting, r)
+	q.waiting = append(q.waiting, r)
 	if !r.sync {
-		l.unsynced++
+		q.unsynced++
 	}
-	if l.hasLeader || l.syncing > 0 && r.sync {
+	if q.hasLeader || q.syncing > 0 && r.sync {
 		return false, false
 	}
-	l.hasLeader = true
-	return true, l.count() == 1
+	q.hasLeader = true
+	return true, q.count() == 1
 }
 
-// gather waits until those are in line who may be expected, for half as long
-// as the sync took that has kept them, unless somebody is there who need not wait
-// for any sync. It is for the leader.
-func (l *commitQueue) awaitFollowers() {
-	l.mu.Lock()
-	expected, until := l.expected, l.deadline
-	l.expected = 0
-	ready := l.ready(expected)
-	l.mu.Unlock()
+// awaitFollowers waits out the commit delay: until the expected requests are in
+// the queue or the deadline has passed. It returns at once if a request wants no
+// sync, and so need not wait for one. Only the leader calls it.
+func (q *commitQueue) awaitFollowers() {
+	q.mu.Lock()
+	expected, until := q.expected, q.deadline
+	q.expected = 0
+	ready := q.ready(expected)
+	q.mu.Unlock()
 	if ready {
 		return
 	}
-	if l.skips > 0 {
-		l.skips--
+	if q.skips > 0 {
+		q.skips--
 		return
 	}
 	for !ready {
 		if time.Now().After(until) {
-			l.backOff = min(2*l.backOff+1, maxSkippedDelays)
-			l.skips = l.backOff
+			q.backOff = min(2*q.backOff+1, maxSkippedDelays)
+			q.skips = q.backOff
 			return
 		}
-		runtime.Gosched() // they are about to run
-		l.mu.Lock()
-		ready = l.ready(expected)
-		l.mu.Unlock()
+		runtime.Gosched() // the answered goroutines are about to run
+		q.mu.Lock()
+		ready = q.ready(expected)
+		q.mu.Unlock()
 	}
-	l.backOff = 0
+	q.backOff = 0
 }
 
-// ready tells whether there is nobody to wait for. l.mu is held.
-func (l *commitQueue) ready(expected int) bool { return l.count() >= expected || l.unsynced > 0 }
+// ready reports whether there is no reason to delay. q.mu is held.
+func (q *commitQueue) ready(expected int) bool { return q.count() >= expected || q.unsynced > 0 }
 
-func (l *commitQueue) length() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.count()
+// length returns how many requests are in the queue.
+func (q *commitQueue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.count()
 }
 
-// count is length for those who hold l.mu.
-func (l *commitQueue) count() int { return len(l.waiting) - l.first }
+// count is length with q.mu held.
+func (q *commitQueue) count() int { return len(q.waiting) - q.first }
 
-// next takes the first request out of the line, nil if there is none. It is
-// for the leader.
-func (l *commitQueue) pop() *request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.count() == 0 {
+// pop takes the first request out of the queue; nil if there is none. Only the
+// leader calls it.
+func (q *commitQueue) pop() *request {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.count() == 0 {
 		return nil
 	}
-	r := l.waiting[l.first]
-	l.waiting[l.first] = nil
-	if l.first++; l.count() == 0 {
-		l.waiting, l.first = l.waiting[:0], 0
+	r := q.waiting[q.first]
+	q.waiting[q.first] = nil
+	if q.first++; q.count() == 0 {
+		q.waiting, q.first = q.waiting[:0], 0
 	}
 	if !r.sync {
-		l.unsynced--
+		q.unsynced--
 	}
 	return r
 }
 
-// putBack makes r the first in line again.
-func (l *commitQueue) pushFront(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.first > 0 {
-		l.first--
-		l.waiting[l.first] = r
+// pushFront puts r back, before all others.
+func (q *commitQueue) pushFront(r *request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.first > 0 {
+		q.first--
+		q.waiting[q.first] = r
 	} else {
-		l.waiting = slices.Insert(l.waiting, 0, r)
+		q.waiting = slices.Insert(q.waiting, 0, r)
 	}
 	if !r.sync {
-		l.unsynced++
+		q.unsynced++
 	}
 }
 
-// remove takes r out of the line, if it is still there.
-func (l *commitQueue) remove(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.Index(l.waiting[l.first:], r)
+// remove takes r out of the queue, if it is still in it.
+func (q *commitQueue) remove(r *request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting[q.first:], r)
 	if i < 0 {
 		return
 	}
-	l.waiting = slices.Delete(l.waiting, l.first+i, l.first+i+1)
+	q.waiting = slices.Delete(q.waiting, q.first+i, q.first+i+1)
 	if !r.sync {
-		l.unsynced--
+		q.unsynced--
 	}
 }
 
-// leave ends the lead. If syncs, a small group now waits for the disk, and
-// synced follows. It returns true if the next leader must begin.
-func (l *commitQueue) endLead(syncs bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.hasLeader = false
+// endLead ends the work of the leader. With syncs, a small group now waits for
+// the disk, and syncEnded follows. It returns true if the next leader must begin.
+func (q *commitQueue) endLead(syncs bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hasLeader = false
 	if syncs {
-		l.syncing++
+		q.syncing++
 	}
-	return l.claimLead()
+	return q.claimLead()
 }
 
-// synced says that the disk is done with a small group, which took so long.
-// Those who are expected were in line before its requests were answered, or
-// were answered. It returns true if a leader must begin.
-func (l *commitQueue) syncEnded(expected int, took time.Duration) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.syncing--
-	l.expected, l.deadline = expected, time.Now().Add(min(took/2, maxCommitDelay))
-	return l.claimLead()
+// syncEnded notes that the sync of a small group has ended, after it took so
+// long. expected is how many requests were in the queue before the group was
+// answered, and how many were answered. It returns true if a leader must begin.
+func (q *commitQueue) syncEnded(expected int, took time.Duration) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.syncing--
+	q.expected, q.deadline = expected, time.Now().Add(min(took/2, maxCommitDelay))
+	return q.claimLead()
 }
 
-// pass returns true if a leader must begin: there is something to do now, and
-// there is no leader. l.mu is held.
-func (l *commitQueue) claimLead() bool {
-	if l.hasLeader || l.count() == 0 || l.syncing > 0 && l.unsynced == 0 {
+// claimLead returns true if a leader must begin: there is none, and a request can
+// make progress now. q.mu is held.
+func (q *commitQueue) claimLead() bool {
+	if q.hasLeader || q.count() == 0 || q.syncing > 0 && q.unsynced == 0 {
 		return false
 	}
-	l.hasLeader = true
+	q.hasLeader = true
 	return true
 }

@@ -10,59 +10,55 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Updates that want to commit wait in a queue, the line. A leader, which is a
-// goroutine of the engine, takes a group of them, runs their transactions one
-// after another, each on top of what those before it have staged, and hands the
-// group to Pebble as one batch. Then it lets the next leader begin, waits for
-// the disk and answers the group. So many small transactions cost one record of
-// the log, one pass through Pebble's commit pipeline and one sync.
+// request is one call of Update or Sync. The goroutine of the call waits while a
+// leader works on the request: see commit.go.
 //
-// The goroutine that called Update only waits. It can leave when its context
-// ends, however long Pebble makes the leader wait, behind a write stall or
-// behind a disk that does not answer. What leaving means depends on how far its
-// request has come:
+// The call returns early when its context ends, however long Pebble holds the
+// leader up, be it by a write stall or because the disk does not answer. What
+// the call then returns depends on the state of the request:
 //
-//	queued    no leader has taken it: it is withdrawn, nothing has changed
-//	running   its transaction runs, or its batch is being made from the
-//	          caller's memory: the caller waits for the end of that, which
+//	queued    no leader has taken the request: it is withdrawn, and nothing
+//	          has changed
+//	running   the transaction runs, or its batch is being made from the
+//	          caller's memory: the call waits for the end of that, which
 //	          writes nothing to the disk
-//	released  the batch is made: the caller gets ErrUnknownOutcome, and the
+//	released  the batch is made: the call returns ErrUnknownOutcome, and the
 //	          commit goes on without it
-
-// request is one call of Update, or of Sync.
 type request struct {
 	fn     func(storage.Tx) error // nil for Sync
 	commit uint64                 // of Sync: the commit that must be on disk
 	sync   bool                   // asked for, or required by fn
 
+	// Until the request is answered, its leader owns the fields from here on, but
+	// for state.
 	state        atomic.Int32
-	entries, end int             // what it has staged: entries up to end
-	sequence     uint64          // the last number, if it has staged anything
-	size         int             // of that, in bytes
-	batch        *batch          // that it waits for, or that has what it staged; nil for none
-	decider      storage.Decider // is called when that is durable
-	err          error           // what Update returns
-	panicked     any             // what Update panics with
+	entries, end int             // fn staged the entries [entries, end)
+	sequence     uint64          // last number drawn, if fn staged anything
+	size         int             // of the entries, in bytes
+	batch        *batch          // with the entries, or whose sync the request waits for; nil for none
+	decider      storage.Decider // to be called when the commit is durable
+	err          error           // result of Update
+	panicked     any             // value that Update panics with
 
 	messages chan message
 }
 
 // The states of a request. Every change is a compare-and-swap.
 const (
-	queued    int32 = iota // in line
-	running                // a leader has it, and uses the caller's memory
-	leaving                // running, and the caller waits to leave
-	released               // a leader has it, and uses nothing of the caller's
-	withdrawn              // taken out of the line by the caller
+	queued    int32 = iota // in the commit queue
+	running                // a leader has it and uses the caller's memory
+	leaving                // running, and the call is about to return early
+	released               // a leader has it and uses no memory of the caller's
+	withdrawn              // taken out of the queue by its call
 )
 
-// message is what a leader sends to a request. A request gets two at most, so
-// that no leader waits for a caller.
+// message is what a leader sends to the goroutine of a call: at most two for a
+// request, which the channel holds, so that a leader never blocks.
 type message int
 
 const (
-	answered message = iota
-	mayLeave
+	answered message = iota // the request is the caller's again
+	mayLeave                // the caller's memory is; the commit goes on
 )
 
 var requests = sync.Pool{New: func() any { return &request{messages: make(chan message, 2)} }}
@@ -70,8 +66,8 @@ var requests = sync.Pool{New: func() any { return &request{messages: make(chan m
 // staged reports whether r has anything to commit.
 func (r *request) staged() bool { return r.entries < r.end }
 
-// waits reports whether r, which was run, is answered only when the disk is
-// done.
+// waitsForDisk reports whether r, which has run, is answered only after the sync
+// of its batch.
 func (r *request) waitsForDisk() bool { return r.sync && r.batch != nil }
 
 // Update implements storage.Engine.
@@ -86,7 +82,7 @@ func (e *Engine) Sync(ctx context.Context) error {
 	return e.syncUpTo(ctx, e.durability.applying.Load())
 }
 
-// syncUpTo returns when commit and all before it are on disk.
+// syncUpTo returns when the commit and all before it are on disk.
 func (e *Engine) syncUpTo(ctx context.Context, commit uint64) error {
 	if commit <= e.durability.durable.Load() {
 		return nil
@@ -103,7 +99,7 @@ func (e *Engine) syncUpTo(ctx context.Context, commit uint64) error {
 	return err
 }
 
-// do puts r in line and returns its outcome.
+// do enqueues r and returns its outcome.
 func (e *Engine) do(ctx context.Context, r *request) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -112,6 +108,7 @@ func (e *Engine) do(ctx context.Context, r *request) error {
 		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 	}
 	if lead, only := e.queue.push(r); lead {
+		// A commit that stays in memory is not worth two changes of goroutines.
 		if only && !r.sync {
 			e.leadInline(r)
 		} else {
@@ -119,7 +116,7 @@ func (e *Engine) do(ctx context.Context, r *request) error {
 		}
 	}
 	if err := e.await(ctx, r); err != nil {
-		return err // a leader may still hold r
+		return err // a leader may still use r: it is not recycled
 	}
 	err, panicked := r.err, r.panicked
 	*r = request{messages: r.messages}
@@ -130,8 +127,9 @@ func (e *Engine) do(ctx context.Context, r *request) error {
 	return err
 }
 
-// await returns nil when r has been answered. An error is the caller's outcome,
-// who has left before that.
+// await returns nil when r has been answered. An error means that the call
+// returns early, with this error: its context has ended, or the engine has
+// failed.
 func (e *Engine) await(ctx context.Context, r *request) error {
 	select {
 	case <-r.messages: // answered before there was anything to wait for
@@ -147,11 +145,11 @@ func (e *Engine) await(ctx context.Context, r *request) error {
 				return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause)
 			}
 			if cause != nil && r.err == errAbandoned {
-				return cause
+				return cause // it would have had to run again: nothing has changed
 			}
 			return nil
 		case <-failed:
-			failed = nil // the leader answers, if Pebble lets it
+			failed = nil // a running request is answered, if Pebble lets its leader go on
 			if e.withdraw(r) {
 				return fmt.Errorf("%w: %w", storage.ErrFailed, *e.failure.Load())
 			}
@@ -168,13 +166,15 @@ func (e *Engine) await(ctx context.Context, r *request) error {
 			}
 		}
 		if !r.state.CompareAndSwap(running, leaving) {
-			return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause)
+			return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause) // released
 		}
-		done, failed, abandoned = nil, nil, nil // a message comes
+		// The leader sees the state and sends a message.
+		done, failed, abandoned = nil, nil, nil
 	}
 }
 
-// withdraw takes r out of the line, unless a leader has taken it.
+// withdraw takes r out of the queue and returns true, unless a leader has taken
+// it before.
 func (e *Engine) withdraw(r *request) bool {
 	if !r.state.CompareAndSwap(queued, withdrawn) {
 		return false

@@ -7,9 +7,9 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// pebbleTx is a Tx on Pebble. It reads committed state through the engine, and
-// what the transactions before it in the group have staged: nothing else commits
-// while it runs.
+// transaction is a Tx of a group. It sees what it and the transactions before it
+// in the group have staged, and below that Pebble's newest state, which does not
+// change while it runs.
 type transaction struct {
 	*staging
 	engine   *Engine
@@ -17,8 +17,8 @@ type transaction struct {
 	sequence uint64
 	decider  storage.Decider
 	sync     bool
-	isFirst  bool // nobody in the group has staged anything before
-	rerun    bool // it must run again, as the first
+	isFirst  bool // no transaction of the group has staged anything before
+	rerun    bool // it must run again, as the first of a group
 }
 
 // Get implements storage.Tx.
@@ -32,7 +32,9 @@ func (t *transaction) Get(key []byte) ([]byte, io.Closer, error) {
 	return t.reader.get(t.engine.db, key)
 }
 
-// Iterate implements storage.Tx. An iterator sees only what Pebble has got.
+// Iterate implements storage.Tx. An iterator of Pebble does not see what the
+// transactions before this one have staged, so that only the first of a group can
+// have one.
 func (t *transaction) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	if !t.isFirst {
 		t.rerun = true

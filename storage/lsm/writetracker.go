@@ -10,14 +10,14 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// watches remember which keys were written, for those who read keys before
-// their transaction and ask in it whether they may rely on what they saw. Keys
-// that share some bits of their hash are one: a watch may say that a key was
-// written that was not, never the other way round.
+// writeTracker remembers which keys were written, so that a transaction can
+// validate reads that were made before it. Keys are tracked by stripes of their
+// hashes: a key may count as written though another one was, never the other way
+// round.
 type writeTracker struct {
-	active     atomic.Int32
+	active     atomic.Int32 // open watches; without any, nothing is recorded
 	seed       maphash.Seed
-	lastWrites [trackerStripes]uint64 // the last commit to a key of the stripe, while a watch was open. Guarded by Engine.mu.
+	lastWrites [trackerStripes]uint64 // number of the last commit to a key of the stripe. Guarded by Engine.mu.
 }
 
 const trackerStripes = 1 << 14
@@ -26,7 +26,7 @@ func (w *writeTracker) stripe(key []byte) *uint64 {
 	return &w.lastWrites[maphash.Bytes(w.seed, key)%trackerStripes]
 }
 
-// note notes the keys of a commit: of the entries from lo up to hi. Engine.mu is
+// record notes the keys of a commit: the entries [lo, hi) of s. Engine.mu is
 // held.
 func (w *writeTracker) record(s *staging, lo, hi int, commit uint64) {
 	if w.active.Load() == 0 {
@@ -37,16 +37,17 @@ func (w *writeTracker) record(s *staging, lo, hi int, commit uint64) {
 	}
 }
 
-// pebbleWatch is a Watch on Pebble.
+// watch is a storage.Watch.
 type watch struct {
 	engine *Engine
-	since  uint64 // commits up to this one could be seen when the watch began
+	since  uint64 // commits up to this one were visible when the watch began
 }
 
-// Watch implements storage.Engine. It takes no lock: a transaction under way may be
-// stuck behind a full disk. A commit is visible before it asks whether there
-// are watches, and is pending after it was noted. So one that was not noted is
-// seen by every Look of the watch, and so is one up to since.
+// Watch implements storage.Engine. It takes no lock, as a transaction that holds
+// Engine.mu may be blocked by a full disk. The leader does things in this order:
+// the commit becomes visible, record asks whether a watch is open, e.visible is
+// set. So every Look of the watch sees a commit that was not recorded for it, and
+// one up to since.
 func (e *Engine) Watch() storage.Watch {
 	e.writes.active.Add(1)
 	return &watch{engine: e, since: e.visible.Load()}
@@ -64,7 +65,7 @@ func (w *watch) Look() (storage.Look, error) {
 	return &look{it}, nil
 }
 
-// pebbleLook is a Look on Pebble.
+// look is a storage.Look.
 type look struct{ it *pebble.Iterator }
 
 // Get implements storage.Look.
