@@ -13,18 +13,18 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// directory is what a look at a directory has found. Pebble takes some damage
-// for the end of a file, and deletes what a manifest cut short does not name, so
-// the look comes before it, and writes nothing.
+// directory is what checkDirectory has found in a directory. Pebble takes some
+// damage for the end of a file, and deletes files that a truncated manifest does
+// not name. So the check comes before Pebble, and writes nothing.
 type directory struct {
 	fs   vfs.FS
 	path string
 
 	names     []string
 	record    controlRecord // of the control file
-	hasRecord bool          // there is a record
-	slot      int           // in which it is
-	current   uint64        // number of the manifest; 0 if there is no store yet
+	hasRecord bool
+	slot      int    // of the control file, which has the record
+	current   uint64 // number of the manifest; 0 if there is no store yet
 	manifest  *manifest
 	logs      []uint64 // to be replayed, ascending
 
@@ -36,7 +36,8 @@ func (d *directory) report(file string, offset int64, loss, problem string, args
 	d.damage = append(d.damage, &storage.DamageError{Dir: d.path, File: file, Offset: offset, Problem: fmt.Sprintf(problem, args...), Loss: loss})
 }
 
-// What going on without a file, or behind damage in it, loses.
+// Values of DamageError.Loss: what is lost without a file, or without what follows
+// the damage in it.
 const (
 	lossAll       = "everything"
 	lossTables    = "what is in the tables that it names"
@@ -46,8 +47,8 @@ const (
 	lossUntouched = ""
 )
 
-// checkDirectory looks at a directory that has a marker file of this format. The error is
-// one of the file system; damage is in the result.
+// checkDirectory checks a directory whose format file says format. It returns an
+// error for one of the file system; damage is in the result.
 func checkDirectory(fs vfs.FS, path string, format int) (*directory, error) {
 	d := &directory{fs: fs, path: path, record: newControlRecord()}
 	var err error
@@ -71,7 +72,7 @@ func checkDirectory(fs vfs.FS, path string, format int) (*directory, error) {
 
 func (d *directory) join(name string) string { return d.fs.PathJoin(d.path, name) }
 
-// checkControl reads the control file. Databases of format 1 have none that
+// checkControl reads the control file. A database of format 1 has none that
 // counts.
 func (d *directory) checkControl(format int) error {
 	if format == 1 {
@@ -91,7 +92,7 @@ func (d *directory) checkControl(format int) error {
 	return nil
 }
 
-// checkMarkers finds the current manifest.
+// checkMarkers finds the current manifest by Pebble's marker.
 func (d *directory) checkMarkers() error {
 	name, err := atomicfs.ReadMarker(d.fs, d.path, "manifest")
 	if err != nil {
@@ -99,8 +100,9 @@ func (d *directory) checkMarkers() error {
 		return nil
 	}
 	if name == "" {
-		// A new store has its first manifest before the marker that names it, and
-		// nothing else.
+		// The creation of a store makes the first manifest, then the marker that
+		// names it, then everything else: without a marker there is nothing to lose
+		// unless other files are there.
 		if d.record.current != 0 {
 			d.report("marker.manifest.*", -1, lossAll, "the file is missing: no manifest is named")
 			return nil
@@ -128,7 +130,7 @@ func (d *directory) checkMarkers() error {
 	return nil
 }
 
-// withPrefix returns the last name with the prefix.
+// withPrefix returns the last name with the prefix, or else a pattern for it.
 func (d *directory) withPrefix(prefix string) string {
 	for _, name := range slices.Backward(d.names) {
 		if strings.HasPrefix(name, prefix) {
@@ -138,7 +140,7 @@ func (d *directory) withPrefix(prefix string) string {
 	return prefix + "*"
 }
 
-// checkManifest reads the current manifest.
+// checkManifest reads the current manifest and compares it with the record.
 func (d *directory) checkManifest() error {
 	if d.current == 0 {
 		return nil
@@ -180,8 +182,8 @@ func (d *directory) checkManifest() error {
 			d.report(name, part.length, lossUntouched, "records follow that were not there when the database was closed")
 		}
 	case m.what != foundEnd:
-		// Each record is synced before the next one is written: one behind the
-		// damage proves that it is not an unfinished write.
+		// Pebble syncs each record before it writes the next. A record behind the
+		// damage proves that the damaged one was complete once.
 		follows := false
 		err := c.eachAfter(m.stop, func(k chunk) bool {
 			follows = k.position == wholeRecord || k.position == firstOfRecord
@@ -199,7 +201,8 @@ func (d *directory) checkManifest() error {
 	return nil
 }
 
-// checkFiles looks whether the files are there that the manifest names.
+// checkFiles checks that the tables that the manifest names are there and have
+// the right sizes.
 func (d *directory) checkFiles() error {
 	if d.manifest == nil {
 		return nil
@@ -245,9 +248,10 @@ func (d *directory) checkLogs() error {
 
 func logName(number uint64) string { return fmt.Sprintf("%06d.log", number) }
 
-// checkLog reads a log. What is damaged, or missing, before the position that the control
-// file says, was synced. Behind it, damage to the newest log may be
-// a write that a crash has cut short, unless proof says otherwise.
+// checkLog reads a log. Damage before the length in the control file, or a log
+// that ends there, is reported: so much was synced. Behind that length, damage to
+// the newest log may be a write that a crash interrupted, unless other records
+// prove that it was synced.
 func (d *directory) checkLog(number uint64, newest bool) error {
 	name := logName(number)
 	c, err := openRecordFile(d.fs, d.join(name), number)
@@ -288,15 +292,15 @@ func (d *directory) checkLog(number uint64, newest bool) error {
 	return nil
 }
 
-// provenSynced tells whether the chunks behind a damaged one at offset prove that
-// it was on disk once. Only then is it not a write that was cut short: the disk may
-// write what is not synced in any order.
+// provenSynced reports whether the chunks behind a damaged one at offset prove
+// that it was on disk once, and so is not an interrupted write. That they are there
+// is no proof: a disk may write what is not synced in any order.
 //
-// The sync offset of a chunk was synced before the chunk was written. Pebble
-// counts too few bytes (LogWriter.flushLoop leaves out full blocks), so that it
-// lags behind. But it rises with each sync: the second rise behind the first
-// chunk that is whole belongs to a sync that began when that chunk, and
-// all before it, had been handed over, if a third value follows.
+// The sync offset in a chunk was synced before the chunk was written. It lags
+// behind, since Pebble does not count full blocks (LogWriter.flushLoop), but it
+// rises with each sync. Its second rise behind the first whole chunk belongs to a
+// sync that began when that chunk, and all before it, had been written; a third
+// value proves that this sync has ended.
 func provenSynced(c *recordFile, offset int64) (bool, error) {
 	proven := false
 	var last uint64

@@ -24,8 +24,8 @@ func (e *Engine) Close() error {
 	return e.closeErr
 }
 
-// close closes the engine, however long that takes, and gives the directory
-// back when nothing of it can reach the disk any more.
+// close closes the engine, however long that takes, and unlocks the directory
+// when nothing of the engine can write to it any more.
 func (e *Engine) close() error {
 	close(e.quit)
 	stop := make(chan struct{})
@@ -33,7 +33,7 @@ func (e *Engine) close() error {
 	go func() {
 		select {
 		case <-e.failed:
-			e.freezeFS.freeze() // what waits for room in Pebble gets it, and the disk nothing
+			e.freezeFS.freeze() // what is stalled goes on, and nothing reaches the disk
 		case <-stop:
 		}
 	}()
@@ -49,8 +49,8 @@ func (e *Engine) close() error {
 	}
 }
 
-// end ends Pebble. That of an engine that has failed may never return: Pebble
-// waits for work that it has given up.
+// end ends Pebble. After a failure it may never return, if Pebble waits for work
+// that it has given up.
 func (e *Engine) end() error {
 	e.leaders.Wait()
 	var unknown error
@@ -70,12 +70,13 @@ func (e *Engine) end() error {
 		err = e.control.close(e.path)
 	case e.failure.Load() != nil && err != nil:
 		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
-		err = nil // what it is about has been returned before
+		err = nil // the failure has been returned before
 	}
 	return errors.Join(unknown, err)
 }
 
-// looks is how often the disk is looked at within Options.CloseTimeout.
+// progressChecks is how often the progress of the disk is checked within
+// Options.CloseTimeout.
 const progressChecks = 20
 
 var errStuck = errors.New("the disk does not answer")
@@ -100,7 +101,7 @@ func (e *Engine) Await(done <-chan struct{}) error {
 		if idle < progressChecks {
 			continue
 		}
-		e.fail(errStuck) // calls that wait for the disk return
+		e.fail(errStuck) // makes calls that wait for the disk return
 		select {
 		case <-done:
 			return nil
@@ -110,9 +111,10 @@ func (e *Engine) Await(done <-chan struct{}) error {
 	}
 }
 
-// silence is closed when nothing of the engine, which has failed and is
-// frozen, is in the file system any more, and was not for a while. Pebble may
-// wait for what it will never do, but does nothing to the disk.
+// quiescent returns a channel that is closed when no call of the engine, which has
+// failed and is frozen, has been in the file system for half of
+// Options.CloseTimeout. Pebble may then still wait for what will never happen, but
+// does nothing to the disk.
 func (e *Engine) quiescent(stop <-chan struct{}) <-chan struct{} {
 	silent := make(chan struct{})
 	go func() {

@@ -15,15 +15,15 @@ import (
 )
 
 // controlName is the file that says what must be in the directory: which
-// manifest, which logs, and how much of them is known to be on disk. Without
-// it a lost log, or an older copy of a file, could not be told from a store that
-// never had more. Part of the on-disk format. Must not change.
+// manifest, which logs, and how much of them is known to be on disk. Without it,
+// a lost log or an older copy of a file looks like a store that never had more.
+// Part of the on-disk format. Must not change.
 const controlName = "JAY.control"
 
-// The control file has three slots. A record is written, and written again, to a slot
-// that is neither the one last synced nor the one being synced, so that a power
-// loss leaves a whole record whatever it does to a page that is being written.
-// The whole record with the highest sequence counts.
+// The control file has three slots. A record is written, and overwritten, in a slot
+// that is neither the last one synced nor one being synced. So whatever a power
+// loss does to a page that is being written, a whole record is left. The whole
+// record with the highest sequence counts.
 //
 // Part of the on-disk format. Must not change.
 const (
@@ -32,10 +32,10 @@ const (
 	controlVersion  = 1
 )
 
-// filePart is how much of a file is known to be on disk.
+// syncedPrefix is the part of a file that is known to be on disk.
 type syncedPrefix struct {
 	length int64
-	crc    uint32 // CRC-32C of it; manifests only
+	crc    uint32 // CRC-32C of the prefix; of manifests only
 }
 
 // controlRecord is what a slot holds. All numbers are big-endian:
@@ -55,7 +55,7 @@ type syncedPrefix struct {
 // Part of the on-disk format. Must not change.
 type controlRecord struct {
 	created   bool // FinishCreation was called
-	closed    bool // properly: the record is exact. Otherwise a file may have more.
+	closed    bool // the store was closed: the record is exact. Otherwise a file may have more.
 	sequence  uint64
 	current   uint64
 	manifests map[uint64]syncedPrefix
@@ -116,7 +116,7 @@ func (r *controlRecord) encode(b []byte) []byte {
 	return b
 }
 
-// decodeControl reads a slot. It returns false for one that holds no whole record.
+// decodeControl decodes a slot. It returns false if the slot has no whole record.
 func decodeControl(b []byte) (controlRecord, bool) {
 	r := newControlRecord()
 	if len(b) < controlHeader {
@@ -148,7 +148,7 @@ func decodeControl(b []byte) (controlRecord, bool) {
 // errNoControl is the error of a control file without a whole record.
 var errNoControl = errors.New("no slot holds a whole record")
 
-// readControl returns the record that counts, and the slot that it is in.
+// readControl returns the record that counts, and its slot.
 func readControl(fs vfs.FS, dir string) (r controlRecord, slot int, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, controlName))
 	if err != nil {
@@ -175,17 +175,17 @@ func readControl(fs vfs.FS, dir string) (r controlRecord, slot int, err error) {
 	return r, slot, nil
 }
 
-// syncDelay is how long what a record says may stay in the page cache. A
-// process that is killed leaves it there; a machine that loses its power may
-// lose it, and with it the protection of the last syncDelay, but nothing else.
+// syncDelay is how long a record may stay in the page cache. A killed process
+// leaves it there. A power loss may lose it, and then damage to what was written in
+// the last syncDelay goes unnoticed; nothing else is lost.
 const syncDelay = time.Second
 
-// control keeps the control file up to date while the store is open. It never
-// says more than what is synced. The hooks in controlfs.go call it.
+// controlFile keeps the control file up to date while the store is open. A record
+// never claims more than what is synced. controlFS calls it.
 //
-// Which calls wait for the disk: those after a new manifest was synced, before
-// the marker names it. All others write to the page cache, and are synced
-// within syncDelay.
+// Only the call after the sync of a new manifest, before the marker names that,
+// waits for the disk. All others write to the page cache, which is synced within
+// syncDelay.
 type controlFile struct {
 	fail func(error)
 
@@ -205,15 +205,15 @@ type controlFile struct {
 	synced uint64     // the last sequence that is on disk. Guarded by syncMu.
 }
 
-// start opens the control file, or makes one, and makes r durable. slot is where the
-// record was found that r is made of.
+// start opens the control file, or makes a new one, and makes r durable. slot is
+// where the record was found that r is based on.
 func (c *controlFile) start(fs vfs.FS, dir string, r controlRecord, slot int, isNew bool) error {
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, controlName), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
 	if !isNew {
-		// After a kill, what counts may be in the page cache alone. It must be on
+		// After a kill, the record may be in the page cache only. It must be on
 		// disk before another slot is written.
 		if err := f.SyncData(); err != nil {
 			return errors.Join(err, f.Close())
@@ -247,7 +247,7 @@ func (c *controlFile) write() error {
 	return c.writeBuffer()
 }
 
-// writeBuffer writes what is encoded. c.mu is held.
+// writeBuffer writes the encoded record. c.mu is held.
 func (c *controlFile) writeBuffer() error {
 	if _, err := c.file.WriteAt(c.buffer, int64(c.slot)*controlSlotSize); err != nil {
 		return fmt.Errorf("write %s: %w", controlName, err)
@@ -285,8 +285,7 @@ func (c *controlFile) sync() error {
 	return nil
 }
 
-// syncSoon sees to it that what was written is synced within syncDelay. c.mu is
-// held.
+// syncSoon makes a sync happen within syncDelay. c.mu is held.
 func (c *controlFile) syncSoon() {
 	if !c.pending {
 		c.pending = true
@@ -342,8 +341,9 @@ func (c *controlFile) update(wait bool, change func(r *controlRecord)) error {
 	return err
 }
 
-// logSynced notes how much of a log is on disk. It runs for every sync of the
-// log: of the newest, which stands last, only the changed bytes are encoded.
+// logSynced notes how much of a log is on disk. It is called after every sync of
+// the log: for the newest log, which is last in the record, it encodes only the
+// bytes that change.
 func (c *controlFile) logSynced(number uint64, length int64) error {
 	c.mu.Lock()
 	n := len(c.buffer)
@@ -364,15 +364,15 @@ func (c *controlFile) logSynced(number uint64, length int64) error {
 	return nil
 }
 
-// created tells whether the record says that the creation was finished.
+// created reports whether the record says that the creation was finished.
 func (c *controlFile) created() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.record.created
 }
 
-// close writes that the store was closed properly and consists of what r says.
-// Each slot says so in the end: damage to one can then do no harm.
+// close writes that the store was closed and consists of what r says, to every
+// slot, so that later damage to one of them does no harm.
 func (c *controlFile) close(r controlRecord) error {
 	err := c.update(true, func(old *controlRecord) {
 		r.sequence = old.sequence

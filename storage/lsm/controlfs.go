@@ -10,19 +10,19 @@ import (
 )
 
 // controlFS is a file system that keeps the control file up to date: it sees
-// which manifests and logs Pebble makes, and what it syncs. It lies beneath
-// logFS, which hides errors.
+// which manifests and logs Pebble makes, and what it syncs. It is below logFS,
+// which hides errors.
 //
-// A file that was made counts as there once the directory was synced, what was
-// written once the file was. A log that is no longer needed stays in the
-// record until its file is gone: checkDirectory asks only for those that the
-// manifest wants replayed.
+// A new file counts as present once its directory was synced, what was written
+// to it once the file was. A log that is no longer needed stays in the record until
+// its file is removed: checkDirectory asks only for logs that the manifest wants
+// replayed.
 type controlFS struct {
 	vfs.FS
 	control *controlFile
 
 	mu      sync.Mutex
-	created map[string]bool // manifests and logs that were made here. Guarded by mu.
+	created map[string]bool // manifests and logs that were made since Open. Guarded by mu.
 	logs    []uint64        // made since the directory was last synced. Guarded by mu.
 	current uint64          // the manifest that a new marker names; 0 for none. Guarded by mu.
 }
@@ -55,7 +55,7 @@ func (fs *controlFS) Remove(name string) error {
 	return fs.FS.Remove(name)
 }
 
-// forget takes a log out of the record, which the next write makes known.
+// forget takes a log out of the record. The next write of the record says so.
 func (fs *controlFS) forget(name string) {
 	if kind, number := parseName(fs.PathBase(name)); kind == walFile {
 		fs.control.mu.Lock()
@@ -65,7 +65,8 @@ func (fs *controlFS) forget(name string) {
 	}
 }
 
-// made notes a new file.
+// track wraps a new file, if it is a manifest or a log, and notes the manifest
+// that a new marker names.
 func (fs *controlFS) track(name string, f vfs.File) vfs.File {
 	base := fs.PathBase(name)
 	kind, number := parseName(base)
@@ -103,7 +104,7 @@ func (fs *controlFS) OpenDir(name string) (vfs.File, error) {
 	return &controlledDir{File: f, fs: fs}, nil
 }
 
-// controlledDir is the directory, to be synced.
+// controlledDir is the directory, opened to be synced.
 type controlledDir struct {
 	vfs.File
 	fs *controlFS
@@ -121,7 +122,8 @@ func (d *controlledDir) Sync() error {
 	if len(logs) == 0 && current == 0 {
 		return nil
 	}
-	defer d.fs.control.syncNow() // a log that goes missing is all that it holds
+	// A lost log is known only from the record: do not leave that to syncDelay.
+	defer d.fs.control.syncNow()
 	return d.fs.control.update(false, func(r *controlRecord) {
 		for _, number := range logs {
 			r.logs[number] = syncedPrefix{length: r.logs[number].length}
@@ -181,15 +183,15 @@ type controlledManifest struct {
 
 // Write implements vfs.File.
 func (f *controlledManifest) Write(p []byte) (int, error) {
-	_, _ = f.crc.Write(p) // before: a file may change p
+	_, _ = f.crc.Write(p) // before the write: a file may change p
 	n, err := f.File.Write(p)
 	f.written += int64(n)
 	return n, err
 }
 
-// Sync implements vfs.File. The first sync of a manifest waits for the
-// directory and for the record, since the marker may name the manifest as soon as
-// it has returned: Pebble syncs the directory once, for both files.
+// Sync implements vfs.File. The first sync of a manifest waits for the directory
+// and for the record, since the marker may name the manifest as soon as Sync
+// returns: Pebble syncs the directory once for both files, afterwards.
 func (f *controlledManifest) Sync() error {
 	if err := f.File.Sync(); err != nil {
 		return err
@@ -218,7 +220,7 @@ const (
 	optionsFile
 )
 
-// parseName tells what a file of Pebble is for, and its number.
+// parseName returns what a file of Pebble's is for, and its number.
 func parseName(name string) (fileKind, uint64) {
 	kind, digits := otherFile, ""
 	if rest, is := strings.CutPrefix(name, "MANIFEST-"); is {

@@ -10,31 +10,29 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// durability keeps account of which commits are on disk, and of the newest
-// state that is.
+// durability tracks which commits are on disk, and keeps the newest state of
+// which that is known.
 //
-// Pebble shows a commit before it is synced. A reader that must not see what a
-// crash can undo reads, while a commit is in doubt, the view that was taken
-// right after the last durable one; so it neither waits nor sees the future. A
-// reader that finds nothing in doubt reads Pebble's newest state, at no cost
-// but two atomic loads.
+// Pebble shows a commit before it is synced. While a commit is in doubt, a reader
+// that must not see what a crash can undo reads a view, a snapshot taken right
+// after the last durable commit: it neither waits nor sees too much. If no commit
+// is in doubt, it reads Pebble's newest state, at the cost of two atomic loads.
 //
-// Commits are counted from 1 in the order in which Pebble gets them. A sync
+// Commits are numbered from 1 in the order in which Pebble gets them. A sync
 // makes all commits up to its own durable.
 type durability struct {
 	keepViews bool          // Options.DurableReads
-	applying  atomic.Uint64 // the newest commit that a reader of Pebble's newest state may see
+	applying  atomic.Uint64 // newest commit that a reader of Pebble's newest state may see
 	durable   atomic.Uint64 // every commit up to this one is on disk
 
 	mu       sync.Mutex
-	current  *view     // the state after commit durable. Nil before the first commit. Guarded by mu.
+	current  *view     // state after the commit durable; nil before the first commit. Guarded by mu.
 	unsynced []*view   // of commits that wait for their sync, oldest first. Guarded by mu.
-	unused   []*view   // to be closed, oldest first. Guarded by mu.
-	deciders []decider // of commits that no sync was asked for, oldest first. Guarded by mu.
+	unused   []*view   // without users, to be closed, oldest first. Guarded by mu.
+	deciders []decider // of commits that are not durable yet, oldest first. Guarded by mu.
 }
 
-// view is the state after one commit. It is closed when its last user has
-// released it.
+// view is the state after one commit. The last user closes it.
 type view struct {
 	snapshot *pebble.Snapshot
 	commit   uint64
@@ -47,11 +45,11 @@ type decider struct {
 	call   storage.Decider
 }
 
-// settled reports whether every commit that can be seen is on disk. A reader
-// asks after it has read: what it read is durable if the answer is true.
+// allDurable reports whether every commit that can be seen is on disk. A reader
+// asks after it has read: if the answer is true, what it read is durable.
 func (d *durability) allDurable() bool { return d.applying.Load() <= d.durable.Load() }
 
-// begin is called by the leader before Pebble gets a commit.
+// begin is called by the leader before it hands a commit to Pebble.
 func (d *durability) begin(db *pebble.DB, commit uint64) {
 	if d.keepViews {
 		d.mu.Lock()
@@ -63,8 +61,8 @@ func (d *durability) begin(db *pebble.DB, commit uint64) {
 	d.applying.Store(commit)
 }
 
-// applied is called by the leader when Pebble has got a commit whose sync has
-// been asked for, before it gets the next.
+// applied is called by the leader when Pebble has a commit that will be synced,
+// before it hands over the next one.
 func (d *durability) applied(db *pebble.DB, commit uint64) {
 	if !d.keepViews {
 		return
@@ -75,7 +73,7 @@ func (d *durability) applied(db *pebble.DB, commit uint64) {
 	d.unsynced = append(d.unsynced, v)
 }
 
-// onDurable calls c when commit is durable, on another goroutine.
+// onDurable calls c when commit is durable: now, or on another goroutine.
 func (d *durability) onDurable(commit uint64, c storage.Decider) {
 	d.mu.Lock()
 	if commit > d.durable.Load() {
@@ -88,8 +86,8 @@ func (d *durability) onDurable(commit uint64, c storage.Decider) {
 	}
 }
 
-// reached notes that all commits up to this one are on disk. clean should follow,
-// when those who wait for the commit have been answered.
+// reached notes that all commits up to this one are on disk. closeUnused should
+// follow when the calls that wait for the commit have been answered.
 func (d *durability) reached(commit uint64) {
 	d.mu.Lock()
 	if commit <= d.durable.Load() {
@@ -110,13 +108,15 @@ func (d *durability) reached(commit uint64) {
 		d.deciders = d.deciders[1:]
 	}
 	d.mu.Unlock()
+
+	// A decider may take locks: d.mu is not held.
 	for _, one := range decided {
 		one.call.Decided()
 	}
 }
 
-// acquire returns the newest durable state, to be released, or nil if there
-// has been no commit: Pebble's newest state is durable then.
+// acquire returns the view of the newest durable state, to be released, or nil
+// if there has been no commit: Pebble's newest state is durable then.
 func (d *durability) acquire() *view {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,8 +134,8 @@ func (d *durability) syncing() bool {
 	return n > 0 && d.unsynced[n-1].commit == d.applying.Load()
 }
 
-// release gives a view back. A reader may have kept it for long, so that much was
-// overwritten since: it is closed at once.
+// release gives a view back. An unused one is closed at once: its reader may have
+// kept it for long, so that it keeps much from being deleted.
 func (d *durability) release(v *view) {
 	d.mu.Lock()
 	v.users--
@@ -146,7 +146,8 @@ func (d *durability) release(v *view) {
 	}
 }
 
-// drop takes one user from v, which clean closes if that was the last. d.mu is held.
+// releaseLocked takes one user from v. If that was the last, closeUnused will
+// close v. d.mu is held.
 func (d *durability) releaseLocked(v *view) {
 	if v == nil {
 		return
@@ -156,15 +157,14 @@ func (d *durability) releaseLocked(v *view) {
 	}
 }
 
-// maxUnused is how many views may wait to be closed. Each keeps Pebble from
-// dropping what was overwritten after it, which is little between views that
-// follow one another; to close one makes Pebble look for a compaction, which costs
-// more than the view.
+// maxUnused is how many unused views may wait to be closed. To close one makes
+// Pebble look for a compaction, which costs more than the view; and what two
+// consecutive views keep from being deleted is little.
 const maxUnused = 16
 
-// clean closes unused views, if there are many. The newest goes first: Pebble
-// looks for a compaction when the oldest of all snapshots is closed. d.mu is not
-// held meanwhile, as Pebble has locks of its own.
+// closeUnused closes the unused views, if there are many, the newest first: Pebble
+// looks for a compaction when the oldest of all snapshots is closed, and so only
+// once. d.mu is not held meanwhile, as Pebble takes locks of its own.
 func (d *durability) closeUnused() {
 	var unused []*view
 	d.mu.Lock()
@@ -181,7 +181,7 @@ func closeViews(views []*view) {
 	}
 }
 
-// end lets the views go, for Close: nothing reads any more.
+// end releases all views, for Close: there are no readers left.
 func (d *durability) end() {
 	d.mu.Lock()
 	d.releaseLocked(d.current)

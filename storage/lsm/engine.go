@@ -1,3 +1,21 @@
+// Package lsm is the storage engine on Pebble, a log-structured merge tree.
+//
+// [Open] makes an [Engine] on one directory. Pebble gives it ordered keys, atomic
+// batches and a log; the package adds what storage.Engine asks for beyond that:
+//
+//   - transactions that read what they write, and share batches and syncs:
+//     request.go, leader.go, commit.go, in that order;
+//   - reads of what is on disk: durability.go, snapshot.go;
+//   - a directory with one owner (lock.go) that is checked before Pebble changes
+//     it (check.go, controlfile.go), and repaired on request (repair.go);
+//   - failures of the disk that fail the engine and not the process: failure.go,
+//     logfs.go, freezefs.go, close.go.
+//
+// Between Pebble and the disk are file systems that wrap one another, from the
+// top: optionsFS, freezeFS, logFS, controlFS, progressFS.
+//
+// The files in a directory keep their format: docs/format.md. The Go API serves
+// package jay and the tests, and may change in any release.
 package lsm
 
 import (
@@ -19,9 +37,9 @@ import (
 
 // Engine is the storage.Engine on one directory, by way of cockroachdb/pebble.
 //
-// Transactions run one after another under mu, and their batches enter
-// Pebble's log in that order; the wait for the disk happens after mu is
-// released, so that concurrent transactions share a sync: commit.go.
+// Transactions run one after another under mu, and their batches enter Pebble's
+// log in that order. The wait for the disk comes after mu is released, so that
+// concurrent transactions share a sync: see commit.go.
 type Engine struct {
 	db       *pebble.DB
 	lock     *dirLock
@@ -34,41 +52,41 @@ type Engine struct {
 	reservation *cacheReservation
 	log         *slog.Logger
 
-	queue   commitQueue   // of transactions
-	wake    chan struct{} // to a leader that waits
-	quit    chan struct{} // closed when there is nothing to lead any more
-	idle    atomic.Int32  // leaders that wait
+	queue   commitQueue
+	wake    chan struct{} // wakes an idle leader
+	quit    chan struct{} // closed by Close: idle leaders end
+	idle    atomic.Int32  // number of idle leaders
 	leaders sync.WaitGroup
 
 	mu       sync.Mutex
 	sequence uint64        // last number committed. Guarded by mu.
-	applied  uint64        // commits handed to Pebble. Guarded by mu.
-	staged   *staging      // reused by each transaction. Guarded by mu.
-	absent   absentRanges  // where nothing is committed. Guarded by mu.
-	memTable memTableSpace // in Pebble's table in memory. Guarded by mu, but for its counter.
+	applied  uint64        // number of the last commit that Pebble has got. Guarded by mu.
+	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
+	absent   absentRanges  // Guarded by mu.
+	memTable memTableSpace // Guarded by mu, but for its counter.
 	writes   writeTracker
 
-	minSequence     atomic.Uint64 // the sequence goes on above it
-	commits         atomic.Uint64
-	visible         atomic.Uint64 // the last commit that readers see, counted as applied is
+	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence
+	commits         atomic.Uint64 // for Stats
+	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
 	progress        *progress
 	closeTimeout    time.Duration
-	lastSyncRequest atomic.Int64 // when a read last asked for a sync, in Unix nanoseconds
+	lastSyncRequest atomic.Int64 // by a read, in Unix nanoseconds
 
 	failure   atomic.Pointer[error] // set once, by fail
 	failed    chan struct{}         // closed once failure is set
-	abandoned chan struct{}         // closed abandonDelay later
+	abandoned chan struct{}         // closed abandonDelay later: calls stop waiting
 	closing   sync.Once
 	closed    chan struct{} // closed at the end of close
-	closeErr  error         // what it came to. Valid once closed is closed.
+	closeErr  error         // result of close. Valid once closed is closed.
 }
 
 var _ storage.Engine = (*Engine)(nil)
 
 // Open opens the database in dir, creating dir and the database if they are
-// not there. The errors are those listed in errors.go under opening, or the
-// file system's; all name dir.
+// not there. The errors are those that package storage lists under opening, or
+// the file system's; all name dir.
 func Open(dir string, opts Options) (*Engine, error) {
 	e, err := open(dir, opts)
 	if err != nil {
@@ -80,6 +98,9 @@ func Open(dir string, opts Options) (*Engine, error) {
 	return e, nil
 }
 
+// open is Open with errors that do not name dir. It takes the lock and checks the
+// directory before Pebble, which writes and deletes files as soon as it opens
+// them.
 func open(dir string, opts Options) (*Engine, error) {
 	e := &Engine{
 		dir: dir, fs: opts.FS, log: opts.Logger, staged: newStaging(), progress: new(progress),
@@ -100,6 +121,8 @@ func open(dir string, opts Options) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
+	// From here on: e.control is what the package's own files go through, and e.fs
+	// is what Pebble gets.
 	e.control = newControlFS(progressFS{e.fs, e.progress}, e.fail)
 	e.fs = &logFS{FS: e.control, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
@@ -149,11 +172,12 @@ func open(dir string, opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// openPebble opens the store and gives the lock back if it cannot. On a full
-// disk Pebble tries to write its tables again for ever: the disk is frozen for
-// it then, so that it comes to its end. On a disk that does not answer,
-// openPebble returns an error after a few seconds, and keeps the lock until
-// Pebble has come to its end.
+// openPebble opens Pebble. If that fails, it unlocks the directory.
+//
+// On a full disk, Pebble would retry to write its tables for ever: when the engine
+// fails, the disk is frozen for Pebble, which then ends. On a disk that does not
+// answer, openPebble returns an error after Options.CloseTimeout, and the lock is
+// kept until Pebble has ended.
 func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
 	e.freezeFS = newFreezeFS(options.FS)
@@ -164,9 +188,9 @@ func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 			if e.db, err = pebble.Open(e.path, options); err != nil || !isNew {
 				return err
 			}
-			// Pebble writes the first log of a new store in an older format,
-			// which cannot tell a damaged record from the end of the log.
-			// Opening it once more starts one that can, before anything is in it.
+			// Pebble writes the first log of a new store in an older format, in
+			// which a damaged record looks like the end of the log. Opening the
+			// store again begins a log in the new format, before anything is in it.
 			if err := e.db.Close(); err != nil {
 				return err
 			}
@@ -190,7 +214,7 @@ func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 		if err != nil {
 			return e.unlock(e.recoveryError(err))
 		}
-		return nil // the caller looks at the failure
+		return nil // the caller checks e.failure
 	case <-time.After(e.closeTimeout):
 		go func() {
 			if err := <-done; err == nil {
@@ -202,7 +226,7 @@ func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	}
 }
 
-// unlock gives the directory back, and returns err. Pebble must be done with it.
+// unlock unlocks the directory and returns err. Pebble must have ended.
 func (e *Engine) unlock(err error) error {
 	e.control.control.release()
 	if closeErr := e.lock.Close(); closeErr != nil {
@@ -211,8 +235,8 @@ func (e *Engine) unlock(err error) error {
 	return err
 }
 
-// StartSequence implements storage.Engine. It takes no lock: a transaction under way may
-// be stuck behind the disk.
+// StartSequence implements storage.Engine. It does not lock e.mu, as a transaction
+// that holds it may wait for the disk.
 func (e *Engine) StartSequence(n uint64) {
 	for {
 		old := e.minSequence.Load()

@@ -2,14 +2,14 @@
 
 package lsm
 
-// isReadOnlyFS tells whether err says that the file system is mounted
+// isReadOnlyFS reports whether err says that the file system is mounted
 // read-only. Elsewhere that is a permission error.
 func isReadOnlyFS(error) bool { return false }
 
-// isLockHeld tells whether err says that another owner has the lock. Nothing
-// else is known to go wrong with it here.
+// isLockHeld reports whether err says that another owner has the lock. No
+// other reason for its errors is known here.
 func isLockHeld(error) bool { return true }
 
-// isDiskFull tells whether err says that there is no room. It is not told
-// apart here.
+// isDiskFull reports whether err says that the disk is full. These systems
+// have no error for that.
 func isDiskFull(error) bool { return false }

@@ -13,16 +13,16 @@ const (
 	errorDiskFull         = syscall.Errno(112)
 )
 
-// isReadOnlyFS tells whether err says that the volume is write-protected.
+// isReadOnlyFS reports whether err says that the volume is write-protected.
 func isReadOnlyFS(err error) bool { return errors.Is(err, errorWriteProtect) }
 
-// isLockHeld tells whether err says that another handle of the lock file is
+// isLockHeld reports whether err says that another handle of the lock file is
 // open. File systems in memory say EAGAIN, as on Unix.
 func isLockHeld(err error) bool {
 	return errors.Is(err, errorSharingViolation) || errors.Is(err, syscall.EAGAIN)
 }
 
-// isDiskFull tells whether err says that there is no room.
+// isDiskFull reports whether err says that the disk is full.
 func isDiskFull(err error) bool {
 	return errors.Is(err, errorDiskFull) || errors.Is(err, errorHandleDiskFull)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// damage is an ErrCorrupt that names the file on one line. What Pebble has to
-// say about it, which may be many lines, is wrapped.
+// corruption is an ErrCorrupt that names the file on one line. Pebble's error,
+// which may have many lines, is wrapped.
 type corruption struct {
 	text  string
 	cause error
@@ -29,15 +29,16 @@ func (d *corruption) Error() string { return storage.ErrCorrupt.Error() + ": " +
 // Is makes errors.Is(err, ErrCorrupt) true.
 func (d *corruption) Is(target error) bool { return target == storage.ErrCorrupt }
 
-// Unwrap returns what Pebble said.
+// Unwrap returns Pebble's error.
 func (d *corruption) Unwrap() error { return d.cause }
 
-// newDamage describes what Pebble found. The remedy ends the line.
+// newCorruption describes what Pebble has found. The message ends with the
+// remedy.
 func newCorruption(cause error, remedy string) *corruption {
 	file := damagedFile(cause)
 	what := "is damaged (" + firstLine(cause) + ")"
 	switch {
-	case errors.Is(cause, pebble.ErrDBNotPristine): // found so without its format
+	case errors.Is(cause, pebble.ErrDBNotPristine): // Pebble says so if the marker of its format is missing
 		file, what = formatMarker, "is missing"
 	case errors.Is(cause, fs.ErrNotExist):
 		what = "is missing"
@@ -52,7 +53,7 @@ func newCorruption(cause error, remedy string) *corruption {
 // files.
 const formatMarker = "marker.format-version.*"
 
-// Texts of Pebble, which has no values for these.
+// Messages of Pebble for which it has no error values.
 var (
 	sizeMismatch = regexp.MustCompile(`object size mismatch \(.*\): (\d+) \(disk\) != (\d+) \(MANIFEST\)`)
 	logOffset    = regexp.MustCompile(`replaying wal \d+, offset \(([^()]*\.log): (\d+)\)`)
@@ -60,8 +61,8 @@ var (
 	tableNumber  = regexp.MustCompile(`^L\d+: (\d{6,}):`)
 )
 
-// damagedFile returns the name of the file that an error of Pebble is about,
-// without its directory, and where in it if that is known.
+// damagedFile returns the name of the file that an error of Pebble's is about,
+// without its directory, and the offset if that is known.
 func damagedFile(err error) string {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && info.Path != "" {
 		return filepath.Base(info.Path)
@@ -88,6 +89,7 @@ func damagedFile(err error) string {
 // maxCauseBytes is how much of a cause goes into a message.
 const maxCauseBytes = 200
 
+// firstLine returns the first line of the message of err, cut to maxCauseBytes.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	if len(line) > maxCauseBytes {
@@ -96,7 +98,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// readError gives an error of Pebble that a read met its type: ErrCorrupt for
+// readError gives an error that a read of Pebble's met its type: ErrCorrupt for
 // a damaged or missing file, ErrUnreadable if the system refuses to read it.
 func readError(err error) error {
 	if err == nil || errors.Is(err, storage.ErrCorrupt) {
@@ -123,9 +125,9 @@ func openError(err error) error {
 	return err
 }
 
-// recoveryError gives an error of pebble.Open its type. Pebble marks only
-// some of what it finds in its files. But the options do not vary, and the
-// lock was taken before: what does not come from the file system is damage.
+// recoveryError gives an error of pebble.Open its type. Pebble marks only some of
+// the damage that it finds. But the options are the same at every Open, and the
+// lock is held: an error that does not come from the file system is damage.
 func (e *Engine) recoveryError(err error) error {
 	if failure := e.failure.Load(); failure != nil {
 		return openError(*failure) // something could not be written
@@ -136,7 +138,8 @@ func (e *Engine) recoveryError(err error) error {
 	return newCorruption(err, "restore the directory from a backup")
 }
 
-// unreadable marks an error of opening or reading a file that is there.
+// unreadable marks an error of opening or reading a file that is there as
+// ErrUnreadable, and returns any other as it is.
 func unreadable(err error) error {
 	path, is := errors.AsType[*fs.PathError](err)
 	if !is || errors.Is(err, fs.ErrNotExist) {
@@ -170,17 +173,18 @@ func isSystemError(err error) bool {
 	return is || errors.Is(err, io.ErrShortWrite)
 }
 
-// dirError says which directory an error is about.
+// dirError names the directory that could not be opened.
 func dirError(dir string, err error) error {
 	return fmt.Errorf("open %q: %w", dir, err)
 }
 
-// closeError is dirError for an engine that is being closed.
+// closeError names the directory that could not be closed.
 func closeError(dir string, err error) error {
 	return fmt.Errorf("close %q: %w", dir, err)
 }
 
-// isPermission tells whether err says that nothing can be written here.
+// isPermission reports whether err means that the directory cannot be written to:
+// it is read-only, not ours, or full.
 func isPermission(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, os.ErrPermission) || isReadOnlyFS(err) || isDiskFull(err)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// fail makes every later Update return ErrFailed. The first cause is kept.
+// fail makes the engine fail: every later Update returns ErrFailed. The first
+// cause is kept.
 func (e *Engine) fail(cause error) {
 	if e.failure.CompareAndSwap(nil, &cause) {
 		close(e.failed)
@@ -22,12 +23,12 @@ func (e *Engine) fail(cause error) {
 	}
 }
 
-// abandonDelay is how long calls wait for an engine that has failed. What they
-// could still learn is only that their outcome is unknown.
+// abandonDelay is how long calls wait after the engine has failed. All that they
+// could still learn is that their outcome is unknown.
 const abandonDelay = time.Second
 
-// protect calls fn and turns the panic with which Pebble meets a log that
-// cannot be written into an error.
+// protect calls fn and returns a panic of it as an error: Pebble panics when it
+// cannot write its log.
 func (e *Engine) protect(fn func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -37,17 +38,17 @@ func (e *Engine) protect(fn func() error) (err error) {
 	return fn()
 }
 
-// listener watches Pebble's background work. A flush or compaction that fails
-// makes the engine fail: Pebble would try again for ever while writers pile
-// up behind it. Other trouble, such as statistics that cannot be read, is
-// only logged.
+// listener returns a listener to Pebble's background work. A flush or compaction
+// that fails makes the engine fail, as Pebble would retry it for ever while
+// writers pile up. Other errors there, such as statistics that cannot be read,
+// are only logged.
 func (e *Engine) listener() *pebble.EventListener {
 	// Pebble reports a flush that had nothing to write as an error to FlushEnd,
 	// and only real failures to BackgroundError, among failures of other kinds.
 	var flush atomic.Pointer[error]
 	return &pebble.EventListener{
-		// Without this, Pebble calls Fatalf for a table that cannot be read. The
-		// reader gets ErrCorrupt; what is whole can still be read.
+		// Without this, Pebble calls Fatalf for a table that cannot be read. With
+		// it, the reader gets ErrCorrupt, and the rest can still be read.
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
 			e.log.Error("jay: corrupt table", "dir", e.dir, "file", info.Path, "err", info.Details)
 		},
@@ -71,11 +72,11 @@ func (e *Engine) listener() *pebble.EventListener {
 	}
 }
 
-// pebbleLogger takes Pebble's messages. Pebble's own default ends the process
-// on Fatalf; an embedded library must not.
+// pebbleLogger is Pebble's logger. The default one ends the process on Fatalf,
+// which an embedded library must not do.
 type pebbleLogger struct{ e *Engine }
 
-// Infof implements pebble.Logger. Pebble is talkative: debug level.
+// Infof implements pebble.Logger, at the debug level: Pebble logs each flush.
 func (l pebbleLogger) Infof(format string, args ...any) {
 	if l.e.log.Enabled(context.Background(), slog.LevelDebug) {
 		l.e.log.Debug(fmt.Sprintf(format, args...))
@@ -85,10 +86,10 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 // Errorf implements pebble.Logger.
 func (l pebbleLogger) Errorf(format string, args ...any) { l.e.log.Error(fmt.Sprintf(format, args...)) }
 
-// Fatalf implements pebble.Logger. It marks the engine as failed. It must not
-// return, as Pebble's state is no longer whole: under one of our own calls it
-// panics, to be caught in apply; on one of Pebble's goroutines it ends that
-// goroutine, with its deferred unlocks.
+// Fatalf implements pebble.Logger. The engine has failed, and Fatalf must not
+// return, as Pebble's state is inconsistent. Below a call of this package it
+// panics, and protect recovers that. On a goroutine of Pebble's it ends the
+// goroutine, whose deferred calls release its locks.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
 	err := newFatal(format, args)
 	l.e.fail(err)
@@ -98,8 +99,8 @@ func (l pebbleLogger) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// calledByUs tells whether a function of this package, other than the logger,
-// is on the stack.
+// calledByUs reports whether a method of Engine is on the stack. The logger is
+// not one.
 func calledByUs() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -114,8 +115,8 @@ func calledByUs() bool {
 	}
 }
 
-// fatal is a message of Pebble with the error in it, which Pebble formats
-// with %v, so that the type of what went wrong is not lost.
+// fatal is a message of Pebble's, which formats errors with %v, and the error in
+// it, so that errors.Is and As still find that.
 type fatal struct {
 	text  string
 	cause error // or nil

@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// markerName is the file that says "this is a Jay database, of this format".
+// formatFileName is the file that says "this is a Jay database, of this format".
 // It is there before Pebble writes a byte, so that an old binary refuses a
 // newer database before it opens, and perhaps upgrades, anything in it.
 // Part of the on-disk format. Must not change.
@@ -28,18 +28,20 @@ const Format = 2
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
 
-// markerText is the whole content of the marker file of a format.
+// formatFileText is the whole content of the format file.
 // Part of the on-disk format. Must not change.
 func formatFileText(format int) string {
 	return fmt.Sprintf("%s%d\n", formatFilePrefix, format)
 }
 
-// damagedMarker is the format of a database whose marker does not say it.
+// damagedFormat is the format of a database whose format file is damaged or
+// missing.
 const damagedFormat = -1
 
-// checkMarker decides what dir is: ours, with the number of its format; not there
-// or empty (0); somebody else's (ErrNotDatabase); of a newer format
-// (ErrNewerFormat); or ours with a damaged or missing marker (a *DamageError).
+// checkFormatFile decides what dir is: a database, of this format; not there or
+// empty (0); a directory of other files (ErrNotDatabase); a database of a newer
+// format (ErrNewerFormat); or one whose format file is damaged or missing (a
+// *DamageError).
 func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -106,9 +108,9 @@ func readFormatFile(fs vfs.FS, path string) (format int, err error) {
 	return format, nil
 }
 
-// upgradeMarker makes the marker of format 1 one of format 2, in place: the file
-// stays the same, so that a lock on it stays valid, and the one byte that changes is
-// written whole or not at all.
+// upgradeFormatFile turns the format file of format 1 into one of format 2, in
+// place: the file stays the same, so that a lock on it stays valid, and the one
+// byte that changes is written whole or not at all.
 func upgradeFormatFile(fs vfs.FS, dir string) error {
 	f, err := fs.OpenReadWrite(fs.PathJoin(dir, formatFileName), vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -118,7 +120,7 @@ func upgradeFormatFile(fs vfs.FS, dir string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// writeMarker creates the marker and syncs it and the directory.
+// writeFormatFile creates the format file and syncs it and the directory.
 func writeFormatFile(fs vfs.FS, dir string) error {
 	path := fs.PathJoin(dir, formatFileName)
 	temporary := path + ".tmp"

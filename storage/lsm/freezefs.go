@@ -9,14 +9,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// freezer is a file system that can be frozen: from then on nothing reaches
-// the disk, and Pebble does not notice. New files are made in memory, and
-// writes to others are dropped. What is on disk is what a crash would leave.
+// freezeFS is a file system that can be frozen: from then on nothing reaches the
+// disk, and Pebble does not notice. New files are made in memory, and writes to
+// others are dropped. The disk is left as a crash would leave it.
 //
-// It is for an Open on a disk that refuses writes. Pebble replays the log into
-// a table there, tries again for ever if the table cannot be written, and can
-// be neither asked nor made to stop; frozen, it comes to its end at once, is
-// closed, and the directory is free again. Memory is bounded by the logs.
+// It serves an Open on a disk that refuses writes, and the Close of a failed
+// engine. Pebble would retry to write a table for ever, and cannot be made to stop;
+// frozen, it ends, and the directory can be unlocked. What it keeps in memory is
+// bounded by the size of the logs and memtables.
 type freezeFS struct {
 	vfs.FS
 	frozen atomic.Bool
@@ -25,7 +25,7 @@ type freezeFS struct {
 
 func newFreezeFS(fs vfs.FS) *freezeFS { return &freezeFS{FS: fs, memory: vfs.NewMem()} }
 
-// freeze cannot be undone.
+// freeze freezes the file system, for good.
 func (f *freezeFS) freeze() { f.frozen.Store(true) }
 
 // inMemory reports whether a file was made after the freeze.
@@ -159,7 +159,7 @@ func (f *freezeFS) MkdirAll(dir string, perm os.FileMode) error {
 	return f.FS.MkdirAll(dir, perm)
 }
 
-// freezable is a file that was opened before the freeze.
+// freezeFile is a file that was opened before the freeze.
 type freezeFile struct {
 	vfs.File
 	frozen *atomic.Bool

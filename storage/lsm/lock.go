@@ -15,27 +15,26 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// dirLock is the ownership of one directory, from Open until the last
-// goroutine of the engine has ended. Three locks make it up, as none of them
-// holds everywhere:
+// dirLock is the ownership of one directory, from Open until the last goroutine of
+// the engine has ended. It consists of three locks, as each has its limits:
 //
 //   - the table of this process, by the identity of the directory. It needs no
 //     support of the file system, and holds for every spelling of the path;
-//   - a lock on the open directory, from the operating system (lockDir). It
-//     excludes other processes, and belongs to the descriptor: neither a
-//     program that opens and closes files in the directory, this process
-//     included, nor the removal of a file takes it away;
-//   - Pebble's file LOCK, for versions of this package that know no other, and
-//     for hosts that share the directory over a network: a lock on a directory
-//     is known to one kernel only. On Unix it is a lock by fcntl, which a
-//     process loses when it closes any descriptor of the file.
+//   - a lock of the operating system on the open directory (lockDir). It excludes
+//     other processes, and belongs to the descriptor: it is lost neither when a
+//     program, this one included, opens and closes files in the directory nor when
+//     a file is removed;
+//   - Pebble's file LOCK, for versions of Jay that know no other lock, and for
+//     hosts that share the directory over a network, since only one kernel knows of
+//     a lock on a directory. On Unix it is a lock by fcntl, which a process loses
+//     when it closes any descriptor of the file.
 type dirLock struct {
 	id     dirID
 	dir    *os.File // open and locked; nil in memory
 	engine *pebble.Lock
 }
 
-// dirID says which directory is meant, however its path is spelled.
+// dirID identifies a directory, however its path is spelled.
 type dirID struct {
 	info os.FileInfo // by device and inode, or volume and file index; nil in memory
 
@@ -57,8 +56,8 @@ var owned struct {
 	ids []dirID // Guarded by mu.
 }
 
-// own notes the directory as owned by this process, and reports whether it
-// was free.
+// own notes the directory as owned by this process. It returns false if it was
+// owned before.
 func own(id dirID) bool {
 	owned.mu.Lock()
 	defer owned.mu.Unlock()
@@ -75,9 +74,9 @@ func disown(id dirID) {
 	owned.ids = slices.DeleteFunc(owned.ids, id.equal)
 }
 
-// lock makes this engine the owner of dir, which must exist, until Close. It
-// returns ErrLocked at once if there is another owner in this process or, on
-// the same host, in another one; ErrNotWritable if the directory refuses its
+// lock makes this engine the owner of dir, which must exist, until Close. It does
+// not wait. It returns ErrLocked if there is another owner in this process or, on
+// the same host, in another one, and ErrNotWritable if the directory refuses its
 // lock file.
 func lock(fs vfs.FS, dir string) (*dirLock, error) {
 	l, err := lockIdentity(fs, dir)
@@ -95,7 +94,7 @@ func lockIdentity(fs vfs.FS, dir string) (*dirLock, error) {
 	if !onMachine(fs) {
 		root := vfs.Root(fs)
 		if !reflect.TypeOf(root).Comparable() {
-			return &dirLock{}, nil // it has only the lock of the engine
+			return &dirLock{}, nil // no identity to compare: only Pebble's lock is left
 		}
 		l := &dirLock{id: dirID{fs: root, path: filepath.Join(string(filepath.Separator), dir)}}
 		if !own(l.id) {
@@ -104,7 +103,7 @@ func lockIdentity(fs vfs.FS, dir string) (*dirLock, error) {
 		return l, nil
 	}
 
-	// The directory may be replaced between the opening and the locking of it.
+	// The directory may be replaced after it is opened and before it is locked.
 	for range 10 {
 		l, err := lockOpened(dir)
 		if err != nil {
@@ -155,18 +154,17 @@ func lockEngine(fs vfs.FS, dir string) (*pebble.Lock, error) {
 	return nil, err
 }
 
-// abandon is Close for a Pebble that never ends, and can do nothing to the
-// directory any more: Pebble's own share in its lock is given up as well.
+// abandon is Close for a Pebble that never ends but can do nothing to the directory
+// any more. Pebble's reference to its lock is given up as well.
 func (l *dirLock) abandon() error {
 	if l.engine != nil {
-		_ = l.engine.Close() // Pebble's share
+		_ = l.engine.Close() // Pebble's reference
 	}
 	return l.Close()
 }
 
-// Close gives the directory up. No goroutine of the engine may be left: what
-// it wrote from now on would be written into another owner's files. Later
-// calls return nil.
+// Close releases the directory. No goroutine of the engine may be left: it would
+// write into the files of the next owner. Later calls return nil.
 func (l *dirLock) Close() error {
 	var err error
 	if l.engine != nil {
@@ -174,8 +172,8 @@ func (l *dirLock) Close() error {
 		l.engine = nil
 	}
 	if l.dir != nil {
-		// Not only closed: a child process that was forked and has yet to
-		// exec holds a copy of the descriptor, and with it the lock.
+		// To close the descriptor is not enough: a child process between fork and
+		// exec has a copy of it, and with it the lock.
 		err = errors.Join(err, unlockDir(l.dir), l.dir.Close())
 		l.dir = nil
 	}
@@ -193,9 +191,8 @@ func onMachine(fs vfs.FS) bool {
 }
 
 // realPath returns the path under which the engine opens its files: absolute,
-// and without symbolic links. A program that changes its working directory, or
-// a link that is pointed elsewhere, then sends no file of an open database
-// into another directory.
+// and without symbolic links. The files of an open database then stay in one
+// directory when the program changes its working directory or a link changes.
 func realPath(fs vfs.FS, dir string) (string, error) {
 	if !onMachine(fs) {
 		return dir, nil

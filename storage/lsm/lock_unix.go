@@ -14,9 +14,9 @@ import (
 // lockDir locks an open directory against every other descriptor of it, of
 // this process and of others, by flock. It does not wait: ErrLocked.
 //
-// The directory is locked, and not a file in it, because Open cannot do
-// without it, because it is there before the first file is, and because no
-// copy that is restored over the database puts another one in its place.
+// The directory is locked, and not a file in it, because it exists before its
+// first file, and because restoring a copy over the database may replace a file
+// but not the directory.
 func lockDir(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -35,7 +35,8 @@ func lockDir(f *os.File) error {
 	}
 }
 
-// unlockDir gives the lock up, whoever has copies of the descriptor.
+// unlockDir releases the lock, even if a child process has a copy of the
+// descriptor.
 func unlockDir(f *os.File) error {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // the descriptor is closed next
 	return nil

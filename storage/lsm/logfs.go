@@ -8,11 +8,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// logFS is a file system on which writing the log never fails, as far as
-// Pebble can tell. Pebble meets an error of its log with a panic, some of them
-// beyond recovery, and ends the process. Here the engine fails instead: the
-// error is noted before Pebble goes on, and Update, which asks for it after
-// every commit, acknowledges nothing from then on.
+// logFS is a file system on which writing a log never fails, as far as Pebble can
+// see. Pebble panics when its log fails, sometimes on a goroutine of its own, which
+// would end the process. Here the engine fails instead: it does before Pebble goes
+// on, and commits check that after their sync, so that nothing is acknowledged
+// from then on.
 type logFS struct {
 	vfs.FS
 	fail   func(error)
@@ -22,7 +22,7 @@ type logFS struct {
 // Unwrap returns the file system underneath.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
 
-// retryDelay keeps Pebble from burning a core over a full disk.
+// retryDelay keeps Pebble from spinning when it cannot create a file.
 const retryDelay = 50 * time.Millisecond
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
@@ -48,11 +48,12 @@ func (l *logFS) OpenDir(name string) (vfs.File, error) {
 	return &logFile{File: f, fail: l.fail, name: name}, nil
 }
 
-// file wraps a log, or stands in for one that could not be created.
+// file wraps a log, and replaces one that could not be created by a file in
+// memory.
 func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 	if !isLog(name) {
 		if err != nil && l.failed() {
-			// Pebble tries again at once, for ever.
+			// Pebble retries at once, for ever.
 			time.Sleep(retryDelay)
 		}
 		return f, err
@@ -74,6 +75,7 @@ type logFile struct {
 	name string
 }
 
+// note makes the engine fail if err is not nil.
 func (f *logFile) note(verb string, err error) {
 	if err != nil {
 		f.fail(fmt.Errorf("%s %s: %w", verb, f.name, err))

@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// manifest is what a manifest says about the directory: which files the store
-// consists of.
+// manifest is what a manifest of Pebble's says: which files the store consists
+// of.
 type manifest struct {
 	size    int64 // of the file
 	stop    int64 // where reading ended
@@ -24,7 +24,8 @@ type manifest struct {
 	blobs    map[uint64]int64
 }
 
-// tableKey is a table on a level. A table that moves is on two for a moment.
+// tableKey is a table on a level. A version edit that moves a table adds it to one
+// level and deletes it from another, in any order.
 type tableKey struct{ level, number uint64 }
 
 // readManifest reads a manifest up to its end, or to its first damaged record.
@@ -57,7 +58,7 @@ func (m *manifest) files() map[string]int64 {
 // checksum is right.
 var errEdit = errors.New("a version edit cannot be read")
 
-// apply takes in one version edit, which is a sequence of tagged fields: see
+// apply applies one version edit, a sequence of tagged fields: see
 // VersionEdit.Decode in Pebble's package manifest.
 func (m *manifest) apply(edit []byte) error {
 	d := editReader{r: bytes.NewReader(edit)}
@@ -97,7 +98,7 @@ func (m *manifest) apply(edit []byte) error {
 	return d.err
 }
 
-// addTable takes in a new table, whose fields depend on the tag.
+// addTable applies a new table, whose fields depend on the tag.
 func (m *manifest) addTable(d *editReader, tag uint64) {
 	const withPathID, withFields, withRangeKeys = 102, 103, 104
 	key := tableKey{level: d.uvarint(), number: d.uvarint()}

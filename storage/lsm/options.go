@@ -9,9 +9,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// FS is the file system an engine works on. It is an alias, so that tests can
-// hand in a faulty one (package storagetest makes them) without naming
-// Pebble.
+// FS is the file system that an engine works on. It is an alias, so that tests
+// can pass a faulty one (storagetest.NewDisk) without importing Pebble.
 type FS = vfs.FS
 
 // Options configure Open. The zero value is a good default.
@@ -22,17 +21,17 @@ type Options struct {
 	// MustExist makes Open return ErrNoDatabase instead of creating one.
 	MustExist bool
 
-	// AcceptLoss, if not nil, makes Open go on where it would return a
-	// *DamageError, after a call with each damage. It cuts logs and removes files
-	// as far as is needed.
+	// AcceptLoss, if not nil, makes Open repair a directory for which it would
+	// return a *storage.DamageError: it is called with each damage, and Open then
+	// cuts logs and removes files as far as is needed.
 	//
-	// Danger: what is damaged, and what was written after it, is gone for good.
-	// It is meant for a copy of the directory.
+	// Danger: what is damaged, and what was written after it, is deleted. Use a
+	// copy of the directory.
 	AcceptLoss func(*storage.DamageError)
 
-	// DurableReads makes reads show only commits that are on disk. A read never
-	// waits for that: it sees the newest state that is. Transactions, Latest and
-	// Watch see all commits.
+	// DurableReads makes reads show only commits that are on disk. A read does
+	// not wait for the disk: it sees the newest state that is on it. Transactions,
+	// Latest and Watch see all commits.
 	DurableReads bool
 
 	// CacheBytes bounds the block cache. The default is 64 MiB.
@@ -48,13 +47,13 @@ type Options struct {
 	CloseTimeout time.Duration
 
 	// TableBounds are keys, ascending, at which a table ends and another begins,
-	// so that what is written to one part of the key space does not make tables
-	// of another overlap, which would have to be merged. Each costs a small
-	// table now and then: a dozen is many. They may change from one Open to
-	// the next.
+	// so that writes to one part of the key space do not overlap tables of
+	// another, which a compaction would have to merge. Each bound costs a small
+	// table now and then: a dozen is many. The bounds may change from one Open
+	// to the next.
 	TableBounds [][]byte
 
-	// Logger receives what the engine has to say. The default is silence.
+	// Logger receives the engine's messages. The default discards them.
 	Logger *slog.Logger
 
 	// FS replaces the file system of the machine, for tests.

@@ -11,13 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// optionsFS shows Pebble good text in place of one damaged OPTIONS file.
+// optionsFS lets Pebble read a good text in place of one damaged OPTIONS file.
 //
-// Pebble writes its options into such a file at every Open, and reads the
-// newest one at the next, to refuse a store that was made with another order
-// of keys. Jay never changes that order, so nothing depends on the file; but
-// Pebble does not open a store in which it is damaged. It removes the file
-// once the new one is written.
+// Pebble writes its options into such a file at every Open, and reads the newest
+// one at the next, to refuse a store that was made with another order of keys. Jay
+// never changes that order, so nothing depends on the file; but Pebble would not
+// open a store in which it is damaged. Pebble removes the file once the new one is
+// written.
 type optionsFS struct {
 	vfs.FS
 	name string // of the damaged file
@@ -47,7 +47,7 @@ func (o *optionsFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) 
 }
 
 // withoutDamagedOptions returns fs, or an optionsFS if the newest OPTIONS file
-// in dir cannot be read or says what Pebble would refuse.
+// in dir cannot be read or has options that Pebble would refuse.
 func withoutDamagedOptions(fs vfs.FS, dir string, log *slog.Logger) (vfs.FS, error) {
 	names, err := fs.List(dir)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// pebbleFormat is the version of Pebble's own files under Format. It is not
-// "the newest", so that a newer Pebble does not change a database behind the
-// back of its format number. Part of the on-disk format. Must not change.
+// pebbleFormat is the version of Pebble's own files under Format. It is pinned, so
+// that a newer Pebble does not change a database whose format number stays.
+// Part of the on-disk format. Must not change.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// pebbleOptions returns what Jay ships: memory bounded by a small cache and
-// four memtables, bloom filters on every level, and tables large enough that
-// a million documents are a few hundred files.
+// pebbleOptions returns Pebble's options, and makes the cache. They bound memory
+// by a small cache and four memtables, have bloom filters on every level, and
+// make tables so large that a million documents are a few hundred files.
 func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	cacheBytes := opts.CacheBytes
 	if cacheBytes == 0 {
@@ -57,7 +57,7 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	return o
 }
 
-// nextBound returns the first of bounds after start, nil if there is none.
+// nextBound returns the first of bounds above start, nil if there is none.
 func nextBound(bounds [][]byte, start []byte) []byte {
 	for _, bound := range bounds {
 		if bytes.Compare(start, bound) < 0 {

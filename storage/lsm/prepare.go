@@ -13,10 +13,9 @@ func newControlFS(fs vfs.FS, fail func(error)) *controlFS {
 	return &controlFS{FS: fs, control: &controlFile{fail: fail}, created: make(map[string]bool)}
 }
 
-// prepare makes the directory ready for Pebble, which writes and deletes as soon as
-// it opens it. The directory is locked. A new one, which is not found, gets its control file and
-// then its marker; an old one is looked at first, and nothing in it changes
-// unless it is whole, or accept says that losses are accepted.
+// prepare makes a locked directory ready for Pebble. A new directory (found is
+// false) gets its control file, then its format file. An old one is checked, and
+// nothing in it changes unless it is whole or accept is not nil.
 func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*storage.DamageError)) error {
 	if !found {
 		if err := fs.control.start(fs.FS, dir, newControlRecord(), 0, true); err != nil {
@@ -57,7 +56,7 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	return nil
 }
 
-// close writes what a directory consists of in which Pebble was closed.
+// close records what the directory consists of after Pebble was closed.
 func (fs *controlFS) close(dir string) error {
 	d := &directory{fs: fs.FS, path: dir, record: newControlRecord()}
 	var err error
@@ -82,7 +81,7 @@ func (fs *controlFS) close(dir string) error {
 	closed := newControlRecord()
 	closed.created, closed.closed, closed.current = r.created, true, d.current
 	name := fmt.Sprintf("MANIFEST-%06d", d.current)
-	if !fs.created[name] { // then not all of it may be on disk
+	if !fs.created[name] { // an earlier process may not have synced all of it
 		if err := syncFile(fs.FS, d.join(name)); err != nil {
 			return err
 		}
@@ -113,7 +112,7 @@ func (fs *controlFS) close(dir string) error {
 	return fs.control.close(closed)
 }
 
-// syncedLog makes a log durable that was there before, and returns how long it is.
+// syncedLog syncs a log that an earlier process made, and returns its length.
 func syncedLog(fs vfs.FS, path string, number uint64) (syncedPrefix, error) {
 	if err := syncFile(fs, path); err != nil {
 		return syncedPrefix{}, err

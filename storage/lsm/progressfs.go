@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// progress counts the calls into the file system, to find out whether the disk
-// answers.
+// progress counts the calls into the file system that have begun and ended, to
+// find out whether the disk answers.
 type progress struct {
 	begun atomic.Uint64
 	ended atomic.Uint64
@@ -17,15 +17,15 @@ func (p *progress) begin() { p.begun.Add(1) }
 
 func (p *progress) end() { p.ended.Add(1) }
 
-// stuck reports whether a call is under way, and none has ended since ended
-// was before. It returns what to pass as before the next time.
+// stuck reports whether a call is under way and none has ended since the number
+// of ended calls was before. It returns that number, for the next time.
 func (p *progress) stuck(before uint64) (now uint64, stuck bool) {
 	begun, now := p.begun.Load(), p.ended.Load()
 	return now, now == before && begun > now
 }
 
-// progressFS is a file system whose calls are counted. What only works on
-// paths is not.
+// progressFS is a file system whose calls are counted, but for those that only
+// work on paths.
 type progressFS struct {
 	vfs.FS
 	*progress

@@ -11,12 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Pebble's logs and manifests are sequences of records. A file consists of
-// blocks of 32 KiB, a block of chunks, and a record of one chunk or several; a
-// chunk never crosses the end of a block. Pebble's package record describes the
-// formats. Its Reader takes a damaged chunk of a manifest for the end of the
-// file, and a damaged chunk of a log nearly always, so the files are read here
-// before Pebble sees them. All numbers are little-endian:
+// Pebble's logs and manifests are sequences of records (Pebble's package record).
+// A file consists of blocks of 32 KiB, a block of chunks, and a record of one chunk
+// or several; a chunk never crosses the end of a block. Pebble's Reader takes a
+// damaged chunk of a manifest, and nearly every damaged chunk of a log, for the
+// end of the file. So the files are read here before Pebble reads them. All
+// numbers are little-endian:
 //
 //	CRC (4) | size of the payload (2) | type (1) | payload                     manifest
 //	CRC (4) | size (2) | type (1) | log number (4) | payload                   the first log of a store
@@ -48,7 +48,7 @@ type chunk struct {
 	payload    []byte // valid until another block is read
 }
 
-// finding is what lies at an offset.
+// finding says what is at an offset.
 type finding int
 
 const (
@@ -59,7 +59,7 @@ const (
 	foundDamage  // or an unfinished write
 )
 
-// chunkFile reads the chunks of one file.
+// recordFile reads the chunks of one file, block by block.
 type recordFile struct {
 	f      vfs.File
 	size   int64
@@ -71,7 +71,7 @@ type recordFile struct {
 	n     int   // bytes of the block
 }
 
-// openChunks opens a manifest, or the log of this number if that is not 0.
+// openRecordFile opens a manifest, or, if number is not 0, the log of that number.
 func openRecordFile(fs vfs.FS, path string, number uint64) (*recordFile, error) {
 	f, err := fs.Open(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func openRecordFile(fs vfs.FS, path string, number uint64) (*recordFile, error) 
 
 func (c *recordFile) close() { _ = c.f.Close() }
 
-// load makes the block current that holds offset.
+// load reads the block that contains offset, unless it is the current one.
 func (c *recordFile) load(offset int64) error {
 	start := offset - offset%blockSize
 	if start == c.start {
@@ -109,7 +109,7 @@ func maskedCRC(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// at reads what lies at offset.
+// at reads what is at offset.
 func (c *recordFile) at(offset int64) (chunk, finding, error) {
 	if offset >= c.size {
 		return chunk{}, foundEnd, nil
@@ -122,7 +122,7 @@ func (c *recordFile) at(offset int64) (chunk, finding, error) {
 		if c.n < blockSize {
 			return chunk{}, foundDamage, nil
 		}
-		return chunk{}, foundPadding, nil // Pebble does not look at it
+		return chunk{}, foundPadding, nil // too short for a header: Pebble skips it
 	}
 	sum, size, kind := binary.LittleEndian.Uint32(b), int(binary.LittleEndian.Uint16(b[4:])), int(b[6])
 	if sum == 0 && size == 0 && kind == 0 {
@@ -164,10 +164,10 @@ func (c *recordFile) at(offset int64) (chunk, finding, error) {
 
 func allZero(b []byte) bool { return !slices.ContainsFunc(b, func(x byte) bool { return x != 0 }) }
 
-// scan reads the file from its beginning. It returns where it stopped, what it
-// found there, foundTrailer, foundEnd or foundDamage, and the end of the last
-// record that is whole. A file that ends within a record is damaged there. record, if
-// not nil, gets each whole record; it must not keep the bytes.
+// scan reads the file from its beginning. It returns the offset at which it
+// stopped, what it found there (foundTrailer, foundEnd or foundDamage), and the end
+// of the last whole record. A file that ends within a record is damaged there.
+// record, if not nil, is called with each whole record; it must not keep the bytes.
 func (c *recordFile) scan(record func(start int64, text []byte) error) (stop int64, what finding, whole int64, err error) {
 	var text []byte
 	var start int64
@@ -210,8 +210,9 @@ func (c *recordFile) scan(record func(start int64, text []byte) error) (stop int
 	}
 }
 
-// after visits the whole chunks behind offset, wherever they lie, until visit
-// returns false. It finds those too whose predecessors are damaged.
+// eachAfter calls visit for each whole chunk behind offset until it returns false.
+// It tries every offset after a damaged chunk, as the size of that cannot be
+// trusted.
 func (c *recordFile) eachAfter(offset int64, visit func(chunk) bool) error {
 	for offset++; offset < c.size; {
 		k, what, err := c.at(offset)
@@ -230,8 +231,9 @@ func (c *recordFile) eachAfter(offset int64, visit func(chunk) bool) error {
 	return nil
 }
 
-// candidate returns the next offset from this one on, or a later one, at which a chunk can
-// begin. The block that holds offset-1 is current.
+// nextCandidate returns the next offset, from this one on, at which a chunk can
+// begin. In a log that is where the log's number is found. The block that
+// contains offset-1 is current.
 func (c *recordFile) nextCandidate(offset int64) int64 {
 	next := c.start + blockSize
 	if offset >= next {

@@ -12,8 +12,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// acceptDamage returns nil for a *DamageError that is accepted, after accept was
-// called with it, and any other error as it is.
+// acceptDamage passes a *DamageError to accept and returns nil. It returns any
+// other error, or all if accept is nil, as it is.
 func acceptDamage(err error, accept func(*storage.DamageError)) error {
 	var damage *storage.DamageError
 	if accept == nil || !errors.As(err, &damage) {
@@ -23,10 +23,10 @@ func acceptDamage(err error, accept func(*storage.DamageError)) error {
 	return nil
 }
 
-// salvage changes a damaged directory so that Pebble opens what can still be
-// read without a guess. Logs are cut where the damage begins and those after it
-// removed, as if the machine had crashed then: an older state, but a whole one.
-// Tables cannot be mended.
+// repair changes a damaged directory so that Pebble opens what can still be read,
+// without guessing. It cuts the log in which the damage begins there and removes
+// later logs, as if the machine had crashed at that moment: the state is older, but
+// consistent. Tables cannot be repaired.
 func (d *directory) repair() error {
 	if err := d.repairManifestMarker(); err != nil {
 		return err
@@ -38,8 +38,8 @@ func (d *directory) repair() error {
 	return syncDir(d.fs, d.path)
 }
 
-// salvageMarker makes the marker name the manifest that the control file says, or
-// else the newest one that can be read, and reads that.
+// repairManifestMarker makes Pebble's marker name the manifest that the control
+// file says, or else the newest one that can be read, and reads that manifest.
 func (d *directory) repairManifestMarker() error {
 	var candidates []uint64
 	for _, name := range d.names {
@@ -92,8 +92,8 @@ func (d *directory) read(number uint64) (*manifest, error) {
 	return m, err
 }
 
-// placeMarker makes a marker of Pebble's package atomicfs, in place of those
-// that are there.
+// placeMarker makes a marker of Pebble's package atomicfs that replaces the
+// present ones.
 func (d *directory) placeMarker(name, value string) error {
 	for _, old := range d.names {
 		if strings.HasPrefix(old, "marker."+name+".") {
@@ -109,7 +109,7 @@ func (d *directory) placeMarker(name, value string) error {
 	return f.Close()
 }
 
-// salvageLogs keeps the logs up to the first damage.
+// repairLogs keeps the logs up to the first damage.
 func (d *directory) repairLogs() error {
 	if d.manifest == nil {
 		return nil

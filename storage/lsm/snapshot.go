@@ -24,6 +24,7 @@ func (e *Engine) Get(key []byte) ([]byte, io.Closer, error) {
 		if d.allDurable() {
 			return value, closer, err
 		}
+		// A commit began meanwhile, and the value may be its.
 		if closer != nil {
 			_ = closer.Close() // nothing was returned
 		}
@@ -53,14 +54,14 @@ func (e *Engine) Snapshot() storage.Snapshot {
 	return e.durableState()
 }
 
-// Latest implements storage.Engine. Once the engine has failed, nothing can rest on a
-// commit that is in doubt.
+// Latest implements storage.Engine. After the engine has failed, it returns what
+// Snapshot does: no decision may rest on a commit that is in doubt.
 func (e *Engine) Latest() storage.Snapshot {
 	if e.durability.keepViews && e.failure.Load() != nil {
 		return e.durableState()
 	}
 	s := snapshot{e.db.NewSnapshot()}
-	return &latest{s, e, e.durability.applying.Load()} // asked after: it shows no later commit
+	return &latest{s, e, e.durability.applying.Load()} // loaded after: the snapshot shows no later commit
 }
 
 // durableState returns a Snapshot of the newest state on disk.
@@ -77,13 +78,13 @@ func (e *Engine) durableState() storage.Snapshot {
 	return &inDoubtSnapshot{durable: s, newest: snapshot{e.db.NewSnapshot()}, cause: *e.failure.Load()}
 }
 
-// hastenEvery is how often reads ask for a sync at most, so that they do not
-// slow down a bulk load.
+// syncRequestInterval is the least time between two syncs that reads ask for, so
+// that they do not slow down a bulk load.
 const syncRequestInterval = 20 * time.Millisecond
 
-// hasten is called by a read that does not see the newest commits. If no sync of
-// them is under way, as after the batches of a bulk load, it asks for one, and
-// does not wait for it: later reads see them.
+// requestSync is called by a read that does not see the newest commits. If no sync
+// of them is under way, as after the batches of a bulk load, it starts one without
+// waiting for it, so that later reads see them.
 func (e *Engine) requestSync() {
 	if e.durability.syncing() {
 		return
@@ -107,7 +108,8 @@ func (s snapshot) Iterate(lo, hi []byte) (storage.Iterator, error) { return iter
 
 func (s snapshot) Close() error { return s.s.Close() }
 
-// latest is a Snapshot of all commits up to one.
+// latest is a Snapshot of Pebble's newest state, which shows commits up to this
+// one.
 type latest struct {
 	snapshot
 	engine *Engine
@@ -117,7 +119,7 @@ type latest struct {
 // Settle implements storage.Snapshot.
 func (s *latest) Settle(ctx context.Context) error { return s.engine.syncUpTo(ctx, s.commit) }
 
-// durableSnapshot is a Snapshot of what was on disk, which it shares with
+// durableSnapshot is a Snapshot of the newest durable state, which it shares with
 // other readers.
 type durableSnapshot struct {
 	snapshot
@@ -134,8 +136,9 @@ func (s *durableSnapshot) Close() error {
 	return nil
 }
 
-// doubtfulSnapshot is a Snapshot of an engine that has failed: it compares what
-// is on disk with what was committed after it, and perhaps lost.
+// inDoubtSnapshot is a Snapshot of an engine that has failed. It compares the
+// durable state with the newest one, some commits of which may be lost, and
+// refuses what is different.
 type inDoubtSnapshot struct {
 	durable *durableSnapshot
 	newest  snapshot
@@ -187,7 +190,8 @@ func (s *inDoubtSnapshot) Settle(context.Context) error { return nil }
 // Close implements storage.Snapshot.
 func (s *inDoubtSnapshot) Close() error { return errors.Join(s.newest.Close(), s.durable.Close()) }
 
-// doubtfulIterator moves over two states at once, and stops where they differ.
+// inDoubtIterator moves over the durable and the newest state at once, and stops
+// where they differ.
 type inDoubtIterator struct {
 	storage.Iterator // over what is on disk
 	newest           storage.Iterator
@@ -195,7 +199,7 @@ type inDoubtIterator struct {
 	differs          bool
 }
 
-// same compares the positions after a move.
+// same compares the two positions after a move.
 func (it *inDoubtIterator) same(durable, newest bool) bool {
 	it.differs = durable != newest ||
 		durable && !(bytes.Equal(it.Key(), it.newest.Key()) && bytes.Equal(it.Value(), it.newest.Value()))
@@ -238,6 +242,7 @@ func (it *inDoubtIterator) Close() error {
 	return errors.Join(it.Iterator.Close(), it.newest.Close())
 }
 
+// get is storage.Reader.Get on r.
 func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := r.Get(key)
 	if err == nil {
@@ -258,9 +263,10 @@ func (it iterator) Error() error { return readError(it.Iterator.Error()) }
 // Close implements storage.Iterator.
 func (it iterator) Close() error { return readError(it.Iterator.Close()) }
 
+// iterate is storage.Reader.Iterate on r.
 func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
 	if len(lo) == 0 {
-		lo = nil // Pebble tells an empty bound from none
+		lo = nil // to Pebble, an empty bound is not the same as none
 	}
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	if err != nil {

@@ -7,25 +7,24 @@ import (
 	"slices"
 )
 
-// staging holds what transactions have staged: every key and the head of every
-// value in one arena, the tails where the caller has them, and the newest entry
-// of each key by hash. It knows no engine, so that each engine can replay it
-// into its own kind of batch.
+// staging is the memory of the transactions of a group: their writes, in order.
+// Every key and the head of every value lie in one arena, the tails where the
+// caller has them. The newest entry of a key is found by a backward search while
+// there are few entries, then by a map from hashes.
 type staging struct {
 	arena        []byte
 	entries      []entry
 	newest       map[uint64]int32 // hash of key → index in entries; in use if indexed
 	indexed      bool
-	mostKeys     int       // most keys that newest has held
-	indexedBytes [256]bool // first bytes of keys that were looked for; the others need no index
+	mostKeys     int       // most keys that newest held since it was made
+	indexedBytes [256]bool // first bytes of keys that were looked up; keys of others are not in newest
 	seed         maphash.Seed
-	size         int     // of all keys and values
-	order        []int32 // room for sorted
+	size         int     // bytes of all keys and values
+	order        []int32 // result of sorted
 }
 
-// entry is one staged write: where its key and the head of its value are in
-// the arena, one after the other, and the rest of the value, which is the
-// caller's.
+// entry is one staged write. Its key and the head of its value are
+// arena[key:keyEnd] and arena[keyEnd:headEnd]; the tail is the caller's.
 type entry struct {
 	key, keyEnd, headEnd int
 	tail                 []byte
@@ -36,15 +35,16 @@ type entry struct {
 // size returns the bytes of the key and the value.
 func (e *entry) size() int { return e.headEnd - e.key + len(e.tail) }
 
-// smallTx is the number of entries up to which a backward search beats a map.
+// smallTx is the number of entries up to which a backward search is faster than
+// a map.
 const smallTx = 8
 
-// largeTx is the number of keys up to which a map is always used again.
+// largeTx is the number of keys up to which a map is always reused.
 const largeTx = 1024
 
 func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
 
-// reset empties s, and lets go of the callers' memory.
+// reset empties s and drops all references to the callers' memory.
 func (s *staging) reset() {
 	s.arena = s.arena[:0]
 	clear(s.entries)
@@ -52,9 +52,9 @@ func (s *staging) reset() {
 	if s.indexed {
 		s.mostKeys = max(s.mostKeys, len(s.newest))
 		if s.mostKeys > largeTx && s.mostKeys > 16*len(s.newest) {
-			s.newest, s.mostKeys = nil, 0 // to clear it would take longer than to fill a new one
+			s.newest, s.mostKeys = nil, 0 // clearing it would take longer than filling a new one
 		}
-		clear(s.newest) // its room is kept for the next transaction
+		clear(s.newest) // keep its memory for the next group
 		s.indexed = false
 	}
 	s.indexedBytes = [256]bool{}
@@ -81,12 +81,12 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	s.index(len(s.entries) - 1)
 }
 
-// mark is how much was staged at some time.
+// mark is a state of the staging that rollback can return to.
 type mark struct{ entries, arena, size int }
 
 func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size} }
 
-// rollback takes back what was staged since m.
+// rollback removes what was staged since m.
 func (s *staging) rollback(m mark) {
 	s.mostKeys = max(s.mostKeys, len(s.newest))
 	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
@@ -104,10 +104,10 @@ func (s *staging) rollback(m mark) {
 	s.entries, s.arena, s.size = s.entries[:m.entries], s.arena[:m.arena], m.size
 }
 
-// sorted returns the entries from lo up to hi in the order of their keys, those
-// of one key in the order in which they were staged. Keys that begin with the
-// same byte are mostly staged in order: they are put together first, and sorted
-// if they were not.
+// sorted returns the entries [lo, hi) in the order of their keys, those of one key
+// in the order in which they were staged. Keys with the same first byte are mostly
+// staged in order: a counting sort brings them together, and they are compared
+// only if one was not in order.
 func (s *staging) sorted(lo, hi int) []int32 {
 	n := hi - lo
 	s.order = slices.Grow(s.order[:0], n)[:n]
@@ -146,15 +146,15 @@ func (s *staging) sorted(lo, hi int) []int32 {
 	return s.order
 }
 
-// sort sorts entries by their keys, and those of one key by their age.
+// sort sorts entries by key, and those of one key by age.
 func (s *staging) sort(order []int32) {
 	slices.SortStableFunc(order, func(a, b int32) int {
 		return bytes.Compare(s.key(int(a)), s.key(int(b)))
 	})
 }
 
-// index enters entry i into the map, building the map when the transaction
-// outgrows the linear search.
+// index enters entry i into the map. It makes the map when the entries outgrow the
+// backward search.
 func (s *staging) index(i int) {
 	if s.indexed {
 		s.link(i)
@@ -183,7 +183,8 @@ func (s *staging) link(i int) {
 	s.newest[h] = int32(i)
 }
 
-// ask makes sure that keys with this first byte are in the map from now on.
+// indexByte makes sure that keys with this first byte are in the map from now on.
+// Many are never looked up, such as those of index entries.
 func (s *staging) indexByte(space byte) {
 	if s.indexedBytes[space] {
 		return
@@ -221,7 +222,7 @@ func (s *staging) find(key []byte) int {
 	return -1
 }
 
-// nopCloser is the closer of values that nobody needs to give back.
+// nopCloser is the closer of values that hold nothing.
 type nopCloser struct{}
 
 func (nopCloser) Close() error { return nil }
