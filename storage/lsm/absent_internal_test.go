@@ -1,7 +1,7 @@
 package lsm
 
-// Internals are needed to see what gaps believes of keys that nobody asks for,
-// and whether it is of use.
+// Internals are needed to see the ranges around keys that no test looks up, and
+// whether they are of use.
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Ensure that no committed key is ever in a gap, whatever is found, set and
+// Ensure that no committed key is ever in an absent range, whatever is found, set and
 // deleted, and that slots are neither lost nor used twice.
 func TestAbsentRanges_Model(t *testing.T) {
 	seed := rand.Uint64()
@@ -76,15 +76,15 @@ func TestAbsentRanges_Model(t *testing.T) {
 		}
 		s.reset()
 		if round%50 == 0 || round < 200 {
-			checkGaps(t, &g, keys)
+			checkRanges(t, &g, keys)
 		}
 	}
 	if len(g.order) < maxRanges/2 || hits < 10_000 {
-		t.Errorf("%d gaps and %d hits: what is tested is not in use", len(g.order), hits)
+		t.Errorf("%d ranges and %d hits: what is tested is not in use", len(g.order), hits)
 	}
 }
 
-// walked does what lookups.walk does, on the sorted keys; i is where key would
+// walked does what groupReader.walk does, on the sorted keys; i is where key would
 // be. It uses one memory for all ends, as an iterator may.
 func walked(g *absentRanges, keys []string, i int, key []byte) {
 	end := string(above(key))
@@ -108,8 +108,8 @@ func walked(g *absentRanges, keys []string, i int, key []byte) {
 	clear(hi[:cap(hi)])
 }
 
-// checkGaps checks all gaps against the committed keys.
-func checkGaps(t *testing.T, g *absentRanges, keys []string) {
+// checkRanges checks all ranges against the committed keys.
+func checkRanges(t *testing.T, g *absentRanges, keys []string) {
 	t.Helper()
 	seen := make(map[uint16]bool)
 	for _, slot := range slices.Concat(g.order, g.free) {
@@ -124,17 +124,17 @@ func checkGaps(t *testing.T, g *absentRanges, keys []string) {
 	for i, slot := range g.order {
 		s := &g.slots[slot]
 		if bytes.Compare(s.lo, s.hi) >= 0 || len(s.lo) > maxBoundBytes || len(s.hi) > maxBoundBytes {
-			t.Fatalf("gap from %q to %q", s.lo, s.hi)
+			t.Fatalf("range from %q to %q", s.lo, s.hi)
 		}
 		if i > 0 && bytes.Compare(g.slots[g.order[i-1]].hi, s.lo) > 0 {
-			t.Fatalf("gap from %q to %q overlaps the one before it", s.lo, s.hi)
+			t.Fatalf("range from %q to %q overlaps the one before it", s.lo, s.hi)
 		}
 		at, found := slices.BinarySearch(keys, string(s.lo))
 		if found {
 			at++
 		}
 		if at < len(keys) && keys[at] < string(s.hi) {
-			t.Fatalf("%q is in the gap from %q to %q", keys[at], s.lo, s.hi)
+			t.Fatalf("%q is in the range from %q to %q", keys[at], s.lo, s.hi)
 		}
 	}
 }
@@ -206,8 +206,8 @@ func TestAbsentRanges_OfUse(t *testing.T) {
 	}
 }
 
-// Ensure that nothing writes to Pebble but apply, which write calls after it has
-// told the gaps.
+// Ensure that nothing writes to Pebble but apply, which write calls after it
+// has invalidated absent ranges.
 func TestAbsentRanges_OneWayIn(t *testing.T) {
 	reads := []string{"Get", "NewIter", "NewSnapshot", "NewBatchWithSize", "LogData", "Metrics", "Close"}
 	paths, err := filepath.Glob("*.go")
@@ -239,11 +239,11 @@ func TestAbsentRanges_OneWayIn(t *testing.T) {
 		}
 	}
 	if applies != 2 {
-		t.Errorf("apply writes in %d ways, want 2: what do the gaps know of the others?", applies)
+		t.Errorf("apply writes in %d ways, want 2: do the others invalidate absent ranges?", applies)
 	}
 }
 
-// isDB tells whether x is a variable or field named db.
+// isDB reports whether x is a variable or field named db.
 func isDB(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -254,7 +254,7 @@ func isDB(x ast.Expr) bool {
 	return false
 }
 
-// Ensure that the gap between two keys of different transactions stays known when
+// Ensure that the absent range between two keys of different transactions stays known when
 // they share a batch.
 func TestAbsentRanges_SharedBatch(t *testing.T) {
 	e, err := Open("db", Options{InMemory: true})

@@ -53,7 +53,7 @@ func TestEngine_CacheBesideMemTables(t *testing.T) {
 	}
 }
 
-// Ensure that a cache without bound is one: with the room for tables in memory
+// Ensure that a cache without bound is one: with the reservation for memtables
 // its size was below 0, and it held nothing.
 func TestEngine_CacheWithoutBound(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true, CacheBytes: math.MaxInt64, MemTableBytes: 64 << 10})

@@ -39,7 +39,7 @@ type stress struct {
 	engine  *lsm.Engine
 	mu      sync.Mutex
 	events  []*event     // Guarded by mu.
-	durable atomic.Int64 // the last serial number that somebody knows to be on disk
+	durable atomic.Int64 // the last serial number that is known to be on disk
 }
 
 func (s *stress) note(e *event) {

@@ -24,7 +24,7 @@ type update struct {
 }
 
 // asGroup runs the updates as one group, in order: a transaction before them
-// holds the lead until all are in line. It returns what each came to, a panic
+// keeps the leader busy until all are in the queue. It returns what each came to, a panic
 // as an error that begins with "panic: ".
 func asGroup(e *lsm.Engine, updates []update) []error {
 	started, release := make(chan struct{}), make(chan struct{})
@@ -48,7 +48,7 @@ func asGroup(e *lsm.Engine, updates []update) []error {
 			}()
 			errs[i] = e.Update(ctx, u.sync, u.fn)
 		})
-		for e.InLine() <= i {
+		for e.Queued() <= i {
 			runtime.Gosched()
 		}
 	}
@@ -192,7 +192,7 @@ func TestGroup_Iterate(t *testing.T) {
 	}
 }
 
-// Ensure that a function that does not return harms nobody else, and that a
+// Ensure that a function that does not return harms no other request, and that a
 // panic reaches the goroutine whose function it was.
 func TestGroup_Panic(t *testing.T) {
 	e := openDisk(t, storagetest.NewDisk())
@@ -313,7 +313,7 @@ func TestGroup_NothingStaged(t *testing.T) {
 }
 
 // Ensure that commits that come while the disk is busy share its next sync,
-// that one that needs no sync is not held up, and what is in line goes with it.
+// that one that needs no sync is not held up, and what is in the queue goes with it.
 func TestGroup_BusyDisk(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
@@ -337,7 +337,7 @@ func TestGroup_BusyDisk(t *testing.T) {
 	for i := range 16 {
 		one(fmt.Sprint(i))
 	}
-	for e.InLine() < 16 {
+	for e.Queued() < 16 {
 		runtime.Gosched()
 	}
 	err := e.Update(ctx, false, func(tx storage.Tx) error {
@@ -350,8 +350,8 @@ func TestGroup_BusyDisk(t *testing.T) {
 	if n := len(contents(t, e)); n != 18 {
 		t.Errorf("%d keys can be read, want 18", n)
 	}
-	one("last") // stays in line
-	for e.InLine() < 1 {
+	one("last") // stays in the queue
+	for e.Queued() < 1 {
 		runtime.Gosched()
 	}
 	close(busy)
@@ -361,8 +361,9 @@ func TestGroup_BusyDisk(t *testing.T) {
 	}
 }
 
-// Ensure that a disk that fails under a group tells each of its transactions
-// that its outcome is unknown, and those still in line that the engine failed.
+// Ensure that a disk that fails under a group answers each of its
+// transactions that its outcome is unknown, and those in the queue that the engine
+// failed.
 func TestGroup_DiskFails(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
@@ -381,7 +382,7 @@ func TestGroup_DiskFails(t *testing.T) {
 	for i := range rest {
 		all.Go(func() { rest[i] = set(e, fmt.Sprint(i), "v") })
 	}
-	for e.InLine() < len(rest) {
+	for e.Queued() < len(rest) {
 		runtime.Gosched()
 	}
 	close(busy)
@@ -399,7 +400,7 @@ func TestGroup_DiskFails(t *testing.T) {
 	}
 }
 
-// Ensure that a read error of one transaction is nobody else's.
+// Ensure that a read error of one transaction is no other's.
 func TestGroup_ReadErrorOfAnother(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
@@ -513,7 +514,7 @@ func TestGroup_GoexitOfAnother(t *testing.T) {
 	for i := range ended {
 		all.Go(func() { ended[i] = e.Update(ctx, true, exit) })
 	}
-	for e.InLine() < len(ended) {
+	for e.Queued() < len(ended) {
 		runtime.Gosched()
 	}
 	err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("innocent"), nil, nil); return nil })

@@ -324,9 +324,9 @@ func TestDurableReads_AfterFailure(t *testing.T) {
 	}
 }
 
-// Ensure that an Update whose context ends in line has changed nothing, and that
+// Ensure that an Update whose context ends in the queue has changed nothing, and that
 // one whose context ends while the disk syncs its commit says that the outcome
-// is unknown, and harms nobody else.
+// is unknown, and harms no other.
 func TestUpdate_ContextEnds(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDurable(t, disk)
@@ -346,16 +346,16 @@ func TestUpdate_ContextEnds(t *testing.T) {
 	waiting, leave := context.WithTimeout(ctx, time.Hour)
 	inLine := start(waiting, "in line")
 	stays := start(ctx, "stays")
-	for e.InLine() < 2 {
+	for e.Queued() < 2 {
 		runtime.Gosched()
 	}
 
 	leave()
 	if err := <-inLine; err != context.Canceled {
-		t.Errorf("one in line: %v, want the context's error and nothing else", err)
+		t.Errorf("one in the queue: %v, want the context's error and nothing else", err)
 	}
-	if n := e.InLine(); n != 1 {
-		t.Errorf("%d in line, want 1", n)
+	if n := e.Queued(); n != 1 {
+		t.Errorf("%d in the queue, want 1", n)
 	}
 	second()
 	if err := <-syncing; !errors.Is(err, storage.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
@@ -421,13 +421,13 @@ func TestUpdate_ContextEndsBehindStall(t *testing.T) {
 		for n := range cap(behind) {
 			go func() { behind <- fill(late, fmt.Sprint("behind", n)) }()
 		}
-		for e.InLine() < cap(behind) {
+		for e.Queued() < cap(behind) {
 			runtime.Gosched()
 		}
 		leave()
 		for range cap(behind) {
 			if err := <-behind; err != context.Canceled {
-				t.Errorf("one in line: %v", err)
+				t.Errorf("one in the queue: %v", err)
 			}
 		}
 		cancel()

@@ -250,7 +250,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 	}
 }
 
-// Ensure that a damaged table is ErrCorrupt to whoever reads it, and that the
+// Ensure that a damaged table is ErrCorrupt to its readers, and that the
 // process and the rest of the data live on.
 func TestEngine_Get_DamagedTable(t *testing.T) {
 	dir := t.TempDir()
@@ -373,7 +373,7 @@ func listing(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
-// Ensure that a file in place of the directory is told apart.
+// Ensure that a file in place of the directory has an error of its own.
 func TestOpen_File(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {

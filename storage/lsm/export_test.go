@@ -1,7 +1,7 @@
 package lsm
 
-// InLine returns how many Updates wait for their turn.
-func (e *Engine) InLine() int { return e.queue.length() }
+// Queued returns how many requests are in the commit queue.
+func (e *Engine) Queued() int { return e.queue.length() }
 
 // Applied returns how many batches Pebble was given.
 func (e *Engine) Applied() uint64 {

@@ -10,7 +10,7 @@ import (
 
 func newRequest(sync bool) *request { return &request{sync: sync} }
 
-// joins puts r in line and reports whether a leader must begin.
+// joins pushes r and reports whether a leader must begin.
 func joins(l *commitQueue, r *request) bool {
 	lead, _ := l.push(r)
 	return lead
@@ -31,7 +31,7 @@ func TestQueue_Leader(t *testing.T) {
 	}
 	l.pushFront(b)
 	if !l.endLead(false) {
-		t.Fatal("nobody leads, and there is work")
+		t.Fatal("no leader, and there is work")
 	}
 	if l.pop() != b || l.pop() != c || l.pop() != nil {
 		t.Fatal("the order is wrong")
@@ -40,12 +40,12 @@ func TestQueue_Leader(t *testing.T) {
 		t.Fatal("one leads, and there is no work")
 	}
 	if !joins(&l, a) {
-		t.Fatal("nobody can lead after an empty line")
+		t.Fatal("no leader can begin after the queue was empty")
 	}
 }
 
-// Ensure that a sync for a small group keeps those in line who want one too,
-// and nobody else.
+// Ensure that a sync for a small group keeps requests that want one in
+// the queue, and no others.
 func TestQueue_Syncing(t *testing.T) {
 	var l commitQueue
 	a, b, c := newRequest(true), newRequest(true), newRequest(true)
@@ -78,11 +78,11 @@ func TestQueue_Syncing(t *testing.T) {
 		t.Fatal("one leads that must wait for the disk")
 	}
 	if !l.syncEnded(0, 0) {
-		t.Fatal("nobody leads when the disk is done")
+		t.Fatal("no leader begins when the disk is done")
 	}
 }
 
-// Ensure that a request that is taken out of the line leaves the order of the
+// Ensure that a request that is taken out of the queue leaves the order of the
 // others, and the count of those that want no sync, as they should be.
 func TestQueue_Remove(t *testing.T) {
 	var l commitQueue
@@ -96,7 +96,7 @@ func TestQueue_Remove(t *testing.T) {
 	l.remove(a) // it is not there any more
 	l.remove(b)
 	if l.length() != 1 || l.unsynced != 0 {
-		t.Fatalf("%d in line, %d want no sync; want 1, 0", l.length(), l.unsynced)
+		t.Fatalf("%d in the queue, %d want no sync; want 1, 0", l.length(), l.unsynced)
 	}
 	if l.pop() != c || l.pop() != nil {
 		t.Fatal("the order is wrong")
@@ -104,7 +104,7 @@ func TestQueue_Remove(t *testing.T) {
 }
 
 // Ensure that a leader waits for those who may be expected, but not for ever,
-// and ever more rarely if in vain.
+// and ever more rarely if they do not come.
 func TestQueue_CommitDelay(t *testing.T) {
 	var l commitQueue
 	first := newRequest(true)
@@ -112,7 +112,7 @@ func TestQueue_CommitDelay(t *testing.T) {
 	sync := func(expected int) {
 		l.endLead(true)
 		if !l.syncEnded(expected, time.Hour) {
-			t.Fatal("nobody leads when the disk is done")
+			t.Fatal("no leader begins when the disk is done")
 		}
 	}
 	sync(3)
@@ -125,7 +125,7 @@ func TestQueue_CommitDelay(t *testing.T) {
 	l.mu.Unlock()
 	l.awaitFollowers()
 	if n := l.length(); n != 3 {
-		t.Fatalf("%d in line, want 3", n)
+		t.Fatalf("%d in the queue, want 3", n)
 	}
 
 	waits := 0
@@ -137,7 +137,7 @@ func TestQueue_CommitDelay(t *testing.T) {
 		}
 	}
 	if waits < 3 || waits > 10 {
-		t.Errorf("200 leaders waited %d times in vain", waits)
+		t.Errorf("200 leaders waited %d times for nothing", waits)
 	}
 	l.skips = 0
 	sync(3)
@@ -149,7 +149,7 @@ func TestQueue_CommitDelay(t *testing.T) {
 	l.mu.Unlock()
 	l.awaitFollowers()
 	if l.length() != 4 || l.backOff != 0 {
-		t.Errorf("%d in line, want 4; penalty %d, want 0", l.length(), l.backOff)
+		t.Errorf("%d in the queue, want 4; back-off %d, want 0", l.length(), l.backOff)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestStaging_Rollback(t *testing.T) {
 	}
 }
 
-// Ensure that a line that is never empty does not grow.
+// Ensure that a queue that is never empty does not grow.
 func TestQueue_Memory(t *testing.T) {
 	var l commitQueue
 	l.push(newRequest(true))
@@ -232,7 +232,7 @@ func TestQueue_Memory(t *testing.T) {
 		l.pop()
 	}
 	if n := cap(l.waiting); n > 1000 {
-		t.Errorf("%d requests in line, room for %d", l.length(), n)
+		t.Errorf("%d requests in the queue, capacity %d", l.length(), n)
 	}
 }
 
@@ -245,7 +245,7 @@ func TestQueue_UnsyncedEndsDelay(t *testing.T) {
 	l.endLead(true)
 	l.syncEnded(8, time.Hour)
 	l.mu.Lock()
-	l.deadline = time.Now().Add(300 * time.Millisecond) // maxPatience, made visible
+	l.deadline = time.Now().Add(300 * time.Millisecond) // maxCommitDelay, made visible
 	l.mu.Unlock()
 	if !joins(&l, newRequest(false)) {
 		t.Fatal("does not lead")

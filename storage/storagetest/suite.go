@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"an Update waits for the transactions before it", testBarrier},
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
-		{"a watch tells of every key that was written", testWatch},
+		{"a watch notices every key that was written", testWatch},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}
@@ -234,7 +234,7 @@ func testTxIterate(t *testing.T, e storage.Engine) {
 	want(t, errors.Is(err, cause), true)
 }
 
-// Ensure that nobody writes into a range between a transaction's walk over it
+// Ensure that no other transaction writes into a range between a transaction's walk over it
 // and its commit: each adds a key behind the last that it found.
 func testPhantoms(t *testing.T, e storage.Engine) {
 	const goroutines, rounds = 8, 25
@@ -284,7 +284,7 @@ func testSnapshot(t *testing.T, e storage.Engine) {
 	}
 }
 
-// Ensure that numbers rise by one in commit order, and start where told.
+// Ensure that numbers rise by one in commit order, and start where StartSequence says.
 func testSequence(t *testing.T, e storage.Engine) {
 	draw := func() (n uint64) {
 		update(t, e, func(tx storage.Tx) (err error) {
@@ -535,8 +535,8 @@ func testValueStays(t *testing.T, e storage.Engine) {
 	want(t, closer.Close(), nil)
 }
 
-// testWatch checks that a transaction is told of every key that was written after
-// the watch began, by others or by itself, and may rely on most that were not:
+// testWatch checks that Unchanged is false for every key that was written after
+// the watch began, by others or in the transaction, and true for most that were not:
 // else to read ahead is for nothing.
 func testWatch(t *testing.T, e storage.Engine) {
 	put := func(key string) {
