@@ -55,6 +55,7 @@ func (e *Engine) end() error {
 	e.leaders.Wait()
 	var unknown error
 	if e.failure.Load() == nil {
+		// An empty record that is synced makes all commits before it durable.
 		if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
 			e.fail(err)
 		}

@@ -152,6 +152,8 @@ func (e *Engine) write(b *batch) error {
 	if b.lo < b.hi {
 		b.number++
 	}
+
+	// Before Pebble has the commit: readers must know that it may be there.
 	e.durability.begin(e.db, b.number)
 	e.memTable.use(b.pebble.Len(), b.hi-b.lo)
 	if err := e.apply(b.pebble, b.sync); err != nil {
@@ -167,7 +169,7 @@ func (e *Engine) write(b *batch) error {
 	}
 	e.sequence, e.applied = max(e.sequence, b.sequence), b.number
 	e.writes.record(e.staged, b.lo, b.hi, e.applied)
-	e.visible.Store(e.applied)
+	e.visible.Store(e.applied) // after record: see Watch
 	return nil
 }
 

@@ -267,7 +267,7 @@ func (c *controlFile) sync() error {
 		c.mu.Unlock()
 		return nil
 	}
-	c.slot = (c.slot + 1) % controlSlots
+	c.slot = (c.slot + 1) % controlSlots // no write into the slot that is being synced
 	c.syncing = true
 	c.mu.Unlock()
 

@@ -112,6 +112,7 @@ type controlledDir struct {
 
 // Sync implements vfs.File.
 func (d *controlledDir) Sync() error {
+	// Taken before the sync, which may miss what is made while it runs.
 	d.fs.mu.Lock()
 	logs, current := d.fs.logs, d.fs.current
 	d.fs.logs, d.fs.current = nil, 0

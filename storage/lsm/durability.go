@@ -53,7 +53,7 @@ func (d *durability) allDurable() bool { return d.applying.Load() <= d.durable.L
 func (d *durability) begin(db *pebble.DB, commit uint64) {
 	if d.keepViews {
 		d.mu.Lock()
-		if d.current == nil {
+		if d.current == nil { // the first commit: the state before it is durable
 			d.current = &view{snapshot: db.NewSnapshot(), commit: d.durable.Load(), users: 1}
 		}
 		d.mu.Unlock()

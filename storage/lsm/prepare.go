@@ -39,6 +39,7 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 		}
 	}
 
+	// From here on files may grow: the record is no longer exact.
 	r := d.record
 	r.closed = false
 	if d.current == 0 {
@@ -47,6 +48,9 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	if err := fs.control.start(fs.FS, dir, r, d.slot, !d.hasRecord); err != nil {
 		return err
 	}
+
+	// The format file comes last: once it names this format, a missing control file
+	// is damage.
 	switch format {
 	case damagedFormat:
 		return writeFormatFile(fs.FS, dir)
@@ -78,6 +82,9 @@ func (fs *controlFS) close(dir string) error {
 	fs.control.mu.Lock()
 	r := fs.control.record
 	fs.control.mu.Unlock()
+
+	// The record of a closed store has exactly what the next Open will read: the
+	// manifest up to its last record, and the logs that it wants replayed.
 	closed := newControlRecord()
 	closed.created, closed.closed, closed.current = r.created, true, d.current
 	name := fmt.Sprintf("MANIFEST-%06d", d.current)

@@ -126,12 +126,15 @@ func (c *recordFile) at(offset int64) (chunk, finding, error) {
 	}
 	sum, size, kind := binary.LittleEndian.Uint32(b), int(binary.LittleEndian.Uint16(b[4:])), int(b[6])
 	if sum == 0 && size == 0 && kind == 0 {
+		// Pebble fills the end of a block that is too short for a header with zeros.
+		// Zeros elsewhere are space that was allocated and not written.
 		if len(b) < logHeader && allZero(b) && (c.log || len(b) < firstLogHeader) {
 			return chunk{}, foundPadding, nil
 		}
 		return chunk{}, foundDamage, nil
 	}
 
+	// Each of the three formats has four types, one for each position.
 	header := manifestHeader
 	switch {
 	case !c.log && kind >= 1 && kind <= 4:

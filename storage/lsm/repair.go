@@ -49,8 +49,11 @@ func (d *directory) repairManifestMarker() error {
 	}
 	slices.Sort(candidates)
 	if slices.Contains(candidates, d.record.current) {
-		candidates = append(candidates, d.record.current)
+		candidates = append(candidates, d.record.current) // tried first
 	}
+
+	// A marker that names a readable manifest stays, unless the control file names
+	// another that can be read.
 	named := slices.Contains(candidates, d.current) && d.manifest != nil && d.manifest.records > 0
 	for _, number := range slices.Backward(candidates) {
 		m, err := d.read(number)
@@ -72,6 +75,8 @@ func (d *directory) repairManifestMarker() error {
 	if d.current == 0 || d.manifest == nil {
 		return nil
 	}
+
+	// Without this marker, Pebble does not open a store that has a manifest.
 	if d.withPrefix("marker.format-version.") == "marker.format-version.*" {
 		return d.placeMarker("format-version", fmt.Sprintf("%03d", pebbleFormat))
 	}
@@ -121,7 +126,8 @@ func (d *directory) repairLogs() error {
 		}
 	}
 	slices.Sort(d.logs)
-	first := ^uint64(0) // that is damaged or missing
+
+	first := ^uint64(0) // number of the first log that is damaged or missing
 	for _, damage := range d.damage {
 		if kind, number := parseName(damage.File); kind == walFile && damage.Loss != lossUntouched {
 			first = min(first, number)
@@ -154,6 +160,8 @@ func (d *directory) cutLog(number uint64) error {
 	if err != nil {
 		return err
 	}
+
+	// A copy that takes its place: a crash leaves the old log or the new one.
 	f, err := d.fs.Create(path+".cut", vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (e *Engine) Latest() storage.Snapshot {
 // durableState returns a Snapshot of the newest state on disk.
 func (e *Engine) durableState() storage.Snapshot {
 	v := e.durability.acquire()
-	if v == nil {
+	if v == nil { // no commit yet
 		return &latest{snapshot{e.db.NewSnapshot()}, e, 0}
 	}
 	s := &durableSnapshot{snapshot{v.snapshot}, e, v}

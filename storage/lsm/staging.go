@@ -89,6 +89,8 @@ func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size
 // rollback removes what was staged since m.
 func (s *staging) rollback(m mark) {
 	s.mostKeys = max(s.mostKeys, len(s.newest))
+
+	// From the newest on: each hash gets back the entry that it had at m.
 	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
 		if !s.indexedBytes[s.arena[s.entries[i].key]] {
 			continue
@@ -119,6 +121,7 @@ func (s *staging) sorted(lo, hi int) []int32 {
 		return s.order
 	}
 
+	// A counting sort by the first byte, which notes whether a key is out of order.
 	var starts [257]int32
 	for i := lo; i < hi; i++ {
 		starts[int(s.arena[s.entries[i].key])+1]++
