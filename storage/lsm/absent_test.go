@@ -84,7 +84,7 @@ func TestEngine_Update_AbsentUnreadable(t *testing.T) {
 
 // Ensure that nothing is believed of a commit whose outcome is unknown: the
 // engine runs no transaction after it.
-func TestEngine_Update_GapsUnknownOutcome(t *testing.T) {
+func TestEngine_Update_AbsentUnknownOutcome(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	for i := range 100 {

@@ -86,7 +86,7 @@ func (l *testLog) open(t *testing.T, flip int64) *recordFile {
 
 // Ensure that a log is read as it was written, whatever the sizes of records, and that
 // damage is found in the record in which it is.
-func TestChunks_Scan(t *testing.T) {
+func TestRecordFile_Scan(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
 		var sizes []int
@@ -133,7 +133,7 @@ func TestChunks_Scan(t *testing.T) {
 // flusher stores an offset only after it has woken who waited for the sync, so that
 // a value may come one sync late, and a group that ends where a block does adds
 // nothing to it.
-func TestChunks_ProvenSynced(t *testing.T) {
+func TestRecordFile_ProvenSynced(t *testing.T) {
 	var sizes []int
 	for range 40 {
 		sizes = append(sizes, 9000, 9000, -20_000) // a group of 38 KB and a sync
@@ -153,7 +153,7 @@ func TestChunks_ProvenSynced(t *testing.T) {
 
 // Ensure that what was not synced may be there in any part, as a disk leaves it
 // that writes in any order, and is never taken for damage.
-func TestChunks_UnsyncedIsNoDamage(t *testing.T) {
+func TestRecordFile_UnsyncedIsNoDamage(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
 		var sizes []int
@@ -184,7 +184,7 @@ func TestChunks_UnsyncedIsNoDamage(t *testing.T) {
 
 // Ensure that a record of the control file comes back as it was written, and
 // that no flipped bit of it is taken for one.
-func TestControl_Record(t *testing.T) {
+func TestControlFile_Record(t *testing.T) {
 	r := newControlRecord()
 	r.created, r.closed, r.sequence, r.current = true, true, 9, 12
 	r.manifests[12] = syncedPrefix{4711, 0xdeadbeef}
@@ -213,7 +213,7 @@ func TestControl_Record(t *testing.T) {
 
 // Ensure that the slot that was synced last is never written before another was synced,
 // so that a power loss leaves one that is whole.
-func TestControl_Slots(t *testing.T) {
+func TestControlFile_Slots(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	if err := mem.MkdirAll("db", 0o755); err != nil {
 		t.Fatal(err)

@@ -461,7 +461,7 @@ func TestGroup_ReadErrorOfAnother(t *testing.T) {
 
 // Ensure that a transaction without writes is not answered as durable when the
 // sync of what it saw has failed.
-func TestGroup_SettledAfterFailure(t *testing.T) {
+func TestGroup_NothingStagedAfterFailure(t *testing.T) {
 	disk := storagetest.NewDisk()
 	e := openDisk(t, disk)
 	defer e.Close()

@@ -76,7 +76,7 @@ func (d *directory) repairManifestMarker() error {
 		return nil
 	}
 
-	// Without this marker, Pebble does not open a store that has a manifest.
+	// Without this marker, Pebble opens only a store that is new.
 	if d.withPrefix("marker.format-version.") == "marker.format-version.*" {
 		return d.placeMarker("format-version", fmt.Sprintf("%03d", pebbleFormat))
 	}
