@@ -44,7 +44,7 @@ func (e *Engine) close() error {
 		return e.unlock(err)
 	case <-e.quiescent(stop):
 		e.log.Warn("jay: a failed storage engine does not end, and is left behind", "dir", e.dir)
-		e.control.control.release()
+		e.controlFS.control.release()
 		return e.lock.abandon()
 	}
 }
@@ -68,7 +68,7 @@ func (e *Engine) end() error {
 	err := e.protect(e.db.Close)
 	switch {
 	case e.failure.Load() == nil && err == nil:
-		err = e.control.close(e.path)
+		err = e.controlFS.close(e.path)
 	case e.failure.Load() != nil && err != nil:
 		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)
 		err = nil // the failure has been returned before

@@ -41,13 +41,13 @@ import (
 // log in that order. The wait for the disk comes after mu is released, so that
 // concurrent transactions share a sync: see commit.go.
 type Engine struct {
-	db       *pebble.DB
-	lock     *dirLock
-	fs       vfs.FS
-	dir      string // as Open was given it
-	path     string // of the files: absolute, without symbolic links
-	control  *controlFS
-	freezeFS *freezeFS
+	db        *pebble.DB
+	lock      *dirLock
+	fs        vfs.FS
+	dir       string // as Open was given it
+	path      string // of the files: absolute, without symbolic links
+	controlFS *controlFS
+	freezeFS  *freezeFS
 
 	reservation *cacheReservation
 	log         *slog.Logger
@@ -121,12 +121,12 @@ func open(dir string, opts Options) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 
-	// From here on: e.control is what the package's own files go through, and e.fs
+	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
-	e.control = newControlFS(progressFS{e.fs, e.progress}, e.fail)
-	e.fs = &logFS{FS: e.control, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
+	e.controlFS = newControlFS(progressFS{e.fs, e.progress}, e.fail)
+	e.fs = &logFS{FS: e.controlFS, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
-	format, err := checkFormatFile(e.control.FS, dir)
+	format, err := checkFormatFile(e.controlFS.FS, dir)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {
 		return nil, openError(err)
 	}
@@ -147,12 +147,12 @@ func open(dir string, opts Options) (*Engine, error) {
 	}
 	if !found {
 		// Another process may have made the database before the lock was taken.
-		if format, err = checkFormatFile(e.control.FS, e.path); err != nil {
+		if format, err = checkFormatFile(e.controlFS.FS, e.path); err != nil {
 			return nil, e.unlock(openError(err))
 		}
 		found = format != 0
 	}
-	if err := e.control.prepare(e.path, format, found, opts.AcceptLoss); err != nil {
+	if err := e.controlFS.prepare(e.path, format, found, opts.AcceptLoss); err != nil {
 		return nil, e.unlock(openError(err))
 	}
 
@@ -228,7 +228,7 @@ func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 
 // unlock unlocks the directory and returns err. Pebble must have ended.
 func (e *Engine) unlock(err error) error {
-	e.control.control.release()
+	e.controlFS.control.release()
 	if closeErr := e.lock.Close(); closeErr != nil {
 		return errors.Join(err, closeErr)
 	}

@@ -137,9 +137,9 @@ func syncedLog(fs vfs.FS, path string, number uint64) (syncedPrefix, error) {
 }
 
 // Creating implements storage.Engine.
-func (e *Engine) Creating() bool { return !e.control.control.created() }
+func (e *Engine) Creating() bool { return !e.controlFS.control.created() }
 
 // FinishCreation implements storage.Engine.
 func (e *Engine) FinishCreation() error {
-	return e.control.control.update(true, func(r *controlRecord) { r.created = true })
+	return e.controlFS.control.update(true, func(r *controlRecord) { r.created = true })
 }
