@@ -22,7 +22,7 @@ const opsPerPart = 32
 // ahead is what was read before a transaction: the documents that its ops will
 // meet. A nil *ahead holds nothing.
 type ahead struct {
-	watch   storage.Watch
+	watch   storage.WriteTracker
 	catalog *catalog     // decided which bodies were kept
 	bodies  atomic.Int64 // bytes of them
 }
@@ -40,9 +40,9 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 	if len(named) < manyOps {
 		return nil, nil
 	}
-	a := &ahead{watch: db.engine.Watch(), catalog: db.indexes()}
+	a := &ahead{watch: db.engine.TrackWrites(), catalog: db.indexes()}
 	var mu sync.Mutex
-	var looks []storage.Look // one for each goroutine
+	var looks []storage.BatchReader // one for each goroutine
 	whole := false
 	defer func() {
 		for _, look := range looks {
@@ -53,7 +53,7 @@ func (db *DB) readAhead(ctx context.Context, ops []*op) (_ *ahead, err error) {
 		}
 	}()
 	err = sharedBy(len(named), opsPerPart, func() func(lo, hi int) error {
-		look, err := a.watch.Look()
+		look, err := a.watch.NewReader()
 		if err != nil {
 			return func(int, int) error { return err }
 		}
@@ -91,7 +91,7 @@ func namedOps(ops []*op) []*op {
 }
 
 // read reads the documents of some of all ops.
-func (a *ahead) read(db *DB, all, some []*op, look storage.Look) error {
+func (a *ahead) read(db *DB, all, some []*op, look storage.BatchReader) error {
 	var scratch [128]byte
 	found := make([]oldDocument, 0, len(some))
 	for _, o := range some {

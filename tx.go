@@ -169,7 +169,7 @@ func (t *Tx) leave(ctx context.Context, err error) error {
 		return firstError(err, closed) // Close makes it durable
 	}
 	defer t.db.exit()
-	unsure := t.snapshot.Settle(ctx)
+	unsure := t.snapshot.WaitDurable(ctx)
 	switch {
 	case unsure == nil:
 		return err

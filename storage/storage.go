@@ -15,7 +15,7 @@
 //  1. A function given to [Engine.Update] may run more than once before it
 //     commits, and on another goroutine. It must do nothing but read and stage
 //     through its Tx, and must not take a lock that a caller of Update holds.
-//  2. Close what you open: snapshots, iterators, watches and the closers of Get.
+//  2. Close what you open: snapshots, iterators, write trackers and the closers of Get.
 //  3. Call [Engine.Close] only when no call is in flight and no iterator or
 //     snapshot is open.
 //
@@ -41,7 +41,7 @@
 //     neither ends the process nor blocks it: see Update, Await and Close.
 //
 // All methods are called, so an engine has all of them. Those that an engine of
-// another kind can make simple say so: Watch, Latest, Creating, Stats, Await,
+// another kind can make simple say so: TrackWrites, Latest, Creating, Stats, Await,
 // Tx.RequireSync and Tx.OnDecided.
 package storage
 
@@ -86,12 +86,12 @@ type Engine interface {
 	// first, or the log cannot be synced, Sync returns ErrUnknownOutcome.
 	Sync(ctx context.Context) error
 
-	// Watch begins to track writes, so that a caller can read many keys before
-	// its transaction, with several goroutines, and validate those reads inside
-	// it by Tx.Unchanged. The Watch must be closed. An engine that does not track
-	// writes returns a Watch for which Unchanged is always false; its Looks may
-	// still read many keys at once.
-	Watch() Watch
+	// TrackWrites begins to track writes, so that a caller can read many keys
+	// before its transaction, with several goroutines, and validate those reads
+	// inside it by Tx.Unchanged. The WriteTracker must be closed. An engine that
+	// tracks no writes returns one for which Unchanged is always false; its
+	// readers may still read many keys at once.
+	TrackWrites() WriteTracker
 
 	// StartSequence makes every later Tx.Sequence return a number above n. It
 	// never lowers the sequence. It is not durable: after an engine is opened,
@@ -103,7 +103,7 @@ type Engine interface {
 	Snapshot() Snapshot
 
 	// Latest returns a Reader of the newest committed state, including commits
-	// that are not on disk yet; Snapshot.Settle waits for those. An engine whose
+	// that are not on disk yet; Snapshot.WaitDurable waits for those. An engine whose
 	// commits are durable as soon as they can be read returns a Snapshot.
 	Latest() Snapshot
 
@@ -154,27 +154,27 @@ type Reader interface {
 type Snapshot interface {
 	Reader
 
-	// Settle returns when every commit that the snapshot shows is on disk. It
+	// WaitDurable returns when every commit that the snapshot shows is on disk. It
 	// returns what Engine.Sync returns.
-	Settle(ctx context.Context) error
+	WaitDurable(ctx context.Context) error
 
 	Close() error
 }
 
-// Watch tracks writes from Engine.Watch to Close. It is safe for concurrent
-// use, but for Close.
-type Watch interface {
-	// Look returns a reader of what is committed now. It must be closed before
-	// the Watch is.
-	Look() (Look, error)
+// WriteTracker tracks writes from Engine.TrackWrites to Close. It is safe for
+// concurrent use, but for Close.
+type WriteTracker interface {
+	// NewReader returns a reader of what is committed now. It must be closed
+	// before the WriteTracker is.
+	NewReader() (BatchReader, error)
 
 	// Close ends the tracking.
 	Close()
 }
 
-// Look reads keys for one goroutine, best in ascending order. It is not safe
-// for concurrent use.
-type Look interface {
+// BatchReader reads many keys for one goroutine, best in ascending order. It is
+// not safe for concurrent use.
+type BatchReader interface {
 	// Get returns the value at key, or ErrNotFound. The value is valid until the
 	// next call and must not be changed.
 	Get(key []byte) ([]byte, error)
@@ -189,11 +189,11 @@ type Tx interface {
 	// a key that was read makes the transaction run again or fail.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
 
-	// Unchanged reports whether Get would find at key what a Look of w found
+	// Unchanged reports whether Get would find at key what a reader of w found
 	// there: no commit has written key since w began, and this transaction has
 	// not staged it. The answer may be false for a key that is unchanged. True
 	// counts as a read of key.
-	Unchanged(w Watch, key []byte) bool
+	Unchanged(w WriteTracker, key []byte) bool
 
 	// Iterate is Reader.Iterate over what was committed before: it does not see
 	// what this transaction staged. A conflict on a key in [lo, hi), present or

@@ -67,9 +67,9 @@ func (s *stress) transaction(random *rand.Rand) (failure, err error) {
 	steps, fate, large := random.IntN(12), random.IntN(10), random.IntN(30) == 0
 	seed := random.Uint64()
 	looked, before := key(), ""
-	watch := s.engine.Watch()
+	watch := s.engine.TrackWrites()
 	defer watch.Close()
-	look, err := watch.Look()
+	look, err := watch.NewReader()
 	if err != nil {
 		return nil, err
 	}

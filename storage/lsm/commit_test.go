@@ -236,7 +236,7 @@ func TestGroup_Panic(t *testing.T) {
 func TestGroup_Unchanged(t *testing.T) {
 	e := openDisk(t, storagetest.NewDisk())
 	defer e.Close()
-	w := e.Watch()
+	w := e.TrackWrites()
 	defer w.Close()
 	ask := func(want bool) update {
 		return update{true, func(tx storage.Tx) error {

@@ -77,7 +77,7 @@ func TestDurableReads_WhileSyncing(t *testing.T) {
 		t.Helper()
 		s := e.Snapshot()
 		defer s.Close()
-		if err := s.Settle(ctx); err != nil {
+		if err := s.WaitDurable(ctx); err != nil {
 			t.Error(err)
 		}
 		for name, got := range map[string]map[string]string{"Iterate": contents(t, e), "Snapshot": contents(t, s)} {
@@ -109,8 +109,8 @@ func TestDurableReads_WhileSyncing(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := latest.Settle(ended); !errors.Is(err, storage.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
-		t.Errorf("Settle with a context that has ended: %v", err)
+	if err := latest.WaitDurable(ended); !errors.Is(err, storage.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
+		t.Errorf("WaitDurable with a context that has ended: %v", err)
 	}
 
 	release()
@@ -118,7 +118,7 @@ func TestDurableReads_WhileSyncing(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("after the sync", after)
-	if err := latest.Settle(ctx); err != nil {
+	if err := latest.WaitDurable(ctx); err != nil {
 		t.Error(err)
 	}
 	if got := contents(t, old); !maps.Equal(got, before) {

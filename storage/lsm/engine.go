@@ -64,7 +64,7 @@ type Engine struct {
 	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
 	absent   absentRanges  // Guarded by mu.
 	memTable memTableSpace // Guarded by mu, but for its counter.
-	writes   writeTracker
+	writes   writeStripes
 
 	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence
 	commits         atomic.Uint64 // for Stats

@@ -31,7 +31,7 @@ type Options struct {
 
 	// DurableReads makes reads show only commits that are on disk. A read does
 	// not wait for the disk: it sees the newest state that is on it. Transactions,
-	// Latest and Watch see all commits.
+	// Latest and TrackWrites see all commits.
 	DurableReads bool
 
 	// CacheBytes bounds the block cache. The default is 64 MiB.

@@ -116,8 +116,8 @@ type latest struct {
 	commit uint64
 }
 
-// Settle implements storage.Snapshot.
-func (s *latest) Settle(ctx context.Context) error { return s.engine.syncUpTo(ctx, s.commit) }
+// WaitDurable implements storage.Snapshot.
+func (s *latest) WaitDurable(ctx context.Context) error { return s.engine.syncUpTo(ctx, s.commit) }
 
 // durableSnapshot is a Snapshot of the newest durable state, which it shares with
 // other readers.
@@ -127,8 +127,8 @@ type durableSnapshot struct {
 	view   *view
 }
 
-// Settle implements storage.Snapshot.
-func (s *durableSnapshot) Settle(context.Context) error { return nil }
+// WaitDurable implements storage.Snapshot.
+func (s *durableSnapshot) WaitDurable(context.Context) error { return nil }
 
 // Close implements storage.Snapshot.
 func (s *durableSnapshot) Close() error {
@@ -184,8 +184,8 @@ func (s *inDoubtSnapshot) Iterate(lo, hi []byte) (storage.Iterator, error) {
 	return &inDoubtIterator{Iterator: durable, newest: newest, doubt: s.doubt()}, nil
 }
 
-// Settle implements storage.Snapshot.
-func (s *inDoubtSnapshot) Settle(context.Context) error { return nil }
+// WaitDurable implements storage.Snapshot.
+func (s *inDoubtSnapshot) WaitDurable(context.Context) error { return nil }
 
 // Close implements storage.Snapshot.
 func (s *inDoubtSnapshot) Close() error { return errors.Join(s.newest.Close(), s.durable.Close()) }

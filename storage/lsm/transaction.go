@@ -44,8 +44,8 @@ func (t *transaction) Iterate(lo, hi []byte) (storage.Iterator, error) {
 }
 
 // Unchanged implements storage.Tx.
-func (t *transaction) Unchanged(w storage.Watch, key []byte) bool {
-	return *t.engine.writes.stripe(key) <= w.(*watch).since && t.find(key) < 0
+func (t *transaction) Unchanged(w storage.WriteTracker, key []byte) bool {
+	return *t.engine.writes.stripe(key) <= w.(*writeTracker).since && t.find(key) < 0
 }
 
 // Set implements storage.Tx.

@@ -10,25 +10,25 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// writeTracker remembers which keys were written, so that a transaction can
+// writeStripes remembers which keys were written, so that a transaction can
 // validate reads that were made before it. Keys are tracked by stripes of their
 // hashes: a key may count as written though another one was, never the other way
 // round.
-type writeTracker struct {
-	active     atomic.Int32 // open watches; without any, nothing is recorded
+type writeStripes struct {
+	active     atomic.Int32 // open trackers; without any, nothing is recorded
 	seed       maphash.Seed
 	lastWrites [trackerStripes]uint64 // number of the last commit to a key of the stripe. Guarded by Engine.mu.
 }
 
 const trackerStripes = 1 << 14
 
-func (w *writeTracker) stripe(key []byte) *uint64 {
+func (w *writeStripes) stripe(key []byte) *uint64 {
 	return &w.lastWrites[maphash.Bytes(w.seed, key)%trackerStripes]
 }
 
 // record notes the keys of a commit: the entries [lo, hi) of s. Engine.mu is
 // held.
-func (w *writeTracker) record(s *staging, lo, hi int, commit uint64) {
+func (w *writeStripes) record(s *staging, lo, hi int, commit uint64) {
 	if w.active.Load() == 0 {
 		return
 	}
@@ -37,49 +37,49 @@ func (w *writeTracker) record(s *staging, lo, hi int, commit uint64) {
 	}
 }
 
-// watch is a storage.Watch.
-type watch struct {
+// writeTracker is a storage.WriteTracker.
+type writeTracker struct {
 	engine *Engine
-	since  uint64 // commits up to this one were visible when the watch began
+	since  uint64 // commits up to this one were visible when the tracker began
 }
 
-// Watch implements storage.Engine. It takes no lock, as a transaction that holds
-// Engine.mu may be blocked by a full disk. The leader does things in this order:
-// the commit becomes visible, record asks whether a watch is open, e.visible is
-// set. So every Look of the watch sees a commit that was not recorded for it, and
-// one up to since.
-func (e *Engine) Watch() storage.Watch {
+// TrackWrites implements storage.Engine. It takes no lock, as a transaction that
+// holds Engine.mu may be blocked by a full disk. The leader does things in this
+// order: the commit becomes visible, record asks whether a tracker is active,
+// e.visible is set. So every reader of the tracker sees a commit that was not
+// recorded for it, and one up to since.
+func (e *Engine) TrackWrites() storage.WriteTracker {
 	e.writes.active.Add(1)
-	return &watch{engine: e, since: e.visible.Load()}
+	return &writeTracker{engine: e, since: e.visible.Load()}
 }
 
-// Close implements storage.Watch.
-func (w *watch) Close() { w.engine.writes.active.Add(-1) }
+// Close implements storage.WriteTracker.
+func (w *writeTracker) Close() { w.engine.writes.active.Add(-1) }
 
-// Look implements storage.Watch.
-func (w *watch) Look() (storage.Look, error) {
+// NewReader implements storage.WriteTracker.
+func (w *writeTracker) NewReader() (storage.BatchReader, error) {
 	it, err := w.engine.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return nil, readError(err)
 	}
-	return &look{it}, nil
+	return &batchReader{it}, nil
 }
 
-// look is a storage.Look.
-type look struct{ it *pebble.Iterator }
+// batchReader is a storage.BatchReader.
+type batchReader struct{ it *pebble.Iterator }
 
-// Get implements storage.Look.
-func (l *look) Get(key []byte) ([]byte, error) {
-	found := l.it.SeekPrefixGE(key) // the prefix is the whole key
-	if err := l.it.Error(); err != nil {
+// Get implements storage.BatchReader.
+func (r *batchReader) Get(key []byte) ([]byte, error) {
+	found := r.it.SeekPrefixGE(key) // the prefix is the whole key
+	if err := r.it.Error(); err != nil {
 		return nil, readError(err)
 	}
-	if !found || !bytes.Equal(l.it.Key(), key) {
+	if !found || !bytes.Equal(r.it.Key(), key) {
 		return nil, storage.ErrNotFound
 	}
-	value, err := l.it.ValueAndErr()
+	value, err := r.it.ValueAndErr()
 	return value, readError(err)
 }
 
-// Close implements storage.Look.
-func (l *look) Close() error { return readError(l.it.Close()) }
+// Close implements storage.BatchReader.
+func (r *batchReader) Close() error { return readError(r.it.Close()) }

@@ -11,7 +11,7 @@ import (
 
 // Ensure that a watch begins while a transaction is under way, which may never
 // end on an engine that has failed, and that what that one writes is noted.
-func TestEngine_Watch_BesideTransaction(t *testing.T) {
+func TestEngine_TrackWrites_BesideTransaction(t *testing.T) {
 	e, err := lsm.Open("db", lsm.Options{InMemory: true})
 	if err != nil {
 		t.Fatal(err)
@@ -22,17 +22,17 @@ func TestEngine_Watch_BesideTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	began := make(chan storage.Watch, 1)
-	var w storage.Watch
+	began := make(chan storage.WriteTracker, 1)
+	var w storage.WriteTracker
 	err = e.Update(ctx, false, func(tx storage.Tx) error {
 		tx.Set(key, []byte("new"), nil)
-		go func() { began <- e.Watch() }()
+		go func() { began <- e.TrackWrites() }()
 		select {
 		case w = <-began:
 		case <-time.After(10 * time.Second):
-			return errors.New("Watch waits for the transaction")
+			return errors.New("TrackWrites waits for the transaction")
 		}
-		look, err := w.Look()
+		look, err := w.NewReader()
 		if err != nil {
 			return err
 		}

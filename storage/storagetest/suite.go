@@ -37,7 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"an Update waits for the transactions before it", testBarrier},
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
-		{"a watch notices every key that was written", testWatch},
+		{"a write tracker notices every key that was written", testWriteTracker},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}
@@ -535,10 +535,10 @@ func testValueStays(t *testing.T, e storage.Engine) {
 	want(t, closer.Close(), nil)
 }
 
-// testWatch checks that Unchanged is false for every key that was written after
-// the watch began, by others or in the transaction, and true for most that were not:
+// testWriteTracker checks that Unchanged is false for every key that was written after
+// the tracker began, by others or in the transaction, and true for most that were not:
 // else to read ahead is for nothing.
-func testWatch(t *testing.T, e storage.Engine) {
+func testWriteTracker(t *testing.T, e storage.Engine) {
 	put := func(key string) {
 		t.Helper()
 		update(t, e, func(tx storage.Tx) error { tx.Set([]byte(key), []byte("x"), nil); return nil })
@@ -549,10 +549,10 @@ func testWatch(t *testing.T, e storage.Engine) {
 		put(string(key(i)))
 	}
 
-	w := e.Watch()
+	w := e.TrackWrites()
 	defer w.Close()
 	put("k7")
-	look, err := w.Look()
+	look, err := w.NewReader()
 	if err != nil {
 		t.Fatal(err)
 	}
