@@ -139,31 +139,31 @@ func (a *absentRanges) shouldWalk(key []byte) bool {
 	if key[0] == 0xff || len(key) > maxBoundBytes {
 		return false // no byte is above it for the upper end; too long to bound a range
 	}
-	s := &a.accounts[classOf(key)]
-	if s.skips > 0 {
-		s.skips--
+	account := &a.accounts[classOf(key)]
+	if account.skips > 0 {
+		account.skips--
 		return false
 	}
 	switch {
-	case s.debt <= 0:
-		s.backOff = 0
-	case s.backOff < disabledBackOff:
-		s.backOff = 2*s.backOff + 1
+	case account.debt <= 0: // the last walk has paid
+		account.backOff = 0
+	case account.backOff < disabledBackOff:
+		account.backOff = 2*account.backOff + 1
 	default:
-		s.backOff = min(2*s.backOff+1, maxSkippedWalks)
+		account.backOff = min(2*account.backOff+1, maxSkippedWalks)
 		a.forgetClass(classOf(key))
 	}
-	s.skips = s.backOff
-	s.debt = hitsPerWalk
+	account.skips = account.backOff
+	account.debt = hitsPerWalk
 	return true
 }
 
 // forgetClass forgets the ranges of a class that is disabled: they would take
 // slots, and time to search.
-func (a *absentRanges) forgetClass(shape uint8) {
+func (a *absentRanges) forgetClass(class uint8) {
 	kept := a.order[:0]
 	for _, slot := range a.order {
-		if a.slots[slot].class == shape {
+		if a.slots[slot].class == class {
 			a.free = append(a.free, slot)
 		} else {
 			kept = append(kept, slot)

@@ -344,14 +344,14 @@ func TestUpdate_ContextEnds(t *testing.T) {
 	syncing := start(first, "syncing")
 	committed(t, e, "syncing")
 	waiting, leave := context.WithTimeout(ctx, time.Hour)
-	inLine := start(waiting, "in line")
+	queued := start(waiting, "queued")
 	stays := start(ctx, "stays")
 	for e.Queued() < 2 {
 		runtime.Gosched()
 	}
 
 	leave()
-	if err := <-inLine; err != context.Canceled {
+	if err := <-queued; err != context.Canceled {
 		t.Errorf("one in the queue: %v, want the context's error and nothing else", err)
 	}
 	if n := e.Queued(); n != 1 {
@@ -389,7 +389,7 @@ func (f *blockedTables) Create(name string, category vfs.DiskWriteCategory) (vfs
 }
 
 // Ensure that Updates whose contexts end behind a write stall return: those in
-// line with nothing changed, the one that Pebble holds up with an unknown
+// queue with nothing changed, the one that Pebble holds up with an unknown
 // outcome; and that all goes on when the stall is over.
 func TestUpdate_ContextEndsBehindStall(t *testing.T) {
 	fs := &blockedTables{FS: vfs.NewCrashableMem()}

@@ -69,7 +69,7 @@ func (r *groupReader) read(db *pebble.DB, key []byte) ([]byte, io.Closer, error)
 		if err != nil {
 			return nil, nil, readError(err)
 		}
-		return bytes.Clone(value), noCloser, nil
+		return bytes.Clone(value), noCloser, nil // the next look-up moves the iterator
 	}
 	return nil, nil, storage.ErrNotFound
 }
@@ -86,7 +86,7 @@ func (r *groupReader) findAbsentRange(db *pebble.DB, key []byte) {
 	if r.it == nil && r.open(db) != nil {
 		return
 	}
-	r.it.ResetStats()
+	r.it.ResetStats()    // the cost of this walk
 	lo := []byte{key[0]} // no range begins below
 	if r.it.SeekLTWithLimit(key, lo) == pebble.IterValid && r.it.Key()[0] == key[0] {
 		lo = bytes.Clone(r.it.Key())
@@ -120,7 +120,7 @@ func (r *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
 	end := above(key)
 	for n := 1; ; n++ {
 		if state != pebble.IterValid || r.it.Key()[0] != key[0] {
-			if r.it.Error() != nil {
+			if r.it.Error() != nil { // an unreadable table is not the end of the keys
 				r.drop()
 				return
 			}
@@ -128,6 +128,7 @@ func (r *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
 			r.absent.add(lo, end, key)
 			return
 		}
+		// A range that was known has its successors in the cache too, mostly.
 		isNew := r.absent.add(lo, r.it.Key(), key)
 		if !isNew || n == maxWalkRanges || r.steps() > maxWalkSteps {
 			r.walking = true

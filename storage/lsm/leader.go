@@ -162,14 +162,16 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 		g.requests = append(g.requests, r)
 		return true
 	}
-	if r.fn == nil {
+	if r.fn == nil { // Sync
 		g.requests = append(g.requests, r)
 		return true
 	}
+
 	before := e.staged.mark()
 	tx := &g.tx
 	*tx = transaction{staging: e.staged, engine: e, reader: &g.reader, sequence: g.sequence, sync: r.sync, isFirst: before.entries == 0}
 	g.reader.gets = 0
+
 	// A panic must not end the process, and runtime.Goexit must not leave the
 	// group unanswered: the request bears the consequence, the group goes on.
 	r.err = errNoReturn
@@ -187,6 +189,7 @@ func (e *Engine) run(g *group, r *request) (done bool) {
 			g.requests = append(g.requests, r)
 		}
 	}()
+
 	err := r.fn(tx)
 	size := e.staged.size - before.size
 	switch {
