@@ -389,7 +389,7 @@ func (f *blockedTables) Create(name string, category vfs.DiskWriteCategory) (vfs
 }
 
 // Ensure that Updates whose contexts end behind a write stall return: those in
-// queue with nothing changed, the one that Pebble holds up with an unknown
+// the queue with nothing changed, the one that Pebble holds up with an unknown
 // outcome; and that all goes on when the stall is over.
 func TestUpdate_ContextEndsBehindStall(t *testing.T) {
 	fs := &blockedTables{FS: vfs.NewCrashableMem()}
