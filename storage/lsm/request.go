@@ -43,7 +43,8 @@ type request struct {
 	messages chan message
 }
 
-// The states of a request. Every change is a compare-and-swap.
+// The states of a request. Changes that leader and call compete for are made by
+// compare-and-swap.
 const (
 	queued    int32 = iota // in the commit queue
 	running                // a leader has it and uses the caller's memory
@@ -137,7 +138,7 @@ func (e *Engine) await(ctx context.Context, r *request) error {
 	default:
 	}
 	done, failed, abandoned := ctx.Done(), e.failed, e.abandoned
-	var cause error
+	var cause, refused error // refused is the result if nothing has changed
 	for {
 		select {
 		case m := <-r.messages:
@@ -145,7 +146,7 @@ func (e *Engine) await(ctx context.Context, r *request) error {
 				return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause)
 			}
 			if cause != nil && r.err == errAbandoned {
-				return cause // it would have had to run again: nothing has changed
+				return refused // r would have had to run again
 			}
 			return nil
 		case <-failed:
@@ -156,19 +157,23 @@ func (e *Engine) await(ctx context.Context, r *request) error {
 			continue
 		case <-done:
 			cause = ctx.Err()
-			if e.withdraw(r) {
-				return cause
-			}
+			refused = cause
 		case <-abandoned:
 			cause = *e.failure.Load()
+			refused = fmt.Errorf("%w: %w", storage.ErrFailed, cause)
+		}
+
+		// A leader may take r, and put it back to run it again, between any two of
+		// these steps.
+		for !r.state.CompareAndSwap(running, leaving) {
 			if e.withdraw(r) {
-				return fmt.Errorf("%w: %w", storage.ErrFailed, cause)
+				return refused
+			}
+			if r.state.Load() == released {
+				return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause)
 			}
 		}
-		if !r.state.CompareAndSwap(running, leaving) {
-			return fmt.Errorf("%w: %w", storage.ErrUnknownOutcome, cause) // released
-		}
-		// The leader sees the state and sends a message.
+		// The leader sees that and sends a message.
 		done, failed, abandoned = nil, nil, nil
 	}
 }
