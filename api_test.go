@@ -19,7 +19,7 @@ import (
 // break for users, a line that comes is a promise. No public type may be an alias of
 // one under internal, of which users would see nothing.
 func TestAPI(t *testing.T) {
-	for _, dir := range []string{".", "ids", "index", "metadata", "patch", "query", "storage"} {
+	for _, dir := range []string{".", "ids", "index", "metadata", "patch", "query", "storage", "storage/lsm"} {
 		name := strings.ReplaceAll(dir, "/", "_")
 		if dir == "." {
 			name = "jay"

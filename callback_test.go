@@ -281,7 +281,7 @@ func TestCallback_OutsideOfEngine(t *testing.T) {
 		var inside atomic.Pointer[string]
 		calls := new(trap)
 		calls.set(func() {
-			if stack := string(debug.Stack()); strings.Contains(stack, "jay/storage.(*Pebble)") {
+			if stack := string(debug.Stack()); strings.Contains(stack, "jay/storage/lsm.(*Engine)") {
 				inside.Store(&stack)
 			}
 		}, 0)

@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -69,7 +70,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
-	engine, err := storage.Open(dir, storage.Options{
+	engine, err := lsm.Open(dir, lsm.Options{
 		InMemory:      inMemory,
 		MustExist:     opts.MustExist,
 		DurableReads:  opts.Durability == Synced,

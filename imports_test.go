@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/jaydb/jay"
 
-// Ensure that the leaves do not know one another, that Pebble stays below
-// storage, that the command, the examples, the benchmarks and the campaigns
+// Ensure that the leaves do not know one another, that Pebble stays in
+// storage/lsm and in the disks of storagetest, that the command, the examples, the benchmarks and the campaigns
 // under tests use the public API alone, and that nothing but the standard library and the field's
 // dependencies reaches those who import package jay. The files are parsed,
 // not listed, as a cached test would not see them change.
@@ -41,7 +41,9 @@ func TestImports(t *testing.T) {
 		{"patch", []string{leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
-		{"storage", []string{leaf("internal/errs"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"storage", []string{leaf("internal/errs")}},
+		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	for _, rule := range rules {
 		eachImport(t, rule.dir, false, func(file, path string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
 // Durability says when a write is acknowledged.
@@ -220,7 +220,7 @@ type Options struct {
 	// own ID. What is said of Now holds for it. The default is crypto/rand.
 	Rand io.Reader
 
-	fs           storage.FS    // for tests of crashes and faults
+	fs           lsm.FS        // for tests of crashes and faults
 	closeTimeout time.Duration // for tests of disks that do not answer
 }
 

@@ -28,7 +28,7 @@ const opsPerPart = 32
 // prefetched is what was read before a transaction: the documents that its ops will
 // meet. A nil *ahead holds nothing.
 type prefetched struct {
-	watch   storage.Watch
+	watch   storage.WriteTracker
 	catalog *catalog.Catalog // decided which bodies were kept
 	bodies  atomic.Int64     // bytes of them
 }
@@ -46,9 +46,9 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 	if len(named) < manyOps {
 		return nil, nil
 	}
-	a := &prefetched{watch: db.env.Engine.Watch(), catalog: db.indexes()}
+	a := &prefetched{watch: db.env.Engine.TrackWrites(), catalog: db.indexes()}
 	var mu sync.Mutex
-	var looks []storage.Look // one for each goroutine
+	var looks []storage.BatchReader // one for each goroutine
 	whole := false
 	defer func() {
 		for _, look := range looks {
@@ -59,7 +59,7 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 		}
 	}()
 	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
-		look, err := a.watch.Look()
+		look, err := a.watch.NewReader()
 		if err != nil {
 			return func(int, int) error { return err }
 		}
@@ -97,7 +97,7 @@ func namedOps(ops []*op) []*op {
 }
 
 // read reads the documents of some of all ops.
-func (a *prefetched) read(db *DB, all, some []*op, look storage.Look) error {
+func (a *prefetched) read(db *DB, all, some []*op, look storage.BatchReader) error {
 	var scratch [128]byte
 	found := make([]oldDocument, 0, len(some))
 	for _, o := range some {

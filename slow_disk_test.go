@@ -162,7 +162,7 @@ func ownGoroutines() map[string]string {
 	text := make([]byte, 16<<20)
 	own := make(map[string]string)
 	for _, stack := range strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") {
-		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jay_test.") && !strings.Contains(stack, "storage.(*Pebble).end(") && !strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
+		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jay_test.") && !strings.Contains(stack, "lsm.(*Engine).end(") && !strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
 			id, _, _ := strings.Cut(stack, " [")
 			own[id] = stack
 		}

@@ -177,7 +177,7 @@ func (t *Tx) leave(ctx context.Context, err error) error {
 		return errs.First(err, closed) // Close makes it durable
 	}
 	defer t.db.env.Exit()
-	unsure := t.snapshot.Settle(ctx)
+	unsure := t.snapshot.WaitDurable(ctx)
 	switch {
 	case unsure == nil:
 		return err

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// DamageError says what is wrong with a directory that is not opened because it
-// does not hold what the engine has written and synced. It is an ErrCorrupt. No file was
+// DamageError describes a directory that is not opened, because it does not
+// hold what the engine has written and synced. It is an ErrCorrupt. No file was
 // changed.
 type DamageError struct {
 	Dir     string // as Open was given it
 	File    string // name of the file in Dir
-	Offset  int64  // of the damage in the file; -1 if it is not one place: the file is missing, or has another length
+	Offset  int64  // of the damage in the file; -1 if the file is missing or has another length
 	Problem string // what is wrong
-	Loss    string // what is lost if one goes on without it; empty if nothing is
+	Loss    string // what opening without it would lose; empty for nothing
 }
 
-// Error names the file, the place, what going on would cost, and the command
-// that goes on with a copy.
+// Error names the file, the place, what opening it anyway would lose, and the
+// command that saves the rest into a new directory.
 func (e *DamageError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s", ErrCorrupt, e.File)

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/jaydb/jay/internal/errs"
 )
@@ -13,16 +12,16 @@ var (
 	// has the directory open.
 	ErrLocked = errors.New("directory is in use: another process, or another Open in this one, has the database open")
 
-	// ErrNotDatabase is returned when a directory holds files that no engine
-	// of this package wrote.
+	// ErrNotDatabase is returned when a directory holds files that are not those
+	// of a Jay database.
 	ErrNotDatabase = errors.New("directory is not a jay database")
 
-	// ErrNoDatabase is returned with Options.MustExist when there is no
-	// database in the directory.
+	// ErrNoDatabase is returned when there is no database in the directory and
+	// none may be created.
 	ErrNoDatabase = errors.New("no database in this directory")
 
 	// ErrNewerFormat is returned when the directory was written by a newer
-	// version of this package, and changes nothing in it.
+	// version of the engine. Nothing in it was changed.
 	ErrNewerFormat = errors.New("database has a newer format")
 
 	// ErrNotWritable is returned when the directory, or the disk it is on,
@@ -38,8 +37,8 @@ var (
 	// ErrCorrupt is returned when a file is missing or does not hold what was
 	// written, as its size or its checksums show: by Open, by reads, and with
 	// ErrFailed for damage that a compaction met. The message names the file
-	// and what to do; errors.Unwrap returns what Pebble said. The value is the
-	// one of package metadata.
+	// and what to do; errors.Unwrap returns the cause. The value is the one of
+	// package metadata.
 	ErrCorrupt = errs.ErrCorrupt
 
 	// ErrUnreadable is returned, also by Open, when the system refuses to open
@@ -73,16 +72,6 @@ var (
 )
 
 // MaxTxBytes is the most that one transaction may stage: 1 GiB of keys and
-// values. Pebble's own limit is 4 GiB; half a batch in memory twice over is
-// what a small machine can bear.
+// values. A commit needs its bytes twice in memory, in the staging and in the
+// engine's batch, and a small machine must bear that. Pebble's limit is 4 GiB.
 const MaxTxBytes = 1 << 30
-
-// dirError says which directory an error is about.
-func dirError(dir string, err error) error {
-	return fmt.Errorf("open %q: %w", dir, err)
-}
-
-// closeError is dirError for an engine that is being closed.
-func closeError(dir string, err error) error {
-	return fmt.Errorf("close %q: %w", dir, err)
-}

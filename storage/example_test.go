@@ -5,12 +5,13 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
 )
 
-// What happens inside an Update is a function that may run more than once.
+// A transaction is a function, which may run more than once.
 func ExampleEngine() {
 	ctx := context.Background()
-	e, err := storage.Open("example", storage.Options{InMemory: true})
+	e, err := lsm.Open("example", lsm.Options{InMemory: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,20 +1,48 @@
-// Package storage keeps Jay's bytes: ordered keys, atomic writes, durability.
+// Package storage is the contract between Jay and a storage engine: ordered
+// keys, atomic transactions, durability.
 //
-// It is the only package that knows Pebble. Everything above it sees four
-// things: an [Engine] that commits functions of a [Tx], a [Reader] of one
-// moment ([Engine.Snapshot] gives a fixed one), an [Iterator] over a range of
-// keys, and the errors in errors.go. [Open] returns the engine on Pebble; an
-// engine on another ordered, transactional store is welcome if it passes
+// An [Engine] commits functions of a [Tx], a [Reader] reads committed keys
+// ([Engine.Snapshot] those of one moment), an [Iterator] walks over a range of
+// them, and errors.go lists the errors. Package storage/lsm is the engine on
+// Pebble. Another engine on an ordered, transactional store must pass
 // storagetest.Run.
+//
+// This package is for the authors of engines and changes with what they need:
+// a minor version of Jay may add to it or rename. Programs use package jay.
 //
 // # The caller's duties
 //
 //  1. A function given to [Engine.Update] may run more than once before it
 //     commits, and on another goroutine. It must do nothing but read and stage
-//     through its Tx, and take no lock that somebody holds who calls Update.
-//  2. Close what you open: snapshots, iterators and the closers of Get.
+//     through its Tx, and must not take a lock that a caller of Update holds.
+//  2. Close what you open: snapshots, iterators, write trackers and the closers of Get.
 //  3. Call [Engine.Close] only when no call is in flight and no iterator or
 //     snapshot is open.
+//
+// # The engine's duties
+//
+//  1. Transactions are serializable, in the order of their numbers
+//     ([Tx.Sequence]). They may run at the same time and in several processes:
+//     whatever a transaction has read, absent keys and ranges included, must be
+//     unchanged when it commits. Otherwise the engine runs it again or returns
+//     ErrConflict.
+//  2. Update is a barrier in its process, even with a function that stages
+//     nothing: when it returns, each transaction whose function had begun before
+//     has committed or failed, or runs again. The build of an index relies on it.
+//     An engine that runs one transaction at a time has nothing to do for that.
+//  3. Durability is a prefix: if a crash loses a commit, it loses all later
+//     ones. An answer that says that a commit is durable is given after the
+//     sync of all commits before it.
+//  4. Reads never wait for a transaction or for the disk's syncs.
+//  5. Every call with a context returns when the context ends, or when the
+//     function returns that it runs at that moment. A commit that has begun is not
+//     withdrawn: its caller gets ErrUnknownOutcome.
+//  6. An engine that cannot write its log acknowledges nothing from then on, and
+//     neither ends the process nor blocks it: see Update, Await and Close.
+//
+// All methods are called, so an engine has all of them. Those that an engine of
+// another kind can make simple say so: TrackWrites, Latest, Creating, Stats, Await,
+// Tx.RequireSync and Tx.OnDecided.
 package storage
 
 import (
@@ -28,83 +56,89 @@ type Engine interface {
 	Reader
 
 	// Update runs fn with a new transaction and commits what fn staged, all of
-	// it or none of it. If fn returns an error, nothing is staged and Update
+	// it or none of it. If fn returns an error, nothing is committed and Update
 	// returns that error as it is. fn may run more than once, and on another
-	// goroutine.
+	// goroutine; if it panics or calls runtime.Goexit, nothing is committed, and
+	// a panic comes to the caller of Update.
 	//
 	// Commits happen in the order of the numbers that Tx.Sequence drew: a
 	// reader that sees the effects of number n sees those of every committed
 	// number below n.
 	//
-	// With sync set, or when fn called Tx.RequireSync, Update returns only
-	// after the commit, and all before it, are on disk, even if fn staged
-	// nothing; concurrent Updates share the sync. Without
-	// it a crash of the machine or the process may lose the commit, but never
-	// a commit without those before it.
+	// With sync set, or if fn called Tx.RequireSync, Update returns only after
+	// this commit and all before it are on disk, even if fn staged nothing;
+	// concurrent Updates share the sync. Without sync, a crash of the process or
+	// the machine may lose the commit, together with all later ones.
 	//
-	// An error of fn does not wait for the disk: what fn has read may still be
-	// undone by a crash, until Sync has returned.
+	// An error of fn does not wait for the disk: a crash may still undo what fn
+	// has read, until Sync has returned.
 	//
-	// Update returns when ctx ends, wherever it waits. If the commit had not
-	// begun, it returns ctx's error and nothing has changed. Afterwards it returns
-	// an ErrUnknownOutcome that wraps ctx's error: the commit goes on, its numbers
-	// are used up, and the engine stays usable. It also returns ErrUnknownOutcome
-	// when the log could not be written or synced; the engine then refuses every
-	// later Update with ErrFailed. ErrConflict means that another writer won and
-	// nothing was changed.
+	// If ctx ends before the commit has begun, Update returns ctx's error and
+	// nothing has changed. If it ends later, Update returns an ErrUnknownOutcome
+	// that wraps ctx's error: the commit goes on, its numbers are used up, and the
+	// engine stays usable. Update also returns ErrUnknownOutcome when the log could
+	// not be written or synced; the engine then refuses every later Update with
+	// ErrFailed. ErrConflict means that another writer changed what fn has read,
+	// and that nothing was committed.
 	Update(ctx context.Context, sync bool, fn func(Tx) error) error
 
-	// Sync returns when every commit before it is on disk. If ctx ends or the log
-	// cannot be synced before, Sync returns ErrUnknownOutcome.
+	// Sync returns when every commit before the call is on disk. If ctx ends
+	// first, or the log cannot be synced, Sync returns ErrUnknownOutcome.
 	Sync(ctx context.Context) error
 
-	// Watch begins to note which keys are written. It lets a caller read many
-	// keys before its transaction, with several goroutines, and ask in it which
-	// of the answers still hold: Tx.Unchanged. The Watch must be closed.
-	Watch() Watch
+	// TrackWrites begins to track writes, so that a caller can read many keys
+	// before its transaction, with several goroutines, and validate those reads
+	// inside it by Tx.Unchanged. The WriteTracker must be closed. An engine that
+	// tracks no writes returns one for which Unchanged is always false; its
+	// readers may still read many keys at once.
+	TrackWrites() WriteTracker
 
 	// StartSequence makes every later Tx.Sequence return a number above n. It
-	// never lowers the sequence. It is not durable by itself: whoever opens an
-	// engine finds the highest number in use and passes it here.
+	// never lowers the sequence. It is not durable: after an engine is opened,
+	// its user finds the highest number in use and passes it here.
 	StartSequence(n uint64)
 
-	// Snapshot returns a Reader of the committed state at this moment, or, with
-	// Options.DurableReads, of the newest state that is on disk.
+	// Snapshot returns a Reader of the newest committed state that reads may
+	// show: see Reader.
 	Snapshot() Snapshot
 
-	// Latest returns a Reader of the committed state at this moment, including
-	// commits that are not on disk yet: Snapshot.Settle waits for those.
+	// Latest returns a Reader of the newest committed state, including commits
+	// that are not on disk yet; Snapshot.WaitDurable waits for those. An engine whose
+	// commits are durable as soon as they can be read returns a Snapshot.
 	Latest() Snapshot
 
-	// Creating reports whether the store is so new that FinishCreation was never
-	// called, or was last opened by a version without it. Only then may a caller who misses what a new
-	// store begins with store it: otherwise it was lost.
+	// Creating reports whether FinishCreation was never called on this store,
+	// or was last opened by a version without it. Only then may a caller store what
+	// a new store begins with: if it is missing later, it was lost. An engine that
+	// cannot lose part of a store may report whether the store is empty.
 	Creating() bool
 
-	// FinishCreation says that what a new store begins with is committed and
+	// FinishCreation notes that what a new store begins with is committed and
 	// synced. It is durable when it returns.
 	FinishCreation() error
 
-	// Stats returns figures about memory and disk. It is cheap.
+	// Stats returns figures about memory and disk. It is cheap. An engine leaves
+	// at 0 what it does not know.
 	Stats() Stats
 
-	// Await returns when done is closed, which whoever closes the engine does
-	// when all calls on it have ended. If the disk does not answer meanwhile,
-	// Await makes the engine fail, so that calls return, and if they cannot, it
-	// returns an ErrFailed within a stated time.
+	// Await returns nil when done is closed, which the caller does when all its
+	// calls on the engine have ended, before it calls Close. If the disk does not
+	// answer meanwhile, Await makes the engine fail, so that those calls return,
+	// and if they still do not, it returns an ErrFailed within a stated time. An
+	// engine whose calls cannot hang waits for done.
 	Await(done <-chan struct{}) error
 
 	// Close makes everything committed durable, synced or not, and releases
-	// the directory. If the disk does not answer, Close returns an ErrFailed
-	// within a stated time, and the directory stays locked until the last
-	// goroutine has left it.
+	// the store. If the disk does not answer, Close returns an ErrFailed
+	// within a stated time, and the store stays locked until the last
+	// goroutine of the engine has left it.
 	Close() error
 }
 
-// Reader reads committed keys. With Options.DurableReads, an Engine and its
-// Snapshots show only commits that are on disk. After the engine has failed
-// they answer from what is on disk as far as is known, and return
-// ErrUnknownOutcome for a key whose newest commit is in doubt.
+// Reader reads committed keys. An Engine and its Snapshots may be opened so that
+// they show only commits that are on disk. If such an engine fails, they answer
+// from what is known to be on disk, and return ErrUnknownOutcome for a key whose
+// newest commit is in doubt.
 type Reader interface {
 	// Get returns the value at key, or ErrNotFound. The value is valid until
 	// closer is closed and must not be changed. closer is nil exactly when err
@@ -120,26 +154,27 @@ type Reader interface {
 type Snapshot interface {
 	Reader
 
-	// Settle returns when every commit that the snapshot shows is on disk. It
+	// WaitDurable returns when every commit that the snapshot shows is on disk. It
 	// returns what Engine.Sync returns.
-	Settle(ctx context.Context) error
+	WaitDurable(ctx context.Context) error
 
 	Close() error
 }
 
-// Watch is the time from Engine.Watch to Close. It is safe for concurrent use,
-// but for Close.
-type Watch interface {
-	// Look returns a reader of what is committed now. It must be closed before
-	// the Watch is.
-	Look() (Look, error)
+// WriteTracker tracks writes from Engine.TrackWrites to Close. It is safe for
+// concurrent use, but for Close.
+type WriteTracker interface {
+	// NewReader returns a reader of what is committed now. It must be closed
+	// before the WriteTracker is.
+	NewReader() (BatchReader, error)
 
-	// Close ends the watch.
+	// Close ends the tracking.
 	Close()
 }
 
-// Look reads keys. It is not safe for concurrent use.
-type Look interface {
+// BatchReader reads many keys for one goroutine, best in ascending order. It is
+// not safe for concurrent use.
+type BatchReader interface {
 	// Get returns the value at key, or ErrNotFound. The value is valid until the
 	// next call and must not be changed.
 	Get(key []byte) ([]byte, error)
@@ -154,15 +189,15 @@ type Tx interface {
 	// a key that was read makes the transaction run again or fail.
 	Get(key []byte) (value []byte, closer io.Closer, err error)
 
-	// Unchanged tells whether Get would find at key what a Look of w has found
-	// there: nobody has written it since w began, and this transaction has not
-	// staged it. A false answer may be too careful, a true one counts as a read
-	// of key.
-	Unchanged(w Watch, key []byte) bool
+	// Unchanged reports whether Get would find at key what a reader of w found
+	// there: no commit has written key since w began, and this transaction has
+	// not staged it. The answer may be false for a key that is unchanged. True
+	// counts as a read of key.
+	Unchanged(w WriteTracker, key []byte) bool
 
 	// Iterate is Reader.Iterate over what was committed before: it does not see
-	// what this transaction staged. A conflict on a key in [lo, hi), there or
-	// not, makes the transaction run again or fail. The iterator must be closed
+	// what this transaction staged. A conflict on a key in [lo, hi), present or
+	// absent, makes the transaction run again or fail. The iterator must be closed
 	// before the function returns.
 	Iterate(lo, hi []byte) (Iterator, error)
 
@@ -181,14 +216,15 @@ type Tx interface {
 	Sequence() (uint64, error)
 
 	// RequireSync makes Update wait for the disk even if its caller did not
-	// ask for it.
+	// ask for it. An engine that syncs every commit ignores it.
 	RequireSync()
 
-	// OnDecided has d called when readers see this run's commit and never again
-	// an older state, or when the run has failed. That may be before Update
+	// OnDecided has d called once readers see this run's commit, and never again
+	// an older state, or once the run has failed. That may be before Update
 	// returns or long after, on any goroutine. d is not called for a commit that
 	// is in doubt because the engine failed, and may not be called if Update
-	// returns an error other than ErrUnknownOutcome.
+	// returns an error other than ErrUnknownOutcome. An engine without commits in
+	// doubt calls d before Update returns.
 	OnDecided(d Decider)
 }
 

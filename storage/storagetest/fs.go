@@ -10,18 +10,16 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
-	"github.com/jaydb/jay/storage"
 )
 
-// ErrInjected is the error of a disk that was told to fail. Like those of real
+// ErrInjected is the error of a disk that is made to fail. Like those of real
 // disks it comes from the system.
 var ErrInjected = fmt.Errorf("injected disk failure: %w", syscall.EIO)
 
 // Disk is a file system in memory that remembers what was synced, and fails
-// when told to.
+// on request.
 type Disk struct {
-	storage.FS
+	vfs.FS
 	mem     *vfs.MemFS
 	failing atomic.Bool
 	tables  atomic.Bool   // whether writes of tables fail
@@ -46,7 +44,7 @@ func newDisk(mem *vfs.MemFS) *Disk {
 	return d
 }
 
-// inject fails writes and syncs as told, and reports syncs of the log.
+// inject fails writes and syncs as requested, and reports syncs of the log.
 func (d *Disk) inject(op errorfs.Op) error {
 	if err := d.hold(op); err != nil {
 		return err

@@ -41,7 +41,7 @@ const (
 type Hold struct {
 	files      Files
 	operations Operations
-	patience   time.Duration // after which an operation is refused; 0 for never
+	timeout    time.Duration // after which an operation is refused; 0 for never
 
 	met      chan struct{} // closed when the first operation is held
 	refused  chan struct{} // closed by Refuse
@@ -57,9 +57,9 @@ func (d *Disk) Hold(files Files, operations Operations) *Hold {
 
 // HoldFor is Hold, but each operation is refused when it has waited for this
 // long. 0 stands for ever.
-func (d *Disk) HoldFor(patience time.Duration, files Files, operations Operations) *Hold {
+func (d *Disk) HoldFor(timeout time.Duration, files Files, operations Operations) *Hold {
 	h := &Hold{
-		files: files, operations: operations, patience: patience,
+		files: files, operations: operations, timeout: timeout,
 		met: make(chan struct{}), refused: make(chan struct{}), released: make(chan struct{}),
 	}
 	for {
@@ -93,17 +93,17 @@ func (h *Hold) wait() error {
 	default:
 	}
 	h.once.meet.Do(func() { close(h.met) })
-	var tired <-chan time.Time
-	if h.patience > 0 {
-		timer := time.NewTimer(h.patience)
+	var timedOut <-chan time.Time
+	if h.timeout > 0 {
+		timer := time.NewTimer(h.timeout)
 		defer timer.Stop()
-		tired = timer.C
+		timedOut = timer.C
 	}
 	select {
 	case <-h.released:
 		return nil
 	case <-h.refused:
-	case <-tired:
+	case <-timedOut:
 	}
 	return ErrInjected
 }

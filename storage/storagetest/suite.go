@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -33,9 +34,10 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"sequence numbers follow the order of commits", testSequence},
 		{"a failed transaction draws no number", testSequenceOfFailure},
 		{"read and write under many goroutines loses nothing", testIncrements},
+		{"an Update waits for the transactions before it", testBarrier},
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
-		{"a watch tells of every key that was written", testWatch},
+		{"a write tracker notices every key that was written", testWriteTracker},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}
@@ -232,7 +234,7 @@ func testTxIterate(t *testing.T, e storage.Engine) {
 	want(t, errors.Is(err, cause), true)
 }
 
-// Ensure that nobody writes into a range between a transaction's walk over it
+// Ensure that no other transaction writes into a range between a transaction's walk over it
 // and its commit: each adds a key behind the last that it found.
 func testPhantoms(t *testing.T, e storage.Engine) {
 	const goroutines, rounds = 8, 25
@@ -282,7 +284,7 @@ func testSnapshot(t *testing.T, e storage.Engine) {
 	}
 }
 
-// Ensure that numbers rise by one in commit order, and start where told.
+// Ensure that numbers rise by one in commit order, and start where StartSequence says.
 func testSequence(t *testing.T, e storage.Engine) {
 	draw := func() (n uint64) {
 		update(t, e, func(tx storage.Tx) (err error) {
@@ -481,6 +483,38 @@ func testInsertOnce(t *testing.T, e storage.Engine) {
 	}
 }
 
+// Ensure that an Update that stages nothing returns only when a transaction that
+// had begun before it has committed.
+func testBarrier(t *testing.T, e storage.Engine) {
+	for round := range 50 {
+		key := fmt.Append(nil, round)
+		begun, release := make(chan struct{}), make(chan struct{})
+		var once sync.Once // the function may run more than once
+		var all sync.WaitGroup
+		all.Go(func() {
+			err := e.Update(ctx, round%2 == 0, func(tx storage.Tx) error {
+				tx.Set(key, nil, nil)
+				once.Do(func() { close(begun) })
+				<-release
+				return nil
+			})
+			want(t, err, nil)
+		})
+		<-begun
+		all.Go(func() {
+			want(t, e.Update(ctx, false, func(storage.Tx) error { return nil }), nil)
+			latest := e.Latest()
+			defer latest.Close()
+			want(t, read(t, latest, string(key)), "")
+		})
+		for range 100 * (round % 3) {
+			runtime.Gosched() // an engine without the barrier is done by now
+		}
+		close(release)
+		all.Wait()
+	}
+}
+
 // Ensure that a context that is done keeps the function from running.
 func testCancelled(t *testing.T, e storage.Engine) {
 	done, cancel := context.WithCancel(ctx)
@@ -501,10 +535,10 @@ func testValueStays(t *testing.T, e storage.Engine) {
 	want(t, closer.Close(), nil)
 }
 
-// testWatch checks that a transaction is told of every key that was written after
-// the watch began, by others or by itself, and may rely on most that were not:
+// testWriteTracker checks that Unchanged is false for every key that was written after
+// the tracker began, by others or in the transaction, and true for most that were not:
 // else to read ahead is for nothing.
-func testWatch(t *testing.T, e storage.Engine) {
+func testWriteTracker(t *testing.T, e storage.Engine) {
 	put := func(key string) {
 		t.Helper()
 		update(t, e, func(tx storage.Tx) error { tx.Set([]byte(key), []byte("x"), nil); return nil })
@@ -515,10 +549,10 @@ func testWatch(t *testing.T, e storage.Engine) {
 		put(string(key(i)))
 	}
 
-	w := e.Watch()
+	w := e.TrackWrites()
 	defer w.Close()
 	put("k7")
-	look, err := w.Look()
+	look, err := w.NewReader()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,128 @@
+package lsm
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// logFS is a file system on which writing a log never fails, as far as Pebble can
+// see. Pebble panics when its log fails, sometimes on a goroutine of its own, which
+// would end the process. Here the engine fails instead: it does before Pebble goes
+// on, and commits check that after their sync, so that nothing is acknowledged
+// from then on.
+type logFS struct {
+	vfs.FS
+	fail   func(error)
+	failed func() bool
+}
+
+// Unwrap returns the file system underneath.
+func (l *logFS) Unwrap() vfs.FS { return l.FS }
+
+// retryDelay keeps Pebble from spinning when it cannot create a file.
+const retryDelay = 50 * time.Millisecond
+
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// Create implements vfs.FS.
+func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := l.FS.Create(name, category)
+	return l.file(name, f, err)
+}
+
+// ReuseForWrite implements vfs.FS.
+func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := l.FS.ReuseForWrite(oldname, newname, category)
+	return l.file(newname, f, err)
+}
+
+// OpenDir implements vfs.FS. A directory is synced when a log is created.
+func (l *logFS) OpenDir(name string) (vfs.File, error) {
+	f, err := l.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &logFile{File: f, fail: l.fail, name: name}, nil
+}
+
+// file wraps a log, and replaces one that could not be created by a file in
+// memory.
+func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
+	if !isLog(name) {
+		if err != nil && l.failed() {
+			// Pebble retries at once, for ever.
+			time.Sleep(retryDelay)
+		}
+		return f, err
+	}
+	if err != nil {
+		l.fail(fmt.Errorf("create the log %s: %w", name, err))
+		f, err = vfs.NewMem().Create(l.FS.PathBase(name), vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &logFile{File: f, fail: l.fail, name: name}, nil
+}
+
+// logFile is a log whose writes never fail.
+type logFile struct {
+	vfs.File
+	fail func(error)
+	name string
+}
+
+// note makes the engine fail if err is not nil.
+func (f *logFile) note(verb string, err error) {
+	if err != nil {
+		f.fail(fmt.Errorf("%s %s: %w", verb, f.name, err))
+	}
+}
+
+// Write implements vfs.File.
+func (f *logFile) Write(p []byte) (int, error) {
+	_, err := f.File.Write(p)
+	f.note("write", err)
+	return len(p), nil
+}
+
+// WriteAt implements vfs.File.
+func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
+	_, err := f.File.WriteAt(p, offset)
+	f.note("write", err)
+	return len(p), nil
+}
+
+// Preallocate implements vfs.File. It is a hint.
+func (f *logFile) Preallocate(offset, length int64) error {
+	_ = f.File.Preallocate(offset, length)
+	return nil
+}
+
+// Sync implements vfs.File.
+func (f *logFile) Sync() error {
+	f.note("sync", f.File.Sync())
+	return nil
+}
+
+// SyncData implements vfs.File.
+func (f *logFile) SyncData() error {
+	f.note("sync", f.File.SyncData())
+	return nil
+}
+
+// SyncTo implements vfs.File.
+func (f *logFile) SyncTo(length int64) (bool, error) {
+	full, err := f.File.SyncTo(length)
+	f.note("sync", err)
+	return full || err != nil, nil
+}
+
+// Close implements vfs.File.
+func (f *logFile) Close() error {
+	f.note("close", f.File.Close())
+	return nil
+}

@@ -1,0 +1,69 @@
+package lsm
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// FS is the file system that an engine works on. It is an alias, so that tests
+// can pass a faulty one (storagetest.NewDisk) without importing Pebble.
+type FS = vfs.FS
+
+// Options configure Open. The zero value is a good default.
+type Options struct {
+	// InMemory keeps everything in memory; dir is then only a name.
+	InMemory bool
+
+	// MustExist makes Open return ErrNoDatabase instead of creating one.
+	MustExist bool
+
+	// AcceptLoss, if not nil, makes Open repair a directory for which it would
+	// return a *storage.DamageError: it is called with each damage, and Open then
+	// cuts logs and removes files as far as is needed.
+	//
+	// Danger: what is damaged, and what was written after it, is deleted. Use a
+	// copy of the directory.
+	AcceptLoss func(*storage.DamageError)
+
+	// DurableReads makes reads show only commits that are on disk. A read does
+	// not wait for the disk: it sees the newest state that is on it. Transactions,
+	// Latest and TrackWrites see all commits.
+	DurableReads bool
+
+	// CacheBytes bounds the block cache. The default is 64 MiB.
+	CacheBytes int64
+
+	// MemTableBytes is the size at which committed data in memory is written
+	// to a table. Up to four such tables may be in memory at once. The default
+	// is 32 MiB.
+	MemTableBytes int64
+
+	// CloseTimeout is how long Open, Await and Close wait for a disk that answers
+	// no call, and for an engine that has failed. The default is 10 s.
+	CloseTimeout time.Duration
+
+	// TableBounds are keys, ascending, at which a table ends and another begins,
+	// so that writes to one part of the key space do not overlap tables of
+	// another, which a compaction would have to merge. Each bound costs a small
+	// table now and then: a dozen is many. The bounds may change from one Open
+	// to the next.
+	TableBounds [][]byte
+
+	// Logger receives the engine's messages. The default discards them.
+	Logger *slog.Logger
+
+	// FS replaces the file system of the machine, for tests.
+	FS FS
+}
+
+// defaultCloseTimeout is the default of Options.CloseTimeout.
+const defaultCloseTimeout = 10 * time.Second
+
+const (
+	defaultCacheBytes    = 64 << 20
+	defaultMemTableBytes = 32 << 20
+)

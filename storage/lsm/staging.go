@@ -1,0 +1,233 @@
+package lsm
+
+import (
+	"bytes"
+	"hash/maphash"
+	"io"
+	"slices"
+)
+
+// staging is the memory of the transactions of a group: their writes, in order.
+// Every key and the head of every value lie in one arena, the tails where the
+// caller has them. The newest entry of a key is found by a backward search while
+// there are few entries, then by a map from hashes.
+type staging struct {
+	arena        []byte
+	entries      []entry
+	newest       map[uint64]int32 // hash of key → index in entries; in use if indexed
+	indexed      bool
+	mostKeys     int       // most keys that newest held since it was made
+	indexedBytes [256]bool // first bytes of keys that were looked up; keys of others are not in newest
+	seed         maphash.Seed
+	size         int     // bytes of all keys and values
+	order        []int32 // result of sorted
+}
+
+// entry is one staged write. Its key and the head of its value are
+// arena[key:keyEnd] and arena[keyEnd:headEnd]; the tail is the caller's.
+type entry struct {
+	key, keyEnd, headEnd int
+	tail                 []byte
+	older                int32 // entry with the same hash, or -1
+	deleted              bool
+}
+
+// size returns the bytes of the key and the value.
+func (e *entry) size() int { return e.headEnd - e.key + len(e.tail) }
+
+// smallTx is the number of entries up to which a backward search is faster than
+// a map.
+const smallTx = 8
+
+// largeTx is the number of keys up to which a map is always reused.
+const largeTx = 1024
+
+func newStaging() *staging { return &staging{seed: maphash.MakeSeed()} }
+
+// reset empties s and drops all references to the callers' memory.
+func (s *staging) reset() {
+	s.arena = s.arena[:0]
+	clear(s.entries)
+	s.entries = s.entries[:0]
+	if s.indexed {
+		s.mostKeys = max(s.mostKeys, len(s.newest))
+		if s.mostKeys > largeTx && s.mostKeys > 16*len(s.newest) {
+			s.newest, s.mostKeys = nil, 0 // clearing it would take longer than filling a new one
+		}
+		clear(s.newest) // keep its memory for the next group
+		s.indexed = false
+	}
+	s.indexedBytes = [256]bool{}
+	s.size = 0
+}
+
+func (s *staging) key(i int) []byte  { e := &s.entries[i]; return s.arena[e.key:e.keyEnd] }
+func (s *staging) head(i int) []byte { e := &s.entries[i]; return s.arena[e.keyEnd:e.headEnd] }
+
+// value returns a copy of the value of entry i.
+func (s *staging) value(i int) []byte {
+	head, tail := s.head(i), s.entries[i].tail
+	return append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...)
+}
+
+func (s *staging) add(key, head, tail []byte, deleted bool) {
+	e := entry{key: len(s.arena), older: -1, tail: tail, deleted: deleted}
+	s.arena = append(s.arena, key...)
+	e.keyEnd = len(s.arena)
+	s.arena = append(s.arena, head...)
+	e.headEnd = len(s.arena)
+	s.entries = append(s.entries, e)
+	s.size += e.size()
+	s.index(len(s.entries) - 1)
+}
+
+// mark is a state of the staging that rollback can return to.
+type mark struct{ entries, arena, size int }
+
+func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size} }
+
+// rollback removes what was staged since m.
+func (s *staging) rollback(m mark) {
+	s.mostKeys = max(s.mostKeys, len(s.newest))
+
+	// From the newest on: each hash gets back the entry that it had at m.
+	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
+		if !s.indexedBytes[s.arena[s.entries[i].key]] {
+			continue
+		}
+		h := maphash.Bytes(s.seed, s.key(i))
+		if older := s.entries[i].older; older >= 0 {
+			s.newest[h] = older
+		} else {
+			delete(s.newest, h)
+		}
+	}
+	clear(s.entries[m.entries:])
+	s.entries, s.arena, s.size = s.entries[:m.entries], s.arena[:m.arena], m.size
+}
+
+// sorted returns the entries [lo, hi) in the order of their keys, those of one key
+// in the order in which they were staged. Keys with the same first byte are mostly
+// staged in order: a counting sort brings them together, and they are compared
+// only if one was not in order.
+func (s *staging) sorted(lo, hi int) []int32 {
+	n := hi - lo
+	s.order = slices.Grow(s.order[:0], n)[:n]
+	if n <= smallTx {
+		for i := range s.order {
+			s.order[i] = int32(lo + i)
+		}
+		s.sort(s.order)
+		return s.order
+	}
+
+	// A counting sort by the first byte, which notes whether a key is out of order.
+	var starts [257]int32
+	for i := lo; i < hi; i++ {
+		starts[int(s.arena[s.entries[i].key])+1]++
+	}
+	for space := range 256 {
+		starts[space+1] += starts[space]
+	}
+	ends := starts
+	rising := true
+	for i := lo; i < hi; i++ {
+		space := s.arena[s.entries[i].key]
+		at := ends[space]
+		s.order[at] = int32(i)
+		ends[space]++
+		if rising && at > starts[space] {
+			rising = bytes.Compare(s.key(int(s.order[at-1])), s.key(i)) <= 0
+		}
+	}
+	if rising {
+		return s.order
+	}
+	for space := range 256 {
+		s.sort(s.order[starts[space]:ends[space]])
+	}
+	return s.order
+}
+
+// sort sorts entries by key, and those of one key by age.
+func (s *staging) sort(order []int32) {
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return bytes.Compare(s.key(int(a)), s.key(int(b)))
+	})
+}
+
+// index enters entry i into the map. It makes the map when the entries outgrow the
+// backward search.
+func (s *staging) index(i int) {
+	if s.indexed {
+		s.link(i)
+		return
+	}
+	if len(s.entries) <= smallTx {
+		return
+	}
+	s.indexed = true
+	if s.newest == nil {
+		s.newest = make(map[uint64]int32, 4*smallTx)
+	}
+	for j := range s.entries {
+		s.link(j)
+	}
+}
+
+func (s *staging) link(i int) {
+	if !s.indexedBytes[s.arena[s.entries[i].key]] {
+		return
+	}
+	h := maphash.Bytes(s.seed, s.key(i))
+	if older, found := s.newest[h]; found {
+		s.entries[i].older = older
+	}
+	s.newest[h] = int32(i)
+}
+
+// indexByte makes sure that keys with this first byte are in the map from now on.
+// Many are never looked up, such as those of index entries.
+func (s *staging) indexByte(space byte) {
+	if s.indexedBytes[space] {
+		return
+	}
+	s.indexedBytes[space] = true
+	if !s.indexed {
+		return
+	}
+	for i := range s.entries {
+		if s.arena[s.entries[i].key] == space {
+			s.link(i)
+		}
+	}
+}
+
+// find returns the newest entry of key, or -1. Keys are not empty.
+func (s *staging) find(key []byte) int {
+	s.indexByte(key[0])
+	if !s.indexed {
+		for i := len(s.entries) - 1; i >= 0; i-- {
+			if bytes.Equal(s.key(i), key) {
+				return i
+			}
+		}
+		return -1
+	}
+
+	i, found := s.newest[maphash.Bytes(s.seed, key)]
+	for found && i >= 0 {
+		if bytes.Equal(s.key(int(i)), key) {
+			return int(i)
+		}
+		i = s.entries[i].older
+	}
+	return -1
+}
+
+// nopCloser is the closer of values that hold nothing.
+type nopCloser struct{}
+
+func (nopCloser) Close() error { return nil }
+
+var noCloser io.Closer = nopCloser{}
