@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jaydb/jay/internal/codec"
-
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/metadata"
 )

@@ -8,9 +8,7 @@ import (
 	"reflect"
 
 	"github.com/jaydb/jay/internal/codec"
-
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/internal/parallel"
 )
 

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/storage"
 )
 

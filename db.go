@@ -10,14 +10,13 @@ import (
 	"io"
 	"sync"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/metadata"
-
-	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 )

@@ -6,14 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/codec"
-
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
-
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 )
 

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/codec"
-
 	"github.com/jaydb/jay/metadata"
 )
 

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/format"
-
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )

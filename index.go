@@ -11,12 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/storage"
 )
 

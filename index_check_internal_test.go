@@ -13,9 +13,7 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 

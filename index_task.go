@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 )

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/query"
 )
 

@@ -13,11 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/format"
 )
 
 // zeros is a source of randomness for a database whose ID is known.

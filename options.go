@@ -8,11 +8,9 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/jaydb/jay/internal/docs"
-
-	"github.com/jaydb/jay/internal/catalog"
-
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/storage/lsm"
 )
 

@@ -8,9 +8,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/internal/parallel"
 )
 

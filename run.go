@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/internal/plan"

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )

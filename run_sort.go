@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/query"
 )
 

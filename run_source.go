@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/plan"

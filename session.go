@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/jaydb/jay/internal/docs"
-
-	"github.com/jaydb/jay/internal/codec"
-
-	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/format"
 )
 
 // Session is a unit of work, as RavenDB has it: it keeps the entities that

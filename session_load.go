@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/codec"
-
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/format"
 )
 

@@ -8,10 +8,8 @@ import (
 	"io"
 
 	"github.com/jaydb/jay/internal/docs"
-
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/metadata"
 )
 

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/docs"
-
-	"github.com/jaydb/jay/internal/format"
-
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/format"
 )
 
 // errIDInUse says that some op's made ID is in use: draw another, run again.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
-
 	"github.com/jaydb/jay/metadata"
 )
 
