@@ -8,7 +8,19 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+.PHONY: help demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+
+help:
+	@echo "demo        imports real JSON and shows every kind of ID"
+	@echo "test        all tests"
+	@echo "check       what CI runs: format vet lint test race cross bench-smoke"
+	@echo "build       bin/jay"
+	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
+	@echo "crash       500 processes killed while they write"
+	@echo "kill-reads  300 kills: what readers had seen must be there"
+	@echo "storm       every verb at once for ten minutes, and five with the race detector"
+	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "fuzz        a minute for each fuzz target"
 
 demo:
 	$(GO) run ./cmd/jay demo

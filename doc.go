@@ -28,7 +28,7 @@
 //
 // "Nothing at all" is an insert into a Collection whose ID field is empty, or
 // [DB.Store]. IDs are looked up without regard to case, unless the database
-// was created with Options.CaseSensitive. docs/ids.md tells all.
+// was created with Options.CaseSensitive. docs/ids.md has the rules.
 //
 // # Working with documents
 //
@@ -42,23 +42,22 @@
 //	db.RQL("from Orders where Status = 'open' order by Total desc limit 10", nil)
 //
 // are one question, asked in Go and as text. [DB.EnsureIndex] declares an
-// index, which queries then use by themselves; Explain tells how.
+// index, which queries then use by themselves; Explain shows how.
 //
 // # The way of an insert
 //
 //	Collection.Insert ─┐                  requested ID and body
-//	DB.Put, DB.Store  ─┼─► db.write       write.go, in five steps:
+//	DB.Put, DB.Store  ─┼─► DB.write       write.go, in five steps:
 //	DB.Apply          ─┘
-//	1. prepare    validate, take @metadata out           metadata.Scan   no lock
-//	              classify the ID, draw HiLo numbers     ids.Resolver, ids.Client
-//	2. resolve    server-side ID, identity               ids.Resolver ┐
-//	3. stage      document, change entry, membership     layout.go    ├ storage.Tx
-//	4. commit     one batch, one shared sync             storage      ┘
-//	5. publish    fill in the caller's metadata
+//	1. prepare  validate, take @metadata out, classify the ID   no lock, no number
+//	2. draw     HiLo numbers and GUIDs, so that no refusal costs one
+//	3. resolve  server-side ID, identity; document, change      in a transaction of
+//	   & stage  entry, collection and index entries             the storage engine
+//	4. commit   one batch for all who come together, one shared sync
+//	5. publish  the caller's metadata and ID
 //
-// Steps 2 and 3 run inside a transaction that may run more than once; they do
-// nothing but read and stage. Packages ids, metadata and storage do not know
-// one another: this package joins them.
+// Step 3 may run more than once; it does nothing but read and stage. Packages ids,
+// metadata and storage do not know one another: this package joins them.
 //
 // # Caveats
 //
