@@ -282,7 +282,7 @@ func (l *ledger) check(db *jay.DB, when string) {
 
 func onDisk(t *testing.T, disk *storagetest.Disk, opts jay.Options) *jay.DB {
 	t.Helper()
-	jay.SetFS(&opts, disk)
+	opts.FS = disk
 	return open(t, "db", &opts)
 }
 

@@ -103,7 +103,7 @@ func flipped(text []byte, at int) []byte {
 // the answers of an index, counters.
 func contentsOf(t *testing.T, disk *storagetest.Disk) (string, error) {
 	opts := jay.Options{MustExist: true, CacheBytes: 1 << 20, MemTableBytes: 256 << 10}
-	jay.SetFS(&opts, disk)
+	opts.FS = disk
 	db, err := jay.Open("db", &opts)
 	if err != nil {
 		return "", err
@@ -332,7 +332,7 @@ func TestDamage_AcceptLoss(t *testing.T) {
 			}
 			var losses []string
 			opts := jay.Options{MustExist: true, AcceptLoss: func(e *jay.DamageError) { losses = append(losses, e.File) }}
-			jay.SetFS(&opts, disk)
+			opts.FS = disk
 			db, err := jay.Open("db", &opts)
 			if err != nil {
 				t.Fatal(err)

@@ -66,6 +66,9 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
+	if inMemory && opts.FS != nil && err == nil {
+		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
@@ -78,7 +81,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		MemTableBytes: opts.MemTableBytes,
 		TableBounds:   format.TableBounds,
 		Logger:        opts.Logger,
-		FS:            opts.fs,
+		FS:            opts.FS,
 		CloseTimeout:  opts.closeTimeout,
 	})
 	if err != nil {

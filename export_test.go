@@ -1,14 +1,6 @@
 package jay
 
-import (
-	"time"
-
-	"github.com/jaydb/jay/storage/lsm"
-)
-
-// SetFS puts a database on another file system: crash and fault tests need
-// one that loses what was not synced.
-func SetFS(o *Options, fs lsm.FS) { o.fs = fs }
+import "time"
 
 // SetCloseTimeout changes how long a disk may be silent before Close gives up.
 func SetCloseTimeout(o *Options, d time.Duration) { o.closeTimeout = d }

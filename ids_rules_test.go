@@ -222,8 +222,7 @@ func TestRules_Seeds(t *testing.T) {
 	}
 	for _, test := range tests {
 		for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
-			opts := jay.Options{Durability: durability}
-			jay.SetFS(&opts, storagetest.NewDisk())
+			opts := jay.Options{Durability: durability, FS: storagetest.NewDisk()}
 			db := open(t, "db", &opts)
 			for _, n := range test.given {
 				put(t, db, fmt.Sprintf("users/%d", n), `{"by":"hand"}`)

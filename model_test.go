@@ -194,7 +194,7 @@ func (w *world) open(t *rapid.T) {
 	}
 	w.mode, w.capacity = opts.HiLoMode, opts.HiLoCapacity
 	w.own, w.locals = &local{name: "the database's own client"}, nil
-	jay.SetFS(&opts, w.disk)
+	opts.FS = w.disk
 	var err error
 	if w.db, err = jay.Open("db", &opts); err != nil {
 		t.Fatalf("%s: open: %v", w.tag, err)

@@ -218,7 +218,33 @@ type Options struct {
 	// own ID. What is said of Now holds for it. The default is crypto/rand.
 	Rand io.Reader
 
-	fs           lsm.FS        // for tests of crashes and faults
+	// FS replaces the operating system's files. Tests use it for a disk that
+	// fails or loses its power (storagetest.Disk is one in memory); a file system
+	// that wraps another one can encrypt what is written. OpenMemory, which makes
+	// its own, refuses it with ErrOption.
+	//
+	// An implementation must be safe for concurrent use, and keep these promises:
+	//
+	//   - Bytes are read at the offset at which they were written, and Stat returns
+	//     the number of bytes written: an encryption keeps lengths and offsets.
+	//   - Sync and SyncData of a file return when its bytes are on disk, Sync of a
+	//     directory when the names in it are: creations, renames and removals.
+	//   - Rename replaces the target in one step, for readers and after a crash.
+	//   - List returns every name in a directory once, also those created since.
+	//   - Lock fails while another process, or this one, holds the file.
+	//   - A missing file is an error for which errors.Is(err, fs.ErrNotExist) holds.
+	//   - Unwrap returns the file system underneath, or nil. Directories of
+	//     the operating system are then locked against every other Open, wrapped or
+	//     not; any other file system excludes an Open that comes through the same
+	//     value, and one of another process by Lock only.
+	//
+	// Danger: behind a Sync that returns too early, a crash loses acknowledged
+	// writes, and the next Open may find damage. A database must be opened with
+	// the FS that wrote it.
+	//
+	// The default is the operating system's file system.
+	FS lsm.FS
+
 	closeTimeout time.Duration // for tests of disks that do not answer
 }
 

@@ -153,7 +153,7 @@ func TestRegression_DeleteOfNothingDurable(t *testing.T) {
 func TestRegression_CloseSwallowsLoss(t *testing.T) {
 	disk := storagetest.NewDisk()
 	opts := &jay.Options{Durability: jay.Relaxed}
-	jay.SetFS(opts, disk)
+	opts.FS = disk
 	db, err := jay.Open("db", opts)
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ type sessionModel struct {
 
 func (m *sessionModel) open(t *rapid.T) {
 	opts := jay.Options{}
-	jay.SetFS(&opts, m.disk)
+	opts.FS = m.disk
 	var err error
 	m.db, err = jay.Open("db", &opts)
 	ok(err)

@@ -247,7 +247,7 @@ func (s slowDisk) round(t *testing.T) {
 	}
 	await(t, "the other writers, after Close", finished(&patient))
 
-	jay.SetFS(&options, disk)
+	options.FS = disk
 	if s.patience == 0 {
 		again, err := jay.Open("db", &options)
 		if !errors.Is(err, jay.ErrLocked) {

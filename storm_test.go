@@ -135,7 +135,7 @@ func TestStorm(t *testing.T) {
 	options, dir := jay.Options{MemTableBytes: 1 << 20, CacheBytes: 4 << 20}, filepath.Join(t.TempDir(), "db")
 	if lasts < 10*time.Second {
 		dir = "db"
-		jay.SetFS(&options, storagetest.NewDisk())
+		options.FS = storagetest.NewDisk()
 	}
 	s := &storm{
 		t: t, made: make(map[string]string), maybe: make(map[string]bool),
