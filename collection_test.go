@@ -19,15 +19,6 @@ type User struct {
 	Age  int    `json:",omitempty"`
 }
 
-func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
-	t.Helper()
-	c, err := jay.CollectionOf[T](db, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // Ensure that a typed insert writes the ID back, that the ID is not part of
 // the body, and that the value comes back equal.
 func TestCollection_Insert(t *testing.T) {

@@ -1,14 +1,12 @@
 package jay_test
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,26 +14,21 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// The writer is this test binary, run again with this variable set to the
-// directory to write into.
+// writerVariable is set to the directory to write into in the process that
+// TestKill kills.
 const writerVariable = "JAY_CRASH_WRITER"
 
-func TestMain(m *testing.M) {
-	if dir := os.Getenv(writerVariable); dir != "" {
-		if err := crashWriter(dir, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+// TestKill_Process is that process.
+func TestKill_Process(t *testing.T) {
+	dir := os.Getenv(writerVariable)
+	if dir == "" {
+		t.Skip("only in a process of TestKill")
 	}
-	if dir := os.Getenv(seenVariable); dir != "" {
-		fmt.Fprintln(os.Stderr, readUntilKilled(dir, os.Stdout))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
+	must(t, crashWriter(dir, os.Stdout))
 }
 
 // crashRequests are the ways to ask for an ID that the writer goes through. An
@@ -134,38 +127,13 @@ func TestKill(t *testing.T) {
 // returns all the complete lines it printed.
 func runAndKill(t *testing.T, dir string, after int) []string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), writerVariable+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
 	var got []string
-	for killed := false; ; {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			break // an incomplete line was not acknowledged
-		}
-		if line = strings.TrimSuffix(line, "\n"); line != "ready" {
+	child.Start(t, "TestKill_Process", writerVariable+"="+dir).KillAt(func(line string) bool {
+		if line != "ready" {
 			got = append(got, line)
 		}
-		if len(got) >= after && !killed {
-			killed = true
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != -1 {
-		t.Fatalf("the writer ended by itself: %v", err)
-	}
+		return len(got) >= after
+	})
 	return got
 }
 
@@ -278,12 +246,6 @@ func (l *ledger) check(db *jay.DB, when string) {
 			l.t.Fatalf("%s: %s was acknowledged and is lost (%v)", when, id, err)
 		}
 	}
-}
-
-func onDisk(t *testing.T, disk *storagetest.Disk, opts jay.Options) *jay.DB {
-	t.Helper()
-	opts.FS = disk
-	return open(t, "db", &opts)
 }
 
 // Ensure that a loss of power at any sync of the log loses nothing that was

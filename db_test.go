@@ -9,94 +9,37 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
-var ctx = context.Background()
+var (
+	ctx = context.Background()
 
-// clock is a clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
+	newClock     = jaytest.NewClock
+	memory       = jaytest.Memory
+	open         = jaytest.Open
+	onDisk       = jaytest.OnDisk
+	closeDB      = jaytest.Close
+	put          = jaytest.Put
+	store        = jaytest.Store
+	body         = jaytest.Body
+	must         = jaytest.Must
+	patchIn      = jaytest.PatchIn
+	within       = jaytest.Within
+	concurrently = jaytest.Concurrently
+	afterPrefix  = jaytest.NumberAfter
+)
 
-func newClock() *clock { return &clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// memory opens a database in memory that the test closes.
-func memory(t testing.TB, opts *jay.Options) *jay.DB {
+func equal[T comparable](t testing.TB, got, want T) {
 	t.Helper()
-	db, err := jay.OpenMemory(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
-	return db
+	jaytest.Equal(t, got, want)
 }
 
-func open(t testing.TB, dir string, opts *jay.Options) *jay.DB {
+func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
 	t.Helper()
-	db, err := jay.Open(dir, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
-func closeDB(t testing.TB, db *jay.DB) {
-	t.Helper()
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// put stores a document that must be accepted.
-func put(t testing.TB, db *jay.DB, id, body string, opts ...jay.WriteOption) jay.Metadata {
-	t.Helper()
-	m, err := db.Put(ctx, id, json.RawMessage(body), opts...)
-	if err != nil {
-		t.Fatalf("put %q: %v", id, err)
-	}
-	return m
-}
-
-func store(t testing.TB, db *jay.DB, collection string) string {
-	t.Helper()
-	m, err := db.Store(ctx, collection, json.RawMessage(`{}`))
-	if err != nil {
-		t.Fatalf("store into %q: %v", collection, err)
-	}
-	return m.ID
-}
-
-// body returns the document's body, or "absent".
-func body(t testing.TB, db *jay.DB, id string) string {
-	t.Helper()
-	doc, err := db.Get(ctx, id)
-	if errors.Is(err, jay.ErrNotFound) {
-		return "absent"
-	}
-	if err != nil {
-		t.Fatalf("get %q: %v", id, err)
-	}
-	return string(doc.Body())
+	return jaytest.CollectionOf[T](t, db, opts...)
 }
 
 // dump returns the whole database as text: what must not change when a write
@@ -125,13 +68,6 @@ func dump(t testing.TB, db *jay.DB) string {
 	}
 	b.Write(text)
 	return b.String()
-}
-
-func equal[T comparable](t testing.TB, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
 }
 
 // Ensure that a database is there again after a reopen, and that what is

@@ -20,8 +20,6 @@ const (
 	// the sync is let go. The verdict does not depend on it: a read is judged by
 	// what a crash leaves at the moment of its answer.
 	readGrace = 30 * time.Millisecond
-	// hangGuard ends a test that would wait for ever.
-	hangGuard = time.Minute
 )
 
 // thing is a document of these tests.
@@ -583,18 +581,6 @@ func TestReads_ShowOnlyWhatIsDurable(t *testing.T) {
 				closeDB(t, db)
 			})
 		}
-	}
-}
-
-// within waits for an answer, and ends the test if there is none.
-func within(t *testing.T, answer <-chan error, who string) error {
-	t.Helper()
-	select {
-	case err := <-answer:
-		return err
-	case <-time.After(hangGuard):
-		t.Fatalf("%s has no answer after %s", who, hangGuard)
-		return nil
 	}
 }
 

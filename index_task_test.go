@@ -1,21 +1,19 @@
 package jay_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -266,19 +264,9 @@ func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 	closeDB(t, db)
 	cut := 0
 	for range 3 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestEnsureIndex_AfterKilledDrop_Process$", "-test.v")
-		cmd.Env = append(os.Environ(), dropVariable+"="+dir)
-		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if strings.HasSuffix(lines.Text(), "dropping") {
-				must(t, cmd.Process.Kill())
-			}
-		}
-		if err := cmd.Wait(); err == nil {
-			t.Fatal("the process ended by itself")
-		}
+		child.Start(t, "TestEnsureIndex_AfterKilledDrop_Process", dropVariable+"="+dir).KillAt(func(line string) bool {
+			return line == "dropping"
+		})
 
 		db := open(t, dir, nil)
 		infos, err := db.Indexes(ctx, "")

@@ -1,14 +1,12 @@
 package jay_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -19,11 +17,21 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/child"
 )
 
-// The process that is killed is this test binary, run again with this variable
-// set to the directory of the database.
+// seenVariable is set to the directory of the database in the process that
+// TestKillReads kills.
 const seenVariable = "JAY_KILL_READS_DIR"
+
+// TestKillReads_Process is that process.
+func TestKillReads_Process(t *testing.T) {
+	dir := os.Getenv(seenVariable)
+	if dir == "" {
+		t.Skip("only in a process of TestKillReads")
+	}
+	t.Fatal(readUntilKilled(dir, os.Stdout))
+}
 
 const (
 	seenWriters = 64
@@ -229,33 +237,10 @@ func TestKillReads(t *testing.T) {
 // lines, and returns all its complete lines.
 func seenUntilKilled(t *testing.T, dir string, after int) []string {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), seenVariable+"="+dir)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	lines := bufio.NewReader(out)
-	for {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			break // an incomplete line was not seen
-		}
-		if got = append(got, strings.TrimSuffix(line, "\n")); len(got) == after {
-			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != -1 {
-		t.Fatalf("the process ended by itself: %v", err)
-	}
+	child.Start(t, "TestKillReads_Process", seenVariable+"="+dir).KillAt(func(line string) bool {
+		got = append(got, line)
+		return len(got) == after
+	})
 	return got
 }

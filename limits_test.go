@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/query"
 )
 
@@ -132,7 +133,7 @@ func TestLimits_JSONPatchOperations(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "a/1", `{"a":1}`)
 	operations := func(n int) []byte {
-		return []byte(large(`{"op":"test","path":"/a","value":1}`, n))
+		return []byte(jaytest.Array(`{"op":"test","path":"/a","value":1}`, n))
 	}
 	_, err := db.Patch(ctx, "a/1", jay.JSONPatch(operations(10_000)))
 	must(t, err)

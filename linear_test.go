@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,10 +14,8 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/jaytest"
 )
-
-// goroutines is how many call at once.
-const goroutines = 16
 
 // history is what concurrent callers asked and were told. Its clock counts
 // events, so that no two of them are at once.
@@ -37,21 +34,6 @@ func (h *history) call(client int, input any, fn func() any) any {
 	defer h.mu.Unlock()
 	h.ops = append(h.ops, op)
 	return op.Output
-}
-
-// concurrently runs fn on every goroutine, with a generator of its own whose
-// seed is printed if the test fails.
-func concurrently(t *testing.T, fn func(g int, random *rand.Rand)) {
-	t.Helper()
-	seed := rand.Uint64()
-	var wg sync.WaitGroup
-	for g := range goroutines {
-		wg.Go(func() { fn(g, rand.New(rand.NewPCG(seed, uint64(g)))) })
-	}
-	wg.Wait()
-	if t.Failed() {
-		t.Logf("seed %d", seed)
-	}
 }
 
 // check ends the test unless the history could have been one call after
@@ -191,16 +173,6 @@ func outcome(t *testing.T, n int64, err error) int64 {
 	return n
 }
 
-// afterPrefix returns the number of an ID, or -1 if it has none there.
-func afterPrefix(id, prefix string) int64 {
-	text, _ := strings.CutPrefix(id, prefix)
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
 // Ensure that the draws of one HiLo client that 16 goroutines share are those
 // of a counter: no number twice, none left out, none before its turn.
 func TestLinear_Client(t *testing.T) {
@@ -220,7 +192,7 @@ func TestLinear_Client(t *testing.T) {
 		if err := client.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		equal(t, body(t, db, "Raven/HiLo/users"), fmt.Sprintf(`{"Max":%d}`, goroutines*400))
+		equal(t, body(t, db, "Raven/HiLo/users"), fmt.Sprintf(`{"Max":%d}`, jaytest.Goroutines*400))
 	}
 }
 

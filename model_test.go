@@ -16,6 +16,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -64,7 +65,7 @@ func TestModel(t *testing.T) {
 // model is what is known of a history: all databases that came of one, and
 // every number that anybody was told.
 type model struct {
-	clock  *clock
+	clock  *jaytest.Clock
 	worlds []*world
 	serial int
 

@@ -70,23 +70,6 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-func patchIn(where string, db *jay.DB, id string, opts []jay.PatchOption) (r jay.PatchResult, err error) {
-	switch where {
-	case "batch":
-		var b jay.Batch
-		b.Patch(id, opts...)
-		_, err = db.Apply(ctx, &b)
-	case "transaction":
-		err = db.Update(ctx, func(tx *jay.Tx) error {
-			r, err = tx.Patch(ctx, id, opts...)
-			return err
-		})
-	default:
-		r, err = db.Patch(ctx, id, opts...)
-	}
-	return r, err
-}
-
 func loop() any {
 	c := new(struct{ Next any })
 	c.Next = c

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/query"
 )
 
@@ -221,11 +222,6 @@ func TestQuery_Bounds_Regexps(t *testing.T) {
 	}
 }
 
-// large returns an array of n elements, as JSON.
-func large(element string, n int) string {
-	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
-}
-
 // looked is a context that ends when it was looked at n times: an end that
 // comes in the middle of the work, whatever the machine.
 type looked struct {
@@ -273,7 +269,7 @@ func TestQuery_Bounds_EndsWithinDocument(t *testing.T) {
 	for i := range tags {
 		tags[i] = fmt.Sprint(i)
 	}
-	put(t, db, "v/1", `{"Text":"`+strings.Repeat("ab", 4<<20)+`","Many":`+large("12345", 1_000_000)+`,"Tags":[`+strings.Join(tags, ",")+`],"Long":`+large("1e9999", 500_000)+`,"Lines":`+large(`{"p":1}`, 500_000)+`}`, jay.InCollection("Values"))
+	put(t, db, "v/1", `{"Text":"`+strings.Repeat("ab", 4<<20)+`","Many":`+jaytest.Array("12345", 1_000_000)+`,"Tags":[`+strings.Join(tags, ",")+`],"Long":`+jaytest.Array("1e9999", 500_000)+`,"Lines":`+jaytest.Array(`{"p":1}`, 500_000)+`}`, jay.InCollection("Values"))
 	for name, rest := range bombs() {
 		q, err := db.RQL("from Values "+rest, nil)
 		must(t, err)
@@ -367,8 +363,8 @@ func TestQuery_Bounds_TransactionAndClose(t *testing.T) {
 func TestQuery_Bounds_Memory(t *testing.T) {
 	const n = 8 << 20
 	db := memory(t, nil)
-	put(t, db, "v/1", `{"Many":`+large("1", n)+`,"Few":[1,2]}`, jay.InCollection("Values"))
-	put(t, db, "w/1", `{"Text":"`+strings.Repeat("x", 20<<20)+`","Tags":`+large("[1]", 1<<20)+`}`, jay.InCollection("Texts"))
+	put(t, db, "v/1", `{"Many":`+jaytest.Array("1", n)+`,"Few":[1,2]}`, jay.InCollection("Values"))
+	put(t, db, "w/1", `{"Text":"`+strings.Repeat("x", 20<<20)+`","Tags":`+jaytest.Array("[1]", 1<<20)+`}`, jay.InCollection("Texts"))
 	_, err := db.Get(ctx, "w/1")
 	must(t, err)
 	var columns []string
@@ -417,7 +413,7 @@ func TestQuery_Bounds_ManyValues(t *testing.T) {
 	db := memory(t, nil)
 	for _, n := range []int{10, 600_000} {
 		id := fmt.Sprint("v/", n)
-		put(t, db, id, `{"A":`+large("3", n)+`,"B":[`+strings.Repeat(`{"C":["x","Y"]},`, n/2)+`{"C":"z"}]}`, jay.InCollection("Values"))
+		put(t, db, id, `{"A":`+jaytest.Array("3", n)+`,"B":[`+strings.Repeat(`{"C":["x","Y"]},`, n/2)+`{"C":"z"}]}`, jay.InCollection("Values"))
 		for where, want := range map[string]bool{
 			"A = 3": true, "A = 4": false, "A != 3": false, "A in (1, 3)": true, "A all in (3)": true, "A all in (3, 4)": false, "A between 2 and 4": true, "exists(A)": true,
 			"B.C = 'y'": true, "exact(B.C = 'y')": false, "B.C all in ('x', 'Y', 'z')": true, "endsWith(B[].C, 'Z')": true, "regex(B.C, '^[z]$')": true, "contains(B.C, 'q')": false,
@@ -557,7 +553,7 @@ func TestQuery_Bounds_Includes(t *testing.T) {
 		t.Errorf("two documents: %v, want ErrQuery", err)
 	}
 
-	put(t, db, "x/1", `{"C":`+large(`"c/0"`, 2_000_000)+`}`, jay.InCollection("Same"))
+	put(t, db, "x/1", `{"C":`+jaytest.Array(`"c/0"`, 2_000_000)+`}`, jay.InCollection("Same"))
 	ids := make([]string, 10_001)
 	for i := range ids {
 		ids[i] = fmt.Sprintf(`"none/%d"`, i)

@@ -157,13 +157,6 @@ func TestSession_OptimisticConcurrency(t *testing.T) {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // lastEtag returns the highest etag of all documents.
 func lastEtag(t *testing.T, db *jay.DB) (last uint64) {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -139,7 +140,7 @@ func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
 		}
 	})
 	left := make(map[string]string)
-	for deadline := time.Now().Add(hangGuard); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(jaytest.HangGuard); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		left = ownGoroutines()
 		for id := range before { // of databases that other tests left open
 			delete(left, id)
@@ -222,8 +223,8 @@ func (s slowDisk) round(t *testing.T) {
 			}
 		})
 	}
-	await(t, "the disk's first slow operation", held.Met())
-	await(t, "writers whose contexts end", finished(&hasty))
+	jaytest.Await(t, "the disk's first slow operation", held.Met())
+	jaytest.Await(t, "writers whose contexts end", jaytest.Finished(&hasty))
 	if slack := time.Duration(late.Load()); slack > closeLimit {
 		t.Errorf("a write outlived its context by %s", slack)
 	}
@@ -242,10 +243,10 @@ func (s slowDisk) round(t *testing.T) {
 		if err == nil && s.patience == 0 {
 			t.Error("Close of a stuck disk returned nil")
 		}
-	case <-time.After(closeLimit + hangGuard):
-		t.Fatalf("Close did not return within %s, and it promises %s", closeLimit+hangGuard, closeLimit)
+	case <-time.After(closeLimit + jaytest.HangGuard):
+		t.Fatalf("Close did not return within %s, and it promises %s", closeLimit+jaytest.HangGuard, closeLimit)
 	}
-	await(t, "the other writers, after Close", finished(&patient))
+	jaytest.Await(t, "the other writers, after Close", jaytest.Finished(&patient))
 
 	options.FS = disk
 	if s.patience == 0 {
@@ -266,7 +267,7 @@ func (s slowDisk) round(t *testing.T) {
 // openOnceFree opens the directory when an engine that was stuck has left it.
 func openOnceFree(t *testing.T, options *jay.Options) *jay.DB {
 	t.Helper()
-	deadline := time.Now().Add(hangGuard)
+	deadline := time.Now().Add(jaytest.HangGuard)
 	for {
 		db, err := jay.Open("db", options)
 		if err == nil {
@@ -276,24 +277,6 @@ func openOnceFree(t *testing.T, options *jay.Options) *jay.DB {
 			t.Fatalf("open behind a disk that works again: %v", err)
 		}
 		time.Sleep(time.Millisecond) // between two tries
-	}
-}
-
-func finished(group *sync.WaitGroup) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		group.Wait()
-		close(done)
-	}()
-	return done
-}
-
-func await(t *testing.T, what string, done <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(hangGuard):
-		t.Fatalf("%s: nothing after %s", what, hangGuard)
 	}
 }
 

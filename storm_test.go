@@ -19,6 +19,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -159,7 +160,7 @@ func TestStorm(t *testing.T) {
 		closed := make(chan error, 1)
 		go func() { closed <- s.db.Close() }()
 		must(t, within(t, closed, "Close in the middle of the storm"))
-		await(t, "the storm's end", finished(&group))
+		jaytest.Await(t, "the storm's end", jaytest.Finished(&group))
 		s.db = open(t, dir, &options)
 		s.check(gusts)
 	}
@@ -918,7 +919,7 @@ func (g *gust) checkOwn(id string, doc *jay.Document) {
 // goroutinesAbove returns how many goroutines more than before there are, once
 // those that are about to end have ended.
 func goroutinesAbove(before int) int {
-	for deadline := time.Now().Add(hangGuard); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(jaytest.HangGuard); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond) // between two looks
 	}
 	return runtime.NumGoroutine() - before

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // both runs two transactions that have both read before the first of them
@@ -237,8 +238,8 @@ func TestTx_Counter(t *testing.T) {
 				}
 			}
 		})
-		equal(t, body(t, db, "n"), fmt.Sprintf(`{"N":%d}`, goroutines*50))
-		t.Logf("%d runs for %d transactions", runs.Load(), goroutines*50)
+		equal(t, body(t, db, "n"), fmt.Sprintf(`{"N":%d}`, jaytest.Goroutines*50))
+		t.Logf("%d runs for %d transactions", runs.Load(), jaytest.Goroutines*50)
 	}
 }
 

@@ -16,68 +16,34 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// The other process is this test binary, run again for TestLockChild with this
-// variable set to what it has to do.
+// lockVariable is set to what it has to do in the other process, which runs
+// TestLock_Process.
 const lockVariable = "JAY_LOCK_CHILD"
 
-// startChild starts another process that does action on dir, and returns its
-// input, and its output line by line. It is killed when the test ends.
-func startChild(t *testing.T, action, dir string) (*exec.Cmd, io.WriteCloser, io.Reader) {
+// startChild starts another process that does action on dir.
+func startChild(t *testing.T, action, dir string) *child.Process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestLockChild$", "-test.count=1")
-	cmd.Env = append(os.Environ(), lockVariable+"="+action, "JAY_LOCK_DIR="+dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd, in, out
-}
-
-// readLine reads a line of a child's output byte by byte, so that nothing of
-// the next one is taken.
-func readLine(t *testing.T, out io.Reader) string {
-	t.Helper()
-	var line []byte
-	for b := make([]byte, 1); ; {
-		if _, err := io.ReadFull(out, b); err != nil {
-			t.Fatalf("the other process ended after %q: %v", line, err)
-		}
-		if b[0] == '\n' {
-			return string(line)
-		}
-		line = append(line, b[0])
-	}
+	return child.Start(t, "TestLock_Process", lockVariable+"="+action, "JAY_LOCK_DIR="+dir)
 }
 
 // openElsewhere opens dir in another process, closes it, and returns what that
 // process has to say: "open", "locked" or an error's text.
 func openElsewhere(t *testing.T, dir string) string {
 	t.Helper()
-	cmd, in, out := startChild(t, "open", dir)
-	answer := readLine(t, out)
-	_ = in.Close() // it may have ended already
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	other := startChild(t, "open", dir)
+	answer := other.Line()
+	other.Wait()
 	return answer
 }
 
-// TestLockChild is not a test, but what the other processes of these tests do.
-func TestLockChild(t *testing.T) {
+// TestLock_Process is what the other processes of these tests do.
+func TestLock_Process(t *testing.T) {
 	dir := os.Getenv("JAY_LOCK_DIR")
 	switch os.Getenv(lockVariable) {
 	case "":
@@ -310,7 +276,7 @@ func TestLock_CreatorsRace(t *testing.T) {
 		rounds = 20
 	}
 	root := t.TempDir()
-	_, in, out := startChild(t, "race", root)
+	other := startChild(t, "race", root)
 	for round := range rounds {
 		name := strconv.Itoa(round)
 		dir := filepath.Join(root, name)
@@ -319,7 +285,7 @@ func TestLock_CreatorsRace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := fmt.Fprintln(in, name); err != nil {
+		if _, err := fmt.Fprintln(other.In, name); err != nil {
 			t.Fatal(err)
 		}
 		var owners atomic.Int32
@@ -338,7 +304,7 @@ func TestLock_CreatorsRace(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		switch answer := readLine(t, out); answer {
+		switch answer := other.Line(); answer {
 		case "open":
 			owners.Add(1)
 		case "locked":
@@ -359,15 +325,12 @@ func TestLock_CreatorsRace(t *testing.T) {
 // Ensure that the death of a process by kill -9 frees its directory.
 func TestLock_Kill(t *testing.T) {
 	dir := t.TempDir()
-	cmd, _, out := startChild(t, "open", dir)
-	if answer := readLine(t, out); answer != "open" {
+	other := startChild(t, "open", dir)
+	if answer := other.Line(); answer != "open" {
 		t.Fatal(answer)
 	}
 	wantLocked(t, "open in another process", dir)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	other.Kill()
 	if err := openIn(t, dir).Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,230 @@
+// Package jaytest has what tests of several packages need to open, fill and
+// read a database in one line. Whatever fails ends the test.
+package jaytest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var ctx = context.Background()
+
+// Memory opens a database in memory and closes it at the end of the test.
+func Memory(t testing.TB, opts *jay.Options) *jay.DB {
+	t.Helper()
+	db, err := jay.OpenMemory(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return db
+}
+
+// Open opens the database in dir.
+func Open(t testing.TB, dir string, opts *jay.Options) *jay.DB {
+	t.Helper()
+	db, err := jay.Open(dir, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// OnDisk opens the database on a disk that can fail and lose its power.
+func OnDisk(t testing.TB, disk *storagetest.Disk, opts jay.Options) *jay.DB {
+	t.Helper()
+	opts.FS = disk
+	return Open(t, "db", &opts)
+}
+
+// Close closes a database.
+func Close(t testing.TB, db *jay.DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Put stores a document that must be accepted.
+func Put(t testing.TB, db *jay.DB, id, body string, opts ...jay.WriteOption) jay.Metadata {
+	t.Helper()
+	m, err := db.Put(ctx, id, json.RawMessage(body), opts...)
+	if err != nil {
+		t.Fatalf("put %q: %v", id, err)
+	}
+	return m
+}
+
+// Store stores an empty document under a HiLo ID, and returns the ID.
+func Store(t testing.TB, db *jay.DB, collection string) string {
+	t.Helper()
+	m, err := db.Store(ctx, collection, json.RawMessage(`{}`))
+	if err != nil {
+		t.Fatalf("store into %q: %v", collection, err)
+	}
+	return m.ID
+}
+
+// Body returns the document's body, or "absent".
+func Body(t testing.TB, db *jay.DB, id string) string {
+	t.Helper()
+	doc, err := db.Get(ctx, id)
+	if errors.Is(err, jay.ErrNotFound) {
+		return "absent"
+	}
+	if err != nil {
+		t.Fatalf("get %q: %v", id, err)
+	}
+	return string(doc.Body())
+}
+
+// CollectionOf returns the typed collection of T.
+func CollectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
+	t.Helper()
+	c, err := jay.CollectionOf[T](db, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// PatchIn patches a document where the test says: in a "batch", a
+// "transaction", or directly in the "database". A batch has no result to return.
+func PatchIn(where string, db *jay.DB, id string, opts []jay.PatchOption) (r jay.PatchResult, err error) {
+	switch where {
+	case "batch":
+		var b jay.Batch
+		b.Patch(id, opts...)
+		_, err = db.Apply(ctx, &b)
+	case "transaction":
+		err = db.Update(ctx, func(tx *jay.Tx) error {
+			r, err = tx.Patch(ctx, id, opts...)
+			return err
+		})
+	default:
+		r, err = db.Patch(ctx, id, opts...)
+	}
+	return r, err
+}
+
+// Must ends the test at an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Equal compares two values.
+func Equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Array returns a JSON array of n times the element.
+func Array(element string, n int) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"
+}
+
+// NumberAfter returns the number of an ID that begins with prefix, or -1.
+func NumberAfter(id, prefix string) int64 {
+	text, _ := strings.CutPrefix(id, prefix)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// Clock is a clock that tests move. It is safe for concurrent use.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time // Guarded by mu.
+}
+
+// NewClock returns a clock that stands still until Advance.
+func NewClock() *Clock { return &Clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+// Now returns the clock's time, for Options.Now.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// Goroutines is the number of goroutines of Concurrently.
+const Goroutines = 16
+
+// Concurrently runs fn on several goroutines, each with a generator of its own.
+// The seed is printed if the test fails.
+func Concurrently(t testing.TB, fn func(g int, random *rand.Rand)) {
+	t.Helper()
+	seed := rand.Uint64()
+	var wg sync.WaitGroup
+	for g := range Goroutines {
+		wg.Go(func() { fn(g, rand.New(rand.NewPCG(seed, uint64(g)))) })
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.Logf("seed %d", seed)
+	}
+}
+
+// HangGuard is how long Within and Await wait for what would otherwise hang the
+// test.
+const HangGuard = time.Minute
+
+// Within returns the answer, which must come before HangGuard.
+func Within(t testing.TB, answer <-chan error, who string) error {
+	t.Helper()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(HangGuard):
+		t.Fatalf("%s has no answer after %s", who, HangGuard)
+		return nil
+	}
+}
+
+// Await waits until done is closed, which must happen before HangGuard.
+func Await(t testing.TB, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(HangGuard):
+		t.Fatalf("%s: nothing after %s", what, HangGuard)
+	}
+}
+
+// Finished returns a channel that is closed when the group is done.
+func Finished(group *sync.WaitGroup) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	return done
+}
