@@ -54,11 +54,11 @@ cross:
 
 # The long ones, for a quiet evening.
 crash:
-	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v .
+	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./tests/crash
 
 # What readers saw before each of 300 kills must be there behind it.
 kill-reads:
-	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v .
+	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v ./tests/crash
 
 # Every verb at once, for ten minutes, and with the race detector for another five.
 storm:

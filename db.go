@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -82,7 +83,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		TableBounds:   format.TableBounds,
 		Logger:        opts.Logger,
 		FS:            opts.FS,
-		CloseTimeout:  opts.closeTimeout,
+		CloseTimeout:  knobs.CloseTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("jay: %w", err)

@@ -2,7 +2,6 @@ package jay_test
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,36 +78,6 @@ func TestFormat1_Upgrade(t *testing.T) {
 	var damage *jay.DamageError
 	if _, err := jay.Open(dir, nil); !errors.As(err, &damage) || damage.File != filepath.Base(logs[len(logs)-1]) {
 		t.Errorf("the newest log is missing: got %v", err)
-	}
-}
-
-// Ensure that a database of format 1, which has no control file, is not taken
-// for a new one when the marker of its manifest is missing, and that damage in
-// front of a whole record is noticed.
-func TestFormat1_Damage(t *testing.T) {
-	whole := make(image)
-	files, err := filepath.Glob(filepath.Join("testdata", "format1", "db", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if whole[filepath.Base(file)], err = os.ReadFile(file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := contentsOf(t, whole.disk(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o damageOutcomes
-	o.judge(t, whole.with(whole.named("marker.manifest.")[0], nil), want, "the marker is missing")
-	o.judge(t, whole.with("MANIFEST-000005", nil), want, "the manifest is missing")
-	o.judge(t, whole.with("MANIFEST-000005", []byte{}), want, "the manifest is empty")
-	for at := range whole["JAY"] {
-		o.judge(t, whole.with("JAY", flipped(whole["JAY"], at)), want, fmt.Sprintf("JAY, byte %d", at))
-	}
-	if o.harmless > 0 {
-		t.Errorf("%+v", o)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestImports(t *testing.T) {
 		{"internal/fold", nil},
 		{"internal/relay", nil},
 		{"internal/errs", nil},
+		{"internal/knobs", nil},
+		{"internal/child", nil},
+		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
@@ -45,9 +49,10 @@ func TestImports(t *testing.T) {
 		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
+	anywhere := []string{leaf("internal/knobs")} // what tests set
 	for _, rule := range rules {
 		eachImport(t, rule.dir, false, func(file, path string) {
-			if !standard(path) && !underAny(path, rule.allowed) {
+			if !standard(path) && !underAny(path, anywhere) && !underAny(path, rule.allowed) {
 				t.Errorf("%s imports %s; package %s may import only %v", file, path, rule.dir, rule.allowed)
 			}
 		})
@@ -65,9 +70,36 @@ func TestImports(t *testing.T) {
 	if outsiders == 0 {
 		t.Error("no program was looked at")
 	}
+
+	// The suites see what users see, and helpers for tests.
+	suites := 0
+	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
+		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs")}
+	eachTestImport(t, "tests", func(file, path string) {
+		suites++
+		if strings.HasPrefix(path, module) && !slices.Contains(seen, path) {
+			t.Errorf("%s imports %s; a suite may import only %v of this module", file, path, seen)
+		}
+	})
+	if suites == 0 {
+		t.Error("no suite was looked at")
+	}
 }
 
+// eachImport calls fn with the imports of every file of a directory that is no
+// test.
 func eachImport(t *testing.T, dir string, deep bool, fn func(file, path string)) {
+	t.Helper()
+	eachImportOf(t, dir, deep, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, fn)
+}
+
+// eachTestImport calls fn with the imports of every test file below a directory.
+func eachTestImport(t *testing.T, dir string, fn func(file, path string)) {
+	t.Helper()
+	eachImportOf(t, dir, true, func(name string) bool { return strings.HasSuffix(name, "_test.go") }, fn)
+}
+
+func eachImportOf(t *testing.T, dir string, deep bool, wanted func(name string) bool, fn func(file, path string)) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -79,7 +111,7 @@ func eachImport(t *testing.T, dir string, deep bool, fn func(file, path string))
 			}
 			return nil
 		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if !strings.HasSuffix(path, ".go") || !wanted(path) {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)

@@ -244,8 +244,6 @@ type Options struct {
 	//
 	// The default is the operating system's file system.
 	FS lsm.FS
-
-	closeTimeout time.Duration // for tests of disks that do not answer
 }
 
 // Conventions say how Go types become collections and IDs. Every field has a

@@ -349,7 +349,7 @@ func (g *gust) ifMatch() error {
 	doc := g.fresh(g.id())
 	state, there := g.own[doc.ID]
 	match := g.IntN(2) == 0 && there && state.version != ""
-	version := oldVersion
+	version := "A:1-AAAAAAAAAAAAAAAAAAAAAA" // of no document
 	if match {
 		version = state.version
 	}

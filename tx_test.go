@@ -8,6 +8,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
+var errGivenUp = errors.New("the function gave up")
+
 // Ensure that a transaction sees its own writes, nobody else does before the
 // commit, and everybody afterwards.
 func TestUpdate(t *testing.T) {

@@ -1,4 +1,4 @@
-package jay_test
+package disk_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -129,6 +130,8 @@ func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	defer func(old time.Duration) { knobs.CloseTimeout = old }(knobs.CloseTimeout)
+	knobs.CloseTimeout = time.Second
 	before := ownGoroutines()
 	t.Run("rounds", func(t *testing.T) {
 		for round := range rounds {
@@ -163,7 +166,7 @@ func ownGoroutines() map[string]string {
 	text := make([]byte, 16<<20)
 	own := make(map[string]string)
 	for _, stack := range strings.Split(string(text[:runtime.Stack(text, true)]), "\n\n") {
-		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jay_test.") && !strings.Contains(stack, "lsm.(*Engine).end(") && !strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
+		if strings.Contains(stack, "jaydb/jay") && !strings.Contains(stack, "jaydb/jay/tests/") && !strings.Contains(stack, "lsm.(*Engine).end(") && !strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
 			id, _, _ := strings.Cut(stack, " [")
 			own[id] = stack
 		}
@@ -174,7 +177,6 @@ func ownGoroutines() map[string]string {
 func (s slowDisk) round(t *testing.T) {
 	disk := storagetest.NewDisk()
 	options := jay.Options{MemTableBytes: 256 << 10, CacheBytes: 1 << 20}
-	jay.SetCloseTimeout(&options, time.Second)
 	db := onDisk(t, disk, options)
 	told := newOutcomes()
 	padding := strings.Repeat("x", 8<<10)

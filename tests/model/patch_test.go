@@ -1,4 +1,4 @@
-package jay_test
+package model_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -341,7 +342,7 @@ func TestTx_Patch_Concurrent(t *testing.T) {
 		return nil
 	})
 	must(t, err)
-	equal(t, bodyAt(t, db, "counter"), `{"n":400}`)
+	equal(t, body(t, db, "counter"), `{"n":400}`)
 }
 
 // Ensure that each thing that can be wrong with a patch is its own error, by
@@ -384,11 +385,11 @@ func TestPatch_Refused(t *testing.T) {
 				must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Unique: true}))
 				put(t, db, "users/1", `{"Email":"a"}`, jay.InCollection("Users"))
 				put(t, db, "elsewhere", `{"Email":"b"}`, jay.InCollection("Users"))
-				before := everything(t, db)
+				before := everythingOf(db)
 				if _, err := patchIn(where, db, test.id, test.opts); !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
-				equal(t, everything(t, db), before)
+				equal(t, everythingOf(db), before)
 				n, err := db.Query("Users").Where(jay.In("Email", "a", "b")).NoScan().Count(ctx)
 				must(t, err)
 				equal(t, n, 2)
@@ -433,7 +434,7 @@ func TestCollection_Patch(t *testing.T) {
 			equal(t, r.Status, jay.PatchCreated)
 			return err
 		}))
-		equal(t, bodyAt(t, db, id), `{"Name":"Ann"}`)
+		equal(t, body(t, db, id), `{"Name":"Ann"}`)
 		doc, err := db.Get(ctx, id)
 		must(t, err)
 		equal(t, doc.Collection(), "people")
@@ -448,9 +449,9 @@ func TestCollection_Patch(t *testing.T) {
 		}); !errors.Is(err, jay.ErrConflict) {
 			t.Errorf("stale: %v", err)
 		}
-		equal(t, bodyAt(t, db, id), `{"Name":"Bea"}`)
+		equal(t, body(t, db, id), `{"Name":"Bea"}`)
 	}
-	equal(t, bodyAt(t, db, "people/other"), `{}`)
+	equal(t, body(t, db, "people/other"), `{}`)
 }
 
 // Ensure that a patch keeps nothing of the caller's memory, and gives none of
@@ -467,7 +468,7 @@ func TestPatch_Memory(t *testing.T) {
 	_, err = db.Apply(ctx, &b)
 	must(t, err)
 	clear(value)
-	equal(t, bodyAt(t, db, "a"), `{"n":1,"v":{"m":1}}`)
+	equal(t, jaytest.Body(t, db, "a"), `{"n":1,"v":{"m":1}}`)
 	err = db.View(ctx, func(tx *jay.Tx) error {
 		for _, edit := range []jay.PatchOption{jay.Set("n", 1), jay.Set("n", 2)} {
 			for _, id := range []string{"a", "none"} {

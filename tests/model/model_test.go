@@ -1,4 +1,4 @@
-package jay_test
+package model_test
 
 import (
 	"errors"
@@ -23,11 +23,11 @@ import (
 // Ensure that no number is handed out twice, no document is overwritten by an
 // ID that Jay made, and nothing acknowledged is lost, whatever clients, users,
 // crashes, clocks, copies and changes of mode do, in any order. The steps are those of
-// model_steps_test.go; the model knows none of Jay's rules but the promises.
+// steps_test.go; the model knows none of Jay's rules but the promises.
 //
 // The default is 100 histories of some 360 steps. For a quiet evening:
 //
-//	go test -run TestModel -count=1 -timeout=0 -rapid.checks=20000 -rapid.steps=100 .
+//	go test -run TestModel -count=1 -timeout=0 -rapid.checks=20000 -rapid.steps=100 ./tests/model
 //
 // A failure prints its seed, and -rapid.seed repeats it. Only the moment at
 // which the clients of this process fetch ahead differs from run to run.

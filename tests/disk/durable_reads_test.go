@@ -1,4 +1,4 @@
-package jay_test
+package disk_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package jay_test
+package txn_test
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ import (
 // commits exactly if nothing that it read was changed, and that it then has
 // the effect of its writes, one after the other, and else none.
 //
-//	go test -run TestTx_Model -count=1 -rapid.checks=20000 .
+//	go test -run TestTx_Model -count=1 -rapid.checks=20000 ./tests/txn
 func TestTx_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db, err := jay.OpenMemory(nil)

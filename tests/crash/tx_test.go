@@ -1,4 +1,4 @@
-package jay_test
+package crash_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package jay_test
+package txn_test
 
 import (
 	"context"
@@ -39,7 +39,7 @@ var errGivenUp = errors.New("the function gave up")
 // Ensure that transactions of 16 goroutines are serializable, beside plain
 // writes and reads: no lost update, no write skew, no phantom, no dirty or
 // intermediate read, and that those that lose have seen one moment all the
-// same. The graph and the names of what it finds are those of tx_graph_test.go.
+// same. The graph and the names of what it finds are those of graph_test.go.
 func TestTx_History(t *testing.T) {
 	for _, test := range []struct {
 		name       string

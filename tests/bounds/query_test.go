@@ -1,4 +1,4 @@
-package jay_test
+package bounds_test
 
 import (
 	"context"

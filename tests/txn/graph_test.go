@@ -1,4 +1,4 @@
-package jay_test
+package txn_test
 
 import (
 	"fmt"
