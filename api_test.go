@@ -19,6 +19,7 @@ import (
 // break for users, a line that comes is a promise. No public type may be an alias of
 // one under internal, of which users would see nothing.
 func TestAPI(t *testing.T) {
+	t.Parallel()
 	for _, dir := range []string{".", "ids", "index", "metadata", "patch", "query", "storage", "storage/lsm"} {
 		name := strings.ReplaceAll(dir, "/", "_")
 		if dir == "." {

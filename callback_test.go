@@ -83,6 +83,7 @@ func (l *loudText) UnmarshalJSON(text []byte) error {
 // caller whose call it was; that nothing of that call is stored; and that the
 // database goes on, gives the next numbers, and can be closed.
 func TestCallback_DoesNotReturn(t *testing.T) {
+	t.Parallel()
 	type call struct {
 		name string
 		call func(db *jay.DB, b *trap) error

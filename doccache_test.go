@@ -15,6 +15,7 @@ import (
 // called, though documents are read so often that they are kept in memory: by
 // puts, patches, transactions, deletes and bulk writers.
 func TestDocumentCache_NothingStale(t *testing.T) {
+	t.Parallel()
 	const hot = 16
 	db := memory(t, &jay.Options{Durability: jay.Relaxed, DocumentCacheBytes: 64 << 10})
 	for i := range hot {

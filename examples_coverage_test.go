@@ -18,6 +18,7 @@ var withoutExample = map[string]string{}
 // Ensure that every exported type has an example that runs: ExampleT or
 // ExampleT_Method, with its output.
 func TestExamples_Coverage(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)

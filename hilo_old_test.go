@@ -235,6 +235,7 @@ func TestHiLo_TakeOver(t *testing.T) {
 // Ensure that no number of a prefix comes twice, whatever the order of modes,
 // with the document deleted in between (A19).
 func TestHiLo_ChangeOfMode(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	numbers := make(map[string]bool)
 	modes := []jay.Options{

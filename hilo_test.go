@@ -284,6 +284,7 @@ func TestStore_AfterUsersMax(t *testing.T) {
 // after the raise gives a number up to it, by any client of this process and
 // any spelling of the tag, while many draw at once.
 func TestRaiseCounters_Clients(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []jay.HiLoMode{jay.HiLo4, jay.HiLo2, jay.HiLo2010} {
 		db := memory(t, &jay.Options{HiLoMode: mode, HiLoCapacity: 8})
 		clients := []*jay.HiLoClient{db.NewHiLoClient(), db.NewHiLoClient()}
@@ -350,6 +351,7 @@ func TestRaiseCounters_Clients(t *testing.T) {
 // Ensure that counters are raised and never lowered, and refused as a whole if
 // one of them is no counter.
 func TestRaiseCounters(t *testing.T) {
+	t.Parallel()
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		dir := t.TempDir()
 		db := open(t, dir, &jay.Options{Durability: durability})

@@ -137,6 +137,7 @@ func TestInspectIDs_Warnings(t *testing.T) {
 // Ensure that the identities of a copy are seen to wait for a floor, until
 // they are seeded.
 func TestInspectIDs_NeedsFloor(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, nil)
 	put(t, db, "users|", `{}`)
@@ -157,6 +158,7 @@ func TestInspectIDs_NeedsFloor(t *testing.T) {
 // Ensure that IDs are recognised by their shape, whatever the separator and
 // the case rule.
 func TestInspectIDs_Shapes(t *testing.T) {
+	t.Parallel()
 	const guid = "3f2b8c1e-6d0a-4b1f-9c3d-0123456789ab"
 	for _, test := range []struct {
 		id, separator, prefix, strategy string

@@ -19,6 +19,7 @@ import (
 // Ensure that a request means the same through Put, Insert and a Batch, on a
 // database that has documents and counters.
 func TestRules_Requests(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		opts    jay.Options

@@ -92,6 +92,7 @@ func changeAtRandom(t testing.TB, g *generator, db *jay.DB, n int) {
 // Ensure that the entries of indexes are those that all documents give, after
 // writes of every kind, and that indexes that were dropped leave nothing.
 func TestIndex_Contents_AfterWrites(t *testing.T) {
+	t.Parallel()
 	first := querySeed(t)
 	for round := range queryRounds(t, 8) {
 		seed := first + uint64(round)

@@ -130,6 +130,7 @@ func TestLimits_RaiseCounters(t *testing.T) {
 
 // Ensure that a JSON Patch has up to 10,000 operations.
 func TestLimits_JSONPatchOperations(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	put(t, db, "a/1", `{"a":1}`)
 	operations := func(n int) []byte {

@@ -167,6 +167,7 @@ func TestQuery_Bad_RQL(t *testing.T) {
 // Ensure that a cursor that was tampered with is refused or begins somewhere,
 // and never panics.
 func TestQuery_Bad_Cursor(t *testing.T) {
+	t.Parallel()
 	for _, fields := range [][]string{nil, {"V"}, {"-V"}, {"V", "-W"}} {
 		db := memory(t, nil)
 		if fields != nil {

@@ -267,6 +267,7 @@ func TestPlan_AutoIndexes(t *testing.T) {
 // Ensure that Close ends queries and builds that are under way with ErrClosed,
 // and leaves no iterator open (which Pebble's Close would panic about).
 func TestPlan_Close_UnderWay(t *testing.T) {
+	t.Parallel()
 	for round := range 12 {
 		db, err := jay.OpenMemory(nil)
 		must(t, err)

@@ -120,6 +120,7 @@ func rows(t *testing.T, db *jay.DB, rql string) []string {
 // Ensure that pages joined together are the whole answer, whatever the plan,
 // and that a cursor of another query is refused.
 func TestQuery_Page(t *testing.T) {
+	t.Parallel()
 	for _, fields := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "Total"}} {
 		for _, order := range [][]string{nil, {"Total"}, {"-Total"}, {"Status", "-Total"}, {"id()"}, {"-id()"}} {
 			db := memory(t, nil)

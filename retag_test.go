@@ -13,6 +13,7 @@ import (
 // original makes, whatever both do, and that identities wait for a floor
 // (A20).
 func TestCopyTag(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, nil)
 	put(t, db, "users|", `{}`)
@@ -89,6 +90,7 @@ func TestCopyTag_Leases(t *testing.T) {
 // IDs of the older generations carry no node tag: the original and its copy
 // both made users/33.
 func TestCopyTag_UntaggedIDs(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []jay.HiLoMode{jay.HiLo2, jay.HiLo2010} {
 		opts := func(mode jay.HiLoMode, tag string) *jay.Options {
 			return &jay.Options{HiLoMode: mode, HiLoCapacity: 4, HiLo2Growth: jay.GrowthNone, CopyTag: tag}
@@ -165,6 +167,7 @@ func TestCopyTag_UntaggedIDs(t *testing.T) {
 
 // Ensure that a copy can be copied again, and that a wrong tag changes nothing.
 func TestCopyTag_Again(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	closeDB(t, open(t, dir, nil))
 	for _, tag := range []string{"b", "RAFT", "ABCDE"} {
@@ -192,6 +195,7 @@ func TestCopyTag_Again(t *testing.T) {
 // Ensure that a copy cannot take a tag that it had before, over any number of
 // copies, with an error that says why, and that it stays as it was.
 func TestCopyTag_HadBefore(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, &jay.Options{NodeTag: "X"})
 	store(t, db, "Users")

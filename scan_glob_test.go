@@ -65,6 +65,7 @@ func TestDocuments_Globs(t *testing.T) {
 // and in a transaction over its own writes, hold what a plain filter by a
 // regular expression chooses.
 func TestDocuments_Globs_AgainstRegexp(t *testing.T) {
+	t.Parallel()
 	for _, caseSensitive := range []bool{false, true} {
 		db := memory(t, &jay.Options{CaseSensitive: caseSensitive})
 		random := rand.New(rand.NewPCG(1, 2))

@@ -14,6 +14,7 @@ import (
 // Ensure that every walk gives what a plain filter over all documents gives,
 // for many collections, prefixes, pages and limits, at home and away.
 func TestDocuments_AgainstFilter(t *testing.T) {
+	t.Parallel()
 	for _, caseSensitive := range []bool{false, true} {
 		for _, separator := range []string{"/", "-"} {
 			t.Run(fmt.Sprintf("case-sensitive %v, separator %q", caseSensitive, separator), func(t *testing.T) {

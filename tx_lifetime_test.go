@@ -115,6 +115,7 @@ func TestTx_Done(t *testing.T) {
 // Ensure that goroutines that go on past the end of their transaction are
 // told, whenever that is, and that nothing of theirs is stored afterwards.
 func TestTx_Done_Racing(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	for i := range 20 {
 		put(t, db, fmt.Sprintf("a/%d", i), `{}`)
@@ -407,6 +408,7 @@ func TestTx_Nested(t *testing.T) {
 // Ensure that a transaction that grows too large is told so by the write, and
 // can still commit what it had.
 func TestTx_TooLarge(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	long := strings.Repeat("x", 2000)
 	writes := 0
