@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/querytest"
 )
 
 // refused tells whether a random write was refused for a good reason.
@@ -22,13 +23,13 @@ func refused(err error) bool {
 }
 
 // changeAtRandom writes in one of all ways.
-func changeAtRandom(t testing.TB, g *generator, db *jay.DB, n int) {
-	body := func() json.RawMessage { return json.RawMessage(g.body(g.IntN(300))) }
-	id := func() string { return g.id(g.IntN(n)) }
-	in := jay.InCollection(g.collection())
+func changeAtRandom(t testing.TB, g *querytest.Generator, db *jay.DB, n int) {
+	body := func() json.RawMessage { return json.RawMessage(g.Body(g.IntN(300))) }
+	id := func() string { return g.ID(g.IntN(n)) }
+	in := jay.InCollection(g.Collection())
 	var err error
 	kinds := 12
-	if g.noStore {
+	if g.NoStore {
 		kinds = 10
 	}
 	switch g.IntN(kinds) {
@@ -49,7 +50,7 @@ func changeAtRandom(t testing.TB, g *generator, db *jay.DB, n int) {
 	case 8:
 		var b jay.Batch
 		for range 1 + g.IntN(20) {
-			if g.chance(25) {
+			if g.Chance(25) {
 				b.Delete(id())
 			} else {
 				b.Put(id(), body(), in)
@@ -73,7 +74,7 @@ func changeAtRandom(t testing.TB, g *generator, db *jay.DB, n int) {
 		w, err = db.BulkInsert(&jay.BulkOptions{BatchDocuments: 1 + g.IntN(10)})
 		must(t, err)
 		for range g.IntN(20) {
-			if g.chance(50) {
+			if g.Chance(50) {
 				_, err = w.Store(ctx, "Orders", body())
 			} else {
 				_, err = w.Put(ctx, id(), body(), in)
@@ -93,11 +94,11 @@ func changeAtRandom(t testing.TB, g *generator, db *jay.DB, n int) {
 // writes of every kind, and that indexes that were dropped leave nothing.
 func TestIndex_Contents_AfterWrites(t *testing.T) {
 	t.Parallel()
-	first := querySeed(t)
-	for round := range queryRounds(t, 8) {
+	first := querytest.Seed(t)
+	for round := range querytest.Rounds(t, 8) {
 		seed := first + uint64(round)
-		g := newGenerator(seed)
-		db := memory(t, &jay.Options{CaseSensitive: g.chance(20)})
+		g := querytest.New(seed)
+		db := memory(t, &jay.Options{CaseSensitive: g.Chance(20)})
 		var indexes []jay.Index
 		for phase := range 5 {
 			for range 60 {
@@ -106,7 +107,7 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 			if err := jay.CheckIndexes(db); err != nil || t.Failed() {
 				t.Fatalf("JAY_QUERY_SEED=%d, phase %d, indexes %+v: %v", seed, phase, indexes, err)
 			}
-			indexes = changeIndexesAtRandom(t, g, db, indexes)
+			indexes = querytest.ChangeIndexes(t, g, db, indexes)
 			if err := jay.CheckIndexes(db); err != nil {
 				t.Fatalf("JAY_QUERY_SEED=%d, phase %d, new indexes %+v: %v", seed, phase, indexes, err)
 			}
@@ -118,9 +119,9 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 // is ready, and that a drop under writes leaves none: at any moment.
 func TestIndex_Contents_DuringBuilds(t *testing.T) {
 	defer jay.SetBuildChunks(60, 200)()
-	seed := querySeed(t)
+	seed := querytest.Seed(t)
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
-	g := newGenerator(seed)
+	g := querytest.New(seed)
 	for range 200 {
 		changeAtRandom(t, g, db, 400)
 	}
@@ -129,8 +130,8 @@ func TestIndex_Contents_DuringBuilds(t *testing.T) {
 	var writes atomic.Int64
 	for n := range 3 {
 		writers.Go(func() {
-			g := newGenerator(seed + uint64(n) + 1)
-			g.noStore = true // the documents stay as many
+			g := querytest.New(seed + uint64(n) + 1)
+			g.NoStore = true // the documents stay as many
 			for !t.Failed() {
 				select {
 				case <-stop:
@@ -146,7 +147,7 @@ func TestIndex_Contents_DuringBuilds(t *testing.T) {
 			}
 		})
 	}
-	builds := 12 * queryRounds(t, 1)
+	builds := 12 * querytest.Rounds(t, 1)
 	for i := range builds {
 		ix := jay.Index{Name: fmt.Sprint("n", i), Fields: []string{[...]string{"a", "-b", "c", "l", "ls.p"}[i%5]}}
 		if i%3 == 0 {
@@ -177,10 +178,10 @@ func TestIndex_Contents_DuringBuilds(t *testing.T) {
 }
 
 // writeMany writes a batch that takes its time.
-func writeMany(t testing.TB, g *generator, db *jay.DB, n int) {
+func writeMany(t testing.TB, g *querytest.Generator, db *jay.DB, n int) {
 	var b jay.Batch
 	for i := range n {
-		b.Put(fmt.Sprint("orders/many", i), json.RawMessage(g.body(1000+i)), jay.InCollection("Orders"))
+		b.Put(fmt.Sprint("orders/many", i), json.RawMessage(g.Body(1000+i)), jay.InCollection("Orders"))
 	}
 	if _, err := db.Apply(ctx, &b); err != nil && !refused(err) {
 		t.Errorf("batch: %v", err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/querytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -38,11 +39,11 @@ func settled(t testing.TB, db *jay.DB) {
 // builds and drops that it cut go on.
 func TestIndex_Crash_AtAnySync(t *testing.T) {
 	defer jay.SetBuildChunks(15, 40)()
-	seed := querySeed(t)
+	seed := querytest.Seed(t)
 	cut := make(map[jay.IndexState]int)
 	for _, percent := range []int{0, 50, 100} {
 		disk := storagetest.NewDisk()
-		for round := range 12 * queryRounds(t, 1) {
+		for round := range 12 * querytest.Rounds(t, 1) {
 			name := fmt.Sprintf("JAY_QUERY_SEED=%d, %d%% kept, round %d", seed, percent, round)
 			durability := jay.Synced
 			if round%3 == 2 {
@@ -88,20 +89,20 @@ func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed ui
 	gone := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
 	var writers sync.WaitGroup
 	writers.Go(func() {
-		g := newGenerator(seed)
+		g := querytest.New(seed)
 		for !gone() && !t.Failed() {
 			changeAtRandom(t, g, db, 150)
 		}
 	})
-	g := newGenerator(seed + 1)
+	g := querytest.New(seed + 1)
 	for !gone() && !t.Failed() {
 		infos, err := db.Indexes(ctx, "")
 		must(t, err)
-		if len(infos) > 5 || len(infos) > 0 && g.chance(40) {
-			must(t, db.DropIndex(ctx, "Orders", pickOne(g, infos...).Name))
+		if len(infos) > 5 || len(infos) > 0 && g.Chance(40) {
+			must(t, db.DropIndex(ctx, "Orders", querytest.Pick(g, infos...).Name))
 			continue
 		}
-		ix := g.index()
+		ix := g.Index()
 		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
 		if err := db.EnsureIndex(ctx, "Orders", ix); err != nil && !errors.Is(err, jay.ErrUnique) {
 			t.Errorf("index %+v: %v", ix, err)
@@ -118,7 +119,7 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 	defer jay.SetBuildChunks(5, 5)()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
-	g := newGenerator(querySeed(t))
+	g := querytest.New(querytest.Seed(t))
 	for range 400 {
 		changeAtRandom(t, g, db, 300)
 	}
@@ -179,7 +180,7 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 func TestIndex_Ensure_Again(t *testing.T) {
 	defer jay.SetBuildChunks(3, 100)()
 	db := memory(t, nil)
-	g := newGenerator(1)
+	g := querytest.New(1)
 	for range 300 {
 		changeAtRandom(t, g, db, 300)
 	}

@@ -71,7 +71,9 @@ func TestQuery_Cover_Changes(t *testing.T) {
 	db := memory(t, nil)
 	must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}))
 	must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"u"}, Unique: true}))
-	all := func(via asker) string {
+	all := func(via interface {
+		RQL(text string, params map[string]any) (jay.Query[jay.Row], error)
+	}) string {
 		t.Helper()
 		var out []string
 		for _, column := range []string{"v", "u"} {

@@ -1,4 +1,4 @@
-package jay_test
+package query_test
 
 import (
 	"bytes"

@@ -1,45 +1,18 @@
-package jay_test
+package query_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/internal/querytest"
 	"github.com/jaydb/jay/query"
 )
-
-// queryRounds is how many databases the random tests of queries make;
-// JAY_QUERY_ROUNDS asks for more.
-func queryRounds(t testing.TB, normally int) int {
-	t.Helper()
-	if text := os.Getenv("JAY_QUERY_ROUNDS"); text != "" {
-		n, err := strconv.Atoi(text)
-		must(t, err)
-		return n
-	}
-	if testing.Short() {
-		return max(1, normally/4)
-	}
-	return normally
-}
-
-// querySeed is the seed of the first round; JAY_QUERY_SEED repeats one.
-func querySeed(t testing.TB) uint64 {
-	t.Helper()
-	if text := os.Getenv("JAY_QUERY_SEED"); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		must(t, err)
-		return n
-	}
-	return rand.Uint64N(1 << 32)
-}
 
 // asker is what queries are asked of: a database, or a transaction.
 type asker interface {
@@ -52,9 +25,9 @@ type asker interface {
 // whole when joined; on the database, and in a transaction over what it has
 // staged.
 func TestQuery_AgainstNaive(t *testing.T) {
-	first := querySeed(t)
+	first := querytest.Seed(t)
 	total, plans := 0, make(map[string]int)
-	for round := range queryRounds(t, 24) {
+	for round := range querytest.Rounds(t, 24) {
 		seed := first + uint64(round)
 		n := differentialRound(t, seed, plans)
 		if total += n; t.Failed() {
@@ -67,10 +40,18 @@ func TestQuery_AgainstNaive(t *testing.T) {
 	}
 }
 
+// setProbes makes the planner look at fewer keys, so that few documents are
+// enough for every kind of plan, and returns what undoes that.
+func setProbes(keys, many int) (restore func()) {
+	oldKeys, oldMany := plan.ProbeKeys, plan.ProbeMany
+	plan.ProbeKeys, plan.ProbeMany = keys, many
+	return func() { plan.ProbeKeys, plan.ProbeMany = oldKeys, oldMany }
+}
+
 func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
-	g := newGenerator(seed)
-	sensitive := g.chance(20)
-	defer jay.SetProbes(pickOne(g, 1, 2, 3, 10, 25, 500), pickOne(g, 40, 20_000))()
+	g := querytest.New(seed)
+	sensitive := g.Chance(20)
+	defer setProbes(querytest.Pick(g, 1, 2, 3, 10, 25, 500), querytest.Pick(g, 40, 20_000))()
 	db, err := jay.OpenMemory(&jay.Options{CaseSensitive: sensitive})
 	must(t, err)
 	defer closeDB(t, db)
@@ -80,7 +61,7 @@ func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked i
 	var indexes []jay.Index
 	for phase := range 4 {
 		if phase > 0 {
-			indexes = changeIndexesAtRandom(t, g, db, indexes)
+			indexes = querytest.ChangeIndexes(t, g, db, indexes)
 			fill(t, g, db, 10)
 		}
 		d := differential{t: t, g: g, seed: seed, indexes: indexes, plans: plans, sensitive: sensitive}
@@ -107,67 +88,41 @@ func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked i
 }
 
 // fill writes random documents.
-func fill(t *testing.T, g *generator, db *jay.DB, n int) {
+func fill(t *testing.T, g *querytest.Generator, db *jay.DB, n int) {
 	t.Helper()
 	for range n {
 		writeAtRandom(t, g, db)
 	}
 }
 
-func writeAtRandom(t *testing.T, g *generator, db *jay.DB) {
+func writeAtRandom(t *testing.T, g *querytest.Generator, db *jay.DB) {
 	t.Helper()
-	id := g.id(g.IntN(120))
-	_, err := db.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(g.collection()))
+	id := g.ID(g.IntN(120))
+	_, err := db.Put(ctx, id, json.RawMessage(g.Body(g.IntN(100_000))), jay.InCollection(g.Collection()))
 	if err != nil && !errors.Is(err, jay.ErrCollection) && !errors.Is(err, jay.ErrUnique) {
 		t.Fatal(err)
 	}
 }
 
 // stageAtRandom writes and deletes in a transaction.
-func stageAtRandom(t *testing.T, g *generator, tx *jay.Tx) {
+func stageAtRandom(t *testing.T, g *querytest.Generator, tx *jay.Tx) {
 	t.Helper()
 	for range g.IntN(12) {
-		id := g.id(g.IntN(120))
+		id := g.ID(g.IntN(120))
 		doc, err := tx.Get(ctx, id)
 		switch {
-		case err == nil && g.chance(40):
+		case err == nil && g.Chance(40):
 			must(t, tx.Delete(ctx, id))
 		case err == nil:
-			_, err = tx.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(doc.Collection()))
+			_, err = tx.Put(ctx, id, json.RawMessage(g.Body(g.IntN(100_000))), jay.InCollection(doc.Collection()))
 			must(t, err)
 		case errors.Is(err, jay.ErrNotFound):
-			_, err = tx.Put(ctx, id, json.RawMessage(g.body(g.IntN(100_000))), jay.InCollection(g.collection()))
+			_, err = tx.Put(ctx, id, json.RawMessage(g.Body(g.IntN(100_000))), jay.InCollection(g.Collection()))
 			must(t, err)
 		default:
 			t.Fatal(err)
 		}
 	}
-}
-
-// changeIndexesAtRandom drops some indexes and makes others.
-func changeIndexesAtRandom(t *testing.T, g *generator, db *jay.DB, indexes []jay.Index) []jay.Index {
-	t.Helper()
-	for len(indexes) > 0 && g.chance(40) {
-		i := g.IntN(len(indexes))
-		must(t, db.DropIndex(ctx, "Orders", indexes[i].Name))
-		indexes = slices.Delete(indexes, i, i+1)
-	}
-	for range 1 + g.IntN(5) {
-		ix := g.index()
-		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
-		err := db.EnsureIndex(ctx, "Orders", ix)
-		if errors.Is(err, jay.ErrUnique) && ix.Unique {
-			continue
-		}
-		if err != nil {
-			t.Fatalf("index %+v: %v", ix, err)
-		}
-		indexes = append(indexes, ix)
-	}
-	if g.chance(30) {
-		must(t, db.EnsureIndex(ctx, "@empty", jay.Index{Fields: []string{"a", "b"}}))
-	}
-	return indexes
 }
 
 func allDocuments(t *testing.T, db *jay.DB, sensitive bool) []*naiveDoc {
@@ -183,7 +138,7 @@ func allDocuments(t *testing.T, db *jay.DB, sensitive bool) []*naiveDoc {
 // differential asks random queries.
 type differential struct {
 	t         *testing.T
-	g         *generator
+	g         *querytest.Generator
 	seed      uint64
 	indexes   []jay.Index
 	plans     map[string]int
@@ -194,9 +149,9 @@ type differential struct {
 
 func (d *differential) run(via asker, docs []*naiveDoc, n int) {
 	for range n {
-		q := d.g.query(d.indexes)
+		q := d.g.Query(d.indexes)
 		for d.inTx && usesVersion(q) {
-			q = d.g.query(d.indexes)
+			q = d.g.Query(d.indexes)
 		}
 		if d.check(via, docs, q); d.t.Failed() {
 			return

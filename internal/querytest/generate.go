@@ -1,28 +1,39 @@
-package jay_test
+// Package querytest makes random documents, indexes and queries for tests that
+// compare the answers of a database with what they must be.
+package querytest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
 
-// generator makes random documents, indexes and queries that meet each other
+// Generator makes random documents, indexes and queries that meet each other
 // often.
-type generator struct {
+type Generator struct {
 	*rand.Rand
 	filters []query.Expr // of partial indexes: queries ask for them now and then
-	noStore bool         // no documents under new IDs
+	NoStore bool         // no documents under new IDs
 }
 
-func newGenerator(seed uint64) *generator { return &generator{Rand: rand.New(rand.NewPCG(seed, 5))} }
+// New returns a generator, which does the same for the same seed.
+func New(seed uint64) *Generator { return &Generator{Rand: rand.New(rand.NewPCG(seed, 5))} }
 
-func pickOne[T any](g *generator, of ...T) T { return of[g.IntN(len(of))] }
+// Pick returns one of several.
+func Pick[T any](g *Generator, of ...T) T { return of[g.IntN(len(of))] }
 
-func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
+// Chance is true this often, in percent.
+func (g *Generator) Chance(percent int) bool { return g.IntN(100) < percent }
 
 var (
 	someTexts = []string{
@@ -38,28 +49,28 @@ var (
 )
 
 // scalar makes null, booleans, numbers and texts.
-func (g *generator) scalar() string {
+func (g *Generator) scalar() string {
 	switch n := g.IntN(100); {
 	case n < 8:
 		return "null"
 	case n < 16:
-		return pickOne(g, "true", "false")
+		return Pick(g, "true", "false")
 	case n < 55:
-		return pickOne(g, someNumbers...)
+		return Pick(g, someNumbers...)
 	case n < 97:
-		return pickOne(g, someTexts...)
+		return Pick(g, someTexts...)
 	default:
-		filler := pickOne(g, "x", "X", "ä")
-		return `"` + strings.Repeat(filler, (508+g.IntN(8))/len(filler)) + pickOne(g, "", "a", "A", "b") + `"`
+		filler := Pick(g, "x", "X", "ä")
+		return `"` + strings.Repeat(filler, (508+g.IntN(8))/len(filler)) + Pick(g, "", "a", "A", "b") + `"`
 	}
 }
 
 // small makes a scalar out of few.
-func (g *generator) small() string {
-	return pickOne(g, "1", "2", "3", "1.0", `"a"`, `"A"`, `"b"`, `"ab"`, "null", "true")
+func (g *Generator) small() string {
+	return Pick(g, "1", "2", "3", "1.0", `"a"`, `"A"`, `"b"`, `"ab"`, "null", "true")
 }
 
-func (g *generator) value(depth int) string {
+func (g *Generator) value(depth int) string {
 	switch n := g.IntN(100); {
 	case n < 45:
 		return g.small()
@@ -72,7 +83,7 @@ func (g *generator) value(depth int) string {
 	}
 }
 
-func (g *generator) array(item func() string) string {
+func (g *Generator) array(item func() string) string {
 	var items []string
 	for range g.IntN(4) {
 		items = append(items, item())
@@ -80,60 +91,61 @@ func (g *generator) array(item func() string) string {
 	return "[" + strings.Join(items, ",") + "]"
 }
 
-func (g *generator) object(names []string, depth int) string {
+func (g *Generator) object(names []string, depth int) string {
 	var members []string
 	for _, name := range names {
-		if g.chance(75) {
+		if g.Chance(75) {
 			members = append(members, fmt.Sprintf("%q:%s", name, g.value(depth)))
 		}
 	}
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// body makes a document. u is unique, or missing.
-func (g *generator) body(u int) string {
+// Body makes a document. u is unique, or missing.
+func (g *Generator) Body(u int) string {
 	var members []string
 	add := func(name, value string) { members = append(members, fmt.Sprintf("%q:%s", name, value)) }
-	if g.chance(85) {
+	if g.Chance(85) {
 		add("a", g.small())
 	}
-	if g.chance(85) {
+	if g.Chance(85) {
 		add("b", g.value(1))
 	}
-	if g.chance(80) {
+	if g.Chance(80) {
 		add("c", g.value(0))
 	}
-	if g.chance(70) {
+	if g.Chance(70) {
 		add("d", g.object([]string{"x", "y"}, 1))
 	}
-	if g.chance(70) {
+	if g.Chance(70) {
 		add("l", g.array(g.small))
 	}
-	if g.chance(60) {
+	if g.Chance(60) {
 		add("ls", g.array(func() string { return g.object([]string{"p", "q"}, 0) }))
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		add("ü.x", g.scalar())
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		add("from", g.small())
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		add("A", g.small())
 	}
-	if g.chance(80) {
+	if g.Chance(80) {
 		add("u", fmt.Sprint(u))
 	}
 	g.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// id makes an ID, at home in its collection or away.
-func (g *generator) id(i int) string {
-	return pickOne(g, "orders/", "Orders/", "ORDERS/", "others/", "x/ä", "x/Ä", "k", "") + pickOne(g, fmt.Sprint(i), fmt.Sprint("A", i), fmt.Sprint("a", i/2), fmt.Sprintf("ß%d", i))
+// ID makes an ID, at home in its collection or away.
+func (g *Generator) ID(i int) string {
+	return Pick(g, "orders/", "Orders/", "ORDERS/", "others/", "x/ä", "x/Ä", "k", "") + Pick(g, fmt.Sprint(i), fmt.Sprint("A", i), fmt.Sprint("a", i/2), fmt.Sprintf("ß%d", i))
 }
 
-func (g *generator) collection() string {
+// Collection names the collection of a document, "" for none.
+func (g *Generator) Collection() string {
 	switch n := g.IntN(10); {
 	case n < 8:
 		return "Orders"
@@ -143,40 +155,40 @@ func (g *generator) collection() string {
 	return ""
 }
 
-func (g *generator) path() jsonpath.Path { return jsonpath.MustParse(pickOne(g, someFields...)) }
+func (g *Generator) path() jsonpath.Path { return jsonpath.MustParse(Pick(g, someFields...)) }
 
-func (g *generator) field() query.Field {
-	if g.chance(6) {
+func (g *Generator) field() query.Field {
+	if g.Chance(6) {
 		return query.Field{Meta: query.Meta(1 + g.IntN(4))}
 	}
 	return query.Field{Path: g.path()}
 }
 
-// index makes a declaration.
-func (g *generator) index() jay.Index {
+// Index makes a declaration.
+func (g *Generator) Index() jay.Index {
 	var ix jay.Index
 	seen := make(map[string]bool)
 	for range 1 + g.IntN(3) {
 		p := g.path().String()
-		if g.chance(10) {
+		if g.Chance(10) {
 			p = "u"
 		}
 		if seen[p] {
 			continue
 		}
 		seen[p] = true
-		if g.chance(35) {
+		if g.Chance(35) {
 			p = "-" + p
 		}
 		ix.Fields = append(ix.Fields, p)
 	}
-	if g.chance(10) {
-		ix.Unique, ix.Fields = true, []string{pickOne(g, "u", "-u")}
-		if g.chance(50) {
-			ix.Fields = append(ix.Fields, pickOne(g, "a", "-a", "l"))
+	if g.Chance(10) {
+		ix.Unique, ix.Fields = true, []string{Pick(g, "u", "-u")}
+		if g.Chance(50) {
+			ix.Fields = append(ix.Fields, Pick(g, "a", "-a", "l"))
 		}
 	}
-	if g.chance(25) {
+	if g.Chance(25) {
 		e := g.condition(1)
 		for usesMeta(e) {
 			e = g.condition(1)
@@ -198,8 +210,8 @@ func usesMeta(e query.Expr) bool {
 	return false
 }
 
-func (g *generator) operand() query.Value {
-	if g.chance(70) {
+func (g *Generator) operand() query.Value {
+	if g.Chance(70) {
 		return query.ValueOf([]byte(g.small()))
 	}
 	return query.ValueOf([]byte(g.scalar()))
@@ -207,7 +219,7 @@ func (g *generator) operand() query.Value {
 
 func isBool(v query.Value) bool { return v.Kind() == query.KindFalse || v.Kind() == query.KindTrue }
 
-func (g *generator) textOperand() string {
+func (g *Generator) textOperand() string {
 	for {
 		if v := g.operand(); v.Kind() == query.KindText {
 			text := []rune(v.Text())
@@ -217,14 +229,14 @@ func (g *generator) textOperand() string {
 }
 
 // condition makes conditions of at most depth levels.
-func (g *generator) condition(depth int) query.Expr {
+func (g *Generator) condition(depth int) query.Expr {
 	n := g.IntN(100)
 	if depth > 0 && n < 50 {
 		var kids []query.Expr
 		for range g.IntN(4) {
 			kids = append(kids, g.condition(depth-1))
 		}
-		if len(kids) == 0 && g.chance(80) {
+		if len(kids) == 0 && g.Chance(80) {
 			kids = []query.Expr{g.leaf()}
 		}
 		switch {
@@ -238,21 +250,21 @@ func (g *generator) condition(depth int) query.Expr {
 	return g.leaf()
 }
 
-func (g *generator) leaf() query.Expr {
-	if g.chance(8) && len(g.filters) > 0 {
-		return pickOne(g, g.filters...)
+func (g *Generator) leaf() query.Expr {
+	if g.Chance(8) && len(g.filters) > 0 {
+		return Pick(g, g.filters...)
 	}
-	f, fold := g.field(), g.chance(50)
-	if g.chance(5) {
+	f, fold := g.field(), g.Chance(50)
+	if g.Chance(5) {
 		f = query.Field{Meta: query.MetaID}
-		text := query.TextValue(g.id(g.IntN(60)))
+		text := query.TextValue(g.ID(g.IntN(60)))
 		switch g.IntN(3) {
 		case 0:
 			return query.Compare{Field: f, Value: text, Fold: fold}
 		case 1:
-			return query.In{Field: f, Values: []query.Value{text, query.TextValue(g.id(g.IntN(60))), g.operand()}, Fold: fold}
+			return query.In{Field: f, Values: []query.Value{text, query.TextValue(g.ID(g.IntN(60))), g.operand()}, Fold: fold}
 		}
-		return query.StartsWith{Field: f, Text: pickOne(g, "orders/", "Orders/A", "x/Ä", "o", "K", "", "ORDERS/ẞ"), Fold: fold}
+		return query.StartsWith{Field: f, Text: Pick(g, "orders/", "Orders/A", "x/Ä", "o", "K", "", "ORDERS/ẞ"), Fold: fold}
 	}
 	switch g.IntN(14) {
 	case 0, 1, 2, 3:
@@ -266,7 +278,7 @@ func (g *generator) leaf() query.Expr {
 		}
 		return query.Between{Field: f, Lo: lo, Hi: hi, Fold: fold}
 	case 8, 9:
-		e := query.In{Field: f, Fold: fold, All: g.chance(30)}
+		e := query.In{Field: f, Fold: fold, All: g.Chance(30)}
 		for range g.IntN(5) {
 			e.Values = append(e.Values, g.operand())
 		}
@@ -274,21 +286,21 @@ func (g *generator) leaf() query.Expr {
 	case 10:
 		return query.StartsWith{Field: f, Text: g.textOperand(), Fold: fold}
 	case 11:
-		return pickOne[query.Expr](g, query.EndsWith{Field: f, Text: g.textOperand(), Fold: fold}, query.Contains{Field: f, Text: g.textOperand(), Fold: fold})
+		return Pick[query.Expr](g, query.EndsWith{Field: f, Text: g.textOperand(), Fold: fold}, query.Contains{Field: f, Text: g.textOperand(), Fold: fold})
 	case 12:
-		return query.Regexp{Field: f, Pattern: pickOne(g, "^a", "b$", "[kz]", "^.?$", "A.*b"), Fold: fold}
+		return query.Regexp{Field: f, Pattern: Pick(g, "^a", "b$", "[kz]", "^.?$", "A.*b"), Fold: fold}
 	}
 	return query.Exists{Field: f}
 }
 
-func (g *generator) orders() []query.Order {
+func (g *Generator) orders() []query.Order {
 	var out []query.Order
 	for range g.IntN(4) {
-		o := query.Order{Field: g.field(), Descending: g.chance(40)}
-		if g.chance(20) {
+		o := query.Order{Field: g.field(), Descending: g.Chance(40)}
+		if g.Chance(20) {
 			o.Field = query.Field{Meta: query.MetaID}
 		}
-		if g.chance(10) {
+		if g.Chance(10) {
 			o.As = query.Cast(1 + g.IntN(3))
 		}
 		out = append(out, o)
@@ -297,58 +309,58 @@ func (g *generator) orders() []query.Order {
 }
 
 // indexOrders makes an order that an index may have.
-func (g *generator) indexOrders(indexes []jay.Index) []query.Order {
+func (g *Generator) indexOrders(indexes []jay.Index) []query.Order {
 	if len(indexes) == 0 {
 		return nil
 	}
 	var out []query.Order
-	turned := g.chance(50)
-	fields := pickOne(g, indexes...).Fields
-	if len(fields) > 1 && g.chance(30) {
+	turned := g.Chance(50)
+	fields := Pick(g, indexes...).Fields
+	if len(fields) > 1 && g.Chance(30) {
 		fields = fields[1:]
 	}
 	for _, f := range fields {
 		path, descending := strings.CutPrefix(f, "-")
 		out = append(out, query.Order{Field: query.Field{Path: jsonpath.MustParse(path)}, Descending: descending != turned})
 	}
-	if g.chance(30) { // ties, in the direction of the index or against it
-		out = append(out, query.Order{Field: query.Field{Meta: query.MetaID}, Descending: g.chance(50)})
+	if g.Chance(30) { // ties, in the direction of the index or against it
+		out = append(out, query.Order{Field: query.Field{Meta: query.MetaID}, Descending: g.Chance(50)})
 	}
 	return out
 }
 
-// query makes a query.
-func (g *generator) query(indexes []jay.Index) *query.Query {
-	q := &query.Query{From: pickOne(g, "Orders", "Orders", "Orders", "Orders", "Orders", "orders", "ORDERS", "Others", "@empty", "None", "")}
-	if g.chance(85) {
+// Query makes a query.
+func (g *Generator) Query(indexes []jay.Index) *query.Query {
+	q := &query.Query{From: Pick(g, "Orders", "Orders", "Orders", "Orders", "Orders", "orders", "ORDERS", "Others", "@empty", "None", "")}
+	if g.Chance(85) {
 		q.Where = g.condition(2)
-		if g.chance(40) {
+		if g.Chance(40) {
 			q.Where = query.And{q.Where, g.leaf()}
 		}
-		if g.chance(25) && len(g.filters) > 0 {
-			q.Where = query.And{q.Where, pickOne(g, g.filters...)}
+		if g.Chance(25) && len(g.filters) > 0 {
+			q.Where = query.And{q.Where, Pick(g, g.filters...)}
 		}
 	}
-	if g.chance(55) && len(indexes) > 0 {
-		q.From, q.Where = pickOne(g, "Orders", "Orders", "orders"), g.bound(indexes)
+	if g.Chance(55) && len(indexes) > 0 {
+		q.From, q.Where = Pick(g, "Orders", "Orders", "orders"), g.bound(indexes)
 	}
-	if g.chance(30) {
+	if g.Chance(30) {
 		q.HasLimit, q.Limit = true, g.IntN(12)
 	}
-	if g.chance(20) {
+	if g.Chance(20) {
 		q.Offset = g.IntN(6)
 	}
 	switch n := g.IntN(100); {
 	case n < 15 && len(indexes) > 0:
-		g.covered(q, pickOne(g, indexes...))
+		g.covered(q, Pick(g, indexes...))
 	case n < 70:
 		q.OrderBy = g.orders()
-		if g.chance(50) {
+		if g.Chance(50) {
 			q.OrderBy = g.indexOrders(indexes)
 		}
-		if g.chance(20) {
+		if g.Chance(20) {
 			q.Select = g.columns()
-			q.Distinct = g.chance(50)
+			q.Distinct = g.Chance(50)
 		}
 	default:
 		g.grouping(q)
@@ -358,8 +370,8 @@ func (g *generator) query(indexes []jay.Index) *query.Query {
 
 // bound makes a condition that finds its way into indexes: one, several at
 // once, or one of several.
-func (g *generator) bound(indexes []jay.Index) query.Expr {
-	bind := func() query.Expr { return g.bindFirst(pickOne(g, indexes...)) }
+func (g *Generator) bound(indexes []jay.Index) query.Expr {
+	bind := func() query.Expr { return g.bindFirst(Pick(g, indexes...)) }
 	switch g.IntN(6) {
 	case 0, 1:
 		return bind()
@@ -374,15 +386,15 @@ func (g *generator) bound(indexes []jay.Index) query.Expr {
 }
 
 // bindFirst makes a condition that binds the first fields of an index.
-func (g *generator) bindFirst(ix jay.Index) query.Expr {
+func (g *Generator) bindFirst(ix jay.Index) query.Expr {
 	var all query.And
 	for i, f := range ix.Fields {
 		path := strings.TrimPrefix(f, "-")
-		e := query.Compare{Field: query.Field{Path: jsonpath.MustParse(path)}, Value: query.ValueOf([]byte(g.small())), Fold: g.chance(30)}
-		if i == len(ix.Fields)-1 && g.chance(60) {
+		e := query.Compare{Field: query.Field{Path: jsonpath.MustParse(path)}, Value: query.ValueOf([]byte(g.small())), Fold: g.Chance(30)}
+		if i == len(ix.Fields)-1 && g.Chance(60) {
 			e.Op = query.Op(g.IntN(5))
 		}
-		if all = append(all, e); g.chance(40) {
+		if all = append(all, e); g.Chance(40) {
 			break
 		}
 	}
@@ -390,7 +402,7 @@ func (g *generator) bindFirst(ix jay.Index) query.Expr {
 	return all
 }
 
-func (g *generator) columns() []query.Column {
+func (g *Generator) columns() []query.Column {
 	var out []query.Column
 	for i := range 1 + g.IntN(3) {
 		out = append(out, query.Column{Name: fmt.Sprint("c", i), Field: g.field()})
@@ -400,22 +412,22 @@ func (g *generator) columns() []query.Column {
 
 // covered makes a query that looks at what one index has, IDs, and nothing
 // else.
-func (g *generator) covered(q *query.Query, ix jay.Index) {
+func (g *Generator) covered(q *query.Query, ix jay.Index) {
 	q.From, q.Where = "Orders", nil
 	field := func() query.Field {
-		if g.chance(15) {
+		if g.Chance(15) {
 			return query.Field{Meta: query.MetaID}
 		}
-		return query.Field{Path: jsonpath.MustParse(strings.TrimPrefix(pickOne(g, ix.Fields...), "-"))}
+		return query.Field{Path: jsonpath.MustParse(strings.TrimPrefix(Pick(g, ix.Fields...), "-"))}
 	}
-	if g.chance(60) {
+	if g.Chance(60) {
 		q.Where = g.bindFirst(ix)
 	}
-	if g.chance(30) { // something to look for in every entry
+	if g.Chance(30) { // something to look for in every entry
 		e := query.Compare{Field: field(), Op: query.Op(g.IntN(5)), Value: g.operand()}
 		q.Where = query.And{query.Or{e, query.Exists{Field: field()}}}
 	}
-	if ix.Where != "" && g.chance(80) { // else a partial index is of no use
+	if ix.Where != "" && g.Chance(80) { // else a partial index is of no use
 		filter, err := query.Parse("from Orders where "+ix.Where, nil)
 		if err != nil {
 			panic(err)
@@ -436,7 +448,7 @@ func (g *generator) covered(q *query.Query, ix jay.Index) {
 	case 0:
 		q.OrderBy = g.indexOrders([]jay.Index{ix})
 	case 1:
-		q.OrderBy = []query.Order{{Field: field(), Descending: g.chance(50)}}
+		q.OrderBy = []query.Order{{Field: field(), Descending: g.Chance(50)}}
 	case 2:
 		q.Distinct = true
 	case 3:
@@ -448,7 +460,7 @@ func (g *generator) covered(q *query.Query, ix jay.Index) {
 	}
 }
 
-func (g *generator) grouping(q *query.Query) {
+func (g *Generator) grouping(q *query.Query) {
 	for range g.IntN(3) {
 		f := g.field()
 		for _, other := range q.GroupBy {
@@ -469,8 +481,60 @@ func (g *generator) grouping(q *query.Query) {
 		q.Select = append(q.Select, c)
 	}
 	for _, c := range q.Select {
-		if g.chance(30) {
-			q.OrderBy = append(q.OrderBy, query.Order{Column: c.Name, Descending: g.chance(40)})
+		if g.Chance(30) {
+			q.OrderBy = append(q.OrderBy, query.Order{Column: c.Name, Descending: g.Chance(40)})
 		}
 	}
+}
+
+// Rounds is how many databases the random tests of queries make;
+// JAY_QUERY_ROUNDS asks for more.
+func Rounds(t testing.TB, normally int) int {
+	t.Helper()
+	if text := os.Getenv("JAY_QUERY_ROUNDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		jaytest.Must(t, err)
+		return n
+	}
+	if testing.Short() {
+		return max(1, normally/4)
+	}
+	return normally
+}
+
+// Seed is the seed of the first round; JAY_QUERY_SEED repeats one.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	if text := os.Getenv("JAY_QUERY_SEED"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 64)
+		jaytest.Must(t, err)
+		return n
+	}
+	return rand.Uint64N(1 << 32)
+}
+
+// ChangeIndexes drops some indexes and makes others.
+func ChangeIndexes(t testing.TB, g *Generator, db *jay.DB, indexes []jay.Index) []jay.Index {
+	t.Helper()
+	for len(indexes) > 0 && g.Chance(40) {
+		i := g.IntN(len(indexes))
+		jaytest.Must(t, db.DropIndex(t.Context(), "Orders", indexes[i].Name))
+		indexes = slices.Delete(indexes, i, i+1)
+	}
+	for range 1 + g.IntN(5) {
+		ix := g.Index()
+		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
+		err := db.EnsureIndex(t.Context(), "Orders", ix)
+		if errors.Is(err, jay.ErrUnique) && ix.Unique {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("index %+v: %v", ix, err)
+		}
+		indexes = append(indexes, ix)
+	}
+	if g.Chance(30) {
+		jaytest.Must(t, db.EnsureIndex(t.Context(), "@empty", jay.Index{Fields: []string{"a", "b"}}))
+	}
+	return indexes
 }
