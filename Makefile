@@ -8,12 +8,12 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: help demo test check format vet lint race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+.PHONY: help demo test check format vet lint invariants race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
-	@echo "check       what CI runs: format vet lint test race cross bench-smoke"
+	@echo "check       what CI runs: format vet lint test invariants race cross bench-smoke"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "crash       500 processes killed while they write"
@@ -31,7 +31,7 @@ test:
 build:
 	$(GO) build -o bin/jay ./cmd/jay
 
-check: format vet lint test race cross bench-smoke
+check: format vet lint test invariants race cross bench-smoke
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -42,6 +42,10 @@ vet:
 
 lint:
 	$(GO) tool $(STATICCHECK) ./...
+
+# The short tests of the root with checks of what the comments promise.
+invariants:
+	$(GO) test -tags invariants -short -timeout 20m .
 
 race:
 	$(GO) test -race -short -timeout 20m ./...

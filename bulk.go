@@ -11,6 +11,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/metadata"
 )
@@ -92,6 +93,7 @@ type BulkWriter struct {
 	err      error        // why the writer ended. Guarded by state.
 	panicked any          // what the first call that meets err panics with, or nil. Guarded by state.
 	progress BulkProgress // Guarded by state.
+	newest   uint64       // etag that was committed last, with invariants only. Guarded by state.
 	started  time.Time
 }
 
@@ -517,12 +519,26 @@ func (w *BulkWriter) commit(b *bulkBatch) bool {
 		w.err = fmt.Errorf("bulk insert, after %d documents: %w", w.progress.Documents, err)
 		return false
 	}
+	if invariants.Enabled {
+		w.checkEtags(b.ops)
+	}
 	if len(b.ops) > 0 {
 		w.progress.Documents += int64(len(b.ops))
 		w.progress.Bytes += int64(b.bytes)
 		w.progress.Batches++
 	}
 	return true
+}
+
+// checkEtags checks that the etags of what was committed rise, from one batch to
+// the next as well. w.state is held.
+func (w *BulkWriter) checkEtags(ops []*op) {
+	for _, o := range ops {
+		if o.header.Etag <= w.newest {
+			invariants.Broken("a bulk writer commits etag %d behind %d", o.header.Etag, w.newest)
+		}
+		w.newest = o.header.Etag
+	}
 }
 
 // reset empties the batch. Memory that one large document took is let go.

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -103,6 +104,9 @@ func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 	if used <= c.etags() {
 		return nil
 	}
+	if invariants.Enabled && used <= db.newest {
+		invariants.Broken("etag %d is used, and %d was there before", used, db.newest)
+	}
 	block := min(max(used-db.newest, leastEtagBlock), mostEtagBlock)
 	return db.writeEtagCeiling(ctx, addCapped(used, block), 0)
 }
@@ -138,6 +142,9 @@ func (t *transaction) Sequence() (uint64, error) {
 	if etag > t.etags {
 		t.needed = etag
 		return 0, errReserve
+	}
+	if invariants.Enabled && (etag <= t.db.newest || etag > t.db.reserved.etags()) {
+		invariants.Broken("etag %d is drawn, the newest at Open was %d, reserved are those up to %d", etag, t.db.newest, t.db.reserved.etags())
 	}
 	return etag, nil
 }
@@ -192,6 +199,9 @@ func (t *transaction) SetIdentity(name string, n int64) error {
 	record := format.Identity{Last: uint64(n), Node: t.db.env.Node}
 	if !t.db.env.Synced {
 		record.Ceiling = t.reserveIdentity(name, record.Last)
+		if invariants.Enabled && record.Ceiling < record.Last {
+			invariants.Broken("identity %q is at %d, and reserved up to %d", name, record.Last, record.Ceiling)
+		}
 		record.Session = t.db.reserved.session
 	}
 	t.tx.Set(format.AppendKey(nil, format.SpaceIdentity, name), record.Append(nil), nil)

@@ -50,7 +50,7 @@ func TestImports(t *testing.T) {
 		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
-	anywhere := []string{leaf("internal/knobs")} // what tests set
+	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {
 		eachImport(t, rule.dir, false, func(file, path string) {
 			if !standard(path) && !underAny(path, anywhere) && !underAny(path, rule.allowed) {

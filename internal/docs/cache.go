@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/invariants"
 )
 
 // Cache keeps documents that are read again and again, decoded, in
@@ -36,6 +38,7 @@ type cacheShard struct {
 	hand    *cachedDocument
 	bytes   int
 	limit   int
+	entered map[uint64]uint64 // by hash: the newest etag ever entered, with invariants only. Guarded by mu.
 	seen    [seenSlots]uint16 // fingerprints of what was asked for and not there
 	_       [64]byte          // shards do not share a cache line
 }
@@ -154,6 +157,9 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	if stripe.writing.Load() != 0 || stripe.epoch.Load() != t.epoch {
 		return
 	}
+	if invariants.Enabled {
+		s.checkNewer(t.hash, doc)
+	}
 	if old := s.entries[t.hash]; old != nil {
 		s.remove(old)
 	}
@@ -169,6 +175,19 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	s.newest = e
 	s.entries[t.hash] = e
 	s.bytes += size
+}
+
+// checkNewer checks that a document is not older than what was here before it,
+// which a committed write may have replaced. s.mu is held.
+func (s *cacheShard) checkNewer(hash uint64, doc *Document) {
+	etag := doc.header.Etag
+	if etag < s.entered[hash] {
+		invariants.Broken("etag %d of %q enters the cache behind %d", etag, doc.foldedID, s.entered[hash])
+	}
+	if s.entered == nil {
+		s.entered = make(map[uint64]uint64)
+	}
+	s.entered[hash] = etag
 }
 
 func (d *Document) cacheBytes() int { return len(d.body) + len(d.foldedID) + cachedBytes }
@@ -205,6 +224,9 @@ func (s *cacheShard) remove(e *cachedDocument) {
 	}
 	delete(s.entries, e.hash)
 	s.bytes -= e.doc.cacheBytes()
+	if invariants.Enabled && (s.bytes < 0 || (s.bytes == 0) != (len(s.entries) == 0)) {
+		invariants.Broken("%d bytes in %d documents of the cache", s.bytes, len(s.entries))
+	}
 }
 
 // Begin takes a document out, and keeps it out until end. It returns what end
@@ -227,7 +249,10 @@ func (c *Cache) Begin(folded string) uint64 {
 // whatever became of them.
 func (c *Cache) End(hashes []uint64) {
 	for _, hash := range hashes {
-		c.stripe(hash).writing.Add(-1)
+		writing := c.stripe(hash).writing.Add(-1)
+		if invariants.Enabled && writing < 0 {
+			invariants.Broken("%d transactions change a document", writing)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/invariants"
 )
 
 // Enter begins a call. Exit ends it. User code must not run in between: Close
@@ -47,8 +48,12 @@ func (g *callGate) emptied() { g.once.Do(func() { close(g.empty) }) }
 
 // exit ends a call.
 func (g *callGate) exit() {
-	if g.state.Add(-1) == gateClosed {
+	state := g.state.Add(-1)
+	if state == gateClosed {
 		g.emptied()
+	}
+	if invariants.Enabled && (state < 0 || state >= gateClosed/2 && state < gateClosed) {
+		invariants.Broken("a call has ended that was not inside: the gate is at %d", state)
 	}
 }
 
