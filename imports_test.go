@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -150,4 +151,27 @@ func underAny(path string, roots []string) bool {
 		}
 	}
 	return false
+}
+
+// Ensure that only the root enters the gate: a package below that entered it again, on
+// behalf of a call that is inside, would wait for Close, which waits for the call.
+func TestGate_EnteredByRootOnly(t *testing.T) {
+	looked := 0
+	err := filepath.WalkDir("internal", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		looked++
+		if strings.Contains(string(text), "env.Enter(") {
+			t.Errorf("%s enters the gate", path)
+		}
+		return nil
+	})
+	if err != nil || looked == 0 {
+		t.Errorf("looked at %d files: %v", looked, err)
+	}
 }

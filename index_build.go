@@ -36,7 +36,7 @@ func (db *DB) buildIndex(t *indexTask) error {
 	}
 	// Latest: a document that is committed and not yet on disk is in no later
 	// write's way into the index.
-	w, err := db.docs.Scan(docs.Range{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
+	w, err := db.startScan(docs.Range{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
 	if err != nil {
 		return err
 	}

@@ -133,7 +133,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 	// Before the snapshot: what is lost later may be of later ranges.
 	hand := db.atHand()
 	db.env.Exit()
-	w, err := db.docs.Scan(docs.Range{}, db.env.Engine.Snapshot)
+	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return IDReport{}, err
 	}

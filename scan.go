@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/storage"
 )
 
 // Scan says which documents DB.Documents walks over. The zero value means
@@ -33,6 +34,16 @@ func (s Scan) documents() docs.Range {
 	return docs.Range{Collection: s.Collection, Prefix: s.Prefix, Matches: s.Matches, Exclude: s.Exclude, After: s.After}
 }
 
+// startScan opens a walk over the documents of the snapshot that take takes, inside the
+// gate.
+func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cursor, error) {
+	if err := db.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.env.Exit()
+	return db.docs.Scan(over, take)
+}
+
 // Documents walks over documents in the byte order of their folded IDs, so
 // that users/10-A comes before users/2-A. All are as they were when the walk
 // began. Each document belongs to the caller. A broken loop releases all it
@@ -43,7 +54,7 @@ func (s Scan) documents() docs.Range {
 // name, as Orders' orders/33-A does; the others cost a look-up each.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
-		w, err := db.docs.Scan(s.documents(), db.env.Engine.Snapshot)
+		w, err := db.startScan(s.documents(), db.env.Engine.Snapshot)
 		if err != nil {
 			yield(nil, fmt.Errorf("documents: %w", err))
 			return

@@ -60,7 +60,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 
 // countDocuments reads the header of every document.
 func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
-	w, err := db.docs.Scan(docs.Range{}, db.env.Engine.Snapshot)
+	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}

@@ -42,10 +42,6 @@ type Cursor struct {
 
 // Scan opens a walk over the documents of the snapshot that take takes.
 func (r *Reader) Scan(s Range, take func() storage.Snapshot) (*Cursor, error) {
-	if err := r.env.Enter(); err != nil {
-		return nil, err
-	}
-	defer r.env.Exit()
 	snapshot := take()
 	w, err := r.NewCursor(s, snapshot)
 	if err != nil {
