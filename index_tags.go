@@ -33,7 +33,7 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 		return err
 	}
 	for _, ix := range declared {
-		if err := c.via.(querier).database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
+		if err := c.via.database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
 )
 
 func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
@@ -168,12 +169,14 @@ func (o *op) release() {
 	opPool.Put(o)
 }
 
-// access is what documents are read and written through: the database, or a
+// access is what documents are read, queried and written through: the database, or a
 // transaction on it.
 type access interface {
 	Get(ctx context.Context, id string) (*Document, error)
 	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
+	database() *DB
+	startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error)
 	limits() metadata.Limits
 	write(ctx context.Context, ops []*op) error
 	result(o *op) Metadata

@@ -29,19 +29,13 @@ import (
 // values of the last field of an order come in the order of IDs, in the
 // direction of that field.
 type Query[T any] struct {
-	via    querier
+	via    access
 	q      query.Query
 	size   query.Size // of q.Where
 	err    error
 	run    runOptions
 	cursor string // of After; read when the query runs, as conditions and order may still come
 	decode func(r *Row) (*T, error)
-}
-
-// querier is what queries are run on: the database, or a transaction.
-type querier interface {
-	database() *DB
-	startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error)
 }
 
 // Row is one answer of a query.
@@ -73,13 +67,13 @@ func (db *DB) Query(collection string) Query[Document] { return documentQuery(db
 // written; the whole collection counts as read.
 func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
 
-func documentQuery(via querier, collection string) Query[Document] {
+func documentQuery(via access, collection string) Query[Document] {
 	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *Row) (*Document, error) { return r.Document, nil }}
 }
 
 // Query asks for values of the collection.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via.(querier), q: query.Query{From: c.m.Collection}}
+	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}}
 	q.decode = func(r *Row) (*T, error) { return c.decode(r.Document) }
 	return q
 }
@@ -101,7 +95,7 @@ func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
 	return parseRQL(t, text, params)
 }
 
-func parseRQL(via querier, text string, params map[string]any) (Query[Row], error) {
+func parseRQL(via access, text string, params map[string]any) (Query[Row], error) {
 	q, err := query.Parse(text, params)
 	if err != nil {
 		return Query[Row]{}, err
