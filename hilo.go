@@ -25,8 +25,8 @@ type RangeRequest = ids.RangeRequest
 // Range is a grant of HiLo numbers to one client.
 type Range = ids.Range
 
-// What the older generations use: documents that some of them have, and the field
-// and the document that HiLo2010 and HiLo2 keep.
+// Names of the older generations: the prefix under which some systems keep HiLo
+// documents, the field of HiLo2010, and the document and the field of HiLo2.
 const (
 	replicationPrefix   = "Replication/HiLo/"
 	serverHiField       = "ServerHi"
@@ -37,8 +37,8 @@ const (
 
 // NextRange reserves the next range of numbers of a HiLo tag, for a client that
 // makes its own IDs: Prefix + number + "-" + NodeTag. The range is on disk before
-// NextRange returns, under any durability, and none of its numbers is ever granted
-// again, whatever happens to the document Raven/HiLo/<tag>.
+// NextRange returns, under any durability, and no other call ever gets one of its
+// numbers, whatever happens to the document Raven/HiLo/<tag>.
 //
 // The client passes the values of its last range (Size, GrantedAt, High), which
 // determine the next size: twice the last within 30 seconds, half after 60, never
