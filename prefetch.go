@@ -39,8 +39,8 @@ var maxPrefetchBytes int64 = 32 << 20
 
 // prefetch reads the documents that many ops will find, with several goroutines and
 // without blocking other writers. The transaction uses those that were not written
-// since (storage.Tx.Unchanged). New HiLo IDs are left out: nothing is stored under
-// them.
+// since (storage.Tx.Unchanged). New HiLo IDs are left out: they lie in ranges
+// that the storage knows to hold no key.
 func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error) {
 	named := namedOps(ops)
 	if len(named) < manyOps {
