@@ -412,7 +412,7 @@ func (w *BulkWriter) Close() error {
 	return w.failure()
 }
 
-// Progress tells how far the writer is.
+// Progress returns how far the writer is.
 func (w *BulkWriter) Progress() BulkProgress {
 	w.state.Lock()
 	defer w.state.Unlock()

@@ -348,16 +348,16 @@ func InCollection(name string) WriteOption {
 	return func(o *op) { o.collection = name }
 }
 
-// IfMatch makes the write conditional: the document must be in this version,
-// as Metadata.ChangeVector told it. The empty string means that it must not
-// exist. Otherwise the write fails with a *ConflictError.
+// IfMatch makes the write conditional: the document must be in this version, as
+// Metadata.ChangeVector names it. The empty string means that it must not exist.
+// Otherwise the write fails with a *ConflictError.
 func IfMatch(changeVector string) WriteOption {
 	return func(o *op) { o.expected = &changeVector }
 }
 
-// Returning stores the metadata of the write in *m when it is committed: in a
-// transaction, that is when Update returns, and tells what was not known
-// before, such as the number of an identity.
+// Returning stores the metadata of the write in *m when it is committed. In a
+// transaction that is when Update returns; *m then has what was not known before,
+// such as the number of an identity.
 func Returning(m *Metadata) WriteOption {
 	return func(o *op) { o.returning = m }
 }

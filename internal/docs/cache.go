@@ -103,6 +103,8 @@ func (c *Cache) Get(folded []byte) (*Document, ticket) {
 		s.mu.Unlock()
 		return doc, ticket{}
 	}
+	// A first miss only leaves a fingerprint: a document that is read once must not
+	// evict one that is read often.
 	slot, print := &s.seen[hash>>16%seenSlots], uint16(hash>>48)|1
 	again := *slot == print
 	*slot = print
@@ -111,6 +113,8 @@ func (c *Cache) Get(folded []byte) (*Document, ticket) {
 		return nil, ticket{}
 	}
 	stripe := c.stripe(hash)
+	// The epoch before the state: a writer that begins in between makes the ticket
+	// invalid, here or in Enter.
 	t := ticket{hash: hash, epoch: stripe.epoch.Load()}
 	t.Valid = stripe.writing.Load() == 0
 	return nil, t
@@ -166,6 +170,7 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	if old := s.entries[t.hash]; old != nil {
 		s.remove(old)
 	}
+	// Evict before adding, so that the limit always holds.
 	for s.bytes+size > s.limit {
 		s.evict()
 	}

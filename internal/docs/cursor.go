@@ -69,6 +69,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		return nil, err
 	}
 	w := &Cursor{reader: r, Snapshot: snapshot, Want: want}
+	// Clustered documents are one range: that of the collection's prefix.
 	base := ""
 	if s.Collection != "" {
 		w.collection = format.CollectionKey(s.Collection)
@@ -81,6 +82,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		}
 		w.clusteredOK = w.clustered.First()
 	}
+	// The others have a membership entry each, in the same order of IDs.
 	if w.collection != "" {
 		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
 		w.skip = len(space)
