@@ -130,7 +130,7 @@ func errPatchedBytes() error {
 // takeTurns waits for the turns of the patches that have lost before.
 func (g *speculations) takeTurns(ctx context.Context) error {
 	if g.leave != nil {
-		g.leave() // there may be more of them now: take all or none, so that patches never wait for each other in a cycle
+		g.leave() // there may be more now: take all or none, to avoid a cycle of waits
 		g.leave = nil
 	}
 	var lost []string
