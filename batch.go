@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Batch is a list of writes that DB.Apply commits together: all of them or
-// none. The zero value is empty and ready to use. A Batch keeps the bodies it
-// is given until it is applied or Reset; they must not change meanwhile. It
-// is not safe for concurrent use.
+// Batch is a list of writes that DB.Apply commits together: all of them or none.
+// The zero value is empty and ready to use. A Batch keeps the bodies it is given
+// until it is applied or Reset; they must not change meanwhile. It is not safe for
+// concurrent use.
 type Batch struct {
 	ops  []*op
-	slab []op // room for ops to come
+	slab []op // memory for ops to come
 }
 
-// add makes room for one more op.
+// add returns a new op at the end of the batch.
 func (b *Batch) add() *op {
 	if n := len(b.ops); n < cap(b.ops) && b.ops[:n+1][n] != nil {
 		b.ops = b.ops[:n+1]
@@ -61,16 +61,15 @@ func (b *Batch) Len() int { return len(b.ops) }
 // Reset empties the batch for the next use.
 func (b *Batch) Reset() {
 	for _, o := range b.ops {
-		*o = op{opPrepared: opPrepared{tail: o.tail[:0], written: o.written[:0]}} // its memory is used again
+		*o = op{opPrepared: opPrepared{tail: o.tail[:0], written: o.written[:0]}} // its memory is reused
 	}
 	b.ops = b.ops[:0]
 }
 
-// Apply commits the writes of b, in their order, atomically: later ones see
-// earlier ones, and if one fails, nothing is changed and its position is in
-// the error. It returns the metadata of each write; that of a delete has only
-// an ID. The batch can be applied again after an error: semantic IDs stay,
-// others are made anew.
+// Apply commits the writes of b, in their order, atomically: later ones see earlier
+// ones, and if one fails, nothing is changed and the error has its position. It
+// returns the metadata of each write; that of a delete has only an ID. The batch
+// can be applied again after an error: semantic IDs stay, others are made anew.
 func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
@@ -81,10 +80,10 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	return results(db, b.ops), nil
 }
 
-// Put stores body as the document with this ID, over the one that may be
-// there, and returns its metadata, final ID included. What the ID may ask for
-// is in the package documentation: "" makes a GUID, "users/" a server-side
-// ID, "users|" an identity; IDs made so never overwrite anything.
+// Put stores body as the document with this ID, replacing an existing one, and
+// returns its metadata with the final ID. The package documentation lists the forms
+// of id: "" makes a GUID, "users/" a server-side ID, "users|" an identity. An ID
+// made in this way never overwrites a document.
 //
 // body must be a JSON object, within Options.MaxDocumentBytes and MaxDepth,
 // in valid UTF-8, without repeated keys; else Put returns a *DocumentError.
@@ -92,36 +91,36 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 // unknown keys are kept, and what Jay computes itself (@id, @change-vector,
 // @last-modified, …) is dropped. body is not kept: the caller may reuse it.
 //
-// The write is atomic, and on disk when Put returns (Options.Durability). A
-// refused write changes nothing and uses up no number. The errors are
-// *IDError, *DocumentError, *ConflictError (IfMatch), *CollectionError,
-// ErrUsage, and those of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
+// The write is atomic, and on disk when Put returns (Options.Durability). A refused
+// write changes nothing and uses no number. The errors are *IDError,
+// *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage, and those
+// of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
 func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(verbPut, id, body, opts))
 }
 
-// Insert is Put for a document that must not be there yet: if it is, Insert
-// returns ErrExists and changes nothing.
+// Insert is Put for a new document: if one with the ID exists, Insert returns
+// ErrExists and changes nothing.
 func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(verbInsert, id, body, opts))
 }
 
-// Store inserts body under a new HiLo ID of the collection, such as
-// users/33-A for Users (Options.Conventions.Prefix). Numbers come from a
-// range reserved in advance, so that Store costs no more than a Put. A number
-// whose ID somebody took by hand is passed over.
+// Store inserts body under a new HiLo ID of the collection, such as users/33-A for
+// Users (Options.Conventions.Prefix). Numbers come from a range reserved in
+// advance, so that Store costs no more than a Put. A number is skipped if its ID
+// was already written by hand.
 func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newStore(collection, body, opts))
 }
 
-// Replace is Put for a document that must be there: if it is not, Replace
+// Replace is Put for an existing document: if there is none with the ID, Replace
 // returns ErrNotFound and changes nothing. The ID must be a semantic one.
 func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
 	return writeOne(ctx, db, newOp(verbReplace, id, body, opts))
 }
 
-// Delete removes the document with this ID. A missing one is no error, unless
-// IfMatch asks for a version.
+// Delete removes the document with this ID. Deleting a missing document is no
+// error, unless IfMatch asks for a version.
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, db, newOp(verbDelete, id, nil, opts))
 	return err

@@ -19,29 +19,29 @@ import (
 // BulkOptions configure BulkInsert. The zero value, and nil, are good
 // defaults.
 type BulkOptions struct {
-	// BatchDocuments and BatchBytes are when a batch is full: whichever comes
-	// first. The defaults are 1,000 documents and 4 MiB.
+	// BatchDocuments and BatchBytes bound a batch: it is committed when it reaches
+	// either. The defaults are 1,000 documents and 4 MiB.
 	BatchDocuments int
 	BatchBytes     int
 
-	// MaxDelay is when a batch is committed that is not full. The default is
-	// one second.
+	// MaxDelay is the time after which a batch is committed even if it is not full.
+	// The default is one second.
 	MaxDelay time.Duration
 
-	// Progress is called after each batch that was committed, by one goroutine
-	// at a time. It holds the writer up as long as it runs, and must call none of
-	// its methods but Progress.
+	// Progress is called after each committed batch, by one goroutine at a time. It
+	// blocks the writer while it runs, and must call none of its methods but
+	// Progress.
 	//
-	// If it panics, or calls runtime.Goexit, the writer ends there: batches that
-	// were committed stay, the others are not stored, and all later calls return
-	// an ErrUsage that says so. The first of them panics with the value instead.
+	// If it panics, or calls runtime.Goexit, the writer ends: batches that were
+	// committed stay, the others are not stored, and all later calls return an
+	// ErrUsage that says so. The first of them panics with the value instead.
 	Progress func(BulkProgress)
 }
 
-// BulkProgress tells how far a BulkWriter is.
+// BulkProgress reports how far a BulkWriter is.
 type BulkProgress struct {
 	Documents int64         `json:"documents"` // committed
-	Bytes     int64         `json:"bytes"`     // of them, as they are stored
+	Bytes     int64         `json:"bytes"`     // of those documents, as they are stored
 	Batches   int64         `json:"batches"`
 	Elapsed   time.Duration `json:"elapsedNs"`
 }
@@ -54,27 +54,26 @@ const (
 	maxBulkBytes         = 256 << 20
 )
 
-// BulkWriter is the fastest way in: a stream of documents from one goroutine
-// or many, committed in batches in the background while the next is gathered.
-// It is made by DB.BulkInsert and ended by Close. All methods are safe for
+// BulkWriter is the fastest way to load many documents: a stream of documents from
+// one goroutine or many, committed in batches in the background while the next
+// batch fills. DB.BulkInsert makes it and Close ends it. All methods are safe for
 // concurrent use.
 //
-// Each batch is atomic. Batches do not wait for the disk: what a call was
-// given is durable when a later Flush or Close has returned nil. A document
-// that is refused by itself, such as malformed JSON, is an error of the call
-// that gave it, and the writer goes on. A batch that cannot be committed ends
-// the writer: that call and all later ones return its error, and Progress
-// tells how many documents were committed before it.
+// Each batch is atomic. Batches do not wait for the disk: a document is durable
+// when a later Flush or Close has returned nil. If a single document is refused,
+// such as for malformed JSON, the call that added it returns the error and the
+// writer goes on. If a batch cannot be committed, the writer ends: that call and
+// all later ones return the error, and Progress reports how many documents were
+// committed before it.
 //
-// IDs are told before their batch is committed. If somebody has written a
-// document by hand under an ID that HiLo comes to, the commit is refused with
-// ErrExists, and a new writer goes on behind it.
+// Calls return IDs before their batch is committed. If a document was written by
+// hand under an ID that HiLo then draws, the commit is refused with ErrExists; a
+// new writer continues with the numbers after it.
 //
-// A writer holds at most three batches in memory; a caller that is quicker
-// than the disk waits, for as long as one commit takes. If its context ends
-// meanwhile, its document is not added and the writer goes on. A writer on a
-// database that was closed gets ErrClosed, and what was not flushed before is
-// not stored.
+// A writer holds at most three batches in memory. A caller that is faster than the
+// disk waits, for as long as one commit takes. If its context ends meanwhile, its
+// document is not added and the writer goes on. When the database is closed, calls
+// return ErrClosed, and documents that were not flushed before are not stored.
 type BulkWriter struct {
 	db   *DB
 	opts BulkOptions
@@ -90,14 +89,14 @@ type BulkWriter struct {
 	done chan struct{}   // closed when the committer has ended
 
 	state    sync.Mutex
-	err      error        // why the writer ended. Guarded by state.
+	err      error        // error that ended the writer. Guarded by state.
 	panicked any          // what the first call that meets err panics with, or nil. Guarded by state.
 	progress BulkProgress // Guarded by state.
-	newest   uint64       // etag that was committed last, with invariants only. Guarded by state.
+	newest   uint64       // etag committed last, with invariants only. Guarded by state.
 	started  time.Time
 }
 
-// bulkBatch is a batch with its own memory, which is used again.
+// bulkBatch is a batch with memory of its own, which is reused.
 type bulkBatch struct {
 	ops   []*op
 	slab  []op
@@ -106,11 +105,11 @@ type bulkBatch struct {
 	flush chan error // set if a Flush waits for this batch
 }
 
-// bulkBatches is how many batches a writer has: one that is filled, one on its
-// way, one that is committed.
+// bulkBatches is how many batches a writer has: one being filled, one in the
+// channel, one being committed.
 const bulkBatches = 3
 
-// allBatches are those and the one that Close makes if none is filled.
+// allBatches counts also the batch that Close makes if none is being filled.
 const allBatches = bulkBatches + 1
 
 // BulkInsert starts a bulk insert. Close must be called. It returns ErrOption
@@ -167,10 +166,9 @@ func (w *BulkWriter) Store(ctx context.Context, collection string, body json.Raw
 	return w.add(ctx, p)
 }
 
-// Put adds a document with this ID, over the one that may be there, and
-// returns the ID: "" makes a GUID. The ID of a server-side request or an
-// identity is made by the commit; Returning tells it, after a Flush or Close.
-// body is copied.
+// Put adds a document with this ID, replacing an existing one, and returns the ID:
+// "" makes a GUID. Server-side IDs and identities are made by the commit; Returning
+// reports them after a Flush or Close. body is copied.
 func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (string, error) {
 	p := preparations.Get().(*preparation)
 	defer p.release()
@@ -178,14 +176,14 @@ func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, o
 	return w.add(ctx, p)
 }
 
-// BulkStore adds v to the writer as Put would store it: an empty ID field gets
-// a HiLo ID, or what the conventions make, at once. A document that has the ID
-// already is written over, unless the ID was made; a version field says which
-// version it must have, and stays as it is.
+// BulkStore adds v to the writer as Put would store it: an empty ID field gets a
+// HiLo ID, or what the conventions make, at once. An existing document with the ID
+// is replaced, unless the ID was made. A version field gives the version that the
+// document must have, and stays as it is.
 //
-// v is the caller's again when BulkStore returns, but for one whose ID the
-// commit makes, such as "invoices|": its field is written then, and nobody may
-// touch v before a Flush or Close has returned.
+// v belongs to the caller again when BulkStore returns. The exception is a value
+// whose ID the commit makes, such as "invoices|": its field is written by the
+// commit, and v must not be used before a Flush or Close has returned.
 func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil %T", ErrUsage, v)
@@ -209,7 +207,8 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 		return err
 	}
 
-	// The commit writes the ID, and may be done before add returns.
+	// The commit writes the ID, and may do so before add returns: compare with the
+	// ID before.
 	before := c.m.GetID(v)
 	c.m.SetIdentity(v, o.request, c.m.GetVersion(v))
 	o.committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
@@ -220,7 +219,7 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) erro
 	return nil
 }
 
-// strategyUnknown tells whether the commit will make the op's ID.
+// strategyUnknown reports whether the commit will make the op's ID.
 func (o *op) strategyUnknown(db *DB) bool {
 	if o.hilo {
 		return false
@@ -229,7 +228,7 @@ func (o *op) strategyUnknown(db *DB) bool {
 	return strategy == ids.ServerSide || strategy == ids.Identity
 }
 
-// add prepares a document outside the lock and puts it into the batch.
+// add prepares a document outside the lock and adds it to the batch.
 func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	o := &p.op
 	if err := w.prepare(ctx, p); err != nil {
@@ -261,8 +260,8 @@ func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
 	return id, nil
 }
 
-// lock locks w.mu when there is a batch to fill, and waits for one without the
-// lock. The error is why the writer has ended, or that of ctx.
+// lock locks w.mu with a batch to fill, for which it waits without the lock. Its
+// error is the one that ended the writer, or that of ctx.
 func (w *BulkWriter) lock(ctx context.Context) error {
 	for {
 		w.mu.Lock()
@@ -286,7 +285,7 @@ func (w *BulkWriter) lock(ctx context.Context) error {
 			if w.filling == nil {
 				w.fill(b)
 			} else {
-				w.free <- b // somebody was quicker
+				w.free <- b // another call got one first
 			}
 			w.mu.Unlock()
 		case <-filled:
@@ -315,7 +314,7 @@ func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
 // add copies o and its body.
 func (b *bulkBatch) add(o *op) {
 	if len(b.slab) == cap(b.slab) {
-		// The ops before stay where they are.
+		// The ops added so far stay where they are.
 		b.slab = make([]op, 0, max(64, 2*cap(b.slab)))
 	}
 	b.slab = append(b.slab, *o)
@@ -413,7 +412,7 @@ func (w *BulkWriter) Close() error {
 	return w.failure()
 }
 
-// Progress tells how far the writer is.
+// Progress returns how far the writer is.
 func (w *BulkWriter) Progress() BulkProgress {
 	w.state.Lock()
 	defer w.state.Unlock()

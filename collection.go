@@ -12,19 +12,18 @@ import (
 	"github.com/jaydb/jay/internal/parallel"
 )
 
-// Collection is the documents of one collection as values of the struct type
-// T. It is made by CollectionOf, holds no documents itself, and is safe for
-// concurrent use.
+// Collection holds the documents of one collection as values of the struct type T.
+// CollectionOf makes it. It stores nothing itself, and is safe for concurrent use.
 //
-// T needs a string field for the ID: tagged `jay:"id"`, or else named ID or
+// T needs a string field for the ID: tagged `jay:"id"`, or otherwise named ID or
 // Id. The ID is not part of the stored JSON; everything else is stored as
-// encoding/json has it.
+// encoding/json encodes it.
 //
-// A string field tagged `jay:"version"` holds the document's change vector,
-// and makes every Put and Replace conditional: the document must still be in
-// the version that the value was read in, or, if the field is empty, must not
-// be there; else the write fails with a *ConflictError. IfMatch overrides the
-// field. It is not part of the stored JSON either.
+// A string field tagged `jay:"version"` holds the document's change vector, and
+// makes every Put and Replace conditional: the document must still be in the
+// version that the value was read in, or must not exist if the field is empty.
+// Otherwise the write fails with a *ConflictError. IfMatch overrides the field. It
+// is not part of the stored JSON either.
 type Collection[T any] struct {
 	via access // the database, or a transaction
 	m   *codec.Mapping
@@ -49,10 +48,9 @@ func WithIDField(name string) CollectionOption {
 	return func(m *codec.Mapping) { m.IDField = name }
 }
 
-// WithIDs replaces HiLo: fn is asked for the ID of a value whose ID field is
-// empty. It may return any request ("users|" for an identity); "" makes a
-// GUID. It is called before the write begins, and must be safe for concurrent
-// use.
+// WithIDs replaces HiLo: fn returns the ID of a value whose ID field is empty. It
+// may return any request ("users|" for an identity); "" makes a GUID. It is called
+// before the write begins, and must be safe for concurrent use.
 func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) CollectionOption {
 	return func(m *codec.Mapping) {
 		m.MakeID = func(ctx context.Context, v any) (string, error) {
@@ -65,15 +63,14 @@ func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) Collecti
 	}
 }
 
-// CollectionOf returns the collection for the struct type T. Its name is the
-// plural of the type's (Order → Orders, Person → People), its IDs begin with
-// that name in lower case (orders/1-A), unless it has more than one upper-case
-// letter (OrderLines/1-A). Options.Conventions and the options given here
-// change that.
+// CollectionOf returns the collection for the struct type T. Its name is the plural
+// of the type's (Order → Orders, Person → People). Its IDs begin with that name, in
+// lower case (orders/1-A) unless it has more than one upper-case letter
+// (OrderLines/1-A). Options.Conventions and the options given here change that.
 //
-// CollectionOf returns ErrType if T is no struct, has no name and no Named
-// option, or has no usable ID field. Nothing is written: a collection exists
-// when it has a document.
+// CollectionOf returns ErrType if T is no struct, has no name and no Named option,
+// or has no usable ID field. Nothing is written: a collection exists when it has a
+// document.
 func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], error) {
 	m, err := db.mappingOf(reflect.TypeFor[T](), opts)
 	if err != nil {
@@ -82,41 +79,41 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 	return &Collection[T]{via: db, m: m}, nil
 }
 
-// In returns the collection as the transaction sees it: what is read and
-// written through it is part of t, and over with it. IDs that t can tell at
-// once are written into the values at once, the others, and versions, when
-// the commit is done; IDs stay there if it is not.
+// In returns the collection as the transaction sees it: reads and writes through it
+// are part of t, and it is usable as long as t. IDs that t knows at once are
+// written into the values at once; the other IDs, and versions, are written when
+// the commit is done. IDs stay in the values even if the commit fails.
 func (c *Collection[T]) In(t *Tx) *Collection[T] { return &Collection[T]{via: t, m: c.m} }
 
 // Name returns the collection's name.
 func (c *Collection[T]) Name() string { return c.m.Collection }
 
-// Insert stores v as a new document and writes its final ID into v's ID
-// field. An empty field asks for a HiLo ID; else the field says what is
-// wanted, as in DB.Put, and a document that is there already is ErrExists. On
-// an error v is unchanged.
+// Insert stores v as a new document and writes its final ID into v's ID field. An
+// empty field asks for a HiLo ID; otherwise the field is the requested ID, as in
+// DB.Put, and an existing document with it is ErrExists. On an error v is
+// unchanged.
 func (c *Collection[T]) Insert(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, verbInsert, v, opts)
 }
 
-// InsertMany inserts all of vs, or none of them, in one write.
+// InsertMany inserts all of vs in one write, or none of them.
 func (c *Collection[T]) InsertMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
 	return c.write(ctx, verbInsert, vs, opts)
 }
 
-// Put stores v over the document that may have its ID, and writes the final
-// ID into v's ID field. An empty field asks for a HiLo ID.
+// Put stores v, replacing an existing document with its ID, and writes the final ID
+// into v's ID field. An empty field asks for a HiLo ID.
 func (c *Collection[T]) Put(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, verbPut, v, opts)
 }
 
-// PutMany puts all of vs, or none of them, in one write.
+// PutMany puts all of vs in one write, or none of them.
 func (c *Collection[T]) PutMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
 	return c.write(ctx, verbPut, vs, opts)
 }
 
-// Replace stores v over the document with its ID, which must be there: if it
-// is not, Replace returns ErrNotFound.
+// Replace stores v over the existing document with its ID. It returns ErrNotFound
+// if there is none.
 func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, verbReplace, v, opts)
 }
@@ -138,8 +135,8 @@ func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
 	return c.decode(doc)
 }
 
-// GetMany returns the values with these IDs, in their order, all as they were
-// at one moment. A missing one is nil.
+// GetMany returns the values with these IDs, in their order, read at one moment.
+// The value of a missing document is nil.
 func (c *Collection[T]) GetMany(ctx context.Context, ids ...string) ([]*T, error) {
 	docs, err := c.via.GetMany(ctx, ids...)
 	if err != nil {
@@ -157,7 +154,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, ids ...string) ([]*T, error
 	return vs, nil
 }
 
-// Exists tells whether the collection has a document with this ID.
+// Exists reports whether the collection has a document with this ID.
 func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	docs, err := c.via.GetMany(ctx, id)
 	if err != nil || docs[0] == nil {
@@ -166,8 +163,9 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 	return owns(c.m, docs[0].inner()), nil
 }
 
-// Delete removes the document with this ID. A missing one is no error, unless
-// IfMatch asks for a version; one of another collection is a *CollectionError.
+// Delete removes the document with this ID. Deleting a missing document is no
+// error, unless IfMatch asks for a version; one of another collection is a
+// *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	o := newOp(verbDelete, id, nil, opts)
 	o.collection, o.inCollection = c.m.Collection, format.FoldName(c.m.Collection)
@@ -175,9 +173,9 @@ func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOpti
 	return err
 }
 
-// All walks over the collection in the byte order of folded IDs (users/10-A
-// before users/2-A), as it is when the walk begins. Each value belongs to the
-// caller. The error of a failed walk comes with a nil value, as its last pair.
+// All iterates over the collection in the byte order of folded IDs (users/10-A
+// before users/2-A), as it is when the iteration begins. Each value belongs to the
+// caller. If the iteration fails, its last pair is a nil value and the error.
 func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for doc, err := range c.via.Documents(ctx, Scan{Collection: c.m.Collection}) {
@@ -193,7 +191,7 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
-// decode makes a value of a document.
+// decode returns a document as a value.
 func (c *Collection[T]) decode(doc *Document) (*T, error) {
 	v := new(T)
 	if err := decodeMember(c.m, doc.inner(), v); err != nil {
@@ -211,7 +209,7 @@ func (c *Collection[T]) writeOne(ctx context.Context, verb verb, v *T, opts []Wr
 }
 
 func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
-	_, later := c.via.(*Tx) // whose commit makes versions, and some IDs
+	_, later := c.via.(*Tx) // the commit makes versions, and some IDs
 	ops := make([]*op, len(vs))
 	for i, v := range vs {
 		if v == nil {
@@ -239,7 +237,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 	return told, nil
 }
 
-// encode gives ops the JSON of vs.
+// encode sets the bodies of ops to the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 	limits := c.via.limits()
 	return parallel.Do(len(vs), c.m.ChunkSize(len(vs)), func(lo, hi int) error {

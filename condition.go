@@ -10,24 +10,25 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Condition is what a query asks of a document. The zero value is true of all.
+// Condition is what a query asks of a document. The zero value matches every
+// document.
 //
-// A field is a path such as "Address.City" or "Lines.Product", which reaches
-// the products of all lines; "id()" is the document's ID. A comparison is true
-// if any value that the field reaches satisfies it. Values are compared
-// exactly, and text with regard to case unless IgnoreCase says otherwise;
-// docs/queries.md tells the order of all values.
+// A field is a path such as "Address.City" or "Lines.Product", which reaches the
+// products of all lines; "id()" is the document's ID. A comparison is true if any
+// value that the field reaches satisfies it. Values are compared exactly, and text
+// case-sensitively unless IgnoreCase says otherwise; docs/queries.md has the order
+// of all values.
 //
-// A mistake, such as a path that does not parse, a value that JSON does not have
-// or more than the bounds of docs/limits.md, is kept in the Condition and
-// returned by the query as ErrQuery.
+// A mistake, such as a path that does not parse, a value that JSON cannot
+// represent, or more than the bounds of docs/limits.md, is kept in the Condition:
+// the query returns it as ErrQuery.
 type Condition struct {
 	expr query.Expr
 	size query.Size // of expr; within the bounds
 	err  error      // expr is nil then
 }
 
-// newCondition returns a Condition of e, which is no And, Or or Not.
+// newCondition returns a Condition of e, which must not be an And, Or or Not.
 func newCondition(e query.Expr) Condition {
 	size, err := query.Measure(e)
 	if err != nil {
@@ -36,8 +37,8 @@ func newCondition(e query.Expr) Condition {
 	return Condition{expr: e, size: size}
 }
 
-// join returns what combine makes of conditions. Their sizes are known, so that one
-// beyond the bounds is refused as soon as it is made, and no code meets it.
+// join combines conditions. Their sizes are known, so that a result beyond the
+// bounds is refused at once, before any code walks it.
 func join(conditions []Condition, combine func([]query.Expr) query.Expr) Condition {
 	size, err := sizesOf(conditions)
 	if err != nil {
@@ -99,7 +100,7 @@ func relation(o query.Op) func(query.Field, query.Value) query.Expr {
 	return func(f query.Field, v query.Value) query.Expr { return query.Compare{Field: f, Op: o, Value: v} }
 }
 
-// parseField reads a field as the builder takes it.
+// parseField parses a field as the builder takes it.
 func parseField(text string) (query.Field, error) {
 	switch strings.ToLower(text) {
 	case "id()", "@metadata.@id":
@@ -121,22 +122,22 @@ func parseField(text string) (query.Field, error) {
 	return query.Field{Path: p}, nil
 }
 
-// Eq is true if the field reaches this value.
+// Eq is true if the field reaches a value equal to this one.
 func Eq(field string, value any) Condition { return compare(field, value, relation(query.Equal)) }
 
-// Ne is true if the field does not reach this value, or nothing.
+// Ne is the negation of Eq. It is true for a field that reaches nothing.
 func Ne(field string, value any) Condition { return Not(Eq(field, value)) }
 
 // Lt is true if the field reaches a value of the same kind below this one.
 func Lt(field string, value any) Condition { return compare(field, value, relation(query.Less)) }
 
-// Le is true if the field reaches a value of the same kind up to this one.
+// Le is true if the field reaches a value of the same kind at or below this one.
 func Le(field string, value any) Condition { return compare(field, value, relation(query.LessOrEqual)) }
 
 // Gt is true if the field reaches a value of the same kind above this one.
 func Gt(field string, value any) Condition { return compare(field, value, relation(query.Greater)) }
 
-// Ge is true if the field reaches a value of the same kind from this one on.
+// Ge is true if the field reaches a value of the same kind at or above this one.
 func Ge(field string, value any) Condition {
 	return compare(field, value, relation(query.GreaterOrEqual))
 }
@@ -187,7 +188,7 @@ func EndsWith(field, suffix string) Condition {
 	return onText(field, suffix, func(f query.Field) query.Expr { return query.EndsWith{Field: f, Text: suffix} })
 }
 
-// Contains is true if the field reaches text that has part in it.
+// Contains is true if the field reaches text that contains part.
 func Contains(field, part string) Condition {
 	return onText(field, part, func(f query.Field) query.Expr { return query.Contains{Field: f, Text: part} })
 }

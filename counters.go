@@ -21,33 +21,33 @@ import (
 // transaction is the ids.Counters of the document it writes.
 var _ ids.Counters = (*transaction)(nil)
 
-// Blocks reserved ahead: of etags always, of identities under Relaxed
-// durability. A block of etags is as large as the number of those that this
-// process has used, within bounds: each one reserved during a load is a table
-// of its own when it is written out, which lies over that of the one before.
+// Sizes of the blocks reserved in advance: of etags always, of identities under
+// Relaxed durability. A block of etags is as large as the number of etags that this
+// process has used, within bounds: each reservation during a load becomes a table
+// of its own when it is flushed, which overlaps the table of the one before.
 const (
 	leastEtagBlock = 1 << 16
 	mostEtagBlock  = 1 << 18
 	identityBlock  = 1 << 10
 )
 
-// ceilings are the numbers up to which this process may count without asking
-// the disk. Each is on disk before a number up to it is used, so that a crash
-// that loses writes cannot repeat their numbers, not even those that were only
-// seen and never acknowledged.
+// reservations are the numbers up to which this process may count without asking
+// the disk (high-water marks). Each is on disk before a number up to it is used. So
+// a crash that loses writes cannot repeat their numbers, not even numbers that were
+// only seen and never acknowledged.
 type reservations struct {
-	session uint64 // marks the ceilings of identities that this process wrote
+	session uint64 // marks the reservations of identities that this process made
 
 	mu    sync.Mutex
 	etag  uint64            // Guarded by mu.
 	floor uint64            // etags up to it were used elsewhere or before. Guarded by mu.
-	until map[string]uint64 // by identity. Guarded by mu.
+	until map[string]uint64 // reserved up to, by identity. Guarded by mu.
 
 	reserving turn // held while a block of etags is reserved
 }
 
-// turn is a lock that can be waited for under a context: a chan with room for
-// one. Whoever has sent holds it.
+// turn is a lock that can be awaited under a context: a chan with room for one
+// element. A send acquires it, a receive releases it.
 type turn chan struct{}
 
 func (t turn) lock(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (c *reservations) etags() uint64 {
 	return c.etag
 }
 
-// durable notes ceilings of identities whose commit is on disk.
+// durable records reservations of identities whose commit is on disk.
 func (c *reservations) durable(raised map[string]uint64) {
 	if len(raised) == 0 {
 		return
@@ -89,12 +89,12 @@ func (c *reservations) durable(raised map[string]uint64) {
 	}
 }
 
-// errReserve says that a block of etags must be reserved before the
-// transaction can run.
+// errReserve means that a block of etags must be reserved before the transaction
+// can run.
 var errReserve = errors.New("no etag is reserved")
 
-// reserveEtags puts the next block of etags behind used on disk. One call does
-// it for all who wait.
+// reserveEtags reserves the next block of etags after used, on disk. One call does
+// it for all concurrent callers.
 func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 	c := &db.reserved
 	if err := c.reserving.lock(ctx); err != nil {
@@ -111,7 +111,7 @@ func (db *DB) reserveEtags(ctx context.Context, used uint64) error {
 	return db.writeEtagCeiling(ctx, addCapped(used, block), 0)
 }
 
-// writeEtagCeiling raises the ceiling on disk, and the floor if it is not 0.
+// writeEtagCeiling raises the reservation on disk, and the floor if it is not 0.
 // c.reserving is held.
 func (db *DB) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error {
 	err := db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
@@ -149,8 +149,8 @@ func (t *transaction) Sequence() (uint64, error) {
 	return etag, nil
 }
 
-// Identity implements ids.Counters. A counter that a copied database has from
-// its original, or shares with it by being new, is refused.
+// Identity implements ids.Counters. In a copied database it refuses a counter that
+// belongs to the original, or that is new and so may be in use there, too.
 func (t *transaction) Identity(name string) (int64, error) {
 	record, err := t.identity(name)
 	if err == nil && record.Node != t.db.env.Node {
@@ -159,8 +159,8 @@ func (t *transaction) Identity(name string) (int64, error) {
 	return int64(record.Last), err
 }
 
-// identity reads the record of a counter. One that is not there is at 0, and
-// of node 0.
+// identity reads the record of a counter. A counter without a record is at 0 and
+// belongs to node 0.
 func (t *transaction) identity(name string) (format.Identity, error) {
 	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceIdentity, name))
 	if err == storage.ErrNotFound {
@@ -176,9 +176,9 @@ func (t *transaction) identity(name string) (format.Identity, error) {
 	return record.At(t.db.reserved.session), nil
 }
 
-// reserveIdentity returns the ceiling to store beside number n of a counter
-// under Relaxed durability, and makes the write wait for the disk unless a
-// ceiling above n is there already.
+// reserveIdentity returns the reservation to store beside number n of a counter
+// under Relaxed durability. Unless a reservation above n is already there, the
+// write must wait for the disk.
 func (t *transaction) reserveIdentity(name string, n uint64) uint64 {
 	if ceiling, found := t.raised[name]; found && n <= ceiling {
 		return ceiling
@@ -214,8 +214,8 @@ func (t *transaction) Exists(id string) (bool, error) {
 	return docs.Exists(t.tx, t.key)
 }
 
-// loadEtag finds the highest etag that may have been used: the last change of
-// any node, or the ceiling on disk, which Close lowers to the number really
+// loadEtag finds the highest etag that may have been used: the last change of any
+// node, or the reservation on disk, which a clean Close lowers to the last etag
 // used and a crash leaves as it is.
 func (db *DB) loadEtag() error {
 	ceiling, err := db.etagCeiling()
@@ -280,15 +280,15 @@ func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 	return key, errors.Join(it.Error(), it.Close())
 }
 
-// settle lowers the ceilings to the numbers really used, on a clean Close: a
-// database that is closed properly has no holes.
+// releaseReserved lowers the reservations to the numbers actually used, on a clean
+// Close: a database that is closed properly has no holes.
 func (db *DB) releaseReserved(ctx context.Context) error {
 	if db.reserved.etag == db.reserved.floor && len(db.reserved.until) == 0 {
 		return nil // nothing was written
 	}
 	return db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		// The number drawn here is not used and need not be kept. There is none
-		// left after the last one.
+		// The etag drawn here is only read, not used. After the last possible etag
+		// there is none to draw.
 		last := uint64(math.MaxInt64)
 		if next, err := tx.Sequence(); err == nil {
 			last = next - 1
@@ -307,8 +307,8 @@ func (db *DB) releaseReserved(ctx context.Context) error {
 	})
 }
 
-// Counters are the numbers that a database counts with. An export carries
-// them, so that a copy repeats no number.
+// Counters are the counters of a database. An export carries them, so that a copy
+// repeats no number.
 type Counters struct {
 	// Etag is the number of the newest write.
 	Etag uint64 `json:"etag"`
@@ -392,20 +392,20 @@ func eachKey(ctx context.Context, r storage.Reader, space byte, fn func(name str
 	return errors.Join(it.Error(), it.Close())
 }
 
-// maxRaise bounds what RaiseCounters believes: a number above it would leave
-// too few to work with.
+// maxRaise bounds the numbers that RaiseCounters accepts: above it too few would be
+// left.
 const maxRaise = 1 << 62
 
-// RaiseCounters lifts every counter to at least the number given, and lowers
-// none, durably. It is what makes an import of another database's documents
-// safe: no write that begins after RaiseCounters has returned makes an ID with
-// a number that was used there. What the HiLo clients of this process hold of
-// those numbers, the database's own client and those of NewHiLoClient, is
-// passed over; so that only a range that NextRange granted before stays with
-// whoever asked for it.
+// RaiseCounters raises every counter to at least the number given, and lowers none,
+// durably. It makes an import of another database's documents safe: no write that
+// begins after RaiseCounters has returned makes an ID with a number that was used
+// there. Numbers that HiLo clients of this process hold, the database's own client
+// and those of NewHiLoClient, are skipped if they are not above the number given.
+// Only a range that NextRange granted before stays with the caller that requested
+// it.
 //
-// In a database opened with Options.CopyTag, the number of an identity or of a
-// HiLo tag is the floor that it waits for.
+// In a database opened with Options.CopyTag, the number of an identity or of a HiLo
+// tag is the floor that it needs.
 //
 // A number above 1<<62 or below 0 is refused, and nothing changes.
 func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
@@ -427,8 +427,8 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	return nil
 }
 
-// raiseClients makes the clients of this process pass over numbers that are
-// raised on disk already: a range granted since then is above them.
+// raiseClients makes the clients of this process skip numbers that are raised on
+// disk already: every range granted since then is above them.
 func (db *DB) raiseClients(raised map[string]int64) {
 	if len(raised) == 0 {
 		return
@@ -453,8 +453,8 @@ func (db *DB) raiseEtag(ctx context.Context, n uint64) error {
 	if n <= c.floor {
 		return nil
 	}
-	// First the counter, then the disk: an etag drawn in between is above n and
-	// waits for the ceiling.
+	// First the counter in memory, then the disk: an etag drawn in between is above
+	// n, and waits for the reservation.
 	db.env.Engine.StartSequence(n)
 	return db.writeEtagCeiling(ctx, max(n, c.etags()), n)
 }
@@ -503,8 +503,8 @@ func (t *transaction) raise(c Counters) error {
 	return nil
 }
 
-// raiseIdentity lifts a counter to at least n, which also gives the counter of
-// a copied database its floor, and returns where it stands.
+// raiseIdentity raises a counter to at least n, which also gives the counter of a
+// copied database its floor, and returns its new value.
 func (t *transaction) raiseIdentity(name string, n int64) (last int64, err error) {
 	record, err := t.identity(name)
 	if err != nil {

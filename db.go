@@ -28,36 +28,37 @@ type DB struct {
 	docs     *docs.Reader
 	opts     Options
 	resolver *ids.Resolver
-	newest   uint64 // etag of the newest change that this database had written when it was opened
+	newest   uint64 // etag of the newest change of this database, found at Open
 	reserved reservations
 	unused   unusedNumbers
 	client   *ids.Client
 	clients  clients
 
 	closing  sync.Once
-	down     chan struct{} // closed when Close has come to its end
+	down     chan struct{} // closed when Close has finished
 	downMu   sync.Mutex
 	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 	indexing indexing
 	turns    patchTurns
 }
 
-// Open opens the database in directory dir, creating both if they are not
-// there. Nil options mean the defaults.
+// Open opens the database in directory dir, creating both if they do not exist. Nil
+// options mean the defaults.
 //
-// The directory belongs to this process until Close: any other Open, by
-// whatever path, gets ErrLocked at once. The path is resolved once, so a later
-// change of the working directory or of a symbolic link does not matter. Open returns ErrNotDatabase for a directory of other
-// files, ErrNewerFormat for one that a newer Jay wrote, ErrFixed for options
-// that contradict what the database was created with, ErrOption for values
-// that make no sense, ErrNotWritable if nothing can be written there. Every
-// error names dir.
+// The directory belongs to this process until Close: any other Open of it, by any
+// path, returns ErrLocked at once. The path is resolved once, so a later change of
+// the working directory or of a symbolic link does not matter.
+//
+// Open returns ErrNotDatabase for a directory of other files, ErrNewerFormat for a
+// database that a newer Jay wrote, ErrFixed for options that contradict those the
+// database was created with, ErrOption for invalid values, and ErrNotWritable if
+// nothing can be written there. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
 	return open(dir, opts, false)
 }
 
-// OpenMemory opens a new database that lives in memory and behaves like one
-// on disk in every other way. It is gone after Close. It is meant for tests.
+// OpenMemory opens a new database in memory, which behaves like one on disk in
+// every other way. Its contents are gone after Close. It is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
 	return open("memory", opts, true)
 }
@@ -91,7 +92,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 
 	opened := false
 	defer func() {
-		if !opened { // an error, or a clock that panics: the directory is free again
+		if !opened { // an error, or a clock that panics: release the directory
 			err = errors.Join(err, engine.Close())
 		}
 	}()
@@ -108,7 +109,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
-// its settings are read.
+// the settings are read.
 func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
 	e := env.New()
 	e.Dir, e.Engine, e.Synced = dir, engine, opts.Durability == Synced
@@ -117,7 +118,7 @@ func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
 	return e
 }
 
-// load reads what the database is, or writes it if the database is new.
+// load reads the settings of the database, or writes them if the database is new.
 func (db *DB) load() error {
 	ctx := context.Background()
 	stored, err := db.loadSettings()
@@ -173,9 +174,9 @@ func (db *DB) loadSettings() (format.Settings, error) {
 	return s, nil
 }
 
-// checkNew returns an error unless a store without settings is one whose creation
-// was cut short: its first commit has the settings in it. With
-// Options.AcceptLoss they are made anew.
+// checkNew returns an error for a store without settings, unless its creation was
+// cut short: the first commit has the settings. With Options.AcceptLoss they are
+// made anew.
 func (db *DB) checkNew() error {
 	problem := "the settings of the database are missing"
 	if db.env.Engine.Creating() {
@@ -278,12 +279,11 @@ func (db *DB) checkFixed(stored format.Settings, own format.Origin) error {
 // Dir returns the directory that Open was given.
 func (db *DB) Dir() string { return db.env.Dir }
 
-// Close waits for the calls in flight and the functions of Read, gives unused
-// HiLo numbers back, makes every write durable and releases the directory. Loops
-// over documents that are still running end with ErrClosed. Close is
-// idempotent: later calls return nil when the database is closed. If
-// Options.Now panics under Close, the database is closed all the same, before
-// the panic comes to the caller.
+// Close waits for the calls in progress and the functions of Read, returns unused
+// HiLo numbers, makes every write durable and releases the directory. Iterations
+// over documents that are still running end with ErrClosed. Close is idempotent:
+// later calls return nil when the database is closed. If Options.Now panics during
+// Close, the database is closed before the panic reaches the caller.
 //
 // If the disk does not answer for 10 seconds, writes that wait for it return
 // ErrUnknownOutcome, and Close returns an ErrFailed. The directory stays locked
@@ -308,7 +308,7 @@ func (db *DB) Close() error {
 	return db.takeCloseError()
 }
 
-// takeCloseError returns the error of Close to the first who asks.
+// takeCloseError returns the error of Close, to the first caller that asks.
 func (db *DB) takeCloseError() error {
 	db.downMu.Lock()
 	defer db.downMu.Unlock()
@@ -317,37 +317,37 @@ func (db *DB) takeCloseError() error {
 	return err
 }
 
-// shutDown closes the database, however long that takes.
+// shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.stopIndexes()
 	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 
-	// Deferred, as the client asks Options.Now for the time, which may panic.
+	// Deferred, as the client calls Options.Now, which may panic.
 	var clientErr error
 	defer func() { err = db.closeEngine(clientErr) }()
 	clientErr = db.client.Close(context.Background())
 	return nil
 }
 
-// closeEngine lets go of all that is open, and then of the engine. clientErr is
-// what giving numbers back has come to. Nobody is inside the gate.
+// closeEngine releases everything that is open, and then closes the engine.
+// clientErr is the error of returning HiLo numbers. No call is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
 	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.releaseReserved(context.Background()))
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
-		// The writer that met the failure was told, and nothing that was
-		// acknowledged is lost; what matters now is to let go.
+		// The write that met the failure has returned it, and no acknowledged write
+		// is lost: the rest is to release the resources.
 		err = nil
 	}
 	return errors.Join(err, db.env.Engine.Close())
 }
 
-// Flush returns when every write that was acknowledged before it is on disk.
-// Under Synced durability that holds already, but for the batches of a
-// BulkWriter. Concurrent calls, and writes, share the sync.
+// Flush returns when every write acknowledged before it is on disk. Under Synced
+// durability that is always so, except for the batches of a BulkWriter. Concurrent
+// calls and writes share the sync.
 //
-// If ctx ends before, or the disk fails, Flush returns an ErrUnknownOutcome: the
-// writes can be read, and a crash may undo them.
+// If ctx ends first, or the disk fails, Flush returns an ErrUnknownOutcome: the
+// writes are visible, but a crash may undo them.
 func (db *DB) Flush(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

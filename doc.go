@@ -1,5 +1,5 @@
-// Package jay is an embedded JSON document store whose documents name
-// themselves.
+// Package jay is an embedded JSON document store that assigns IDs the way RavenDB
+// does.
 //
 // [Open] a directory and put JSON in it:
 //
@@ -17,7 +17,7 @@
 //
 // # IDs
 //
-// The ID that is asked for decides how the final one is made, as in RavenDB:
+// The requested ID decides how the final one is made, as in RavenDB:
 //
 //	asked for            the document gets
 //	"users/ann"          users/ann                                (semantic)
@@ -27,24 +27,23 @@
 //	nothing at all       users/33-A                               (HiLo)
 //
 // "Nothing at all" is an insert into a Collection whose ID field is empty, or
-// [DB.Store]. IDs are looked up without regard to case, unless the database
-// was created with Options.CaseSensitive. docs/ids.md has the rules.
+// [DB.Store]. IDs are compared without regard to case, unless the database was
+// created with Options.CaseSensitive. docs/ids.md has the rules.
 //
 // # Working with documents
 //
-// [DB.Update] runs a function as one serializable transaction, [DB.View] one
-// that only reads. A [Session] is a unit of work after RavenDB's: it gives IDs
-// at once, keeps one entity for each document, and saves what was changed.
-// [DB.Patch] edits a document where it lies; [DB.BulkInsert] is the fastest way
-// in.
+// [DB.Update] runs a function as one serializable transaction, [DB.View] as one
+// that only reads. A [Session] is a unit of work after RavenDB's: it assigns IDs at
+// once, keeps one entity for each document, and saves what was changed. [DB.Patch]
+// edits a document in place; [DB.BulkInsert] is the fastest way to load many.
 //
 //	orders.Query().Where(jay.Eq("Status", "open")).OrderBy("-Total").Limit(10)
 //	db.RQL("from Orders where Status = 'open' order by Total desc limit 10", nil)
 //
-// are one question, asked in Go and as text. [DB.EnsureIndex] declares an
-// index, which queries then use by themselves; Explain shows how.
+// are the same query, in Go and as text. [DB.EnsureIndex] declares an index, which
+// queries then use automatically; Explain shows how.
 //
-// # The way of an insert
+// # The path of an insert
 //
 //	Collection.Insert ─┐                  requested ID and body
 //	DB.Put, DB.Store  ─┼─► DB.write       write.go, in five steps:
@@ -56,14 +55,14 @@
 //	4. commit   one batch for all who come together, one shared sync
 //	5. publish  the caller's metadata and ID
 //
-// Step 3 may run more than once; it does nothing but read and stage. Packages ids,
-// metadata and storage do not know one another: this package joins them.
+// Step 3 may run more than once; it only reads and stages. Packages ids, metadata
+// and storage do not know one another: this package joins them.
 //
 // # Caveats
 //
-// A database belongs to one process at a time; a second Open gets ErrLocked. A
-// Document and its body never change, and must not be changed. Documents come in the byte
-// order of their folded IDs, so users/10-A stands before users/2-A; the order
-// of writes is that of Metadata.Etag. HiLo numbers have gaps after a crash,
+// A database belongs to one process at a time; a second Open returns ErrLocked. A
+// Document and its body never change, and must not be changed. Documents come in
+// the byte order of their folded IDs, so users/10-A comes before users/2-A; the
+// order of writes is that of Metadata.Etag. HiLo numbers have gaps after a crash,
 // identities have none as long as every write is synced.
 package jay

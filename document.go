@@ -16,11 +16,11 @@ import (
 // Metadata is what Jay knows about a stored document, beside its body.
 type Metadata = metadata.Metadata
 
-// Document is a document as it was when it was read. It is immutable and does
-// not change with the database.
+// Document is a document as it was when it was read. It is immutable and does not
+// change with the database.
 //
-// A Document, and a body on its own, keeps the memory of this one document and of no
-// other, whether it was read by its ID or in a walk over many.
+// A Document, or its body, keeps in memory only this one document, whether it was
+// read by its ID or while iterating over many.
 type Document docs.Document
 
 func (d *Document) inner() *docs.Document { return (*docs.Document)(d) }
@@ -40,9 +40,9 @@ func (d *Document) ID() string { return d.inner().ID() }
 // with, or "@empty".
 func (d *Document) Collection() string { return d.inner().Collection() }
 
-// ChangeVector names this version of the document, for IfMatch. What a
-// transaction has written has no version of its own before the commit: it goes
-// by the one that it replaces, or by "" if there was none.
+// ChangeVector names this version of the document, for IfMatch. A document that a
+// transaction has written has no version of its own before the commit: it carries
+// the version that it replaces, or "" if there was none.
 func (d *Document) ChangeVector() string { return d.inner().ChangeVector() }
 
 // Body returns the document's JSON without @metadata and without
@@ -52,8 +52,8 @@ func (d *Document) Body() json.RawMessage { return d.inner().JSON() }
 // Metadata returns all that is known about the document.
 func (d *Document) Metadata() Metadata { return d.inner().Metadata() }
 
-// MarshalJSON returns the body with its @metadata, as RavenDB gives a document
-// back: the custom keys, @collection, @change-vector, @id, @last-modified.
+// MarshalJSON returns the body with its @metadata, as RavenDB returns a document:
+// the custom keys, @collection, @change-vector, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.inner().MarshalJSON() }
 
 // Decode stores the body in the value that v points to, as json.Unmarshal
@@ -62,10 +62,10 @@ func (d *Document) MarshalJSON() ([]byte, error) { return d.inner().MarshalJSON(
 // structs that hold theirs.
 func (d *Document) Decode(v any) error { return d.inner().Decode(v) }
 
-// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty",
-// as it is stored, without decoding anything; found is false if there is none.
-// A path with [] in it gives an array of all the values that it reaches, if
-// any. The caller must not change raw. A path that does not parse is ErrUsage.
+// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty", as it
+// is stored, without decoding it; found is false if there is none. A path with []
+// in it returns an array of all the values that it reaches, if any. The caller must
+// not change raw. A path that does not parse is ErrUsage.
 func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
 	return d.inner().Path(path)
 }
@@ -89,8 +89,8 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 	return (*Document)(doc), nil
 }
 
-// getError is the error of a Get. A missing document is often no surprise, and
-// its error is made at little cost.
+// getError is the error of a Get. Missing documents are common, so their error is
+// cheap to make.
 func getError(id string, err error) error {
 	if err == ErrNotFound {
 		return &missingError{strings.Clone(id)}
@@ -98,7 +98,7 @@ func getError(id string, err error) error {
 	return fmt.Errorf("get %q: %w", id, err)
 }
 
-// missingError says that a Get has found no document with this ID.
+// missingError is returned by a Get that has found no document with this ID.
 type missingError struct{ id string }
 
 func (e *missingError) Error() string { return fmt.Sprintf("get %q: %v", e.id, ErrNotFound) }
@@ -106,9 +106,9 @@ func (e *missingError) Error() string { return fmt.Sprintf("get %q: %v", e.id, E
 // Unwrap returns ErrNotFound.
 func (e *missingError) Unwrap() error { return ErrNotFound }
 
-// getInto decodes the document with this ID into v, from the memory of the
-// storage engine if it is not in the cache and not to be. No code of the user's
-// must run meanwhile: the gate is held.
+// getInto decodes the document with this ID into v. A document that is neither
+// cached nor about to be is decoded in the memory of the storage engine. No user
+// code must run meanwhile: Close waits for the call.
 func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,8 +146,8 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	return errs.First(err, closer.Close())
 }
 
-// GetMany returns the documents with these IDs, in their order, all as they
-// were at one moment. A missing one is nil.
+// GetMany returns the documents with these IDs, in their order, read at one moment.
+// A missing document is nil.
 func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 	return out, nil
 }
 
-// Exists tells whether there is a document with this ID.
+// Exists reports whether there is a document with this ID.
 func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Explanation tells how a query was answered.
+// Explanation reports how a query was answered.
 type Explanation struct {
 	Query      string        `json:"query"`                // as RQL
 	Plan       []string      `json:"plan"`                 // the steps, first to last
@@ -34,12 +34,12 @@ func (e Explanation) String() string {
 	return b.String()
 }
 
-// command is how the suggested index is made on the command line.
+// command returns the command that makes the suggested index.
 func (e Explanation) command() string {
 	return suggestion(e.Collection, e.Suggestion)
 }
 
-// explain tells how the run went.
+// explain reports how the run went.
 func (r *run) explain() Explanation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *run) explain() Explanation {
 	return e
 }
 
-// steps describes the plan, and what the run of it has added.
+// steps describes the plan and how it was carried out.
 func (r *run) steps() []string {
 	pl := r.plan
 	var steps []string

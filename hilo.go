@@ -25,8 +25,8 @@ type RangeRequest = ids.RangeRequest
 // Range is a grant of HiLo numbers to one client.
 type Range = ids.Range
 
-// What the older generations know: the documents some put their Max in, the
-// field and the document that stand for it in HiLo2010 and HiLo2.
+// Names of the older generations: the prefix under which some systems keep HiLo
+// documents, the field of HiLo2010, and the document and the field of HiLo2.
 const (
 	replicationPrefix   = "Replication/HiLo/"
 	serverHiField       = "ServerHi"
@@ -35,15 +35,14 @@ const (
 	defaultHiLoCapacity = 32
 )
 
-// NextRange reserves the next range of numbers of a HiLo tag, for a client
-// that makes its own IDs: Prefix + number + "-" + NodeTag. The range is on
-// disk before NextRange returns, under any durability, and no other call ever
-// gets one of its numbers, whatever becomes of the document Raven/HiLo/<tag>.
+// NextRange reserves the next range of numbers of a HiLo tag, for a client that
+// makes its own IDs: Prefix + number + "-" + NodeTag. The range is on disk before
+// NextRange returns, under any durability, and no other call ever gets one of its
+// numbers, whatever happens to the document Raven/HiLo/<tag>.
 //
-// The client sends back what its last range said (Size, GrantedAt, High), from
-// which the next size follows: twice the last within 30 seconds, half after 60,
-// never less than 32 or more than 1,048,576. The zero values are right for a
-// client that starts.
+// The client passes the values of its last range (Size, GrantedAt, High), which
+// determine the next size: twice the last within 30 seconds, half after 60, never
+// less than 32 or more than 1,048,576. A new client passes zero values.
 //
 // NextRange raises the document's Max, or creates the document, and keeps its
 // other fields. It returns an *IDError for a tag that makes no ID, ErrExhausted
@@ -56,10 +55,10 @@ func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
 	return db.nextRange(ctx, req)
 }
 
-// ReturnRange gives back the numbers after last of the range that ended at
-// end, and tells whether it was accepted: only once, only while that range is
-// the newest of its tag and nobody changed the document, only for
-// low-1 <= last <= end. Otherwise nothing changes and the numbers stay a gap.
+// ReturnRange returns the numbers after last of the range that ended at end, and
+// reports whether it was accepted: only once, only while that range is the newest
+// of its tag and the document is unchanged, and only for low-1 <= last <= end.
+// Otherwise nothing changes and the numbers stay unused.
 func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (bool, error) {
 	if err := db.env.Enter(); err != nil {
 		return false, err
@@ -68,8 +67,8 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 	return db.returnRange(ctx, tag, last, end)
 }
 
-// checkTag tells whether a tag makes IDs within the rules, up to the largest
-// number, and a HiLo document.
+// checkTag checks that a tag makes valid IDs, up to the largest number, and a valid
+// HiLo document.
 func (db *DB) checkTag(tag string) error {
 	if tag == "" {
 		return fmt.Errorf("%w: a HiLo tag must not be empty", ErrUsage)
@@ -100,8 +99,8 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 	}
 	r.Prefix = req.Tag + req.Separator
 
-	// Synced under any durability: a number must not leave before its range is
-	// on disk.
+	// Synced under any durability: no number may be used before its range is on
+	// disk.
 	err := db.transact(ctx, true, func(t *transaction) error {
 		doc, err := t.hiloDocument(req.Tag)
 		if err != nil {
@@ -125,12 +124,12 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 
 func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
 	now := db.env.Now()
-	var late []ids.Lease // open, when the holder of one of them came too late
+	var late []ids.Lease // open leases, if a return of one of them was too late
 	err = db.transact(ctx, true, func(t *transaction) error {
 		accepted, late = false, nil
 		doc, err := t.hiloDocument(tag)
 		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
-			return nil // a document that is no count any more takes nothing back
+			return nil // a document that holds no count any more takes nothing back
 		}
 		if err != nil {
 			return err
@@ -194,8 +193,8 @@ func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 	return d, nil
 }
 
-// maxOf returns the highest number that a HiLo document says is used: its Max,
-// or, if it has a ServerHi, what that comes to with the capacity of Options.
+// maxOf returns the highest number that a HiLo document marks as used: its Max, or,
+// if it has a ServerHi, the end of that block with the capacity of Options.
 func (db *DB) maxOf(body []byte) (int64, error) {
 	used, err := numberOf(body, format.HiLoMax)
 	if err != nil {
@@ -235,8 +234,8 @@ func numberOf(body []byte, name string) (int64, error) {
 	}
 }
 
-// stageHiLo stages the document with a new Max, as modified now. A ServerHi has
-// been taken over by it and goes.
+// stageHiLo stages the document with a new Max, modified now. The Max includes a
+// ServerHi, which is removed.
 func (t *transaction) stageHiLo(d hiloDocument, max int64, now time.Time) (err error) {
 	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
 		return err
@@ -244,9 +243,9 @@ func (t *transaction) stageHiLo(d hiloDocument, max int64, now time.Time) (err e
 	return t.stageField(d, format.HiLoMax, max, now)
 }
 
-// stageField stages the document with a new value of a field, as modified now:
-// the clock is the user's, and none of the user's code runs in a transaction of
-// the engine.
+// stageField stages the document with a new value of a field, modified now. The
+// time is an argument because the clock is the user's, and no user code runs in a
+// transaction of the engine.
 func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.Time) (err error) {
 	o := &d.op
 	if len(d.body) == 0 {

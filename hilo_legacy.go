@@ -16,13 +16,13 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// errOvertaken says that another client changed the document between reading
-// and writing it.
+// errOvertaken means that another client changed the document between reading and
+// writing it.
 var errOvertaken = errors.New("another client was quicker")
 
-// hilo2Source is a client of RavenDB 2.x and 3.x: it reads the document,
-// decides, and writes it back if nobody else has written it meanwhile; else it
-// starts over. The private mark is checked and raised in the same write.
+// hilo2Source is a client of RavenDB 2.x and 3.x: it reads the document, decides,
+// and writes it back if it is unchanged; otherwise it starts over. The private mark
+// is checked and raised in the same write.
 type hilo2Source struct {
 	gate
 	db *DB
@@ -49,7 +49,7 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 		}
 	}()
 	r, err := s.db.takeBlock(ctx, req, func() blockRequest {
-		// The size is decided again on every attempt, as 3.x did.
+		// The size is computed again on every attempt, as 3.x did.
 		return blockRequest{size: s.pace(req, base), lastMax: req.LastMax, serverPrefix: true}
 	})
 	granted = err == nil
@@ -99,12 +99,12 @@ func (hilo2010Source) ReturnRange(context.Context, string, int64, int64) (bool, 
 	return false, nil
 }
 
-// blockRequest is what a client of an older generation has decided.
+// blockRequest is what a client of an older generation requests.
 type blockRequest struct {
 	size         int64
 	lastMax      int64
 	aligned      bool // HiLo2010: whole blocks, counted by ServerHi
-	serverPrefix bool // HiLo2: honour Raven/ServerPrefixForHilo
+	serverPrefix bool // HiLo2: use Raven/ServerPrefixForHilo
 }
 
 // takeBlock asks for what decide says until no other client is quicker, or ctx

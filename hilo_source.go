@@ -9,27 +9,28 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// HiLoClient draws IDs of the generation that Options.HiLoMode names. The
-// database has one of its own; others are independent of it, each the equal
-// of a client on another machine. See DB.NewHiLoClient.
+// HiLoClient draws IDs of the generation that Options.HiLoMode names. The database
+// has a client of its own; others are independent of it, as if each ran on another
+// machine. See DB.NewHiLoClient.
 //
 // Its methods return ErrClientClosed after its Close, ErrClosed after that of
 // the database.
 type HiLoClient = ids.Client
 
-// NewHiLoClient returns a client of its own, which never holds a number that
-// another client holds. Its Next and NextN take a tag, such as "users". Close
-// it before the database, or what is left of its ranges is a gap.
+// NewHiLoClient returns an independent client, which never holds a number that
+// another client holds. Its Next and NextN take a tag, such as "users". Close it
+// before the database, or the rest of its ranges stays unused.
 //
-// RaiseCounters raises the client, too, and InspectIDs tells what it holds.
+// RaiseCounters raises the client, too, and InspectIDs reports the numbers that it
+// holds.
 func (db *DB) NewHiLoClient() *HiLoClient {
 	c := db.clientOf(db.env)
 	db.clients.add(c)
 	return c
 }
 
-// clients are the clients of this process, but the database's own, as long as
-// somebody uses them.
+// clients are the clients of this process that are still in use, without the
+// database's own.
 type clients struct {
 	mu   sync.Mutex
 	list []weak.Pointer[ids.Client] // Guarded by mu.
@@ -70,14 +71,14 @@ func (db *DB) clientOf(g gate) *ids.Client {
 	return ids.NewClient(hiloSource{gate: g, db: db}, true)
 }
 
-// gate is how a source's calls enter the database.
+// gate is how the calls of a source enter the database.
 type gate interface {
 	Enter() error
 	Exit()
 }
 
-// ungated does not enter: the database's own client is called by writes that
-// are inside already, and by Close.
+// ungated does not enter: the database's own client is called by writes that are
+// inside already, and by Close.
 type ungated struct{}
 
 func (ungated) Enter() error { return nil }

@@ -53,13 +53,13 @@ func EscapeID(id string) string {
 	return b.String()
 }
 
-// isPlain tells whether a byte stays as it is in an escaped ID.
+// isPlain reports whether a byte stays as it is in an escaped ID.
 func isPlain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// UnescapeID returns the ID that EscapeID made escaped of, or ErrInvalidID if
-// it made no such thing: every ID has one escaped form.
+// UnescapeID returns the ID that EscapeID escaped, or ErrInvalidID for a text that
+// EscapeID does not make: every ID has one escaped form.
 func UnescapeID(escaped string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(escaped); i++ {
@@ -80,7 +80,7 @@ func UnescapeID(escaped string) (string, error) {
 	return id, nil
 }
 
-// unhex returns the value of a hex digit, or 0 for what is none.
+// unhex returns the value of a hex digit, or 0 for any other byte.
 func unhex(c byte) byte {
 	return byte(max(strings.IndexByte(hexDigits, c), 0))
 }

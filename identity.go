@@ -10,10 +10,10 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// NextIdentity uses up the next number of an identity, without a document,
-// and returns it: "users" and "users|" name the same counter, folded. Numbers
-// whose document is there already are passed over, as in Put. The number is
-// on disk before NextIdentity returns, under any durability.
+// NextIdentity uses the next number of an identity, without a document, and returns
+// it: "users" and "users|" name the same counter, folded. As in Put, numbers whose
+// document exists are skipped. The number is on disk before NextIdentity returns,
+// under any durability.
 func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error) {
 	err = db.onIdentity(ctx, "next", name, func(t *transaction, request string) error {
 		if _, err := db.resolver.Identity(t, request); err != nil {
@@ -25,20 +25,19 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 	return n, err
 }
 
-// SeedIdentity sets the last used number of an identity to value, so that the
-// next document gets value+1, and returns the number that stands afterwards.
-// A smaller value than the counter's changes nothing, unless force is set.
-// Negative values are refused.
+// SeedIdentity sets the last used number of an identity to value, so that the next
+// document gets value+1, and returns the resulting number. A value below the
+// counter's changes nothing, unless force is set. Negative values are refused.
 //
-// In a database opened with Options.CopyTag, the first seed of an identity is
-// the floor that it waits for.
+// In a database opened with Options.CopyTag, the first seed of an identity is the
+// floor that it needs.
 //
-// Danger: forcing a counter down is the one way to make numbers come again. No
-// document is overwritten even then; the IDs of deleted ones can return.
+// Danger: forcing a counter down is the one way to make numbers repeat. No document
+// is overwritten even then, but the IDs of deleted documents can return.
 //
-// Under Relaxed durability a crash can undo a forced seed downward: the block
-// of numbers that was reserved before stays reserved, and the counter goes on
-// behind it, higher than it was forced to. Seed it again.
+// Under Relaxed durability a crash can undo a forced seed downward: the block of
+// numbers that was reserved before stays reserved, and the counter continues after
+// it, higher than it was forced to. Seed it again.
 func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)

@@ -5,16 +5,15 @@ import (
 	"fmt"
 )
 
-// IDReport is what InspectIDs found out about the IDs of a database, all at
-// one moment.
+// IDReport is the result of InspectIDs: the IDs of a database, all at one moment.
 type IDReport struct {
 	// NodeTag is the tag that this database's own HiLo and server-side IDs
 	// carry.
 	NodeTag string `json:"nodeTag"`
 	// Documents counts all documents.
 	Documents int64 `json:"documents"`
-	// Prefixes are sorted by prefix and collection. Past 10,000 of them, those
-	// that come later in the order of IDs share the last entry.
+	// Prefixes are sorted by prefix and collection. There are at most 10,000; the
+	// last entry stands for all that come later in the order of IDs.
 	Prefixes []IDPrefix `json:"prefixes"`
 	// HiLo are the HiLo tags that have granted numbers here or that have a
 	// document, sorted, at most 10,000.
@@ -23,7 +22,7 @@ type IDReport struct {
 	Identities []IdentityReport `json:"identities"`
 	// Etags are what server-side IDs are made of.
 	Etags EtagReport `json:"etags"`
-	// Warnings are what somebody should look at. None of them means that an ID
+	// Warnings are findings that deserve attention. None of them means that an ID
 	// can be made twice.
 	Warnings []IDWarning `json:"warnings"`
 }
@@ -35,10 +34,10 @@ type IDPrefix struct {
 	// node tag at the end of an ID belongs to the number before it, even with
 	// the separator "-".
 	Prefix string `json:"prefix"`
-	// Collection is in the spelling that came first.
+	// Collection is in the case that was met first.
 	Collection string `json:"collection"`
-	// Rest marks the entry that stands for all that are not listed one by
-	// one. Its Prefix and Collection are "".
+	// Rest marks the entry that stands for all that are not listed individually.
+	// Its Prefix and Collection are "".
 	Rest bool `json:"rest,omitempty"`
 	// IDCounts are their numbers by strategy.
 	IDCounts
@@ -50,8 +49,8 @@ type IDPrefix struct {
 	HighestIdentity int64 `json:"highestIdentity"`
 }
 
-// IDCounts counts documents by the strategy that their IDs look like. What
-// made an ID is not stored: somebody may have written users/7 by hand.
+// IDCounts counts documents by the strategy that their IDs suggest. The strategy
+// itself is not stored: users/7 may also have been written by hand.
 type IDCounts struct {
 	// Documents is the sum of the others.
 	Documents int64 `json:"documents"`
@@ -70,91 +69,92 @@ type IDCounts struct {
 	Semantic int64 `json:"semantic"`
 }
 
-// HiLoReport tells how the numbers of one HiLo tag stand.
+// HiLoReport accounts for the numbers of one HiLo tag.
 //
-// Mark minus the documents that have one of these numbers is Unused, and
-// Unused is the sum of the six fields from InOpenLeases to Unaccounted, of
-// which each number counts in one: what is deleted, returned late or lost here
-// is not counted in an open lease.
-// A document belongs to the tag if its ID is the tag, the database's
-// separator, a number and any node tag; without a node tag, if no identity of
+// Unused is Mark minus the documents that have one of these numbers. It is the sum
+// of the six fields from InOpenLeases to Unaccounted. Each number counts in one
+// field only: one that is deleted, returned late or lost here does not count in an
+// open lease.
+//
+// A document belongs to the tag if its ID is the tag, the database's separator, a
+// number and any node tag. IDs without a node tag belong to it if no identity of
 // the prefix exists, as under HiLo2. Ranges that were granted with another
-// separator, or under a server prefix, are not seen: their numbers are in
+// separator, or under a server prefix, are not recognized: their numbers are in
 // Unused.
 type HiLoReport struct {
 	// Tag is folded.
 	Tag string `json:"tag"`
-	// Document tells whether there is a document Raven/HiLo/<Tag>.
+	// Document reports whether there is a document Raven/HiLo/<Tag>.
 	Document bool `json:"document"`
-	// Max is what that document says is used, nil if it has no number; that of
-	// a document with a ServerHi is counted with Options.HiLoCapacity.
+	// Max is the highest number that the document marks as used, nil if it has no
+	// number. For a document with a ServerHi it is computed with
+	// Options.HiLoCapacity.
 	Max *int64 `json:"max"`
-	// ServerHi is that of a document of HiLo2010, else 0.
+	// ServerHi is the ServerHi of a document of HiLo2010, otherwise 0.
 	ServerHi int64 `json:"serverHi,omitempty"`
-	// Mark is the highest number granted and not given back, 0 if there is
-	// none. It is what keeps numbers from coming twice, whatever Max says.
+	// Mark is the highest number granted and not returned, 0 if there is none. It
+	// prevents numbers from being granted twice, whatever Max is.
 	Mark int64 `json:"mark"`
 	// Top is the greatest end of all ranges ever granted.
 	Top int64 `json:"top"`
 	// Highest is the highest number in use with this database's node tag;
 	// under HiLo2 and HiLo2010, without a node tag, too.
 	Highest int64 `json:"highest"`
-	// OpenLeases counts the ranges that can still be given back. Used up ones
-	// and those of clients that crashed stay among them for a while.
+	// OpenLeases counts the ranges that can still be returned. Exhausted ranges and
+	// those of crashed clients stay among them for a while.
 	OpenLeases int `json:"openLeases"`
 	// Unused counts the numbers up to Mark that no document has.
 	Unused int64 `json:"unused"`
-	// InOpenLeases are those of open leases: a client may still use them, or it
-	// crashed.
+	// InOpenLeases are the numbers in open leases: a client may still use them, or
+	// it crashed.
 	InOpenLeases int64 `json:"inOpenLeases"`
-	// HeldInThisProcess are those that clients of this process hold, and have
-	// not drawn, without an open lease: clients of HiLo2 and HiLo2010, whose
-	// blocks have none.
+	// HeldInThisProcess are numbers that clients of this process hold and have not
+	// drawn, without an open lease: clients of HiLo2 and HiLo2010, whose blocks
+	// have none.
 	HeldInThisProcess int64 `json:"heldInThisProcess"`
-	// LostInThisProcess are those that this process has drawn since Open for
-	// writes that were refused. A number that was passed over because somebody
-	// had the ID is not among them: a document has it.
+	// LostInThisProcess are numbers that this process has drawn since Open for
+	// writes that were refused. A number that was skipped because its ID exists is
+	// not among them: a document has it.
 	LostInThisProcess int64 `json:"lostInThisProcess"`
-	// ReturnedLate are those of ranges that this process, since Open, was asked
-	// to take back and could not: another range had been granted meanwhile, or
+	// ReturnedLate are numbers of ranges that came back to this process, since
+	// Open, too late to be accepted: another range had been granted meanwhile, or
 	// the document was edited.
 	ReturnedLate int64 `json:"returnedLate"`
 	// Deleted are those of documents that were deleted.
 	Deleted int64 `json:"deleted"`
 	// Unaccounted are the others: lost in crashes, by refused writes and late
-	// returns of earlier processes, by clients of HiLo2 and HiLo2010 that are
-	// gone, or jumped over by RaiseCounters or an edited Max. Not all of them
-	// need be lost: nothing on disk tells whether somebody drew a number and
-	// has yet to use it, or whether a client of an older generation elsewhere,
-	// which writes the Max by itself, still has them.
+	// returns of earlier processes, by clients of HiLo2 and HiLo2010 that have
+	// ended, or skipped by RaiseCounters or an edited Max. Not all of them need be
+	// lost: the disk does not show whether a number was drawn and is yet to be
+	// used, or whether a client of an older generation elsewhere, which writes the
+	// Max itself, still has it.
 	Unaccounted int64 `json:"unaccounted"`
-	// NeedsFloor is set in a copied database that is open under HiLo2 or
-	// HiLo2010, until RaiseCounters has said from where it is safe to count.
+	// NeedsFloor is set in a copied database that is open under HiLo2 or HiLo2010,
+	// until RaiseCounters has set the number from which it is safe to count.
 	NeedsFloor bool `json:"needsFloor"`
 	// Forecast is that of Mark.
 	Forecast
 }
 
-// Forecast tells how long the numbers of a counter last.
+// Forecast estimates how long the numbers of a counter last.
 type Forecast struct {
-	// PerDay is how many numbers are used a day. It is nil if none was used, or
-	// the clock says that no time has passed.
+	// PerDay is how many numbers are used per day. It is nil if none was used, or
+	// if no time has passed by the clock.
 	//
-	// In a database of more than 30 days it is the rate of the last 30, if
-	// documents tell it: from the highest number written before that to the
-	// highest of all. Documents that were deleted, or written again lately,
-	// make it look faster, never slower. In a younger database, and for a
-	// counter of which no number was used lately, it is the average since the
-	// database was created, a day ago at least. Numbers that an import brought
-	// count as if they had been used here.
+	// In a database older than 30 days it is the rate of the last 30, if documents
+	// show it: from the highest number written before that time to the highest of
+	// all. Deleted documents, or ones that were rewritten lately, make it look
+	// faster, never slower. In a younger database, and for a counter of which no
+	// number was used lately, it is the average since the database was created,
+	// over at least one day. Imported numbers count as if they had been used here.
 	PerDay *float64 `json:"perDay"`
-	// Recent tells that PerDay is the rate of the last 30 days.
+	// Recent means that PerDay is the rate of the last 30 days.
 	Recent bool `json:"recent"`
 	// YearsLeft is how long the numbers up to 1<<63-1 last at that rate.
 	YearsLeft *float64 `json:"yearsLeft"`
 }
 
-// EtagReport tells how the counter of all writes stands.
+// EtagReport describes the counter of all writes.
 type EtagReport struct {
 	// Last is the number of the newest write.
 	Last uint64 `json:"last"`
@@ -162,35 +162,35 @@ type EtagReport struct {
 	Forecast
 }
 
-// IdentityReport tells how one identity stands.
+// IdentityReport accounts for the numbers of one identity.
 type IdentityReport struct {
 	// Name is the folded request: "users|".
 	Name string `json:"name"`
 	// Last is the last used number.
 	Last int64 `json:"last"`
-	// Highest is the highest number in use, 0 if there is none. See
-	// IDCounts.Identity for what it takes for an identity.
+	// Highest is the highest number in use, 0 if there is none. IDCounts.Identity
+	// says which IDs count as identities.
 	Highest int64 `json:"highest"`
 	// Unused counts the numbers up to Last that no document has.
 	Unused int64 `json:"unused"`
-	// Deleted are those of Unused whose document was deleted. The others were
-	// used up by NextIdentity, passed over, seeded away, or reserved when a
-	// process under Relaxed durability crashed.
+	// Deleted are those of Unused whose document was deleted. The others were used
+	// by NextIdentity, skipped, seeded away, or reserved when a process under
+	// Relaxed durability crashed.
 	Deleted int64 `json:"deleted"`
-	// NeedsFloor is set in a copied database until SeedIdentity has said from
-	// where it is safe to count.
+	// NeedsFloor is set in a copied database until SeedIdentity has set the number
+	// from which it is safe to count.
 	NeedsFloor bool `json:"needsFloor"`
 	// Forecast is that of Last.
 	Forecast
 }
 
-// IDWarning is something about IDs that somebody should look at.
+// IDWarning is a finding about IDs that deserves attention.
 type IDWarning struct {
 	// Kind is for programs.
 	Kind IDWarningKind `json:"kind"`
 	// Name is the prefix, tag or identity that it is about.
 	Name string `json:"name"`
-	// Text is for people: what is so, what follows, and what can be done.
+	// Text is for people: the finding, its consequence, and what can be done.
 	Text string `json:"text"`
 }
 
@@ -199,8 +199,8 @@ type IDWarningKind string
 
 // The kinds of warnings.
 const (
-	// WarnAboveMark means that a HiLo number is in use that was not granted
-	// yet, as by a document written by hand.
+	// WarnAboveMark means that a HiLo number is in use that was not granted yet,
+	// for example because a document was written by hand.
 	WarnAboveMark IDWarningKind = "above-mark"
 	// WarnAboveIdentity means that a number above that of the identity is in
 	// use.
@@ -223,19 +223,17 @@ const (
 	// with one prefix.
 	WarnSharedPrefix IDWarningKind = "shared-prefix"
 	// WarnTooMany means that there are more than 10,000 prefixes, tags or
-	// identities, and what is not listed is not looked at for other warnings;
-	// or more than 1,048,576 deleted numbers, the others of which count as
-	// unaccounted.
+	// identities, and those not listed are not checked for other warnings; or more
+	// than 1,048,576 deleted numbers, the rest of which count as unaccounted.
 	WarnTooMany IDWarningKind = "too-many"
 )
 
-// InspectIDs looks at the IDs of all documents and at the counters behind
-// them, and reports how they were made, which numbers are used, and what is
-// odd. It changes nothing. It reads every document's header and the records of
-// all deletes, as they were when the call began, and keeps at most 10,000
-// prefixes, tags and identities each, and 1,048,576 numbers of deleted
-// documents. progress, if not nil, is called now and then with the number of
-// documents seen so far.
+// InspectIDs examines the IDs of all documents and the counters behind them, and
+// reports how the IDs were made, which numbers are used, and what looks wrong. It
+// changes nothing. It reads every document's header and the records of all deletes,
+// as they were when the call began, and keeps at most 10,000 prefixes, tags and
+// identities each, and 1,048,576 numbers of deleted documents. progress, if not
+// nil, is called now and then with the number of documents seen so far.
 func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
 	r, err := db.inspectIDs(ctx, progress)
 	if err != nil {

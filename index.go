@@ -25,8 +25,8 @@ type Index = index.Index
 type IndexState = index.State
 
 const (
-	// IndexBuilding is an index that existing documents are being entered
-	// into. New ones are entered already; queries do not use it yet.
+	// IndexBuilding is an index to which existing documents are being added. Writes
+	// maintain it already; queries do not use it yet.
 	IndexBuilding = index.Building
 
 	// IndexReady is an index that queries use.
@@ -39,8 +39,8 @@ const (
 // IndexInfo is an index as it stands: see [index.Info].
 type IndexInfo = index.Info
 
-// UniqueError says that a document has values that a unique index keeps for
-// another. errors.Is(err, ErrUnique).
+// UniqueError reports that another document has the values already in a unique
+// index. errors.Is(err, ErrUnique).
 type UniqueError = index.UniqueError
 
 // indexing is what DB needs to change its indexes. See index_task.go.
@@ -51,7 +51,7 @@ type indexing struct {
 
 	ctx     context.Context // of all tasks; cancelled by Close
 	stop    context.CancelFunc
-	workers sync.WaitGroup // the tasks that run
+	workers sync.WaitGroup // the running tasks
 
 	changing chan struct{} // of one element, which is in it while the catalog is changed
 
@@ -89,8 +89,8 @@ func (db *DB) loadIndexes() error {
 	return nil
 }
 
-// changeIndexes commits a new list of indexes and makes it the current one. It
-// is for tasks only, and no change overtakes another. edit may refuse.
+// changeIndexes commits a new list of indexes and makes it the current one. Only
+// tasks call it, and changes are serialized. edit may refuse.
 func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 	in := &db.indexing
 	select {

@@ -12,19 +12,19 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// buildChunk is how many documents are entered in one commit, dropChunk how
-// many entries are removed in one. Variables for tests.
+// buildChunk is how many documents one commit adds to an index, dropChunk how many
+// entries one commit removes. Variables for tests.
 var (
 	buildChunk = 500
 	dropChunk  = 5000
 )
 
-// chunkBytes is how many bytes of entries are entered or removed in one commit,
-// about, where the documents and entries are few and long: writers wait for it.
+// chunkBytes is about how many bytes of entries one commit adds or removes, where
+// documents and entries are few and long: writers wait for it.
 const chunkBytes = 1 << 20
 
-// buildIndex enters all documents that are there. Documents written since the
-// index was declared are entered by those who write them.
+// buildIndex adds all existing documents. Documents written since the index was
+// declared are added by their writers.
 func (db *DB) buildIndex(t *indexTask) error {
 	ctx, ix := t.ctx, db.indexes().ByNumber(t.number)
 	if err := db.passWrites(); err != nil {
@@ -34,8 +34,8 @@ func (db *DB) buildIndex(t *indexTask) error {
 	if err != nil {
 		return err
 	}
-	// Latest: a document that is committed and not yet on disk is in no later
-	// write's way into the index.
+	// Latest, not the durable state: a document that is committed and not yet on
+	// disk would be added neither by the build nor by a later write.
 	w, err := db.startScan(docs.Range{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
 	if err != nil {
 		return err
@@ -55,10 +55,10 @@ func (db *DB) buildIndex(t *indexTask) error {
 	return db.finishBuild(t)
 }
 
-// passWrites waits for the write that is being staged. It may have looked at
-// the catalog before the index was in it, and the walk of the build must begin
-// behind its commit: else neither enters the document. Transactions of the
-// engine run one at a time.
+// passWrites waits for the write that is being staged. That write may have read the
+// catalog before the index was in it, so the build must scan from a state after its
+// commit: otherwise neither would add the document. This relies on the engine to
+// run transactions one at a time.
 func (db *DB) passWrites() error {
 	if err := db.env.Enter(); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (db *DB) passWrites() error {
 	return db.env.Engine.Update(db.indexing.ctx, false, func(storage.Tx) error { return nil })
 }
 
-// buildCursor returns the ID up to which an earlier process has come.
+// buildCursor returns the ID up to which an earlier process has built the index.
 func (db *DB) buildCursor(number uint32) (string, error) {
 	if err := db.env.Enter(); err != nil {
 		return "", err
@@ -84,14 +84,14 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 	return after, closer.Close()
 }
 
-// builtDocument is a document as the build has seen it.
+// builtDocument is a document as the build has read it.
 type builtDocument struct {
 	id, foldedID string
 	seen         version
 	entries      *catalog.Entries
 }
 
-// buildExtraction makes the entries of one index that is built.
+// buildExtraction makes the entries of one index that is being built.
 type buildExtraction struct {
 	ix    *catalog.Index
 	alone *catalog.Collection // of this index only
@@ -103,9 +103,9 @@ func newBuildExtraction(ix *catalog.Index) *buildExtraction {
 	return &buildExtraction{ix, alone}
 }
 
-// extract returns the entries of a document. A body without an array has one
-// entry in each index, and maxIndexes of the longest are within the bounds:
-// there the other indexes need no look.
+// extract returns the entries of a document. A body without an array has one entry
+// in each index, and MaxPerCollection of the longest are within the bounds: then
+// the other indexes need not be considered.
 func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error) {
 	all := db.indexes().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
@@ -114,7 +114,7 @@ func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error)
 	return all.ExtractForBuild(body, e.ix.Number)
 }
 
-// nextChunk reads documents and makes their entries, outside of any lock.
+// nextChunk reads documents and makes their entries, without a lock.
 func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
 	size := 0
 	for len(chunk) < buildChunk && size < chunkBytes {
@@ -135,9 +135,9 @@ func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction)
 	return chunk, true, nil
 }
 
-// enterChunk writes the entries of documents that have not changed since they
-// were read, and how far the build is. It waits for no disk: what a crash
-// takes is done again. A drop waits for its end: only Close cancels a commit.
+// enterChunk writes the entries of documents that have not changed since they were
+// read, and the position of the build. It does not wait for the disk: a build
+// repeats what a crash undoes. A drop waits for the commit: only Close cancels it.
 func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
@@ -153,7 +153,7 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 				return err
 			}
 			if now != d.seen {
-				continue // whoever changed it has entered it
+				continue // the write that changed it has added it
 			}
 			if err := t.stageIndexes(nil, d.id, d.foldedID, oldDocument{}, d.entries); err != nil {
 				return err
@@ -164,8 +164,8 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	})
 }
 
-// finishBuild makes the index ready. The commit waits for the disk, and with
-// it for every entry.
+// finishBuild makes the index ready. The commit waits for the disk, and so for
+// every entry.
 func (db *DB) finishBuild(t *indexTask) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (db *DB) finishBuild(t *indexTask) error {
 	return db.moveIndex(t.number, IndexReady)
 }
 
-// removeIndex removes an index, with all its entries.
+// removeIndex removes an index with all its entries.
 func (db *DB) removeIndex(number uint32) error {
 	if db.indexes().ByNumber(number).Info.State != IndexDropping {
 		if err := db.moveIndex(number, IndexDropping); err != nil {

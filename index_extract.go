@@ -4,7 +4,7 @@ import (
 	"errors"
 )
 
-// extract extracts the entries of what a patch would make.
+// extract extracts the entries of the document that a patch would make.
 func (g *speculation) extract(db *DB) {
 	g.indexed, g.entries, g.refused = db.indexes().Of(g.folded), nil, nil
 	if g.indexed != nil && g.changed {
@@ -13,16 +13,16 @@ func (g *speculation) extract(db *DB) {
 }
 
 // maxEnteredBytes is how many bytes of bodies a transaction extracts the entries
-// of itself, while others wait. Beyond it, it gives up: see extractAgain. A
-// variable for tests.
+// of, while other writes wait. Beyond it the transaction gives up: see
+// extractAgain. A variable for tests.
 var maxEnteredBytes = 1 << 20
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes
-// than there are now.
+// than the current ones.
 var errIndexesChanged = errors.New("the indexes have changed since the entries were extracted")
 
-// extractAgain extracts the entries of ops that were extracted for other
-// indexes, outside of the transaction. It is needed as often as indexes change.
+// extractAgain extracts the entries of ops for the current indexes, outside the
+// transaction. It is needed whenever indexes change.
 func (db *DB) extractAgain(ops []*op) {
 	for _, o := range ops {
 		if o.verb == verbPatch {

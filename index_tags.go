@@ -10,8 +10,8 @@ import (
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
-// EnsureIndexes makes sure that the collection has the indexes that T's fields
-// are tagged with, and returns when all are ready:
+// EnsureIndexes makes sure that the collection has the indexes declared by the tags
+// of T's fields, and returns when all are ready:
 //
 //	type User struct {
 //		ID    string
@@ -22,11 +22,10 @@ import (
 //		Home  Address   // fields of its own may be tagged, too
 //	}
 //
-// "index" and "unique" declare an index on the field; with a name, all fields
-// of that name make one index, in the order of the struct. "desc" makes the
-// field descending in what stands before it. Indexes that are there already
-// are left as they are, and those that are no longer declared are kept; see
-// DB.EnsureIndex for the rest.
+// "index" and "unique" declare an index on the field; with a name, all fields with
+// that name form one index, in the order of the struct. "desc" makes the field
+// descending in the declaration before it. Existing indexes are left as they are,
+// and those no longer declared are kept; see DB.EnsureIndex for the rest.
 func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
 	declared, err := c.DeclaredIndexes()
 	if err != nil {
@@ -40,8 +39,8 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 	return nil
 }
 
-// DeclaredIndexes returns the indexes that T's fields are tagged with, in the
-// order of the fields. It returns ErrIndex for a tag that makes no sense.
+// DeclaredIndexes returns the indexes declared by the tags of T's fields, in the
+// order of the fields. It returns ErrIndex for an invalid tag.
 func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 	t := tagged{byName: make(map[string]int)}
 	if err := t.walk(c.m.Type, nil, nil); err != nil {
@@ -62,11 +61,11 @@ type tagged struct {
 	byName  map[string]int // position in indexes of those with a name
 }
 
-// walk looks at the fields of a struct whose JSON lies at path.
+// walk collects the tags of a struct whose JSON is at path.
 func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) error {
 	for _, seen := range within {
 		if seen == typ {
-			return nil // a type that holds itself has no end
+			return nil // a recursive type has no end
 		}
 	}
 	within = append(within, typ)

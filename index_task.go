@@ -16,7 +16,7 @@ import (
 // The life of an index.
 //
 // The catalog holds the state of every index. These are all transitions, each
-// one synced commit of the catalog; indexRecord.move panics on any other:
+// one synced commit of the catalog; catalog.Record.Move panics on any other:
 //
 //	from      to        made by        when
 //	(none)    building  declareIndex   EnsureIndex, or a query with AutoIndexes
@@ -63,7 +63,7 @@ type indexTask struct {
 	ctx    context.Context // of the build; cancelled by a drop, by Close, and at the end
 	cancel context.CancelFunc
 
-	drop bool // the index has to go. Guarded by indexing.mu.
+	drop bool // the index must be removed. Guarded by indexing.mu.
 
 	done     chan struct{} // closed at the end
 	buildErr error         // nil if the index became ready. Valid once done is closed.
@@ -84,26 +84,26 @@ type indexOptions struct {
 	progress func(documents int64)
 }
 
-// IndexProgress makes EnsureIndex tell now and then how many documents have
-// been looked at.
+// IndexProgress makes EnsureIndex report now and then how many documents have been
+// added.
 func IndexProgress(fn func(documents int64)) IndexOption {
 	return func(o *indexOptions) { o.progress = fn }
 }
 
-// EnsureIndex makes sure that a collection has an index, and returns nil only
-// when the index is ready. An index that is there already is left as it is; one
-// of the same name with another declaration is ErrIndexExists: drop it first.
+// EnsureIndex makes sure that a collection has an index, and returns nil only when
+// the index is ready. An existing index is left as it is; one of the same name with
+// another declaration is ErrIndexExists: drop it first.
 //
-// A new index is built while reads and writes go on. If ctx ends before it is
-// ready, EnsureIndex returns its error and the build goes on; if the process
-// ends, the next Open goes on. If documents break the uniqueness that is asked
-// for, or have more entries than an index can hold, EnsureIndex returns the
-// *UniqueError or *DocumentError and there is no index.
+// A new index is built while reads and writes continue. If ctx ends before it is
+// ready, EnsureIndex returns its error and the build continues; if the process
+// ends, the next Open continues it. If documents violate the uniqueness, or have
+// more entries than an index can hold, EnsureIndex returns the *UniqueError or
+// *DocumentError and there is no index.
 //
-// EnsureIndex takes up what an earlier call has left unfinished. It waits for
-// an index of the name that is being dropped, and then builds the index anew;
-// it builds again where a build has failed with the disk. If the index is
-// dropped while EnsureIndex waits for it, the error is ErrIndex.
+// EnsureIndex continues what an earlier call has left unfinished. If an index of
+// the name is being dropped, it waits and then builds the index anew; if a build
+// has failed with the disk, it builds again. If the index is dropped while
+// EnsureIndex waits for it, the error is ErrIndex.
 func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts ...IndexOption) error {
 	var o indexOptions
 	for _, option := range opts {
@@ -136,9 +136,9 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 	}
 }
 
-// ensure returns the task that makes an index ready, or the one that has to
-// remove an index of its name first, and starts it if need be; nil if the index
-// is ready. The declaration is canonical.
+// ensure returns the task that makes an index ready, or the one that must first
+// remove an index of its name (removal), and starts it if necessary. It returns nil
+// if the index is ready. The declaration is canonical.
 func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 	in := &db.indexing
 	in.mu.Lock()
@@ -172,10 +172,10 @@ func existsAs(old Index) error {
 }
 
 // DropIndex removes an index of a collection and its entries. Queries that have
-// begun end undisturbed; a build under way is given up, and its EnsureIndex
-// returns ErrIndex. DropIndex returns ErrIndex if there is no such index. If
-// ctx ends before the index is gone, DropIndex returns its error and the drop
-// goes on; if the process ends, the next Open goes on.
+// begun are not affected; a build in progress is cancelled, and its EnsureIndex
+// returns ErrIndex. DropIndex returns ErrIndex if there is no such index. If ctx
+// ends before the index is removed, DropIndex returns its error and the drop
+// continues; if the process ends, the next Open continues it.
 func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 	return nil
 }
 
-// drop returns the task that removes an index, and starts it if need be.
+// drop returns the task that removes an index, and starts it if necessary.
 func (db *DB) drop(collection, name string) (*indexTask, error) {
 	in := &db.indexing
 	in.mu.Lock()
@@ -233,7 +233,7 @@ func (db *DB) startTask(t *indexTask) *indexTask {
 // runTask is the goroutine of a task.
 func (db *DB) runTask(t *indexTask, removal bool) {
 	in := &db.indexing
-	t.buildErr, t.dropErr = errTaskEnded, errTaskEnded // unless it comes further
+	t.buildErr, t.dropErr = errTaskEnded, errTaskEnded // unless it gets further
 	defer close(t.done)
 	defer in.forget(t)
 	defer t.cancel()
@@ -256,8 +256,8 @@ func (db *DB) runTask(t *indexTask, removal bool) {
 	db.logTask(t, errs.First(t.dropErr, t.buildErr))
 }
 
-// rests ends a task whose index needs no removal. Else the index has to go:
-// EnsureIndex finds that from now on, and waits.
+// rests ends a task whose index needs no removal. Otherwise the index must be
+// removed: from now on EnsureIndex sees that, and waits.
 func (db *DB) rests(t *indexTask) bool {
 	in := &db.indexing
 	in.mu.Lock()
@@ -271,7 +271,7 @@ func (db *DB) rests(t *indexTask) bool {
 	return true
 }
 
-// forget takes a task out of the tasks, if it is there still.
+// forget removes a task from the tasks, if it is still there.
 func (in *indexing) forget(t *indexTask) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -280,8 +280,8 @@ func (in *indexing) forget(t *indexTask) {
 	}
 }
 
-// refuses reports whether a build has failed because of what the database
-// holds: the index cannot be, and is removed. Close, a failed engine and a
+// refuses reports whether a build has failed because of the contents of the
+// database: the index is impossible, and is removed. Close, a failed engine and a
 // panic say nothing about the index.
 func refuses(err error) bool {
 	for _, other := range []error{ErrClosed, ErrFailed, ErrUnknownOutcome, ErrIndex, context.Canceled, errTaskEnded} {
@@ -292,13 +292,13 @@ func refuses(err error) bool {
 	return err != nil
 }
 
-// errTaskEnded is the error of a task that has met a bug of Jay or of what Jay
+// errTaskEnded is the error of a task that met a bug, in Jay or in code that Jay
 // was given to call. Its index is stalled.
 var errTaskEnded = errors.New("jay: the work on an index ended before its time")
 
-// guard runs a part of a task. A panic becomes an error of those who wait for
-// the task, or may come later: it must not end the process whenever the
-// database is opened.
+// guard runs a part of a task. A panic becomes an error for the callers that wait
+// for the task, now or later: it must not end the process whenever the database is
+// opened.
 func (t *indexTask) guard(fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -308,8 +308,8 @@ func (t *indexTask) guard(fn func() error) (err error) {
 	return fn()
 }
 
-// taskError is how those who wait learn of a context that was cancelled: it is
-// not theirs.
+// taskError replaces the error of a cancelled context for the callers that wait for
+// a task: the context is not theirs.
 func (db *DB) taskError(t *indexTask, err error) error {
 	switch {
 	case !errors.Is(err, context.Canceled):
@@ -329,7 +329,8 @@ func (db *DB) logTask(t *indexTask, err error) {
 	if !t.unwatched || err == nil || db.env.Logger == nil || errors.Is(err, ErrClosed) || errors.Is(err, errEnough) {
 		return
 	}
-	// A panic of the logger's handler is all that guard could find.
+	// A panic of the logger's handler is the only error that guard could return
+	// here.
 	_ = t.guard(func() error {
 		db.env.Logger.Warn("jay: index", "collection", t.info.Collection, "fields", t.info.Fields, "automatic", t.info.Automatic, "err", err)
 		return nil
@@ -359,7 +360,7 @@ func (t *indexTask) wait(ctx context.Context, progress func(int64)) error {
 	}
 }
 
-// errEnough says that queries have made as many indexes as they may.
+// errEnough means that there are as many automatic indexes as are allowed.
 var errEnough = errors.New("jay: there are as many automatic indexes as Options.AutoIndexes allows")
 
 // autoIndex makes an index for queries, in the background.
@@ -372,7 +373,7 @@ func (db *DB) autoIndex(collection string, ix Index) error {
 	return err
 }
 
-// resumeIndexes goes on with what the last process has left, for Open.
+// resumeIndexes continues what the last process has left unfinished, for Open.
 func (db *DB) resumeIndexes() {
 	in := &db.indexing
 	in.mu.Lock()
@@ -386,7 +387,7 @@ func (db *DB) resumeIndexes() {
 	}
 }
 
-// stopIndexes ends all tasks, for Close. No other begins.
+// stopIndexes ends all tasks, for Close. No other task begins.
 func (db *DB) stopIndexes() {
 	in := &db.indexing
 	in.mu.Lock()

@@ -22,14 +22,14 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// maxListed is how many prefixes, tags and identities InspectIDs keeps, each.
-// maxDeleted is how many numbers of deleted documents.
+// maxListed is how many prefixes, tags and identities InspectIDs keeps of each
+// kind, and maxDeleted how many numbers of deleted documents.
 const (
 	maxListed  = 10_000
 	maxDeleted = 1 << 20
 )
 
-// lately is the time over which the rate of a counter is measured.
+// lately is the period over which the rate of a counter is measured.
 const lately = 30 * 24 * time.Hour
 
 // serverSideDigits is how many digits a server-side ID has.
@@ -47,30 +47,30 @@ type inspection struct {
 	age     time.Duration // of the database
 	cutoff  uint64        // ticks: what was written up to here was not written lately
 	etags   usage
-	deletes int // numbers kept of deleted documents
+	deletes int // numbers of deleted documents that are kept
 
 	rows       map[rowKey]*IDPrefix      // by the collection as written
 	foldedRows map[rowKey]*IDPrefix      // by the collection folded
 	rest       *IDPrefix                 // nil while all are listed
 	tags       map[string]*tagState      // by tag and separator
 	identities map[string]*identityState // by the ID without its number
-	unlisted   map[string]int            // what there are too many of, and how many are kept
+	unlisted   map[string]int            // the kinds of which there are too many, and how many are kept
 }
 
 // rowKey names a row of the report.
 type rowKey struct{ prefix, collection string }
 
-// usage is how documents use the numbers of a counter. Numbers above last are
-// nobody's.
+// usage is how documents use the numbers of a counter. Numbers above last do not
+// count.
 type usage struct {
 	last      int64
 	documents int64              // that have a number
 	newest    int64              // the highest of them
 	before    int64              // the highest that was not written lately
-	deleted   map[int64]struct{} // numbers of documents that are there no more
+	deleted   map[int64]struct{} // numbers of deleted documents
 }
 
-// use notes that a document has number n.
+// use records that a document has number n.
 func (u *usage) use(n int64, recent bool) {
 	if n > u.last {
 		return
@@ -80,7 +80,7 @@ func (u *usage) use(n int64, recent bool) {
 	if !recent {
 		u.before = max(u.before, n)
 	}
-	delete(u.deleted, n) // it was written again
+	delete(u.deleted, n) // the document was written again
 }
 
 // unused returns how many numbers no document has.
@@ -101,15 +101,15 @@ type identityState struct {
 	usage
 }
 
-// atHand is what this process knows about numbers and the disk does not, by
+// atHand is what only this process knows about numbers, and the disk does not, by
 // folded tag.
 type atHand struct {
-	lost map[string]int64           // drawn in vain
+	lost map[string]int64           // drawn and not used
 	late map[string]map[int64]int64 // by end, the last used number of ranges returned late
 	held map[string][]ids.Lease     // undrawn numbers of clients
 }
 
-// atHand asks the clients of this process.
+// atHand collects it from the clients of this process.
 func (db *DB) atHand() atHand {
 	a := atHand{lost: make(map[string]int64), late: db.unused.returnedLate(), held: make(map[string][]ids.Lease)}
 	for tag, n := range db.unused.unused() {
@@ -124,13 +124,13 @@ func (db *DB) atHand() atHand {
 	return a
 }
 
-// inspectIDs reads the counters, the deletes, the documents' headers, and the
-// HiLo documents, all from the snapshot of one scan.
+// inspectIDs reads the counters, the deletes, the documents' headers, and the HiLo
+// documents, all from the snapshot of one Cursor.
 func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
 	if err := db.env.Enter(); err != nil {
 		return IDReport{}, err
 	}
-	// Before the snapshot: what is lost later may be of later ranges.
+	// Before the snapshot: numbers lost later may belong to later ranges.
 	hand := db.atHand()
 	db.env.Exit()
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
@@ -174,8 +174,8 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 	return in.report, nil
 }
 
-// atSnapshot calls fn, none of the user's code, while neither the database nor
-// the scan can be closed.
+// atSnapshot calls fn, which runs no user code, while neither the database nor the
+// cursor can be closed.
 func (in *inspection) atSnapshot(w *docs.Cursor, fn func() error) error {
 	if err := in.db.env.Enter(); err != nil {
 		return err
@@ -234,11 +234,11 @@ func (in *inspection) readCounters(ctx context.Context, w *docs.Cursor) error {
 	})
 }
 
-// untagged tells whether this database makes HiLo IDs without a node tag.
+// untagged reports whether this database makes HiLo IDs without a node tag.
 func (in *inspection) untagged() bool { return in.db.opts.HiLoMode != HiLo4 }
 
-// readDeletes reads what was deleted, a piece at a time, so that Close need
-// not wait long.
+// readDeletes reads the records of deletes in chunks, so that Close need not wait
+// long.
 func (in *inspection) readDeletes(ctx context.Context, w *docs.Cursor) error {
 	for from := []byte{format.SpaceChanges}; from != nil; {
 		if err := ctx.Err(); err != nil {
@@ -255,8 +255,8 @@ func (in *inspection) readDeletes(ctx context.Context, w *docs.Cursor) error {
 	return nil
 }
 
-// readSomeDeletes reads change records from a key on and returns the key to go
-// on with, nil at the end.
+// readSomeDeletes reads change records from a key on, and returns the key to
+// continue from, nil at the end.
 func (in *inspection) readSomeDeletes(w *docs.Cursor, from []byte) (next []byte, err error) {
 	it, err := w.Snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
 	if err != nil {
@@ -280,7 +280,7 @@ func (in *inspection) readSomeDeletes(w *docs.Cursor, from []byte) (next []byte,
 	return nil, it.Error()
 }
 
-// deleted notes the number of a deleted document.
+// deleted records the number of a deleted document.
 func (in *inspection) deleted(id []byte) {
 	s := in.shapeOf(id)
 	u := in.usageOf(s)
@@ -300,7 +300,7 @@ func (in *inspection) deleted(id []byte) {
 	}
 }
 
-// usageOf returns the counter that a number is taken to be of, or nil.
+// usageOf returns the counter that the number of an ID is attributed to, or nil.
 func (in *inspection) usageOf(s idShape) *usage {
 	if s.strategy == ids.Identity {
 		if i := in.identities[string(s.prefix)]; i != nil {
@@ -315,7 +315,7 @@ func (in *inspection) usageOf(s idShape) *usage {
 	return nil
 }
 
-// tag returns the state of a folded tag, nil if there are too many.
+// tag returns the state of a folded tag, or nil if there are too many.
 func (in *inspection) tag(tag string) *tagState {
 	prefix := tag + in.db.env.FoldedSeparator
 	t := in.tags[prefix]
@@ -326,13 +326,13 @@ func (in *inspection) tag(tag string) *tagState {
 		in.unlisted["HiLo tags"] = maxListed
 		return nil
 	}
-	// Without a record, a tag is of node 0.
+	// A tag without a record belongs to node 0.
 	t = &tagState{HiLoReport: HiLoReport{Tag: tag, NeedsFloor: in.untagged() && in.db.env.Node != 0}}
 	in.tags[prefix] = t
 	return t
 }
 
-// document counts a document. It keeps nothing that it is given.
+// document counts a document. It does not keep its arguments.
 func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	in.report.Documents++
 	s := in.shapeOf(id)
@@ -367,13 +367,13 @@ func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 		row.Semantic++
 	}
 	if tag, is := bytes.CutPrefix(id, in.hiloPrefix); is {
-		in.tag(string(tag)) // there may be no mark
+		in.tag(string(tag)) // the tag may have no mark
 	}
 }
 
-// note notes what usage does not of a document with number n: whether it is
-// the highest that this database made, and whether its lease is open. The nil
-// state notes nothing.
+// note records what usage does not about a document with number n: whether it is
+// the highest number made by this database, and whether its lease is open. On a nil
+// tagState it does nothing.
 func (t *tagState) note(n int64, own bool) {
 	if t == nil {
 		return
@@ -386,7 +386,7 @@ func (t *tagState) note(n int64, own bool) {
 	}
 }
 
-// isLeased tells whether n is of an open lease.
+// isLeased reports whether n is in an open lease.
 func (t *tagState) isLeased(n int64) bool {
 	i := sort.Search(len(t.leases), func(i int) bool { return t.leases[i].End >= n })
 	return i < len(t.leases) && t.leases[i].Low <= n
@@ -411,13 +411,13 @@ func (in *inspection) row(prefix, collection []byte) *IDPrefix {
 		}
 		return in.rest
 	}
-	if len(in.rows) < 2*maxListed { // spellings are many
+	if len(in.rows) < 2*maxListed { // case variants are many
 		in.rows[written] = row
 	}
 	return row
 }
 
-// idShape is what an ID looks like.
+// idShape is the form of an ID.
 type idShape struct {
 	prefix   []byte
 	strategy ids.Strategy
@@ -425,7 +425,7 @@ type idShape struct {
 	nodeTag  []byte // of HiLo and ServerSide, folded
 }
 
-// shapeOf takes a folded ID apart.
+// shapeOf parses a folded ID.
 func (in *inspection) shapeOf(id []byte) idShape {
 	if isGUID(id) {
 		return idShape{strategy: ids.GUID}
@@ -464,7 +464,7 @@ func (in *inspection) cutNodeTag(id []byte) (rest, nodeTag []byte) {
 	return rest[:len(rest)-1], id[len(rest):]
 }
 
-// isGUID tells whether an ID has the form of a UUID.
+// isGUID reports whether an ID has the form of a UUID.
 func isGUID(id []byte) bool {
 	if len(id) != 36 {
 		return false
@@ -483,7 +483,7 @@ func isGUID(id []byte) bool {
 	return true
 }
 
-// readHiLo reads the HiLo documents and adds up what became of the numbers.
+// readHiLo reads the HiLo documents and accounts for the numbers of each tag.
 func (in *inspection) readHiLo(ctx context.Context, w *docs.Cursor, hand atHand) error {
 	for _, prefix := range slices.Sorted(maps.Keys(in.tags)) {
 		if err := ctx.Err(); err != nil {
@@ -502,8 +502,7 @@ func (in *inspection) readHiLo(ctx context.Context, w *docs.Cursor, hand atHand)
 	return nil
 }
 
-// hiloDocument compares the document of a tag, nil if there is none, with its
-// mark.
+// hiloDocument compares the document of a tag, nil if there is none, with its mark.
 func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 	name := format.HiLoPrefix + t.Tag
 	if t.NeedsFloor {
@@ -540,8 +539,8 @@ func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 	}
 }
 
-// divide tells what became of the numbers that no document has. Most certain
-// is what was deleted, then what this process knows; none counts twice.
+// divide attributes the numbers that no document has. Deletions are the most
+// certain, then what this process knows; no number counts twice.
 func (t *tagState) divide(hand atHand) {
 	leased, late := -t.leased, int64(0)
 	for _, l := range t.leases {
@@ -567,12 +566,12 @@ func (t *tagState) divide(hand atHand) {
 	t.ReturnedLate = take(late)
 	t.LostInThisProcess = take(hand.lost[t.Tag])
 	t.HeldInThisProcess = take(t.unleased(hand.held[t.Tag]))
-	// What was lost here, or returned late, is of leases that are still open.
+	// Numbers lost here, or returned late, are in leases that are still open.
 	t.InOpenLeases = take(leased - t.ReturnedLate - t.LostInThisProcess)
 	t.Unaccounted = rest
 }
 
-// unleased counts the numbers of ranges, up to the mark, that no lease has.
+// unleased counts the numbers of ranges, up to the mark, that are in no lease.
 func (t *tagState) unleased(ranges []ids.Lease) (n int64) {
 	for _, r := range ranges {
 		r.End = min(r.End, t.Mark)
@@ -584,7 +583,7 @@ func (t *tagState) unleased(ranges []ids.Lease) (n int64) {
 	return n
 }
 
-// forecast tells how long the numbers above those used will last.
+// forecast estimates how long the numbers above those used will last.
 func (in *inspection) forecast(u *usage) Forecast {
 	if u.last <= 0 || in.age <= 0 {
 		return Forecast{}
@@ -644,8 +643,8 @@ func (in *inspection) checkIdentity(prefix string, i *IdentityReport) {
 	in.warn(WarnAboveIdentity, i.Name, "document %q is above the last number of identity %q, %d; it will be passed over, or seed the identity with %d", prefix+strconv.FormatInt(i.Highest, 10), i.Name, i.Last, i.Highest)
 }
 
-// checkNumbers warns about HiLo numbers that were not granted, those of
-// prefixes that have no tag at all included.
+// checkNumbers warns about HiLo numbers that were not granted, including those of
+// prefixes without a tag.
 func (in *inspection) checkNumbers() {
 	highest := make(map[string]int64)
 	for prefix, t := range in.tags {
@@ -668,8 +667,8 @@ func (in *inspection) checkNumbers() {
 	}
 }
 
-// checkPrefixes warns about prefixes that collections share. The IDs without a
-// prefix are nobody's.
+// checkPrefixes warns about prefixes that collections share. IDs without a prefix
+// belong to no collection in particular.
 func (in *inspection) checkPrefixes() {
 	rows := in.report.Prefixes
 	for len(rows) > 0 {

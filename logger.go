@@ -7,8 +7,8 @@ import (
 	"github.com/jaydb/jay/internal/relay"
 )
 
-// guardLogger returns a logger that hands records to the handler of l, and
-// keeps from Jay whatever the handler does beside. It is nil for nil.
+// guardLogger returns a logger that passes records to the handler of l, and shields
+// Jay from the handler's panics. It is nil for nil.
 func guardLogger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		return nil
@@ -44,8 +44,7 @@ func (h guardedHandler) WithGroup(name string) slog.Handler {
 	return guardedHandler{h.user.WithGroup(name)}
 }
 
-// apart runs fn on a goroutine of its own and waits for its end, whatever that
-// is.
+// apart runs fn on a goroutine of its own and waits until it ends, in whatever way.
 func apart(fn func()) {
 	done := make(chan struct{})
 	go func() {

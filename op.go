@@ -90,10 +90,10 @@ type opRequest struct {
 	usageError   error
 	patching     *patching             // of a patch
 	returning    *Metadata             // gets the result
-	committed    func(result Metadata) // is called after the commit
+	committed    func(result Metadata) // called after the commit
 }
 
-// opPrepared is what prepare made of the request, outside the transaction.
+// opPrepared is the result of preparing the request, outside the transaction.
 type opPrepared struct {
 	strategy         ids.Strategy
 	resolved         string // the request, as the strategy wants it
@@ -110,29 +110,29 @@ type opPrepared struct {
 	refused          error            // why those indexes refuse the document
 	late             bool             // the body was made in the transaction
 	prefetched       bool             // before was read before the transaction
-	before           *oldDocument     // nil if there was none
+	before           *oldDocument     // the document found by prefetching; nil if there was none
 }
 
-// opResult is what the transaction decided. Each run writes it anew.
+// opResult is what the transaction decided. Each run overwrites it.
 type opResult struct {
 	outcome settled
 	idInUse bool // a made ID turned out to be in use
 	redraws int  // how often
 }
 
-// settled is what has become of an op.
+// settled is the outcome of an op.
 type settled uint8
 
 const (
 	unsettled   settled = iota
-	provisional         // staged in a Tx, whose commit will tell more
+	provisional         // staged in a Tx, whose commit decides the rest
 	absent              // there is no document
 	present             // the document is as the header says
 )
 
-// result returns the metadata of the document that o wrote, and only its ID if
-// there is none now. It is the caller's, and made when somebody asks: bulk loads
-// never do.
+// result returns the metadata of the document that o wrote, or only its ID if there
+// is none now. The caller owns it. It is made on request: bulk loads never ask for
+// it.
 func (db *DB) result(o *op) Metadata {
 	switch o.outcome {
 	case unsettled:
@@ -148,9 +148,9 @@ func (db *DB) result(o *op) Metadata {
 	return m
 }
 
-// collectionOf returns the collection of the document that o writes, as written.
-// A patch leaves its document where it is; what the op names is for the one that
-// it inserts.
+// collectionOf returns the collection of the document that o writes, as written. A
+// patch leaves its document in its collection; the collection of the op is that of
+// a document which it inserts.
 func (o *op) collectionOf() string {
 	if o.verb == verbPatch {
 		return string(o.header.Collection)
@@ -163,7 +163,7 @@ var opPool = sync.Pool{New: func() any { return new(op) }}
 
 func takeOp() *op { return opPool.Get().(*op) }
 
-// release gives the op back. Nobody may hold it or its tail any more.
+// release returns the op to the pool. Neither it nor its tail may be used any more.
 func (o *op) release() {
 	*o = op{opPrepared: opPrepared{tail: o.tail[:0]}}
 	opPool.Put(o)
@@ -189,7 +189,7 @@ func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
 	return a.result(o), nil
 }
 
-// results returns what became of ops.
+// results returns the metadata of the documents that ops wrote.
 func results(a access, ops []*op) []Metadata {
 	out := make([]Metadata, len(ops))
 	for i, o := range ops {
@@ -198,7 +198,7 @@ func results(a access, ops []*op) []Metadata {
 	return out
 }
 
-// opError says which write failed.
+// opError adds to err which write failed.
 func opError(ops []*op, o *op, err error) error {
 	name := o.request
 	if o.hilo {

@@ -18,27 +18,27 @@ import (
 type Durability uint8
 
 const (
-	// Synced acknowledges a write when it is on disk. Concurrent writes share
-	// the sync, so that many goroutines cost little more than one.
+	// Synced acknowledges a write when it is on disk. Concurrent writes share the
+	// sync, so that many goroutines cost little more than one.
 	//
-	// Reads show only what is on disk, and never wait for it: while a write is on
-	// its way, they see the state before it. So nothing that was read can be gone
-	// after a crash. The function of DB.Update may see writes that are not on disk
-	// yet; Update returns, whatever it returns, when they are. The batches of a
-	// BulkWriter are read when they are on disk, which a read brings about within
-	// a moment, but does not wait for.
+	// Reads show only what is on disk, and never wait for it: while a write waits
+	// for its sync, they see the state before it. So nothing that was read can be
+	// lost in a crash. The function of DB.Update may see writes that are not on
+	// disk yet; Update returns, with or without an error, only when they are. The
+	// batches of a BulkWriter become visible when they are on disk; a read starts
+	// their sync, but does not wait for it.
 	Synced Durability = iota
 
 	// Relaxed acknowledges a write when it is in the log's memory. It is many
 	// times faster for a single writer.
 	//
-	// Danger: a crash loses the writes of the last moments, acknowledged or
-	// not; it never loses one write and keeps a later one. No ID is repeated
-	// all the same: etags and identities come from blocks reserved on disk in
-	// advance, and after a crash both go on behind the block, which leaves a
-	// hole of up to 262,144 etags, beside those of writes that it cut short, and 1,024
-	// numbers per identity. Reads show writes at once. DB.Flush makes everything
-	// that was acknowledged before it durable.
+	// Danger: a crash loses the writes of the last moments, acknowledged or not; it
+	// never loses one write and keeps a later one. IDs are not repeated even then:
+	// etags and identities come from blocks reserved on disk in advance, and after
+	// a crash both continue after the block, which leaves a hole of up to 262,144
+	// etags, beside those of writes that it cut short, and 1,024 numbers per
+	// identity. Reads show writes at once. DB.Flush makes everything that was
+	// acknowledged before it durable.
 	Relaxed
 )
 
@@ -82,15 +82,14 @@ type Options struct {
 	// instead of creating one.
 	MustExist bool
 
-	// AcceptLoss, if not nil, makes Open go on where it would return a
-	// *DamageError, after a call with each damage that it has found. Logs are cut
-	// where the damage begins, what a damaged manifest does not name is removed;
-	// tables are not mended, and what is damaged in them stays ErrCorrupt to
-	// whoever reads it.
+	// AcceptLoss, if not nil, makes Open continue where it would return a
+	// *DamageError, after a call with each damage found. Logs are cut where the
+	// damage begins, and files that a damaged manifest does not name are removed.
+	// Tables are not repaired: reading the damaged part of one remains ErrCorrupt.
 	//
 	// Danger: what is lost is lost for good, and more of it with every file that
-	// Open removes. Open a copy of the directory with it, and keep the original.
-	// jay repair does that.
+	// Open removes. Use it on a copy of the directory, and keep the original. jay
+	// repair does that.
 	AcceptLoss func(*DamageError)
 
 	// Separator stands between the parts of an ID. One character, any but '|',
@@ -108,29 +107,27 @@ type Options struct {
 	// The default is "A".
 	NodeTag string
 
-	// CopyTag says that the directory is a copy of a database, or was restored
-	// from a backup, and gives it a node tag of its own, once: HiLo and
-	// server-side IDs then never collide with those of the original, which may
-	// have moved on. The copy gets a new database ID; HiLo ranges that clients
-	// of the original hold are void in it. Identities, and the IDs of HiLo2 and
-	// HiLo2010, carry no tag: each counter of them is refused with
-	// ErrNeedsFloor until SeedIdentity or RaiseCounters says from where it is
-	// safe to count.
+	// CopyTag says that the directory is a copy of a database, or was restored from
+	// a backup, and gives it a node tag of its own, once: its HiLo and server-side
+	// IDs then never collide with those of the original, which may have continued.
+	// The copy gets a new database ID; HiLo ranges that clients of the original
+	// hold are void in it. Identities, and the IDs of HiLo2 and HiLo2010, carry no
+	// tag: each of their counters is refused with ErrNeedsFloor until SeedIdentity
+	// or RaiseCounters sets the number from which it is safe to count.
 	//
-	// A database that has this tag already is opened as it is, so that the
-	// option can stay. A tag that it had before, as the original or as a copy
-	// that was copied on, is ErrFixed. The separator and the case rule stay as
-	// created.
+	// A database that has this tag already is opened as it is, so that the option
+	// can stay set. A tag that the database had before, as the original or as an
+	// earlier copy, is ErrFixed. The separator and the case rule stay as created.
 	//
-	// Danger: the tag must be one that neither the original nor any other copy
-	// has. A fresh copy that is opened with the tag of its original cannot be
-	// told from the original opened again: no error, and both make the same IDs
-	// from then on.
+	// Danger: the tag must be one that neither the original nor any other copy has.
+	// A fresh copy that is opened with the tag of its original cannot be
+	// distinguished from the original: there is no error, and both make the same
+	// IDs from then on.
 	CopyTag string
 
-	// CaseSensitive keeps IDs apart that differ only in case. Fixed when the
-	// database is created; setting it for a database that was created without
-	// it is ErrFixed.
+	// CaseSensitive distinguishes IDs that differ only in case. Fixed when the
+	// database is created; setting it for a database that was created without it is
+	// ErrFixed.
 	CaseSensitive bool
 
 	// MaxIDBytes limits an ID, in bytes of UTF-8, as written and folded. At
@@ -178,20 +175,19 @@ type Options struct {
 	Conventions Conventions
 
 	// MaxQueryBytes bounds the memory that one query takes for what it cannot
-	// pass on at once: documents to be sorted, groups, distinct rows, IDs met
-	// already. A query that needs more fails with ErrQuery. The default is
-	// 64 MiB.
+	// stream: documents to be sorted, groups, distinct rows, IDs seen. A query that
+	// needs more fails with ErrQuery. The default is 64 MiB.
 	MaxQueryBytes int
 
-	// AutoIndexes is how many indexes queries may make by themselves: one that
-	// had to look at many documents, and for which an index would have helped,
-	// has it built in the background. Such indexes are listed as any others, as
+	// AutoIndexes is how many indexes queries may create automatically: when a
+	// query had to look at many documents and an index would have helped, that
+	// index is built in the background. Such indexes are listed like any others, as
 	// Automatic, and can be dropped. The default is 0: none.
 	AutoIndexes int
 
-	// DocumentCacheBytes bounds the documents that are kept in memory, ready to
-	// be returned by Get, because they are read again and again. Below 0 there
-	// are none. The default is 16 MiB.
+	// DocumentCacheBytes bounds the cache of frequently read documents, decoded and
+	// ready to be returned by Get. Below 0 there is no cache. The default is 16
+	// MiB.
 	DocumentCacheBytes int64
 
 	// CacheBytes bounds the cache of table blocks. The default is 64 MiB.
@@ -202,15 +198,15 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
-	// Logger receives what Jay has to say about its health. Its handler is called
-	// while locks are held, and must not call the database. A handler that panics
-	// loses the record; the panic goes no further. The default is silence.
+	// Logger receives messages about the health of the database. Its handler is
+	// called while locks are held, and must not call the database. A handler that
+	// panics loses the record, and nothing else. The default is no logging.
 	Logger *slog.Logger
 
-	// Now replaces the clock: of @last-modified, and of the sizes of HiLo
-	// ranges. It must be safe for concurrent use, may be called on a goroutine of
-	// Jay's, and must take no lock that is held while Jay is called. A panic comes
-	// to the caller of the method that needed the time, and nothing is written. The
+	// Now replaces the clock: of @last-modified, and of the sizes of HiLo ranges.
+	// It must be safe for concurrent use, may be called on a goroutine of Jay's,
+	// and must take no lock that is held while Jay is called. A panic reaches the
+	// caller of the method that needed the time, and nothing is written. The
 	// default is time.Now.
 	Now func() time.Time
 
@@ -352,16 +348,16 @@ func InCollection(name string) WriteOption {
 	return func(o *op) { o.collection = name }
 }
 
-// IfMatch makes the write conditional: the document must be in this version,
-// as Metadata.ChangeVector told it. The empty string means that it must not
-// exist. Otherwise the write fails with a *ConflictError.
+// IfMatch makes the write conditional: the document must be in this version, as
+// Metadata.ChangeVector names it. The empty string means that it must not exist.
+// Otherwise the write fails with a *ConflictError.
 func IfMatch(changeVector string) WriteOption {
 	return func(o *op) { o.expected = &changeVector }
 }
 
-// Returning stores the metadata of the write in *m when it is committed: in a
-// transaction, that is when Update returns, and tells what was not known
-// before, such as the number of an identity.
+// Returning stores the metadata of the write in *m when it is committed. In a
+// transaction that is when Update returns; *m then has what was not known before,
+// such as the number of an identity.
 func Returning(m *Metadata) WriteOption {
 	return func(o *op) { o.returning = m }
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // PatchOption is one part of a patch: an edit, such as Set or Increment, or a
-// condition: IfMatch, OrInsert or another WriteOption. Edits are applied in
-// their order, each to what those before it have left, and all or none. What
-// no edit touches keeps its bytes.
+// condition: IfMatch, OrInsert or another WriteOption. Edits are applied in their
+// order, each to the result of those before it, all or none. Values that no edit
+// touches keep their bytes.
 //
 // Paths are written "Address.City", "Lines[0].Qty", "Lines[].Qty" for every
 // element, and with quotes for names that hold dots: "Rates.'a.b'". An edit
@@ -34,21 +34,21 @@ func (e edit) patch(o *op) {
 	p.edits = append(p.edits, patch.Edit(e))
 }
 
-// patching is what an op has only if it is a patch.
+// patching is the part of an op that only patches have.
 type patching struct {
 	edits    []patch.Edit
 	orInsert bool // if nothing is there, insert the op's body
 
-	// What prepare made of it.
+	// Set by prepare.
 	modified uint64      // in ticks
 	insert   *op         // if orInsert
-	guess    speculation // what the patch makes of the document as it was
-	stale    bool        // a transaction found another document than was guessed
+	guess    speculation // the result of the patch on the document as it was
+	stale    bool        // the transaction found another version than the one speculated on
 
 	status PatchStatus // decided by the transaction
 }
 
-// patched returns what makes o a patch.
+// patched returns the patching of o, which makes o a patch.
 func (o *op) patched() *patching {
 	if o.patching == nil {
 		o.patching = new(patching)
@@ -56,12 +56,12 @@ func (o *op) patched() *patching {
 	return o.patching
 }
 
-// Set puts a value at the path, over the one that may be there. Missing
-// objects on the way are made. The value is encoded as encoding/json does; a
-// json.RawMessage stands for itself.
+// Set puts a value at the path, replacing an existing one. Missing objects on the
+// path are created. The value is encoded as encoding/json does; a json.RawMessage
+// is taken as it is.
 func Set(path string, value any) PatchOption { return edit(patch.Set(path, value)) }
 
-// Unset takes away what is at the path, if anything is.
+// Unset removes the value at the path, if there is one.
 func Unset(path string) PatchOption { return edit(patch.Unset(path)) }
 
 // Increment adds by, which may be negative, to the number at the path. A
@@ -69,19 +69,19 @@ func Unset(path string) PatchOption { return edit(patch.Unset(path)) }
 // decimals are added as decimals, so that 1.1 + 0.1 is 1.2.
 func Increment(path string, by any) PatchOption { return edit(patch.Increment(path, by)) }
 
-// Append puts values at the end of the array at the path. A missing one is
-// made.
+// Append adds values to the end of the array at the path. A missing array is
+// created.
 func Append(path string, values ...any) PatchOption { return edit(patch.Append(path, values...)) }
 
-// Remove takes every element that equals one of values out of the array at the
+// Remove removes every element that equals one of values from the array at the
 // path.
 func Remove(path string, values ...any) PatchOption { return edit(patch.Remove(path, values...)) }
 
-// Rename gives the member at the path another name, at the same place.
+// Rename renames the member at the path, in its place.
 func Rename(path, name string) PatchOption { return edit(patch.Rename(path, name)) }
 
-// MergePatch merges a JSON object into the document, as RFC 7386 says: null
-// takes a member away.
+// MergePatch merges a JSON object into the document, as RFC 7386 defines it: null
+// removes a member.
 func MergePatch(doc json.RawMessage) PatchOption { return edit(patch.Merge(doc)) }
 
 // JSONPatch applies the operations of a JSON array, as RFC 6902 says. If one of
@@ -108,7 +108,7 @@ func OrInsert(body any) PatchOption {
 	})
 }
 
-// PatchStatus tells what became of a patch. The words are RavenDB's.
+// PatchStatus is the outcome of a patch. The words are RavenDB's.
 type PatchStatus string
 
 const (
@@ -126,7 +126,7 @@ const (
 	PatchNotFound PatchStatus = "DocumentDoesNotExist"
 )
 
-// PatchResult is what became of a patch.
+// PatchResult is the outcome of a patch and the document after it.
 type PatchResult struct {
 	Status   PatchStatus     `json:"status"`
 	Metadata Metadata        `json:"metadata"`       // of the document now; only an ID if it is not there
@@ -144,14 +144,14 @@ type PatchError = patch.Error
 // Make fewer edits at a time, or split the document.
 var ErrPatchWork = patch.ErrTooMuchWork
 
-// Patch edits a document where it lies: nobody's change in between is lost,
-// and the caller needs neither to read nor to write it as a whole.
+// Patch edits a document in place: no concurrent change is lost, and the caller
+// need neither read nor write the whole document.
 //
 //	db.Patch(ctx, "products/1-A", jay.Increment("Stock", -1), jay.Append("Log", "sold"))
 //
-// A document that is not there is no error: see PatchResult.Status, and
-// OrInsert. The ID is that of a document; requests such as "users|" are an
-// *IDError. The document stays in its collection and keeps its metadata.
+// A missing document is no error: see PatchResult.Status, and OrInsert. The ID is
+// that of a document; requests such as "users|" are an *IDError. The document stays
+// in its collection and keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
 	if err := db.write(ctx, []*op{o}); err != nil {
@@ -203,7 +203,7 @@ func patchResult(a access, o *op) PatchResult {
 	return r
 }
 
-// preparePatch checks what does not need the document.
+// preparePatch checks everything that does not need the document.
 func (db *DB) preparePatch(o *op, modified uint64, last *collectionNaming) error {
 	p := o.patching
 	if len(p.edits) == 0 {
@@ -213,7 +213,7 @@ func (db *DB) preparePatch(o *op, modified uint64, last *collectionNaming) error
 		if err := e.Err(); err != nil {
 			var wrong *PatchError
 			if errors.As(err, &wrong) {
-				numbered := *wrong // the edit may be one of other patches, too
+				numbered := *wrong // other patches may share the edit
 				numbered.Edit = i
 				return &numbered
 			}
@@ -228,7 +228,7 @@ func (db *DB) preparePatch(o *op, modified uint64, last *collectionNaming) error
 	return db.prepare(p.insert, modified, last)
 }
 
-// stageMissing is a patch of a document that is not there.
+// stageMissing stages a patch of a document that does not exist.
 func (t *transaction) stageMissing(o *op) error {
 	if err := t.checkVersion(o, oldDocument{}, false); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (t *transaction) stageMissing(o *op) error {
 	return nil
 }
 
-// record returns a copy of a document's record, or storage.ErrNotFound itself.
+// record returns a copy of a document's record, or storage.ErrNotFound unwrapped.
 func (t *transaction) record(folded string) ([]byte, error) {
 	t.key = format.DocumentKey(t.key[:0], folded)
 	value, closer, err := t.tx.Get(t.key)
@@ -268,8 +268,8 @@ func (t *Tx) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchRe
 	return t.patch(ctx, newPatch(id, opts))
 }
 
-// patch turns a patch into the write of what it makes of the document. Nothing
-// else happens in the transaction between its read and its write.
+// patch turns a patch into a write of its result. The transaction does nothing else
+// between reading the document and writing it.
 func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 	if err := t.enter(ctx); err != nil {
 		return PatchResult{}, err
@@ -306,8 +306,8 @@ func (t *Tx) prepareOne(o *op) error {
 	return t.db.prepare(o, metadata.Ticks(t.db.env.Now()), &last)
 }
 
-// resolvePatch returns the write that a prepared patch comes to, or nil if it
-// comes to none.
+// resolvePatch returns the write that is the result of a prepared patch, or nil if
+// it changes nothing.
 func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
 	doc, err := t.lookup(p.foldedID)
 	if err != nil && err != ErrNotFound {

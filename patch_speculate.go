@@ -16,7 +16,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// errStale ends a transaction that found another document than was patched.
+// errStale ends a transaction that found another version than the one that was
+// patched.
 var errStale = errors.New("a document has changed since it was patched")
 
 const (
@@ -28,13 +29,13 @@ const (
 	maxPatchesHere = 8
 )
 
-// maxPatchedBytes is how many bytes of bodies the patches of one transaction
-// make. It is what a transaction may stage: only that is found out when all of
-// them are in memory. A variable for tests.
+// maxPatchedBytes is how many bytes of bodies the patches of one transaction may
+// make. It is the limit of what a transaction may stage, which would be noticed
+// only when all of the bodies are in memory. A variable for tests.
 var maxPatchedBytes = storage.MaxTxBytes
 
-// speculation is what a patch makes of a document. It holds if the transaction finds
-// the same document.
+// speculation is the result of a patch, computed before the transaction. It is
+// valid if the transaction finds the same version of the document.
 type speculation struct {
 	made    bool
 	of      version // of the document; none if after writes it
@@ -44,20 +45,21 @@ type speculation struct {
 	changed bool
 	err     error // the edits cannot be made
 
-	folded  string // the document's collection
+	folded  string // folded collection of the document
 	indexed *catalog.Collection
 	entries *catalog.Entries // of body
 	refused error            // why the indexes refuse body
 }
 
-// speculations are those of the patches of one write.
+// speculations are the speculative results of the patches of one write.
 type speculations struct {
 	db    *DB
 	ops   []*op
-	leave func() // ends the turns that again waited for
+	leave func() // ends the turns that again acquired
 }
 
-// speculatePatches makes the patches among ops, or returns nil if there is none.
+// speculatePatches computes the patches among ops, or returns nil if there are
+// none.
 func (db *DB) speculatePatches(ctx context.Context, ops []*op) (*speculations, error) {
 	found := false
 	for _, o := range ops {
@@ -77,7 +79,7 @@ func (db *DB) speculatePatches(ctx context.Context, ops []*op) (*speculations, e
 	return g, nil
 }
 
-// close lets the next patch of the same documents have its turn.
+// close ends the turns, for the next patches of the same documents.
 func (g *speculations) close() {
 	if g == nil {
 		return
@@ -93,9 +95,9 @@ func (g *speculations) close() {
 	}
 }
 
-// again makes the patches whose document is another than was guessed. Those that
-// lost before wait for their turn, so that patches of one large document do
-// not undo each other's work for ever.
+// again recomputes the patches whose document has changed. Patches that have lost
+// before wait for their turn, so that patches of one large document do not
+// invalidate each other's work for ever.
 func (g *speculations) again(ctx context.Context) error {
 	if err := g.takeTurns(ctx); err != nil {
 		return err
@@ -125,10 +127,10 @@ func errPatchedBytes() error {
 	return fmt.Errorf("%w: the patches make more than %d bytes; use several batches", ErrTooLarge, maxPatchedBytes)
 }
 
-// takeTurns waits for the turns of the patches that lost before.
+// takeTurns waits for the turns of the patches that have lost before.
 func (g *speculations) takeTurns(ctx context.Context) error {
 	if g.leave != nil {
-		g.leave() // there may be more of them now: all or none, so that none waits for another
+		g.leave() // there may be more now: take all or none, to avoid a cycle of waits
 		g.leave = nil
 	}
 	var lost []string
@@ -145,9 +147,9 @@ func (g *speculations) takeTurns(ctx context.Context) error {
 	return err
 }
 
-// speculatePatch makes one patch: of the document that an earlier op of the batch
-// will have written, or of the one that is there. It returns the errors that
-// have nothing to do with the document.
+// speculatePatch computes one patch: of the document that an earlier op of the
+// batch will have written, or of the current one. It returns only errors that do
+// not depend on the document.
 func (db *DB) speculatePatch(ctx context.Context, o, after *op) error {
 	p := o.patching
 	next := speculation{made: true, after: after}
@@ -163,9 +165,9 @@ func (db *DB) speculatePatch(ctx context.Context, o, after *op) error {
 				return err
 			}
 		}
-		// Not from the cache: what a caller did to a body that it was given must
-		// not be stored.
-		latest := db.env.Engine.Latest() // as the transaction will see it, on disk or not
+		// Not from the cache: a caller may have changed the bytes of a body it was
+		// given, and that must not be stored.
+		latest := db.env.Engine.Latest() // as the transaction will see it, durable or not
 		doc, err := db.docs.ReadKey(latest, format.NewDocumentKey([]byte(o.foldedID)))
 		if err = errs.First(err, latest.Close()); err != nil && err != ErrNotFound {
 			return err
@@ -186,8 +188,8 @@ func (db *DB) speculatePatch(ctx context.Context, o, after *op) error {
 	return nil
 }
 
-// willWrite returns the body that o will write, or nil if there will be no
-// document or o cannot be made.
+// willWrite returns the body that o will write, or nil if there will be no document
+// or o cannot be carried out.
 func (o *op) willWrite() []byte {
 	if o.verb != verbPatch {
 		return o.json // none of a delete
@@ -222,8 +224,8 @@ func sameMemory(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// currentVersion returns the version of the document as it is committed, or
-// none if there is none.
+// currentVersion returns the committed version of the document, or none if there is
+// none.
 func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
 	latest := db.env.Engine.Latest()
@@ -239,9 +241,10 @@ func (db *DB) currentVersion(folded string) (_ version, err error) {
 	return version{h.Node, h.Etag}, errs.First(err, closer.Close())
 }
 
-// applyEdits returns what a patch makes of a body, in as many units of work as
-// maxWork says, or as the database allows if that is 0. A patch of a collection
-// must not make members that would be read as the ID or the version of a value.
+// applyEdits returns the result of a patch on a body. It takes at most maxWork
+// units of work, or as many as the database allows if that is 0. A patch of a
+// collection must not create members that would be read as the ID or the version of
+// a value.
 func (db *DB) applyEdits(ctx context.Context, o *op, body []byte, maxWork int64) (out []byte, changed bool, err error) {
 	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth, MaxWork: maxWork}
 	if out, changed, err = patch.ApplyContext(ctx, body, o.patching.edits, limits); err != nil || !changed {
@@ -258,7 +261,7 @@ func (db *DB) applyEdits(ctx context.Context, o *op, body []byte, maxWork int64)
 	return out, changed, nil
 }
 
-// stagePatch stages what a patch makes of the document that is there.
+// stagePatch stages the result of a patch on the document found.
 func (t *transaction) stagePatch(o *op) error {
 	h, g, err := t.patchFound(o)
 	if err == storage.ErrNotFound {
@@ -293,9 +296,9 @@ func (t *transaction) stagePatch(o *op) error {
 	return t.stageDocument(o, etag, old, true)
 }
 
-// patchFound returns the header of the document that o meets, and what the
-// patch makes of it: as it was guessed, or made here if it is little work. Else
-// it returns errStale, and storage.ErrNotFound itself if there is no document.
+// patchFound returns the header of the document that o finds, and the result of the
+// patch: the speculative one, or one computed here if it is little work. Otherwise
+// it returns errStale, and storage.ErrNotFound unwrapped if there is no document.
 func (t *transaction) patchFound(o *op) (h metadata.Header, g speculation, err error) {
 	g = o.patching.guess
 	if after := g.after; after != nil && after.outcome == present && g.base != nil && sameMemory(g.base, after.wrote()) {
@@ -323,7 +326,7 @@ func (t *transaction) patchFound(o *op) (h metadata.Header, g speculation, err e
 	return h, g, err
 }
 
-// checkPatched checks that a patch is meant for the document that it meets.
+// checkPatched checks that a patch applies to the document that it finds.
 func (t *transaction) checkPatched(o *op, h *metadata.Header) error {
 	if err := t.checkVersion(o, oldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
 		return err
@@ -341,8 +344,8 @@ func cloneHeader(h *metadata.Header) metadata.Header {
 	return own
 }
 
-// patchHere makes a patch in the transaction, if it is little work. The body is
-// not kept.
+// patchHere computes a patch in the transaction, if it is little work. It does not
+// keep body.
 func (t *transaction) patchHere(o *op, body []byte) (speculation, error) {
 	if t.here++; t.here > maxPatchesHere || len(body) > maxWorkHere {
 		o.patching.stale = true

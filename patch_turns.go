@@ -7,10 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// patchTurns are the turns of patches that lost against other writers: one at a
-// time patches a document, in the order in which they came. So each of many
-// patches of a large document is made about once, and none is passed over. The
-// zero value is ready.
+// patchTurns serializes patches that lost against other writers: one at a time
+// patches a document, in the order of arrival. So each of many patches of a large
+// document is computed about once, and none starves. The zero value is ready.
 type patchTurns struct {
 	waiting atomic.Int64 // turns taken and waited for
 
@@ -24,7 +23,7 @@ type patchTurn struct {
 	users int           // that have it or wait for it. Guarded by patchTurns.mu.
 }
 
-// awaited tells whether a patch of the document has a turn, or waits for one.
+// awaited reports whether a patch of the document has a turn, or waits for one.
 func (p *patchTurns) awaited(id string) bool {
 	if p.waiting.Load() == 0 {
 		return false

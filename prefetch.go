@@ -18,28 +18,29 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// manyOps is the size from which a batch is worth more goroutines than one.
+// manyOps is the size of a batch from which several goroutines are worth their
+// cost.
 const manyOps = 128
 
 // opsPerPart is how many ops a goroutine takes at a time.
 const opsPerPart = 32
 
 // prefetched is what was read before a transaction: the documents that its ops will
-// meet. A nil *ahead holds nothing.
+// find. A nil *prefetched holds nothing.
 type prefetched struct {
 	watch   storage.WriteTracker
 	catalog *catalog.Catalog // decided which bodies were kept
 	bodies  atomic.Int64     // bytes of them
 }
 
-// maxPrefetchBytes is how many bytes of bodies are read ahead, about: what is
-// beyond is read when its turn comes. A variable for tests.
+// maxPrefetchBytes is about how many bytes of bodies are prefetched: the rest is
+// read by the transaction. A variable for tests.
 var maxPrefetchBytes int64 = 32 << 20
 
-// prefetch reads the documents that many ops will meet, with several
-// goroutines and without holding up other writers. The transaction relies on
-// what was not written since (storage.Tx.Unchanged). New HiLo IDs are left out:
-// a transaction passes over the gaps that they lie in.
+// prefetch reads the documents that many ops will find, with several goroutines and
+// without blocking other writers. The transaction uses those that were not written
+// since (storage.Tx.Unchanged). New HiLo IDs are left out: they lie in ranges
+// that the storage knows to hold no key.
 func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error) {
 	named := namedOps(ops)
 	if len(named) < manyOps {
@@ -79,8 +80,8 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 	return a, nil
 }
 
-// namedOps returns the ops whose document may be there, in the order of their
-// IDs: neighbours lie in the same blocks.
+// namedOps returns the ops whose document may exist, sorted by ID: neighbours lie
+// in the same blocks.
 func namedOps(ops []*op) []*op {
 	if len(ops) < manyOps {
 		return nil
@@ -122,7 +123,7 @@ func (a *prefetched) read(db *DB, all, some []*op, look storage.BatchReader) err
 	return nil
 }
 
-// close ends the watch and lets go of what was read.
+// close stops the write tracker and releases what was read.
 func (a *prefetched) close(ops []*op) {
 	if a == nil {
 		return
@@ -133,8 +134,8 @@ func (a *prefetched) close(ops []*op) {
 	}
 }
 
-// decodeOld takes from a record what a write needs to know. The record is not
-// kept.
+// decodeOld decodes what a write needs to know of a record. It does not keep the
+// record.
 func decodeOld(db *DB, c *catalog.Catalog, o *op, record []byte) (oldDocument, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
@@ -145,12 +146,12 @@ func decodeOld(db *DB, c *catalog.Catalog, o *op, record []byte) (oldDocument, e
 	return old, nil
 }
 
-// oldOf is what o needs to know of the document that it meets. The body is not
+// oldOf returns what o needs to know of the document that it finds. The body is not
 // copied.
 func oldOf(db *DB, c *catalog.Catalog, o *op, h *metadata.Header, body []byte) oldDocument {
 	old := oldDocument{Node: h.Node, Etag: h.Etag}
 	if string(h.Collection) == o.collection {
-		old.Collection = o.collection // spares an allocation
+		old.Collection = o.collection // saves an allocation
 	} else {
 		old.Collection = string(h.Collection)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// preparation is the room in which a document is prepared.
+// preparation is the scratch memory for preparing a document.
 type preparation struct {
 	op     op
-	db     *DB // whose conventions made naming
+	db     *DB // whose conventions made the cached naming
 	naming collectionNaming
 }
 
@@ -29,7 +29,7 @@ func (p *preparation) release() {
 	preparations.Put(p)
 }
 
-// use forgets what follows from the conventions of another database.
+// use drops the cached naming if it follows the conventions of another database.
 func (p *preparation) use(db *DB) {
 	if p.db != db {
 		p.db, p.naming = db, collectionNaming{}
@@ -74,7 +74,7 @@ func (db *DB) prepareOps(ops []*op, modified uint64) error {
 			return func(lo, hi int) error { return db.prepareSome(ops, ops[lo:hi], modified, last) }
 		})
 	}
-	p := preparations.Get().(*preparation) // it may know the collection
+	p := preparations.Get().(*preparation) // it may have the naming of the collection
 	defer preparations.Put(p)
 	p.use(db)
 	return db.prepareSome(ops, ops, modified, &p.naming)
@@ -89,7 +89,7 @@ func (db *DB) prepareSome(all, some []*op, modified uint64, last *collectionNami
 	return nil
 }
 
-// prepare checks and encodes all that does not need the transaction.
+// prepare checks and encodes everything that does not need the transaction.
 func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 	o.id, o.foldedID = "", "" // as an earlier use of the batch may have left them
 	if o.usageError != nil {
@@ -129,14 +129,14 @@ func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 	return nil
 }
 
-// prepareID decides the strategy and refuses what can never be an ID.
+// prepareID decides the strategy, and refuses what can never be an ID.
 func (db *DB) prepareID(o *op) error {
 	if o.hilo {
 		o.strategy = ids.HiLo
 		return nil
 	}
 	if o.verb == verbDelete {
-		// A delete looks an ID up, it makes none.
+		// A delete looks an ID up, and makes none.
 		o.strategy, o.id = ids.Semantic, o.request
 		return nil
 	}
@@ -167,7 +167,7 @@ func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 		return fmt.Errorf("%w: a HiLo id needs a collection", ErrUsage)
 	}
 	if o.expected != nil && *o.expected != "" {
-		return &ConflictError{Expected: *o.expected} // there is no id to name: none is drawn
+		return &ConflictError{Expected: *o.expected} // there is no ID to name: none was drawn
 	}
 	if o.prefix == "" && last.prefix != "" && last.collection == o.collection {
 		o.prefix = last.prefix
@@ -184,8 +184,8 @@ func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 	return err
 }
 
-// collectionNaming is what follows from the name of a collection. The ops of a batch
-// mostly share one.
+// collectionNaming caches what follows from the name of a collection. Most batches
+// have one collection only.
 type collectionNaming struct {
 	collection string
 	folded     string
@@ -193,7 +193,7 @@ type collectionNaming struct {
 	prefix     string // checked; "" if not made yet
 }
 
-// prepareBody validates the JSON, takes its @metadata out and decides the
+// prepareBody validates the JSON, extracts its @metadata and decides the
 // collection.
 func (db *DB) prepareBody(o *op) error {
 	scanned := metadata.Scanned{Body: o.body}

@@ -25,9 +25,8 @@ import (
 // Explain runs it, each time on the database as it is at that moment. It is
 // safe for concurrent use.
 //
-// Without an order the answers come in an order of the plan's own. Equal
-// values of the last field of an order come in the order of IDs, in the
-// direction of that field.
+// Without an order the answers come in the order of the plan. Ties in the last
+// field of an order come in the order of IDs, in the direction of that field.
 type Query[T any] struct {
 	via    access
 	q      query.Query
@@ -44,8 +43,7 @@ type Row struct {
 	Document *Document
 	// JSON is what was selected, as an object; nil for whole documents.
 	JSON json.RawMessage
-	// Included are the documents that came along with this answer and with none
-	// before it.
+	// Included are the included documents that no earlier answer brought.
 	Included []*Document
 
 	cursor *cursor
@@ -63,8 +61,8 @@ func (r *Row) MarshalJSON() ([]byte, error) {
 // Query asks for documents of a collection; "" asks for all documents.
 func (db *DB) Query(collection string) Query[Document] { return documentQuery(db, collection) }
 
-// Query is DB.Query in a transaction. It sees what the transaction has
-// written; the whole collection counts as read.
+// Query is DB.Query in a transaction. It sees what the transaction has written; the
+// whole collection joins the read set.
 func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
 
 func documentQuery(via access, collection string) Query[Document] {
@@ -78,7 +76,7 @@ func (c *Collection[T]) Query() Query[T] {
 	return q
 }
 
-// RQL returns the query that a text in RavenDB's query language asks, such as
+// RQL returns the query of a text in RavenDB's query language, such as
 //
 //	from Orders as o where o.Total > $least order by o.Total desc limit 10
 //
@@ -119,7 +117,7 @@ func checkList(n int) error {
 	return nil
 }
 
-// fail returns q with its first error.
+// fail returns q with err, unless it has an error already.
 func (q Query[T]) fail(err error) Query[T] {
 	if q.err == nil {
 		q.err = err
@@ -127,8 +125,8 @@ func (q Query[T]) fail(err error) Query[T] {
 	return q
 }
 
-// Where adds conditions: all of them must be true, beside those that the query
-// has.
+// Where adds conditions: a document must satisfy all of them, and those that the
+// query has.
 func (q Query[T]) Where(conditions ...Condition) Query[T] {
 	if q.q.Where != nil {
 		conditions = append([]Condition{{expr: q.q.Where, size: q.size}}, conditions...)
@@ -183,9 +181,9 @@ func (q Query[T]) Limit(n int) Query[T] {
 	return q
 }
 
-// After begins behind the answer that a cursor of Page stands for. The cursor
-// must come from the same query, on this database or on one opened later;
-// documents written meanwhile are seen in their place.
+// After begins after the answer of a cursor from Page. The cursor must come from
+// the same query, on this database or on a later handle of it; documents written
+// meanwhile appear in their place.
 //
 // Skip counts from the beginning, and not from a cursor.
 func (q Query[T]) After(cursor string) Query[T] {
@@ -193,7 +191,7 @@ func (q Query[T]) After(cursor string) Query[T] {
 	return q
 }
 
-// complete returns the query as it is run.
+// complete returns the query in the form in which it is run.
 func (q Query[T]) complete() (Query[T], error) {
 	if q.err != nil {
 		return q, q.err
@@ -216,7 +214,7 @@ func (q Query[T]) complete() (Query[T], error) {
 	return q, err
 }
 
-// checkPaging refuses a query whose answers have no place to go on from.
+// checkPaging refuses a query whose answers have no position to continue from.
 func (q Query[T]) checkPaging() error {
 	if isGrouped(&q.q) || q.q.Distinct {
 		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
@@ -257,15 +255,14 @@ func (q Query[T]) NoScan() Query[T] {
 	return q
 }
 
-// Distinct leaves out answers that are the same as an earlier one. It needs a
-// Select.
+// Distinct leaves out answers that are equal to an earlier one. It needs a Select.
 func (q Query[T]) Distinct() Query[T] {
 	q.q.Distinct = true
 	return q
 }
 
-// GroupBy makes one answer of all documents that have the same values at
-// fields. A Select must follow that says what is wanted of each group.
+// GroupBy makes one answer of all documents that have the same values at fields. A
+// Select must follow with the columns of a group.
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	q.q.GroupBy = nil
 	if err := checkList(len(fields)); err != nil {
@@ -281,8 +278,8 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	return q
 }
 
-// Include reads along the documents whose IDs are at these paths in the
-// answers. A session's Load and Row.Included have them.
+// Include also reads the documents whose IDs are at these paths in the answers.
+// They are in a session's Load and in Row.Included.
 func (q Query[T]) Include(paths ...string) Query[T] {
 	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
 		return q.fail(err)
@@ -417,7 +414,7 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 	return nil, fmt.Errorf("query: %w", ErrNotFound)
 }
 
-// Exists tells whether there is an answer.
+// Exists reports whether there is an answer.
 func (q Query[T]) Exists(ctx context.Context) (bool, error) {
 	_, err := q.First(ctx)
 	if errors.Is(err, ErrNotFound) {
@@ -509,7 +506,7 @@ func hasFunctions(q *query.Query) bool {
 	return false
 }
 
-// Explain runs the query to its end and tells how it was answered.
+// Explain runs the query to its end and reports how it was answered.
 func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
 	q, err := q.complete()
 	if err != nil {

@@ -13,39 +13,38 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// readSet is what a transaction has seen, for the commit to check that it
-// still holds.
+// readSet is the read set of a transaction: the commit checks that it is unchanged.
 type readSet struct {
 	versions map[string]version // by folded ID
 	walks    []*rangeRead
 
-	order []string // the IDs of versions, sorted: look-ups in rising order are cheaper
-	after uint64   // changes up to this etag were found to touch no walk
+	order []string // the IDs of versions, sorted: look-ups in ascending order are cheaper
+	after uint64   // changes up to this etag were found to touch no range
 }
 
-// version is what a document was seen in. The zero value says that it was not
-// there.
+// version is the version that a document was read in. The zero value means that it
+// did not exist.
 type version struct{ node, etag uint64 }
 
-// rangeRead is a range of documents that was walked over. Texts are folded.
+// rangeRead is a range of documents that was read. Texts are folded.
 type rangeRead struct {
 	collection string // "" for all
 	prefix     string
 	after      string
-	last       string // where the walk stopped; "" if it came to the end
+	last       string // where the iteration stopped; "" if it reached the end
 }
 
-// saw notes that a document was read, or found not to be there. A transaction
-// that cannot write has nothing to check at its end, and notes nothing: it may
-// read any number of documents.
+// saw adds a document to the read set, found or missing. A transaction that cannot
+// write has nothing to check at its end, and records nothing: it may read any
+// number of documents.
 func (t *Tx) saw(folded string, v version) {
 	if t.writable {
 		t.reads.document(folded, v)
 	}
 }
 
-// document notes that a document was read. The first sight counts: the
-// snapshot never changes.
+// document records the version of a document. The first one counts: the snapshot
+// never changes.
 func (f *readSet) document(folded string, v version) {
 	if f.versions == nil {
 		f.versions = make(map[string]version)
@@ -53,8 +52,8 @@ func (f *readSet) document(folded string, v version) {
 	f.versions[folded] = v
 }
 
-// covers tells whether a change to a document may have changed the walk. HiLo
-// documents, which draws of IDs change at any time, count only for walks over
+// covers reports whether a change to a document may have changed the range. HiLo
+// documents, which drawing IDs changes at any time, count only for ranges over
 // their collection or a prefix.
 func (w *rangeRead) covers(collection, folded string) bool {
 	if collection == format.HiLoCollection && w.collection == "" && w.prefix == "" {
@@ -65,9 +64,9 @@ func (w *rangeRead) covers(collection, folded string) bool {
 		folded > w.after && (w.last == "" || folded <= w.last)
 }
 
-// prepare does the part of the check that needs no lock: it sorts, and looks
-// through what was changed since the snapshot, so that the commit is left
-// with the changes of the last moment.
+// prepare does the part of the check that needs no lock: it sorts the IDs, and
+// checks the changes since the snapshot, so that the commit has only the newest
+// changes to check.
 func (f *readSet) prepare(ctx context.Context, db *DB, snapshot storage.Snapshot) error {
 	f.order = f.order[:0]
 	for id := range f.versions {
@@ -89,7 +88,7 @@ func (f *readSet) prepare(ctx context.Context, db *DB, snapshot storage.Snapshot
 	return errs.First(f.checkWalks(db, latest), latest.Close())
 }
 
-// check compares the state that a transaction commits on with what was seen.
+// check compares the state that a transaction commits on with the read set.
 func (f *readSet) check(t *transaction) error {
 	for _, id := range f.order {
 		now, err := t.version(id)
@@ -106,8 +105,7 @@ func (f *readSet) check(t *transaction) error {
 	return f.checkWalks(t.db, t.tx)
 }
 
-// versionText is the change vector of a version, "" for a document that is
-// not there.
+// versionText returns the change vector of a version, "" for a missing document.
 func (db *DB) versionText(v version) string {
 	if v == (version{}) {
 		return ""
@@ -115,8 +113,8 @@ func (db *DB) versionText(v version) string {
 	return db.env.ChangeVector(v.node, v.etag)
 }
 
-// checkWalks looks for changes behind f.after that touch a walk. Every change
-// of a document has an entry, and the newest is never taken away.
+// checkWalks looks for changes after f.after that touch a range read. Every change
+// of a document has an entry, and the newest is never removed.
 func (f *readSet) checkWalks(db *DB, r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
@@ -144,7 +142,7 @@ func (f *readSet) checkWalks(db *DB, r interface {
 	return it.Error()
 }
 
-// String says what was walked over.
+// String describes the range.
 func (w *rangeRead) String() string {
 	text := "documents"
 	if w.collection != "" {

@@ -41,10 +41,10 @@ type run struct {
 
 	pace query.Pace // of all that works on documents; ends with the context, and with the run
 
-	answers   answers // what next gives out; nil before the first
+	answers   answers // what next returns; nil before the first call
 	projector *query.Projector
 	distinct  *query.Distinct
-	included  map[string]bool // documents that came along, by folded ID
+	included  map[string]bool // included documents so far, by folded ID
 	skip      int
 	left      int // answers to come; below 0 for no limit
 
@@ -62,12 +62,12 @@ type runOptions struct {
 	after    *cursor // begin behind it; nil for the beginning
 }
 
-// queryStats are what a run has cost.
+// queryStats are the cost of a run.
 type queryStats struct {
 	keys, documents, returned int64
-	untold                    int64 // documents that were read as their entries did not tell enough
+	untold                    int64 // documents read because their entries were not covering
 	counted                   bool  // entries were, instead of documents
-	ends                      bool  // the ends of a range were all that was looked at
+	ends                      bool  // only the ends of a range were examined
 	sorted                    bool
 	elapsed                   time.Duration
 }
@@ -129,7 +129,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *ru
 	started := false
 	defer func() {
 		if !started {
-			err = errors.Join(err, snapshot.Close()) // after a panic, too
+			err = errors.Join(err, snapshot.Close()) // also after a panic
 		}
 	}()
 	if err := r.start(ctx, c); err != nil {
@@ -140,8 +140,8 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o runOptions) (_ *ru
 	return r, nil
 }
 
-// viewIndexes returns the indexes and a snapshot, taken by take, on which they
-// are as the catalog says.
+// viewIndexes returns the indexes and a snapshot from take that agree: the indexes
+// are in the snapshot as the catalog has them.
 func (db *DB) viewIndexes(take func() storage.Snapshot) (*catalog.Catalog, storage.Snapshot) {
 	db.indexing.view.RLock()
 	defer db.indexing.view.RUnlock()
@@ -205,12 +205,12 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 	if len(r.hidden) > 0 {
-		r.plan.Ordered = false // own documents must find their place
+		r.plan.Ordered = false // the transaction's own documents must be sorted in
 		r.plan.Counted = false
 	}
 	where := r.plan.Residual
 	if len(r.own) > 0 {
-		where = r.q.Where // own documents are in no index yet
+		where = r.q.Where // the transaction's own documents are in no index yet
 	}
 	if where != nil {
 		if r.matcher, err = query.Compile(where, r.db.queryOptions()...); err != nil {
@@ -229,8 +229,8 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	return err
 }
 
-// cover makes what answers from entries, if those of every path have all that
-// the query and where look at.
+// cover makes the Covers that answer from entries, if the entries of every path
+// have all that the query and where look at.
 func (r *run) cover(where query.Expr) {
 	for _, a := range r.plan.Access {
 		c := plan.NewCover(r.q, r.options.counting, a.Index, where)
@@ -250,7 +250,7 @@ func (db *DB) queryOptions() []query.Option {
 	return nil
 }
 
-// checkQuery refuses what has no meaning.
+// checkQuery refuses queries without meaning.
 func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
@@ -264,11 +264,11 @@ func checkQuery(q *query.Query) error {
 	return nil
 }
 
-// isGrouped tells whether answers are made of several documents.
+// isGrouped reports whether an answer is made of several documents.
 func isGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
 
-// wantsAll tells whether the query asks for every document, in no order that
-// it would have to be brought into: there is no other way than to look at all.
+// wantsAll reports whether the query asks for every document, in an order that a
+// scan has: then there is no better way than a scan.
 func (r *run) wantsAll() bool {
 	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !isGrouped(r.q) && !r.q.Distinct
 }
@@ -288,7 +288,7 @@ func (r *run) openSource(ctx context.Context) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.db.env.Unregister(w) // the run is what is held
+	r.db.env.Unregister(w) // the run is registered instead
 	source := &scanSource{r: r, w: w}
 	w.Want = source.look
 	return source, nil
@@ -297,8 +297,9 @@ func (r *run) openSource(ctx context.Context) (source, error) {
 // close ends the run.
 func (r *run) close() {
 	r.suggestIndex()
-	// What could not be closed is garbage; read errors have been returned. DB.Close
-	// waits for what it holds, and so it is let go only when it is released.
+	// An iterator that cannot be closed is garbage; its read errors have been
+	// returned. DB.Close waits for registered handles, so the run is unregistered
+	// only when it is released.
 	_ = r.Release(ErrClosed)
 	r.db.env.Unregister(r)
 	if r.tx != nil {
@@ -306,7 +307,7 @@ func (r *run) close() {
 	}
 }
 
-// release implements holder.
+// Release implements env.Handle.
 func (r *run) Release(cause error) error {
 	r.pace.Stop(cause) // a document may take long
 	r.mu.Lock()
@@ -323,8 +324,8 @@ func (r *run) Release(cause error) error {
 	return err
 }
 
-// matches implements wanted: it tells whether a document is an answer, or the
-// work has ended, of which r.pace knows why.
+// matches is the docs.Filter of the query: it reports whether a document is an
+// answer, or the work has ended for a reason that r.pace holds.
 func (r *run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	if !r.pace.Spend(len(body)) {
 		return true
@@ -378,8 +379,8 @@ func (r *run) next(ctx context.Context) (*Row, error) {
 	if row == nil || err != nil || len(r.q.Include) == 0 {
 		return row, err
 	}
-	// What is included is read by the transaction. It is entered for no longer
-	// than that, as the search for an answer may take any time.
+	// Included documents are read by the transaction. It is entered for that only,
+	// as the search for an answer may take any time.
 	if r.tx != nil {
 		if err := r.tx.enter(ctx); err != nil {
 			return nil, err
@@ -394,7 +395,7 @@ func (r *run) next(ctx context.Context) (*Row, error) {
 	return row, r.include(row)
 }
 
-// nextRow is next without what is included.
+// nextRow is next without the included documents.
 func (r *run) nextRow(ctx context.Context) (*Row, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -476,7 +477,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// project makes what is selected of a document. A row may be as large as its
+// project makes the selected columns of a document. A row may be as large as its
 // document, or as what a query may hold in memory if that is more.
 func (r *run) project(row *Row) (*Row, error) {
 	if r.projector == nil {
@@ -493,7 +494,7 @@ func (r *run) project(row *Row) (*Row, error) {
 	return row, r.pace.Err()
 }
 
-// include reads the documents that come along with a row.
+// include reads the documents that a row includes.
 func (r *run) include(row *Row) error {
 	if len(r.q.Include) == 0 || row.Document == nil {
 		return nil
@@ -520,7 +521,8 @@ func (r *run) include(row *Row) error {
 	return nil
 }
 
-// includeOne reads one of them. Used is how many bytes those of the row have.
+// includeOne reads one included document. used is how many bytes those of the row
+// have.
 func (r *run) includeOne(row *Row, id string, used *int) error {
 	folded := r.db.env.Rules.Fold(id)
 	if r.included[folded] {
@@ -544,7 +546,7 @@ func (r *run) includeOne(row *Row, id string, used *int) error {
 	return nil
 }
 
-// readIncluded returns a document that comes along, or ErrNotFound itself.
+// readIncluded returns an included document, or ErrNotFound unwrapped.
 func (r *run) readIncluded(folded string) (*docs.Document, error) {
 	if r.tx != nil {
 		return r.tx.lookup(folded)
@@ -552,7 +554,7 @@ func (r *run) readIncluded(folded string) (*docs.Document, error) {
 	return r.db.docs.ReadFolded(r.snapshot, folded)
 }
 
-// count returns the number of answers, without making them where it can.
+// count returns the number of answers, without making them where possible.
 func (r *run) count(ctx context.Context) (int64, error) {
 	if isGrouped(r.q) || r.q.Distinct || len(r.q.OrderBy) > 0 {
 		n := int64(0)
@@ -608,7 +610,7 @@ func (r *run) each(ctx context.Context, fn func(query.Doc) error) error {
 			r.meta.folded, r.meta.header = folded, h
 			failed = fn(query.Doc{Body: body, Meta: &r.meta})
 		}
-		return failed != nil // no document is wanted, but to end the walk
+		return failed != nil // accept no document, except to end the walk
 	})
 	if err := cmp.Or(failed, err); err != nil {
 		return err

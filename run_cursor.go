@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// cursor is a place in the order of a query's answers.
+// cursor is a position in the order of a query's answers.
 type cursor struct {
 	Key   []byte `json:"k"` // what query.Sorter makes of the document
 	ID    string `json:"i"` // folded
@@ -22,13 +22,13 @@ type cursor struct {
 	exact bool
 }
 
-// cursorOf returns the place of a document.
+// cursorOf returns the position of a document.
 func (r *run) cursorOf(doc *docs.Document) *cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
 	return &cursor{Key: key, ID: doc.FoldedID(), exact: exact}
 }
 
-// isAfter tells whether c is behind the place where the answers begin.
+// isAfter reports whether c comes after the position where the answers begin.
 func (r *run) isAfter(c *cursor) bool {
 	order := bytes.Compare(c.Key, r.options.after.Key)
 	if order == 0 {
@@ -71,8 +71,7 @@ func (c *cursor) text(q *query.Query) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// fingerprint tells queries apart by what decides the order of answers and
-// which there are.
+// fingerprint identifies a query by what decides its answers and their order.
 func fingerprint(q *query.Query) []byte {
 	plain := *q
 	plain.Limit, plain.HasLimit, plain.Offset, plain.Select, plain.Include = 0, false, 0, nil, nil

@@ -81,8 +81,7 @@ func (r *run) rowsOf(groups *query.Groups) answers {
 	}
 }
 
-// countedGroup answers "select count()" without making documents, or returns
-// nil.
+// countedGroup answers "select count()" without making documents, or returns nil.
 func (r *run) countedGroup(ctx context.Context) (answers, error) {
 	if len(r.q.GroupBy) > 0 {
 		return nil, nil
@@ -117,8 +116,8 @@ func (r *run) oneRow(row []query.Value) answers {
 	}
 }
 
-// extremes answers "select min(path), max(path)" from the ends of the one range
-// of an index that has the path's values in order, or returns nil.
+// extremes answers "select min(path), max(path)" from the two ends of the range of
+// an index that has the path's values in order, or returns nil.
 func (r *run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
 	if !ok || r.covers == nil || !r.plan.Counted || len(s.ranges) != 1 || !r.plan.Access[0].HasEnds(r.q) {

@@ -31,7 +31,7 @@ type sortedDocuments struct {
 // compare orders two documents: by their keys, then by ID.
 func (r *run) compare(a, b *sorted) int {
 	if !r.pace.Spend(len(a.key)) {
-		return 0 // in whatever order: none is wanted any more
+		return 0 // in any order: the answers are no longer wanted
 	}
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
@@ -48,8 +48,8 @@ func (r *run) compare(a, b *sorted) int {
 	return c
 }
 
-// tiesDescend tells in which direction of IDs equal documents come: in that of
-// the last field of the order.
+// tiesDescend reports whether equal documents come in descending order of IDs: in
+// the direction of the last field of the order.
 func (r *run) tiesDescend() bool { return r.q.OrderBy[len(r.q.OrderBy)-1].Descending }
 
 func (h *sortedDocuments) Len() int { return len(h.items) }
@@ -66,7 +66,7 @@ func (h *sortedDocuments) Pop() any {
 	return last
 }
 
-// size is what an item needs of memory, about.
+// size is about how much memory an item takes.
 func (s *sorted) size() int { return len(s.key) + len(s.doc.JSON()) + len(s.doc.FoldedID()) + 200 }
 
 // sortedAnswers sorts the documents: all of them, or with a limit only as many
@@ -106,8 +106,8 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 	}, nil
 }
 
-// add takes a document in if it comes behind the cursor and among the first
-// keep; below 0 all are kept.
+// add takes a document in if it comes after the cursor and is among the first keep;
+// below 0 all are kept.
 func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	r := h.r
 	item := sorted{doc: doc}

@@ -18,7 +18,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// scanSource yields the documents of a walk.
+// scanSource yields the documents of a scan.
 type scanSource struct {
 	r    *run
 	w    *docs.Cursor
@@ -30,7 +30,7 @@ func (s *scanSource) next(ctx context.Context, want docs.Filter) (*docs.Document
 	return s.w.Next(ctx)
 }
 
-// look implements wanted for the walk.
+// look is the docs.Filter of the scan.
 func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
 	s.r.stats.documents++
 	return s.want(folded, h, body)
@@ -89,20 +89,19 @@ func (r *run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	return doc, errs.First(err, closer.Close())
 }
 
-// indexSource yields the documents that the ranges of one or several indexes
-// lead to.
+// indexSource yields the documents in the key ranges of one or several indexes.
 type indexSource struct {
 	r      *run
 	ranges []sourceRange // to come; the first is open if it is not nil
 	it     storage.Iterator
-	seen   map[string]struct{} // documents that were led to, where one may be twice
+	seen   map[string]struct{} // documents yielded, where one may come twice
 	used   int                 // bytes of seen
-	also   map[string]struct{} // if not nil, only these are answers
-	ahead  []candidate         // fetched together, to be given out
+	also   map[string]struct{} // if not nil, an intersection: only these can be answers
+	ahead  []candidate         // fetched together, to be yielded
 	chunk  int                 // how many were fetched together last
 	docs   storage.Iterator    // over documents; nil until needed
 	id     []byte              // what nextID returned
-	steps  int                 // from entry to entry
+	steps  int                 // entries examined
 }
 
 // sourceRange is one range of one index.
@@ -281,27 +280,25 @@ func (s *indexSource) next(ctx context.Context, want docs.Filter) (*docs.Documen
 	}
 }
 
-// candidate is a document that an index has led to.
+// candidate is a document that an index entry points to.
 type candidate struct {
 	id    string
-	doc   *docs.Document // nil if it is not wanted
-	later bool           // it is to be fetched when its turn comes
+	doc   *docs.Document // nil if it is not accepted
+	later bool           // it is fetched when it is its turn
 }
 
-// keysPerLook is how many entries are looked at between two looks at the
-// context.
+// keysPerLook is how many entries are examined between two checks of the context.
 const keysPerLook = 128
 
-// Bounds of what is fetched together.
+// Bounds of fetching together.
 const (
 	firstAhead = 16
 	mostAhead  = 128
-	bytesAhead = 4 << 20 // documents beyond are fetched when their turn comes
+	bytesAhead = 4 << 20 // documents beyond are fetched one by one
 )
 
-// fill fetches the next documents together, in the order of their keys: one
-// iterator finds them quicker than as many look-ups, above all where they lie
-// side by side.
+// fill fetches the next documents together, sorted by key: one iterator is faster
+// than as many look-ups, above all for adjacent documents.
 func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
 	s.ahead = make([]candidate, 0, s.chunk)
@@ -327,7 +324,7 @@ func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 		}
 	}
 	if len(order) == 1 {
-		s.ahead[order[0]].later = true // a look-up is quicker than an iterator
+		s.ahead[order[0]].later = true // a look-up is faster than an iterator
 		return nil
 	}
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.ahead[a].id, s.ahead[b].id) })
@@ -349,8 +346,8 @@ func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 	return nil
 }
 
-// fromEntry makes a document of the entry that led to an ID, if want accepts
-// it. It returns false if the document must be read.
+// fromEntry makes a document of the entry of an ID, if want accepts it. It returns
+// false if the document must be read.
 func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool) {
 	c := s.ranges[0].cover
 	if c == nil {
@@ -365,7 +362,7 @@ func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document
 	return &found, true
 }
 
-// seek is run.fetch by way of one iterator.
+// seek is run.fetch with a shared iterator.
 func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, error) {
 	if s.docs == nil {
 		var err error
@@ -390,7 +387,7 @@ func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, err
 	return s.r.db.docs.CopyDocument(format.DocumentID(key), value)
 }
 
-// broken is the error of an entry whose document cannot be read.
+// broken returns the error for an entry whose document cannot be read.
 func (s *indexSource) broken(id string, err error) error {
 	if err == ErrNotFound {
 		return fmt.Errorf("an index leads to %q, which is not there: %w", id, ErrCorrupt)
@@ -398,8 +395,8 @@ func (s *indexSource) broken(id string, err error) error {
 	return err
 }
 
-// need is how many documents the answers to come can need at least, where they
-// are passed on as they come; else as many as there are.
+// need is how many documents the remaining answers need at least, if answers are
+// streamed; otherwise it is unlimited.
 func (r *run) need() int {
 	streamed := r.distinct == nil && !isGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
 	if !streamed || r.left < 0 {
@@ -408,7 +405,7 @@ func (r *run) need() int {
 	return max(1, r.skip+r.left)
 }
 
-// countEntries counts the documents that the entries lead to.
+// countEntries counts the documents that the entries point to.
 func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -430,9 +427,9 @@ func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 	}
 }
 
-// extreme returns the value of a field that comes first, or last, in the range
-// of the source, in which the fields before it have one value each. Missing if
-// no document has one.
+// extreme returns the first or the last value of a field in the range of the
+// source, in which the fields before it have one value each. It is Missing if no
+// document has one.
 func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) {
 	r := s.ranges[0]
 	if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
@@ -446,7 +443,7 @@ func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) 
 	descending := r.ix.Fields[field].Descending
 	missing, _ := query.AppendKey(bytes.Clone(r.boundParts(field)), query.Value{}, descending)
 	var ok bool
-	switch { // entries that say missing stand at one end
+	switch { // entries of missing values are at one end
 	case first && !descending:
 		if ok = it.First(); ok && bytes.HasPrefix(it.Key(), missing) {
 			ok = it.SeekGE(format.PrefixEnd(missing))

@@ -9,8 +9,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Scan says which documents DB.Documents walks over. The zero value means
-// all of them.
+// Scan selects the documents of DB.Documents. The zero value selects all of them.
 type Scan struct {
 	// Collection limits the walk to one collection; "@empty" is one too.
 	Collection string
@@ -44,14 +43,13 @@ func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cu
 	return db.docs.Scan(over, take)
 }
 
-// Documents walks over documents in the byte order of their folded IDs, so
-// that users/10-A comes before users/2-A. All are as they were when the walk
-// began. Each document belongs to the caller. A broken loop releases all it
-// held; the error of a failed walk comes with a nil document, as its last
-// pair.
+// Documents iterates over documents in the byte order of their folded IDs, so that
+// users/10-A comes before users/2-A. All are as they were when the iteration began.
+// Each document belongs to the caller. Leaving the loop early releases everything;
+// if the iteration fails, its last pair is a nil document and the error.
 //
-// A collection is read as one range of documents where its IDs begin with its
-// name, as Orders' orders/33-A does; the others cost a look-up each.
+// A collection is read as one range of documents where its IDs begin with its name,
+// as Orders' orders/33-A does; every other document costs a look-up.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w, err := db.startScan(s.documents(), db.env.Engine.Snapshot)

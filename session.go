@@ -12,18 +12,18 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// Session is a unit of work, as RavenDB has it: it keeps the entities that
-// were loaded through it or given to it, notices which of them were changed,
-// and writes those, and nothing else, in one atomic SaveChanges. An entity is
-// a pointer to a struct of a type that CollectionOf takes.
+// Session is a unit of work, as in RavenDB: it keeps the entities that were loaded
+// through it or stored in it, detects which of them have changed, and writes those,
+// and nothing else, in one atomic SaveChanges. An entity is a pointer to a struct
+// of a type that CollectionOf accepts.
 //
-// Within a session one document is one entity: loading an ID again gives the
-// same pointer, without looking at the database. So what a session holds gets
-// old: open one for a piece of work, such as a request, and drop it
-// afterwards. It holds no resources and needs no closing.
+// Within a session one document is one entity: loading an ID again returns the same
+// pointer, without reading the database. So the contents of a session become stale:
+// open one for a piece of work, such as a request, and drop it afterwards. It holds
+// no resources and needs no closing.
 //
-// A Session is not safe for concurrent use. Any number of them work on one
-// database; the last to save wins, unless OptimisticConcurrency is asked for.
+// A Session is not safe for concurrent use. Any number of them may work on one
+// database; the last to save wins, unless OptimisticConcurrency is set.
 type Session struct {
 	db         *DB
 	optimistic bool
@@ -33,8 +33,8 @@ type Session struct {
 	byValue  map[any]*entity           // by pointer
 	order    []*entity                 // as they came; those that were evicted stay, marked
 	room     []entity                  // for entities to come
-	deletes  []*deletion               // as they were asked for
-	included map[string]*docs.Document // by folded ID: came along with a Load, not asked for yet
+	deletes  []*deletion               // in the order in which they were requested
+	included map[string]*docs.Document // by folded ID: included by a Load, not requested yet
 	attempt  *inDoubtSave              // a save whose outcome is not known
 }
 
@@ -63,9 +63,9 @@ type deletion struct {
 type SessionOption func(*Session)
 
 // OptimisticConcurrency makes SaveChanges conditional: every document that it
-// writes or deletes must still be in the version in which the session loaded
-// it, and new ones must not be there. Else SaveChanges returns a
-// *ConflictError and writes nothing.
+// writes or deletes must still be in the version in which the session loaded it,
+// and new ones must not exist. Otherwise SaveChanges returns a *ConflictError and
+// writes nothing.
 func OptimisticConcurrency() SessionOption { return func(s *Session) { s.optimistic = true } }
 
 // mapped is a Collection of any type.
@@ -117,23 +117,21 @@ func (s *Session) mappingOf(t reflect.Type) (*codec.Mapping, error) {
 	return m, nil
 }
 
-// Store gives v to the session, to be written by SaveChanges. v points to a
-// struct.
+// Store adds v to the session, to be written by SaveChanges. v points to a struct.
 //
-// Store fills an empty ID field at once, with a HiLo ID or what the
-// conventions make; that ID never changes, and nothing is written over a
-// document that has it. The request for an identity or a server-side ID
-// ("invoices|", "logs/") stays in the field until SaveChanges has made the ID.
-// Any other ID is taken as it is, and the document is written over the one
-// that may have it, except under OptimisticConcurrency.
+// Store fills an empty ID field at once, with a HiLo ID or what the conventions
+// make; that ID never changes, and never overwrites a document. The request for an
+// identity or a server-side ID ("invoices|", "logs/") stays in the field until
+// SaveChanges has made the ID. Any other ID is used as it is, and the document
+// replaces an existing one, except under OptimisticConcurrency.
 //
-// A version field says which version the value was read in, as for
-// Collection.Put, unless the session deletes what has the ID first.
+// A version field gives the version in which the value was read, as for
+// Collection.Put, unless the session deletes the document with the ID first.
 //
-// Storing an entity that the session has already changes nothing. Another
-// value under an ID that the session holds is ErrUsage. If somebody else has
-// deleted an entity's document and SaveChanges makes its ID anew, for an
-// identity, the session forgets the entity that had it.
+// Storing an entity that the session already has changes nothing. Another value
+// under an ID that the session holds is ErrUsage. If another writer has deleted an
+// entity's document and SaveChanges makes its ID anew, for an identity, the session
+// forgets the entity that had it.
 func (s *Session) Store(ctx context.Context, v any) error {
 	m, err := s.checkEntity(v)
 	if err != nil {
@@ -248,9 +246,8 @@ func (s *Session) find(v any) (*entity, error) {
 	return nil, fmt.Errorf("%w: the session does not hold this %T: Store or Load it first", ErrUsage, v)
 }
 
-// Delete makes SaveChanges delete the entity's document, and forgets the
-// entity. One that was never saved is only forgotten. Evict takes a Delete
-// back.
+// Delete makes SaveChanges delete the entity's document, and forgets the entity.
+// One that was never saved is only forgotten. Evict cancels a Delete.
 func (s *Session) Delete(v any) error {
 	e, err := s.find(v)
 	if err != nil {
@@ -279,7 +276,7 @@ func (s *Session) DeleteID(id string) error {
 	return nil
 }
 
-// deleted tells whether SaveChanges will delete an ID.
+// deleted reports whether SaveChanges will delete an ID.
 func (s *Session) deleted(folded string) bool {
 	for _, d := range s.deletes {
 		if d.foldedID == folded {
@@ -289,8 +286,8 @@ func (s *Session) deleted(folded string) bool {
 	return false
 }
 
-// Evict forgets an entity: its changes will not be saved, or it will not be
-// deleted after all, and the next Load reads its document anew.
+// Evict forgets an entity: its changes will not be saved, or its deletion is
+// cancelled, and the next Load reads its document anew.
 func (s *Session) Evict(v any) error {
 	e, err := s.find(v)
 	if err != nil {
@@ -326,7 +323,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	if s.inAttempt(e) {
-		return fmt.Errorf("refresh: %w", errUnsettled) // what is there may not be there after the reopen
+		return fmt.Errorf("refresh: %w", errUnsettled) // the document found may be gone after the reopen
 	}
 	if e.foldedID == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)
@@ -340,7 +337,7 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	reflect.ValueOf(v).Elem().Set(fresh.Elem())
-	e.id = doc.ID() // in the spelling of the newest write
+	e.id = doc.ID() // in the case of the newest write
 	e.doc, e.custom, e.loaded, e.made = doc, nil, nil, false
 	return nil
 }
@@ -361,9 +358,9 @@ func (s *Session) reload(ctx context.Context, e *entity) (*docs.Document, error)
 	return doc, nil
 }
 
-// Reattach moves the session to another handle of the same database, one that
-// was opened anew after ErrUnknownOutcome or ErrFailed. All that the session
-// holds stays. It returns ErrUsage for another database.
+// Reattach moves the session to another handle of the same database, opened after
+// ErrUnknownOutcome or ErrFailed. The session keeps everything that it holds.
+// Reattach returns ErrUsage for another database.
 func (s *Session) Reattach(db *DB) error {
 	if s.db.env.Origins[s.db.env.Node].ID != db.env.Origins[db.env.Node].ID {
 		return fmt.Errorf("%w: %q is another database than %q", ErrUsage, db.env.Dir, s.db.env.Dir)
@@ -371,7 +368,7 @@ func (s *Session) Reattach(db *DB) error {
 	s.db = db
 	for _, e := range s.order {
 		if e.doc != nil {
-			doc := *e.doc // others may hold it
+			doc := *e.doc // others may share it
 			doc.Reattach(db.env.Origins)
 			e.doc = &doc
 		}
@@ -390,8 +387,8 @@ func (s *Session) IDOf(v any) (string, error) {
 	return e.id, nil
 }
 
-// Holds tells whether a Load of this ID would be answered by the session: by
-// an entity or by a document that came along as an include.
+// Holds reports whether the session would answer a Load of this ID: with an entity
+// or with an included document.
 func (s *Session) Holds(id string) bool {
 	folded := s.db.env.Rules.Fold(id)
 	return s.byID[folded] != nil || s.included[folded] != nil
@@ -416,7 +413,7 @@ func (s *Session) Metadata(v any) (Metadata, error) {
 }
 
 // SetMetadata replaces the custom metadata of an entity's document by the JSON
-// object custom, at the next SaveChanges; "{}" takes all of it away.
+// object custom, at the next SaveChanges; "{}" removes all of it.
 func (s *Session) SetMetadata(v any, custom []byte) error {
 	e, err := s.find(v)
 	if err != nil {

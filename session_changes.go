@@ -9,7 +9,7 @@ import (
 // element, and what was and is there.
 type FieldChange = patch.Change
 
-// EntityState tells what SaveChanges will do with an entity.
+// EntityState is what SaveChanges will do with an entity.
 type EntityState string
 
 const (
@@ -22,7 +22,7 @@ const (
 type EntityChanges struct {
 	ID     string        `json:"id"` // final, or the request for one
 	State  EntityState   `json:"state"`
-	Entity any           `json:"-"`                // nil for a deletion by ID alone
+	Entity any           `json:"-"`                // nil for a deletion by ID
 	Fields []FieldChange `json:"fields,omitempty"` // if State is EntityChanged; empty if only metadata was
 }
 
@@ -54,8 +54,8 @@ func (s *Session) WhatChanged() ([]EntityChanges, error) {
 	return out, nil
 }
 
-// fieldsChanged returns how a changed entity differs from what the struct had
-// of its document.
+// fieldsChanged returns how a changed entity differs from its document, as the
+// struct had it.
 func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	if w.kept {
 		return nil, nil
@@ -67,7 +67,7 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	return patch.Diff(w.entity.loaded, now), nil
 }
 
-// HasChanges tells whether SaveChanges has something to write.
+// HasChanges reports whether SaveChanges has something to write.
 func (s *Session) HasChanges() (bool, error) {
 	writes, err := s.collect()
 	return len(writes) > 0, err

@@ -17,10 +17,10 @@ type LoadOption func(*loading)
 
 type loading struct{ includes []string }
 
-// Include reads along, at the same moment, the documents whose IDs the loaded
-// ones hold at these paths, such as "customer", "lines[].product" or
-// "billing.address". A later Load of such an ID is then answered by the
-// session. A value that is no text, or no ID of a document, is passed over.
+// Include also reads, at the same moment, the documents whose IDs the loaded ones
+// hold at these paths, such as "customer", "lines[].product" or "billing.address".
+// The session then answers a later Load of such an ID. A value that is no text, or
+// no ID of a document, is skipped.
 func Include(paths ...string) LoadOption {
 	return func(l *loading) { l.includes = append(l.includes, paths...) }
 }
@@ -125,7 +125,7 @@ func (s *Session) keepAll(entities []*entity) {
 	}
 }
 
-// notHeld returns those of ids for which the database must be asked.
+// notHeld returns the ids that must be read from the database.
 func (s *Session) notHeld(ids []string) []string {
 	var out []string
 	seen := make(map[string]bool)
@@ -140,7 +140,7 @@ func (s *Session) notHeld(ids []string) []string {
 	return out
 }
 
-// decodeAll makes entities of documents. It changes nothing.
+// decodeAll makes entities of documents. It does not change the session.
 func (s *Session) decodeAll(m *codec.Mapping, found []*docs.Document) ([]*entity, error) {
 	var out []*entity
 	for _, doc := range found {
@@ -156,7 +156,7 @@ func (s *Session) decodeAll(m *codec.Mapping, found []*docs.Document) ([]*entity
 	return out, nil
 }
 
-// cameAlong returns the included documents that are asked for now.
+// cameAlong returns the included documents that are requested now.
 func (s *Session) cameAlong(ids []string) []*docs.Document {
 	var came []*docs.Document
 	for _, id := range ids {
@@ -228,10 +228,10 @@ func eachID(body []byte, paths []jsonpath.Path, fn func(raw []byte) bool) {
 	}
 }
 
-// isID tells whether a raw value may be an ID: a text that is not empty.
+// isID reports whether a raw value may be an ID: a text that is not empty.
 func isID(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
 
-// maxIncludes bounds the documents that one Load reads along.
+// maxIncludes bounds the documents that one Load includes.
 const maxIncludes = 10_000
 
 // readIncludes reads the documents that the session does not hold.

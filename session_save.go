@@ -19,8 +19,8 @@ import (
 // inDoubtSave is a save whose outcome is not known.
 type inDoubtSave struct {
 	writes  []*saving
-	db      *DB    // on which it was made, and which cannot tell
-	ceiling uint64 // of the etags that db could give out
+	db      *DB    // on which it was made, and which cannot resolve it
+	ceiling uint64 // the highest etag that db could assign
 }
 
 // saving is one write of a SaveChanges: of an entity or a deletion.
@@ -171,9 +171,9 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	return saving{op: o, entity: e, kept: kept}, nil
 }
 
-// changed returns the JSON of an entity and tells whether it must be written.
-// If only its metadata must be, the JSON is the document's own, with what the
-// struct has no field for.
+// changed returns the JSON of an entity and reports whether it must be written. If
+// only its metadata must be, the JSON is that of the document, with the members
+// that the struct has no field for.
 func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, changed bool, err error) {
 	if body, err = c.Encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
 		return body, true, err
@@ -183,8 +183,8 @@ func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, chan
 		return codec.Encoded{}, false, err
 	}
 	if !bytes.Equal(now, e.doc.JSON()) {
-		// Another program may have written the document, with other members or
-		// in another order: what counts is what the struct makes of it.
+		// Another program may have written the document with other members or in
+		// another order: compare what the struct makes of it.
 		if e.loaded == nil {
 			if e.loaded, err = s.reencode(e); err != nil {
 				return codec.Encoded{}, false, err
@@ -205,7 +205,7 @@ func orObject(custom []byte) []byte {
 	return custom
 }
 
-// strip returns what of a struct's JSON is stored.
+// strip returns the part of a struct's JSON that is stored.
 func (s *Session) strip(m *codec.Mapping, e codec.Encoded) ([]byte, error) {
 	if e.Stored {
 		return e.Body, nil
@@ -229,7 +229,7 @@ func (s *Session) reencode(e *entity) ([]byte, error) {
 	return s.strip(e.m, body)
 }
 
-// saved notes that a write is done, in doc.
+// saved records that a write is done, in doc.
 func (s *Session) saved(w *saving, doc *docs.Document) {
 	if w.entity == nil {
 		return
@@ -245,7 +245,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	}
 	if other := s.byID[e.foldedID]; other != e {
 		if other != nil {
-			s.forget(other) // somebody has deleted its document: the ID is of another one now
+			s.forget(other) // another writer has deleted its document: the ID now belongs to another one
 		}
 		s.byID[e.foldedID] = e
 	}
@@ -256,8 +256,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	e.m.SetIdentity(e.value, e.id, version)
 }
 
-// inAttempt tells whether an entity may have been written by a save whose
-// outcome is not known.
+// inAttempt reports whether a save in doubt may have written an entity.
 func (s *Session) inAttempt(e *entity) bool {
 	if s.attempt == nil {
 		return false
@@ -270,11 +269,10 @@ func (s *Session) inAttempt(e *entity) bool {
 	return false
 }
 
-// errUnsettled is returned on a handle that cannot tell what became of a save.
+// errUnsettled is returned on a handle that cannot resolve a save in doubt.
 var errUnsettled = fmt.Errorf("%w: what became of the last save shows when the database is opened again: see Session.Reattach", ErrFailed)
 
-// settle recognises the last attempt if the session has moved to a handle that
-// can tell.
+// settle resolves a save in doubt if the session has moved to a handle that can.
 func (s *Session) settle(ctx context.Context) error {
 	if s.attempt == nil || s.attempt.db == s.db {
 		return nil
@@ -282,8 +280,8 @@ func (s *Session) settle(ctx context.Context) error {
 	return s.recognise(ctx)
 }
 
-// recognise finds out what became of the last attempt. The handle that failed
-// shows the attempt's documents whether or not they are on disk.
+// recognise resolves a save in doubt. The handle that failed cannot: it shows the
+// documents of the save whether or not they are on disk.
 func (s *Session) recognise(ctx context.Context) error {
 	a := s.attempt
 	if a == nil {
@@ -313,9 +311,9 @@ func (s *Session) recognise(ctx context.Context) error {
 	return nil
 }
 
-// survivors returns the writes of an attempt that need no repetition: all of
-// them or none. Of an attempt that had only deletions and is not known to have
-// survived, it returns those whose document is gone.
+// survivors returns the writes of a save in doubt that need no repetition: all of
+// them or none. Of a save that had only deletions and is not known to have
+// survived, it returns those whose document is missing.
 func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
 	switch survived, err := s.survived(ctx, a); {
 	case err != nil:
@@ -337,11 +335,11 @@ func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving
 	return done, nil
 }
 
-// survived tells whether an attempt was written. Its documents would have
-// change vectors that no other write can have, and one of them speaks for all,
-// as the write was atomic. If all of them were written over since, or all
-// writes were deletions, which have etags too, the etags that the reopened
-// database found tell.
+// survived reports whether a save in doubt was written. Its documents would have
+// change vectors that no other write can have, and one of them is proof for all, as
+// the write was atomic. If all of them were overwritten since, or all writes were
+// deletions, which have etags too, the newest etag that the reopened database found
+// decides.
 func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
@@ -363,7 +361,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 			return false, err
 		}
 	}
-	// Between first and the ceiling nobody but the failed handle has written.
+	// Only the failed handle can have written etags between first and the ceiling.
 	return first > 0 && s.db.newest >= first && s.db.newest <= a.ceiling, nil
 }
 
@@ -371,8 +369,8 @@ func (s *Session) dropDeletion(done *deletion) {
 	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d == done })
 }
 
-// settleDeletions gives deletions of entities the IDs that were made for them,
-// and drops those of entities that were never saved.
+// settleDeletions gives deletions of entities the IDs that were made for them, and
+// drops those of entities that were never saved.
 func (s *Session) settleDeletions() {
 	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d.entity != nil && d.entity.doc == nil })
 	for _, d := range s.deletes {

@@ -83,10 +83,11 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 	return t.stageDocument(o, etag, old, found)
 }
 
-// stageDocument stages the document of o with all that goes with it.
+// stageDocument stages the document of o and its change, membership and index
+// entries.
 func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found bool) error {
 	folded := o.foldedID
-	if found { // what is not there is not in the cache, nor on its way there
+	if found { // a missing document is neither in the cache nor about to enter it
 		t.change(folded)
 	}
 	o.header.Etag = etag
@@ -108,9 +109,8 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	return nil
 }
 
-// stageEntries stages the index entries of o. Those that were extracted before
-// the transaction count only if the indexes are still the same: see
-// extractAgain.
+// stageEntries stages the index entries of o. Entries extracted before the
+// transaction are used only if the indexes are still the same: see extractAgain.
 func (t *transaction) stageEntries(o *op, old oldDocument) error {
 	ci := t.indexes().Of(o.foldedCollection)
 	if ci == nil {
@@ -190,11 +190,11 @@ func (t *transaction) stageDelete(o *op) error {
 			return err
 		}
 	}
-	o.outcome, o.header.Etag = absent, etag // no result tells of it: sessions do
+	o.outcome, o.header.Etag = absent, etag // results do not report it, but sessions do
 	return nil
 }
 
-// oldDocument is what a write needs to know of the document it meets.
+// oldDocument is what a write needs to know of the document that it finds.
 type oldDocument struct {
 	Node, Etag uint64
 	Collection string
@@ -202,8 +202,8 @@ type oldDocument struct {
 	ID         string // as it was written, if there is a body
 }
 
-// old finds the document that o meets, unless it was read before and is still
-// the same.
+// old finds the document that o replaces, unless it was prefetched and is
+// unchanged.
 func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.foldedID)
 	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
@@ -214,8 +214,8 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	}
 	if o.strategy == ids.Semantic {
 		if doc := t.db.docs.Cache.Current(format.DocumentID(t.key)); doc != nil {
-			// Not the body: readers have it, and what one of them wrote into it
-			// would leave the entries of the stored one behind.
+			// Not the body: readers share it, and a change that one of them made to
+			// it would leave the index entries of the stored one behind.
 			if old := oldOf(t.db, t.indexes(), o, doc.Header(), doc.JSON()); old.Body == nil {
 				return old, true, nil
 			}
@@ -232,7 +232,7 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	return old, true, errs.First(err, closer.Close())
 }
 
-// check compares what is there with what the op expects.
+// check checks the op's conditions on the document found.
 func (t *transaction) check(o *op, old oldDocument, found bool) error {
 	if err := t.checkVersion(o, old, found); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (t *transaction) checkVersion(o *op, old oldDocument, found bool) error {
 	if found {
 		actual = t.db.env.ChangeVector(old.Node, old.Etag)
 	}
-	// A delete that expects nothing to be there contradicts itself: RavenDB
+	// A delete that expects the document to be missing contradicts itself: RavenDB
 	// refuses it, found or not.
 	if actual == *o.expected && (o.verb != verbDelete || found) {
 		return nil

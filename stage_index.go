@@ -9,9 +9,9 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// stageIndexes stages the entries of a document instead of those that it had.
-// before is the document so far, without a body if it was not there; after is
-// nil if it is deleted.
+// stageIndexes replaces the index entries of a document. before is the old
+// document, without a body if it did not exist; after is nil if the document is
+// deleted.
 func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, before oldDocument, after *catalog.Entries) error {
 	var kept []bool // by position in after: the entry is there already
 	if before.Body != nil {
@@ -39,7 +39,7 @@ func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, be
 	for i := range after.List {
 		e := &after.List[i]
 		if kept != nil && kept[i] && before.ID == id && e.Index.Info.State == IndexReady {
-			continue // a build may not have entered the document yet, and will not: it changes
+			continue // a build may not have added the document yet, and will not: the document changes
 		}
 		if err := t.stageEntry(e, id, folded); err != nil {
 			return err
@@ -53,10 +53,10 @@ func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, be
 	return nil
 }
 
-// stageRemoval stages that a document has an entry no more. In a unique index
-// under construction the document may not have got it yet, and another may
-// have: of two that have the same values, one may go before the build comes to
-// it.
+// stageRemoval stages the removal of an index entry of a document. In a unique
+// index under construction the document may not have the entry yet, and another
+// document may have it: of two with the same values, one may be removed before the
+// build reaches it.
 func (t *transaction) stageRemoval(e *catalog.Entry, folded string) error {
 	t.key = e.AppendKey(t.key[:0], folded)
 	if e.Unique && e.Index.Info.State == IndexBuilding {

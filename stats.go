@@ -96,7 +96,7 @@ func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)
 	return out, nil
 }
 
-// statsOf returns the figures of a collection under a spelling that is new.
+// statsOf returns the figures of a collection under a new case variant of its name.
 func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
 	for other, c := range byName {
 		if format.CollectionKey(other) == format.CollectionKey(name) {

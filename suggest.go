@@ -26,8 +26,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// suggestion returns an index that would spare the query a look at every
-// document, or nil.
+// suggestion returns an index that would save the query a scan, or nil.
 func (r *run) suggestion() *Index {
 	if !r.plan.IsScan() || r.q.From == "" {
 		return nil
@@ -62,8 +61,8 @@ func (r *run) suggestion() *Index {
 			ranges = append(ranges, e.Field)
 		}
 	}
-	// An index is in the order of what is asked for or bounds a range, seldom
-	// both. A limit makes the order the better of the two.
+	// An index serves the order or bounds a range, seldom both. With a limit the
+	// order is the better of the two.
 	ranges = slices.DeleteFunc(ranges, func(f query.Field) bool { return f.Meta != query.MetaNone })
 	if orders := r.indexableOrders(); len(orders) > 0 && (r.q.HasLimit || len(ranges) == 0) {
 		for _, o := range orders {
@@ -98,12 +97,12 @@ func (r *run) suggestionText() string {
 	return ""
 }
 
-// autoIndexAfter is how many documents a query must have read in vain before
-// it is worth an index of its own.
+// autoIndexAfter is how many documents a query must have read without using them
+// before it is worth an index of its own.
 const autoIndexAfter = 1000
 
-// suggestIndex makes the index that would have helped, if the database was
-// opened to do so.
+// suggestIndex builds the index that would have helped, if the database was opened
+// with AutoIndexes.
 func (r *run) suggestIndex() {
 	db := r.db
 	if db.opts.AutoIndexes == 0 || r.stats.documents < autoIndexAfter || r.stats.returned*10 > r.stats.documents {

@@ -12,12 +12,12 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// transact runs fn in a transaction, which may run it more than once, reserves
-// the etags that it needs, and notes the ceilings that the commit made durable.
+// transact runs fn in a transaction, which may run it more than once, reserves the
+// etags that it needs, and records the reservations that the commit made durable.
 //
-// A refusal, an error of fn, is returned when what it may rest on is on disk. Of
-// those errors after which the caller runs the transaction again, that is the
-// caller's business.
+// A refusal, an error of fn, is returned when everything that it may depend on is
+// on disk. For errors after which the caller runs the transaction again, waiting is
+// left to the caller.
 func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
 	t := transactions.Get().(*transaction)
 	defer transactions.Put(t)
@@ -37,7 +37,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			return nil
 		}
 		if errors.Is(err, ErrUnknownOutcome) {
-			return err // the engine may still be at it
+			return err // the engine may still be running it
 		}
 		t.changing.Decided()
 		if errors.Is(err, errIndexesChanged) {
@@ -64,8 +64,8 @@ func isRetried(err error) bool {
 	return lost || errors.Is(err, errIDInUse) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
 }
 
-// settleRefusal returns err, a refusal, when all that it may rest on is on disk.
-// If that does not come to pass, the error is also an ErrUnknownOutcome.
+// settleRefusal returns err, a refusal, when everything that it may depend on is on
+// disk. If that fails, the error is also an ErrUnknownOutcome.
 func (db *DB) settleRefusal(ctx context.Context, err error) error {
 	if !db.env.Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -76,8 +76,8 @@ func (db *DB) settleRefusal(ctx context.Context, err error) error {
 	return err
 }
 
-// changes are documents that a transaction keeps out of the cache, until no
-// reader can read an older version any more.
+// changes are the documents that a transaction keeps out of the cache, until no
+// reader can read an older version.
 type changes struct {
 	cache  *docs.Cache
 	hashes []uint64
@@ -99,18 +99,18 @@ var transactions = sync.Pool{New: func() any { return new(transaction) }}
 type transaction struct {
 	db       *DB
 	tx       storage.Tx
-	raised   map[string]uint64 // ceilings of identities staged, by name
+	raised   map[string]uint64 // reservations of identities staged, by name
 	catalog  *catalog.Catalog  // see indexes
 	ops      []*op             // that run was given
 	entered  int               // bytes of bodies whose entries were extracted in the transaction
 	ahead    *prefetched       // what was read before
-	etags    uint64            // reserved on disk up to here; 0 until it is looked up
+	etags    uint64            // reserved on disk up to here; 0 until it is read
 	needed   uint64            // the etag that could not be drawn, with errReserve
-	hint     uint64            // etags that will be needed beside it
+	hint     uint64            // etags that will be needed in addition
 	patched  int               // bytes of bodies that patches have made
 	here     int               // patches that were made in this run
 	changing *changes          // of this run, and of those before it in one Update; nil for none
-	flags    map[uint32]byte   // of indexes, as they are known
+	flags    map[uint32]byte   // of indexes, as far as they are known
 	key      []byte            // scratch
 	value    []byte            // scratch
 }

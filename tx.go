@@ -19,20 +19,18 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Tx is a transaction under way: the database as it was when the transaction
-// began, with the transaction's own writes over it. It is what DB.Update and
-// DB.View give to their function, and lives until that function returns:
-// later calls get ErrTxDone. Its verbs are those of DB. Collection.In gives
-// them for Go values.
+// Tx is a transaction: the database as it was when the transaction began, with the
+// transaction's own writes over it. DB.Update and DB.View pass it to their
+// function, and it ends when that function returns: later calls return ErrTxDone.
+// Its methods are those of DB. Collection.In provides them for Go values.
 //
-// A Tx is safe for concurrent use by goroutines that end before the function
-// does.
+// A Tx is safe for concurrent use by goroutines that end before the function does.
 type Tx struct {
 	db       *DB
 	writable bool
 
 	mu       sync.Mutex
-	ended    error // set when no call is possible any more. Guarded by mu.
+	ended    error // set when no more calls are possible. Guarded by mu.
 	snapshot storage.Snapshot
 	ops      []*op                   // Guarded by mu.
 	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
@@ -41,23 +39,23 @@ type Tx struct {
 	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
 	numbers  *drawn
 	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
-	clash    bool            // one of them is named by the caller. Guarded by mu.
+	clash    bool            // the caller named one of them itself. Guarded by mu.
 	catalog  *catalog.Catalog
 }
 
-// drawn are the HiLo IDs that the runs of one Update drew, by prefix. A run that
-// follows another is given them again, in their order, before new ones.
+// drawn are the HiLo IDs that the runs of one Update drew, by prefix. They are
+// reissued to the next run, in their order, before new ones are drawn.
 //
-// But the function may hold one of them itself, in a struct that outlives the
-// run, and name it after another value was given it. Then the run ends there,
-// and the next draws nothing but new ones.
+// The function may still hold one of them, in a struct that outlives the run, and
+// use it after it was reissued to another value. Then the run ends, and the next
+// one draws new IDs only.
 type drawn struct {
 	all  map[string][]string
-	free map[string][]string // not given to this run yet
-	keep bool                // the function holds IDs: give none again
+	free map[string][]string // not reissued to this run yet
+	keep bool                // the function holds IDs: reissue none
 }
 
-// again makes all numbers free for the next run.
+// again makes all numbers available to the next run.
 func (d *drawn) again() {
 	d.free = maps.Clone(d.all)
 }
@@ -67,14 +65,13 @@ type TxOption func(*txOptions)
 
 type txOptions struct{ retries int }
 
-// Retry runs the function again, up to n times more, when its transaction
-// lost against another one. The function must then be fit to run more than
-// once. Without Retry the caller gets the *ConflictError.
+// Retry runs the function again, up to n more times, when its transaction lost
+// against another one. The function must be able to run more than once. Without
+// Retry, Update returns the *ConflictError.
 func Retry(n int) TxOption { return func(o *txOptions) { o.retries = n } }
 
-// View calls fn with a Tx that only reads: everything as it was at one
-// moment. It returns fn's error. The moment costs disk space as long as fn
-// runs.
+// View calls fn with a read-only Tx: everything as it was at one moment. It returns
+// fn's error. That state takes disk space as long as fn runs.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -87,27 +84,27 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	return fn(t)
 }
 
-// Update calls fn with a Tx and commits what fn wrote when it returns nil:
-// all of it or nothing, in one write, durable as Options.Durability says. If
-// fn returns an error, or panics, nothing is changed, and Update returns that
-// error as it is.
+// Update calls fn with a Tx and, when fn returns nil, commits what it wrote: all of
+// it or nothing, in one write, durable as Options.Durability says. If fn returns an
+// error, or panics, nothing is changed, and Update returns that error as it is.
 //
-// Transactions are serializable. Update takes no lock while fn runs; at its
-// end the commit checks that nothing fn has read was changed meanwhile: the
-// documents it got, those it found missing, and the ranges that it walked
-// over. Else Update returns a *ConflictError (or, with Retry, runs fn again)
+// Transactions are serializable. Update takes no lock while fn runs; at its end the
+// commit checks that nothing in the read set of fn was changed meanwhile: the
+// documents that it read, those it found missing, and the ranges that it iterated
+// over. Otherwise Update returns a *ConflictError (or, with Retry, runs fn again)
 // and nothing is changed. A Put or Delete of a document that fn has not read
-// depends on nothing and conflicts with nobody. A transaction that wrote
-// nothing needs no check.
+// depends on nothing and never conflicts. A transaction that wrote nothing needs no
+// check.
 //
-// HiLo IDs and GUIDs are final at once, and a run that follows another is given
-// those of the first again (unless it holds one of them itself). Server-side IDs and identities are
-// assigned by the commit: until then Metadata.ID is the request. Returning
-// and the ID fields of structs tell the final ones when Update returns nil.
+// HiLo IDs and GUIDs are final at once, and a run that follows another gets those
+// of the first again (unless the function holds one of them itself). Server-side
+// IDs and identities are assigned by the commit: until then Metadata.ID is the
+// request. Returning and the ID fields of structs hold the final IDs when Update
+// returns nil.
 //
-// A transaction holds its writes in memory: a write past 1 GiB, where each
-// counts 512 bytes beside its document, is refused with ErrTooLarge. ctx is
-// looked at again before the commit: once cancelled, nothing is committed.
+// A transaction holds its writes in memory: a write past 1 GiB, where each counts
+// 512 bytes beside its document, is refused with ErrTooLarge. ctx is checked again
+// before the commit: once it is cancelled, nothing is committed.
 func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) error {
 	var o txOptions
 	for _, option := range opts {
@@ -138,8 +135,8 @@ type lostError struct{ cause error }
 func (e lostError) Error() string { return e.cause.Error() }
 func (e lostError) Unwrap() error { return e.cause }
 
-// errClash ends a run in which a number that was given again is named by the
-// caller: see drawn.
+// errClash ends a run in which the caller named a reissued number itself: see
+// drawn.
 var errClash = errors.New("a number of an earlier run is held by the function: it runs again")
 
 func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error) error {
@@ -161,10 +158,10 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 	return t.leave(ctx, err)
 }
 
-// leave returns err, which may be nil, when everything that the transaction
-// could see is on disk: its function has seen it, and a crash must not undo it
-// afterwards. A transaction that writes need not wait: its own commit is behind
-// all that it has read.
+// leave returns err, which may be nil, when everything that the transaction could
+// see is on disk: its function has seen it, and a crash must not undo it
+// afterwards. A transaction that writes need not wait: its own commit comes after
+// everything that it has read.
 func (t *Tx) leave(ctx context.Context, err error) error {
 	if !t.db.env.Synced {
 		return err
@@ -189,7 +186,7 @@ func (t *Tx) clashed() bool {
 	return t.clash
 }
 
-// named notes that the caller names an ID.
+// named records that the caller names an ID.
 func (t *Tx) named(folded string) error {
 	if !t.reused[folded] {
 		return nil
@@ -206,7 +203,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	defer db.env.Exit()
 	take := db.env.Engine.Snapshot
 	if writable {
-		take = db.env.Engine.Latest // it may rest on commits that are in the log before its own
+		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.viewIndexes(take)
 	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
@@ -214,14 +211,14 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	return t, nil
 }
 
-// end makes every later call fail and lets the snapshot go. It is idempotent.
+// end makes every later call fail and releases the snapshot. It is idempotent.
 func (t *Tx) end() {
 	// A snapshot that cannot be closed is only garbage.
 	_ = t.release(ErrTxDone)
-	t.db.env.Unregister((*txHandle)(t)) // last: Close waits for those that are held
+	t.db.env.Unregister((*txHandle)(t)) // last: Close waits for registered handles
 }
 
-// txHandle is a Tx as the database holds it, for Close.
+// txHandle is a Tx as an env.Handle, for Close.
 type txHandle Tx
 
 // Release implements env.Handle.
@@ -243,7 +240,7 @@ func (t *Tx) release(cause error) error {
 	return errors.Join(err, t.snapshot.Close())
 }
 
-// hold notes what must not outlive the transaction. t.mu is held.
+// hold registers a handle that must not outlive the transaction. t.mu is held.
 func (t *Tx) hold(h env.Handle) {
 	if t.open == nil {
 		t.open = make(map[env.Handle]struct{})
@@ -337,7 +334,7 @@ func (t *Tx) lookup(folded string) (*docs.Document, error) {
 }
 
 // base returns a document as it was before the transaction, or ErrNotFound
-// itself, and remembers that it was read.
+// unwrapped, and adds it to the read set.
 func (t *Tx) base(folded string) (*docs.Document, error) {
 	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
 	if err == nil {
@@ -349,9 +346,9 @@ func (t *Tx) base(folded string) (*docs.Document, error) {
 	return doc, err
 }
 
-// pending returns the document that o will write. Its version is the one that
-// it replaces, as far as the transaction has looked. The body is a copy: the
-// commit writes what the transaction was given, whatever readers do with theirs.
+// pending returns the document that o will write. Its version is the one that it
+// replaces, as far as the transaction has read it. The body is a copy, which
+// readers may change: the commit writes what the transaction was given.
 func (t *Tx) pending(o *op) (*docs.Document, error) {
 	doc, err := t.peek(o)
 	if err == nil {
@@ -360,8 +357,8 @@ func (t *Tx) pending(o *op) (*docs.Document, error) {
 	return doc, err
 }
 
-// peek is pending with the body that the commit will write: it must not leave
-// the package.
+// peek is pending with the body that the commit will write: it must not leave the
+// package.
 func (t *Tx) peek(o *op) (*docs.Document, error) {
 	if o.verb == verbDelete {
 		return nil, ErrNotFound
@@ -441,7 +438,7 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 			t.undo(count, bytes, replaced)
 		}
 	}()
-	var unchanged []*op // patches that come to no write
+	var unchanged []*op // patches that change nothing
 	for _, o := range ops {
 		staged, before, err := t.stage(ctx, o)
 		if err != nil {
@@ -458,8 +455,8 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	return nil
 }
 
-// stage stages an op that is prepared, or tells that it comes to no write. The
-// op that it stood over is before, or -1.
+// stage stages a prepared op, or reports that it changes nothing. before is the op
+// of the same document that it replaces, or -1.
 func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err error) {
 	if o.verb != verbPatch {
 		before, err = t.add(ctx, o)
@@ -477,8 +474,8 @@ func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err err
 	return true, before, err
 }
 
-// undo takes back the ops from count on; replaced are the ops that they stood
-// over, or -1.
+// undo removes the ops from count on; replaced are the ops that they replaced, or
+// -1.
 func (t *Tx) undo(count, bytes int, replaced []int) {
 	for i := len(replaced) - 1; i >= 0; i-- {
 		o := t.ops[count+i]
@@ -496,8 +493,8 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 // opBytes is what an op counts beside its document.
 const opBytes = 512
 
-// add stages one op that is prepared, and returns the op that was the newest of
-// its document, or -1.
+// add stages one prepared op, and returns the previous newest op of its document,
+// or -1.
 func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	size := len(o.json) + len(o.header.Custom) + 2*len(o.id) + opBytes
 	if t.bytes+size > storage.MaxTxBytes {
@@ -540,8 +537,8 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 
 func (t *Tx) result(o *op) Metadata { return t.db.result(o) }
 
-// drawID makes HiLo IDs and GUIDs: such as nobody has, this transaction
-// included.
+// drawID makes HiLo IDs and GUIDs that no document has, in the database or in this
+// transaction.
 func (t *Tx) drawID(ctx context.Context, o *op) error {
 	if o.strategy != ids.HiLo && o.strategy != ids.GUID {
 		return nil
@@ -586,11 +583,11 @@ func (t *Tx) drawnBefore(o *op) string {
 	return ""
 }
 
-// wrote tells whether the transaction has written a document.
+// wrote reports whether the transaction has written a document.
 func (t *Tx) wrote(folded string) bool { _, found := t.staged[folded]; return found }
 
-// expect checks what o says about the document that is there, as far as the
-// transaction sees it, and remembers that the answer was seen.
+// expect checks the condition of o on the document, as the transaction sees it, and
+// adds the document to the read set.
 func (t *Tx) expect(o *op) error {
 	if o.strategy != ids.Semantic || (o.verb != verbInsert && o.verb != verbReplace && o.expected == nil && o.inCollection == "") {
 		return nil
@@ -611,9 +608,9 @@ func (t *Tx) expect(o *op) error {
 	return t.expectVersion(o)
 }
 
-// expectVersion compares the version that o expects with the one that was
-// there before the transaction: its own writes have none yet. The commit need
-// not compare again: it checks what was read.
+// expectVersion compares the version that o expects with the one before the
+// transaction: its own writes have none yet. The commit need not compare again: it
+// checks the read set.
 func (t *Tx) expectVersion(o *op) error {
 	if o.expected == nil {
 		return nil
@@ -629,9 +626,9 @@ func (t *Tx) expectVersion(o *op) error {
 	return nil
 }
 
-// actualVersion returns the version to compare with: "" for what the
-// transaction has deleted, and for what it wrote without a look at what was
-// there if it is the version that it then told.
+// actualVersion returns the version to compare with. It is "" for a document that
+// the transaction has deleted, and for one that it wrote blindly, if that write
+// reported "".
 func (t *Tx) actualVersion(o *op) (string, error) {
 	if i, found := t.staged[o.foldedID]; found {
 		_, looked := t.reads.versions[o.foldedID]
@@ -649,8 +646,8 @@ func (t *Tx) actualVersion(o *op) (string, error) {
 	return doc.ChangeVector(), nil
 }
 
-// commit checks what was read and writes what was staged. It reports whether
-// anything was.
+// commit checks the read set and writes what was staged. It reports whether
+// anything was written.
 func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	if err := t.enter(ctx); err != nil {
 		return false, err

@@ -11,11 +11,11 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// Documents is DB.Documents. The walk sees what the transaction had written
-// when the walk began; documents whose ID the commit will make are not among
-// them. The range counts as read, as far as the loop went; but documents of
-// @hilo, which draws of IDs write at any time, only count in a walk over that
-// collection or over a prefix.
+// Documents is DB.Documents. The iteration includes what the transaction had
+// written when it began, except documents whose ID the commit will make. The range
+// joins the read set, as far as the loop went; but documents of @hilo, which
+// drawing IDs writes at any time, only count in an iteration over that collection
+// or over a prefix.
 func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		w, err := t.startWalk(ctx, s)
@@ -42,13 +42,13 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 	}
 }
 
-// txWalk merges a walk over what was there before a transaction with what the
+// txWalk merges a Cursor over the state before a transaction with what the
 // transaction has written.
 type txWalk struct {
 	t     *Tx
 	base  *docs.Cursor
 	note  *rangeRead
-	last  string // the last ID that was given out
+	last  string // the last ID that was returned
 	ahead *docs.Document
 	done  bool // base is at its end
 
@@ -82,7 +82,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	if t.writable {
 		t.reads.walks = append(t.reads.walks, w.note)
 	}
-	t.db.env.Unregister(base) // the transaction is what is held
+	t.db.env.Unregister(base) // the transaction is registered instead
 	t.hold(base)
 	return w, nil
 }
@@ -114,8 +114,8 @@ func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 	return doc, nil
 }
 
-// close ends the walk and notes how far it went. A walk that was broken off
-// has not seen what comes behind.
+// close ends the iteration and records how far it went. One that was broken off has
+// not read what comes after.
 func (w *txWalk) close() {
 	w.base.Close()
 	w.t.mu.Lock()

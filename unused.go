@@ -7,14 +7,14 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// unusedNumbers counts the HiLo numbers that this process drew and did not use: those
-// of writes that failed afterwards, and those whose ID somebody had taken by
-// hand. It also knows which ranges came back too late. A crash leaves more,
-// which nobody can count but by looking at the documents.
+// unusedNumbers counts the HiLo numbers that this process drew and did not use:
+// those of writes that failed afterwards, and those whose ID was already taken by a
+// document written by hand. It also knows which ranges were returned too late. A
+// crash leaves more, which only a pass over the documents can count.
 type unusedNumbers struct {
 	mu    sync.Mutex
 	byTag map[string]int64           // Guarded by mu.
-	taken map[string]int64           // those of byTag whose ID somebody has. Guarded by mu.
+	taken map[string]int64           // those of byTag whose ID a document has. Guarded by mu.
 	late  map[string]map[int64]int64 // by folded tag and end, the last used number. Guarded by mu.
 }
 
@@ -33,7 +33,7 @@ func (g *unusedNumbers) count(ops []*op) {
 	}
 }
 
-// countTaken adds the number of an op whose ID somebody has.
+// countTaken adds the number of an op whose ID a document has already.
 func (g *unusedNumbers) countTaken(o *op) {
 	if o.strategy != ids.HiLo {
 		return
@@ -58,9 +58,9 @@ func (g *unusedNumbers) unused() map[string]int64 {
 	return unused
 }
 
-// countLate notes a refused return of the range that ended at end, if its
-// caller holds it: if it is among the leases that are open. A range that is
-// among them no more can be forgotten.
+// countLate records a refused return of the range that ended at end, if its caller
+// holds the range: if it is among the open leases. A range that has left them can
+// be forgotten.
 func (g *unusedNumbers) countLate(folded string, last, end int64, open []ids.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *unusedNumbers) countLate(folded string, last, end int64, open []ids.Lea
 	maps.DeleteFunc(g.late[folded], func(end, _ int64) bool { return len(open) > 0 && !held[end] })
 }
 
-// returnedLate returns the last used numbers of the ranges that came back too
+// returnedLate returns the last used numbers of the ranges that were returned too
 // late, by folded tag and end.
 func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
 	g.mu.Lock()
@@ -93,7 +93,7 @@ func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
 	return late
 }
 
-// countDrawn adds the numbers of a transaction that came to nothing.
+// countDrawn adds the numbers that a transaction drew and did not use.
 func (g *unusedNumbers) countDrawn(d *drawn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

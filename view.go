@@ -13,15 +13,15 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Read calls fn with the document where it lies in the memory of the storage
-// engine: nothing is copied. What doc gives out, bytes and paths alike, is
-// valid until fn returns; fn must copy what it keeps, and must not change it.
-// The methods of doc return nothing afterwards.
+// Read calls fn with the document in the memory of the storage engine: nothing is
+// copied. The bytes and paths that doc returns are valid until fn returns; fn must
+// copy what it keeps, and must not change it. The methods of doc return nothing
+// afterwards.
 //
-// Read returns the error of fn as it is, ErrNotFound if there is no document
-// with this ID, and ErrClosed once Close was called. fn may use the database,
-// but not close it: Close waits for fn. The document does not change under fn,
-// whatever is written meanwhile; the memory it lies in is held as long.
+// Read returns the error of fn as it is, ErrNotFound if there is no document with
+// this ID, and ErrClosed after Close. fn may use the database, but must not close
+// it: Close waits for fn. The document does not change while fn runs, whatever is
+// written meanwhile; its memory is held that long.
 func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -46,8 +46,8 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	return fn(doc)
 }
 
-// lend returns a document's record in the engine's memory, to be given back by
-// closer. It holds the gate no longer than the call: user code comes next.
+// lend returns a document's record in the engine's memory, valid until closer is
+// closed. It leaves the gate before it returns: user code comes next.
 func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, nil, err
@@ -81,8 +81,8 @@ func (r *RawDocument) Path(path string) (raw json.RawMessage, found bool, err er
 func (r *RawDocument) Decode(v any) error { return r.d.Decode(v) }
 
 // Value decodes the one value at a path of a *Document or a *RawDocument, and
-// nothing else of it; found is false if there is none. A number that goes into
-// an interface becomes a json.Number. v may be kept.
+// nothing else of it; found is false if there is none. A number that is decoded
+// into an interface becomes a json.Number. v may be kept.
 //
 //	city, found, err := jay.Value[string](doc, "Address.City")
 func Value[T any](doc interface {

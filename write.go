@@ -10,7 +10,8 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// errIDInUse says that some op's made ID is in use: draw another, run again.
+// errIDInUse means that the made ID of some op is in use: draw another and run
+// again.
 var errIDInUse = errors.New("a made id is in use")
 
 var (
@@ -40,7 +41,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	// 2. Draw HiLo numbers and GUIDs: last, so that no refusal costs a number.
 	written := false
 	defer func() {
-		if !written { // an error, or the user's code panics
+		if !written { // an error, or a panic of user code
 			db.unused.count(ops)
 		}
 	}()
@@ -48,8 +49,8 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		return err
 	}
 
-	// What needs no lock and may turn out to be stale: the results of patches, and
-	// the documents that a large batch replaces.
+	// Work that needs no lock and may turn out to be stale: the results of patches,
+	// and the documents that a large batch replaces.
 	guesses, err := db.speculatePatches(ctx, ops)
 	if err != nil {
 		return err
@@ -66,15 +67,15 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		return err
 	}
 
-	// 5. Publish: the callers learn what became of their documents.
+	// 5. Publish: the callers get the results.
 	written = true
 	db.publish(ops)
 	return nil
 }
 
-// resolveAndCommit runs the transaction of ops, again with other numbers as long as an
-// ID that was drawn is in use, and with other results of patches as long as a document
-// that was patched has changed since.
+// resolveAndCommit runs the transaction of ops. It runs it again with other numbers
+// as long as a drawn ID is in use, and with new results of patches as long as a
+// patched document has changed since.
 func (db *DB) resolveAndCommit(ctx context.Context, ops []*op, ahead *prefetched, guesses *speculations) error {
 	for {
 		err := db.commit(ctx, ops, ahead)
@@ -92,7 +93,7 @@ func (db *DB) resolveAndCommit(ctx context.Context, ops []*op, ahead *prefetched
 	}
 }
 
-// drawIDs makes the IDs of ops that are not made in the transaction.
+// drawIDs makes the IDs of ops that the transaction does not make.
 func (db *DB) drawIDs(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		if err := db.drawID(ctx, o); err != nil {
@@ -102,7 +103,7 @@ func (db *DB) drawIDs(ctx context.Context, ops []*op) error {
 	return nil
 }
 
-// redrawTaken makes other IDs for the ops whose IDs were taken.
+// redrawTaken makes other IDs for the ops whose IDs are in use.
 func (db *DB) redrawTaken(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		if !o.idInUse {
@@ -138,12 +139,12 @@ func (db *DB) drawID(ctx context.Context, o *op) (err error) {
 	return nil
 }
 
-// maxGUIDs is how many GUIDs are made for one document before their source is
-// found to be broken.
+// maxGUIDs is how many GUIDs are tried for one document before their source counts
+// as broken.
 const maxGUIDs = 10
 
-// redrawID draws until the ID is free, as far as the committed state tells:
-// the transaction will look again.
+// redrawID draws until the ID is free in the committed state: the transaction
+// checks again.
 func (db *DB) redrawID(ctx context.Context, o *op) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -153,7 +154,7 @@ func (db *DB) redrawID(ctx context.Context, o *op) error {
 			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
 		}
 		db.unused.countTaken(o)
-		o.id = "" // it is counted: if the draw panics, it must not be counted again
+		o.id = "" // it is counted: if the draw panics, it must not be counted twice
 		if err := db.drawID(ctx, o); err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func (db *DB) commit(ctx context.Context, ops []*op, a *prefetched) error {
 	})
 }
 
-// publish tells the callers of ops what became of them.
+// publish passes the results to the callers of ops.
 func (db *DB) publish(ops []*op) {
 	for _, o := range ops {
 		if o.returning != nil {

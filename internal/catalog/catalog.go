@@ -1,6 +1,6 @@
-// Package catalog is the indexes of a database as they are open, and what a document
-// has in them: which entries, with which keys and values. It stages nothing and reads
-// no key; docs/format.md describes the bytes.
+// Package catalog holds the indexes of a database as they are open, and computes
+// the entries that a document has in them: their keys and values. It stages nothing
+// and reads no documents; docs/format.md describes the bytes.
 package catalog
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Bounds of indexes. Those of a document's entries are in index_extract.go.
+// Bounds of indexes. Those of a document's entries are in extract.go.
 const (
 	MaxFields        = 8
 	MaxPerCollection = 64 // of one collection
@@ -52,18 +52,18 @@ type Field struct {
 	Descending bool
 }
 
-// Catalog is all indexes at one time. It is immutable.
+// Catalog holds all indexes at one time. It is immutable.
 type Catalog struct {
 	Record       Record
 	All          []*Index
 	ByCollection map[string]*Collection // those that writes maintain
 }
 
-// Collection is what writes need to know of a collection's indexes.
+// Collection holds what a write needs to know of the indexes of one collection.
 type Collection struct {
 	Indexes     []*Index
 	extractions *sync.Pool // of *extraction, for all fields
-	slots       [][]int    // by index: where the values of its fields are
+	slots       [][]int    // by index: the reader's slots of its fields
 }
 
 // New opens the indexes of a record.
@@ -93,7 +93,8 @@ func New(record Record) (*Catalog, error) {
 	return c, nil
 }
 
-// Prepare makes the reader that extracts all fields in one pass.
+// Prepare makes the pool of readers that extract the values of all fields in one
+// pass.
 func (ci *Collection) Prepare() {
 	var fields []query.Field
 	known := make(map[string]int)
@@ -165,7 +166,7 @@ func (c *Catalog) Find(collection, name string) *Index {
 	return nil
 }
 
-// Of returns the indexes that writes of a collection maintain, or nil.
+// Of returns the indexes that writes to a collection maintain, or nil.
 func (c *Catalog) Of(foldedCollection string) *Collection {
 	if len(c.ByCollection) == 0 {
 		return nil
@@ -173,7 +174,7 @@ func (c *Catalog) Of(foldedCollection string) *Collection {
 	return c.ByCollection[foldedCollection]
 }
 
-// ByNumber returns an index, or nil.
+// ByNumber returns the index with this number, or nil.
 func (c *Catalog) ByNumber(number uint32) *Index {
 	i := slices.IndexFunc(c.All, func(ix *Index) bool { return ix.Number == number })
 	if i < 0 {
@@ -196,8 +197,8 @@ func (c *Catalog) Automatic() int {
 // LastDescending reports whether the last field of the index is descending.
 func (ix *Index) LastDescending() bool { return ix.Fields[len(ix.Fields)-1].Descending }
 
-// Count returns how many indexes of a collection writers maintain, and how many
-// of all indexes are automatic.
+// Count returns how many indexes of a collection writes maintain, and how many of
+// all indexes are automatic.
 func (r *Record) Count(foldedCollection string) (kept, automatic int) {
 	for _, e := range r.Indexes {
 		if e.Automatic {
@@ -210,8 +211,8 @@ func (r *Record) Count(foldedCollection string) (kept, automatic int) {
 	return kept, automatic
 }
 
-// Move changes the state of an index. It panics for a transition that is not in the
-// table of index_task.go in the root.
+// Move changes the state of an index. It panics for a transition that the table in
+// index_task.go of the root does not have.
 func (r *Record) Move(number uint32, to index.State) {
 	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
 	from := Gone
@@ -229,13 +230,13 @@ func (r *Record) Move(number uint32, to index.State) {
 	}
 }
 
-// Is reports whether a query means this field.
+// Is reports whether field is this field of the index.
 func (f Field) Is(field query.Field) bool {
 	return field.Meta == query.MetaNone && field.Path.String() == f.Text
 }
 
-// IsUnique reports whether the index allows these values in one document only: it is
-// unique and none of them is missing.
+// IsUnique reports whether only one document may have these values: the index is
+// unique and no value is missing.
 func (ix *Index) IsUnique(values []byte) bool {
 	if !ix.Info.Unique {
 		return false
@@ -250,7 +251,7 @@ func (ix *Index) IsUnique(values []byte) bool {
 	return true
 }
 
-// AppendDecodedID appends the folded ID that an entry is of.
+// AppendDecodedID appends the folded ID of the document that an entry belongs to.
 func (ix *Index) AppendDecodedID(dst, key, value []byte) ([]byte, error) {
 	rest := key[5:]
 	for range ix.Fields {

@@ -10,7 +10,7 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Canonical checks a declaration and writes it in its one form.
+// Canonical validates a declaration and returns it in canonical form.
 func Canonical(ix index.Index, collection string) (index.Index, error) {
 	if err := metadata.CheckCollection(collection); err != nil || collection == "" {
 		return ix, errs.First(err, fmt.Errorf("%w: an index needs a collection", errs.ErrIndex))
@@ -53,6 +53,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	return ix, err
 }
 
+// Cut returns s, shortened to at most n bytes of valid UTF-8.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -60,7 +61,8 @@ func Cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "")
 }
 
-// IsSame reports whether two declarations make the same index, whatever their names.
+// IsSame reports whether two declarations describe the same index, whatever their
+// names.
 func IsSame(ix, other index.Index) bool {
 	return slices.Equal(ix.Fields, other.Fields) && ix.Unique == other.Unique && ix.Where == other.Where
 }

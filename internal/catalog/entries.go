@@ -15,29 +15,29 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Flags of an index: what its entries have been like so far. They are only
-// ever set. Part of the on-disk format. Must not change.
+// Flags of an index: properties that any of its entries so far has had. They are
+// only ever set. Part of the on-disk format. Must not change.
 const (
 	FlagMultiple = 1 << 0 // a document had several entries
 	FlagCut      = 1 << 1 // a value was too long for its key
 	FlagsKnown   = FlagMultiple | FlagCut
 )
 
-// Entry is what a document has in one index: the key without the document's
-// ID. Its bytes belong to an Entries.
+// Entry is one entry of a document in an index: the key without the document's ID.
+// Its bytes belong to an Entries.
 type Entry struct {
 	Index    *Index
 	order    int    // of the index among those of its collection
 	Values   []byte // one part for each field
 	Unique   bool   // no other document may have these values: the index is unique and none is missing
-	Covering bool   // the entry holds all that the document has at the fields, as it is written there
+	Covering bool   // the entry holds all values of the document at the fields, as they are written there
 }
 
-// Entries are those of one document, by index and key.
+// Entries are the entries of one document, sorted by index and key.
 type Entries struct {
 	List  []Entry
 	Arena []byte
-	Flags []Flag // that the entries need
+	Flags []Flag // that the entries set
 }
 
 // Flag is the flags of one index.
@@ -68,14 +68,14 @@ func (e *Entry) AppendKey(dst []byte, folded string) []byte {
 	return format.AppendEntryID(dst, folded, e.Index.LastDescending())
 }
 
-// NotCovering is the value of an entry that does not cover: the document must be
-// read to know what it has at the index's fields, or the original case of its ID. In
+// NotCovering is the value of an entry that is not covering: the document must be
+// read for its values at the index's fields, or for the original case of its ID. In
 // the value of a unique entry it follows the ID. Part of the on-disk format. Must
 // not change.
 const NotCovering = 0
 
 // AppendValue appends an entry's value: the folded ID and 00 if the key does not
-// hold the ID, and then the original case of the ID. See appendCase.
+// hold the ID, and then the original case of the ID, as appendCase encodes it.
 func (e *Entry) AppendValue(dst []byte, id, folded string) []byte {
 	if e.Unique {
 		dst = append(append(dst, folded...), 0)
@@ -94,8 +94,8 @@ func (e *Entry) AppendValue(dst []byte, id, folded string) []byte {
 	return dst
 }
 
-// SplitValue is the inverse of AppendValue: the folded ID of a unique entry, and the
-// places of the capital letters.
+// SplitValue is the inverse of AppendValue: it returns the folded ID of a unique
+// entry, and the positions of the capital letters.
 func SplitValue(value []byte, unique bool) (folded, letters []byte) {
 	if !unique {
 		return nil, value
@@ -104,9 +104,9 @@ func SplitValue(value []byte, unique bool) (folded, letters []byte) {
 	return folded, letters
 }
 
-// appendCase appends the places, counted from 1, of the capital letters A
-// to Z that make an ID differ from its folded form. It returns false if it
-// differs in another way, or at a place beyond 255.
+// appendCase appends the positions, counted from 1, of the capital letters A to Z
+// that distinguish an ID from its folded form. It returns false if the ID differs
+// in another way, or at a position beyond 255.
 func appendCase(dst []byte, id, folded string) ([]byte, bool) {
 	if id == folded {
 		return dst, true
@@ -127,7 +127,7 @@ func appendCase(dst []byte, id, folded string) ([]byte, bool) {
 }
 
 // AppendCased appends the ID in its original case, the inverse of appendCase. It
-// returns false for places that appendCase does not write.
+// returns false for positions that appendCase does not write.
 func AppendCased(dst, folded, letters []byte) ([]byte, bool) {
 	start := len(dst)
 	dst = append(dst, folded...)
@@ -188,7 +188,7 @@ func (e *Entry) Text() string {
 // Gone is the state of an index that is not in the catalog.
 const Gone index.State = ""
 
-// ReadFlags returns the flags of an index as they are committed.
+// ReadFlags returns the committed flags of an index.
 func ReadFlags(r interface {
 	Get(key []byte) ([]byte, io.Closer, error)
 }, number uint32) (byte, error) {

@@ -12,56 +12,55 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Bounds of what one document has in indexes. They bound the work of a write,
-// by what is counted before the first entry is made; the walk over the body is
-// all that comes before. docs/queries.md lists them.
+// Bounds of one document's entries. They bound the work of a write before the first
+// entry is made: counting takes one pass over the body. docs/queries.md lists them.
 const (
-	// maxIndexEntries is how many entries a document has in one index: one for
+	// maxIndexEntries is how many entries a document may have in one index: one for
 	// each combination of the values of its fields.
 	maxIndexEntries = 10_000
 
-	// EntryBytes is what an entry counts beside the bytes of its values, about
-	// what it takes in memory on its way to the disk.
+	// EntryBytes is what an entry counts beside the bytes of its values: about the
+	// memory it takes on its way to the disk.
 	EntryBytes = 64
 
 	// maxFilterValues is how many values of a document each field of an index's
-	// condition looks at.
+	// condition may reach.
 	maxFilterValues = 250_000
 
 	// maxStoredEntries is how many entries of a stored document in one index are
-	// believed: no version has written as many.
+	// plausible: no version of Jay has written as many. More mean corruption.
 	maxStoredEntries = 1 << 24
 )
 
-// MaxEntryBytes is how many bytes of entries a document has in all indexes of
-// its collection: their values, and entryBytes for each. That is room for
-// 10,000 lines under eight indexes or more, and a commit that holds others up
-// for some hundred milliseconds at most. Without it a document of 14 KB could
-// ask for gigabytes, as its arrays multiply. A variable for tests.
+// MaxEntryBytes is how many bytes of entries a document may have in all indexes of
+// its collection: their values, and EntryBytes for each. That is enough for 10,000
+// lines under eight indexes or more, and for a commit that blocks others for some
+// hundred milliseconds at most. Without the bound a document of 14 KB could ask for
+// gigabytes, as its arrays multiply. A variable for tests.
 var MaxEntryBytes = 8 << 20
 
-// StoredChunk is how many bytes of the entries of a stored document are in
-// memory at once, about: all that it can have, unless it was written before
-// there was maxEntryBytes. A variable for tests.
+// StoredChunk is about how many bytes of a stored document's entries are in memory
+// at once: all that it can have, unless it was written before there was
+// MaxEntryBytes. A variable for tests.
 var StoredChunk = MaxEntryBytes
 
-// extraction finds the entries of one document after the other, in the indexes
-// of one collection. It is not safe for concurrent use.
+// extraction finds the entries of documents, one document after another, in the
+// indexes of one collection. It is not safe for concurrent use.
 type extraction struct {
 	ci     *Collection
 	reader *query.Reader
 	slots  []slotValues // by the reader's slot
-	counts []int        // by index, how many combinations there are; 0 for none
+	counts []int        // by index: the number of combinations, 0 for none
 }
 
-// slotValues are the values of one field, and their parts of keys once they
+// slotValues are the values of one field, and their encoded key parts once these
 // are needed more than once.
 type slotValues struct {
-	known  bool // what is here is of this document
+	known  bool // the values are those of the current document
 	values []query.Value
-	bound  int // no part is longer, all together
+	bound  int // upper bound of the bytes of all parts together
 	arena  []byte
-	parts  []keyPart // none if they are not encoded
+	parts  []keyPart // empty until they are encoded
 }
 
 // keyPart is an ascending part of a key, in the arena of its slot.
@@ -74,17 +73,17 @@ func (ci *Collection) newExtraction(reader *query.Reader, fields int) *extractio
 	return &extraction{ci: ci, reader: reader, slots: make([]slotValues, fields), counts: make([]int, len(ci.Indexes))}
 }
 
-// purpose is what entries are extracted for.
+// purpose says what entries are extracted for, and so which bounds hold.
 type purpose uint8
 
 const (
 	toWrite  purpose = iota // all bounds hold, for all indexes
-	toBuild                 // they hold for the index that is built, beside the others
-	toRemove                // none holds: the document is stored
+	toBuild                 // they hold for the index being built, together with the others
+	toRemove                // none holds: the document is stored already
 )
 
-// begin makes body the document that is looked at, and counts what it has in
-// every index. The number is that of the index to build.
+// begin makes body the current document and counts its entries in every index.
+// number is that of the index to build.
 func (x *extraction) begin(body []byte, p purpose, number uint32) error {
 	x.reset(body, maxIndexEntries)
 	for i, ix := range x.ci.Indexes {
@@ -104,10 +103,12 @@ func (x *extraction) begin(body []byte, p purpose, number uint32) error {
 		case p == toWrite, ix.Number == number:
 			return &metadata.Error{Rule: fmt.Sprintf("at most %d entries in index %q", maxIndexEntries, ix.Info.Name), Limit: maxIndexEntries, Actual: count}
 		case p == toRemove && ix.Info.State == index.Ready:
-			// An older version has entered it. Start again, and look at all values.
+			// An older version has written these entries. Start again without the
+			// bound.
 			return x.beginUnbounded(body)
 		}
-		// The build of this index fails by the document, and has not entered it.
+		// The build of this index fails at this document, and has written none of
+		// its entries.
 	}
 	if p == toRemove {
 		return nil
@@ -115,8 +116,8 @@ func (x *extraction) begin(body []byte, p purpose, number uint32) error {
 	return x.checkBytes()
 }
 
-// beginUnbounded is begin for a stored document with more entries than it could
-// be written with.
+// beginUnbounded is begin for a stored document with more entries than a write
+// would accept today.
 func (x *extraction) beginUnbounded(body []byte) error {
 	x.reset(body, 0)
 	for i, ix := range x.ci.Indexes {
@@ -137,8 +138,8 @@ func (x *extraction) beginUnbounded(body []byte) error {
 	return nil
 }
 
-// reset makes body the document that is looked at. At most limit values of each
-// field are kept, or one more to show that there are more; all if it is 0.
+// reset makes body the current document. At most limit values of each field are
+// kept, or one more to show that there are more; all if limit is 0.
 func (x *extraction) reset(body []byte, limit int) {
 	x.reader.Reset(query.Doc{Body: body})
 	x.reader.Limit(limit)
@@ -151,10 +152,11 @@ func (x *extraction) reset(body []byte, limit int) {
 	}
 }
 
-// missing is what a field that reaches nothing has in an index.
+// missing is the value of a field that reaches nothing.
 var missing = []query.Value{{}}
 
-// slot returns the values of a field.
+// slot returns the values of a field, reading them on the first call for a
+// document.
 func (x *extraction) slot(i int) *slotValues {
 	s := &x.slots[i]
 	if s.known {
@@ -183,9 +185,10 @@ func (x *extraction) combinations(i int) int {
 	return count
 }
 
-// checkBytes refuses a document whose entries have too many bytes. It makes
-// none of them: each value of a field is in as many as the other fields have
-// combinations. Few entries are within the bounds whatever they are.
+// checkBytes refuses a document whose entries have too many bytes. It computes the
+// total without making an entry: each value of a field occurs in as many entries as
+// the other fields have combinations. A first estimate from upper bounds accepts
+// most documents without encoding a value.
 func (x *extraction) checkBytes() error {
 	most := 0
 	for i, count := range x.counts {
@@ -220,8 +223,8 @@ func (x *extraction) checkBytes() error {
 	}
 }
 
-// bytes returns how many bytes all entries have, if the parts of a field have as
-// many as of returns.
+// bytes returns how many bytes all entries have, with of as the bytes of a field's
+// parts.
 func (x *extraction) bytes(of func(*slotValues) int) int {
 	total := 0
 	for i := range x.counts {
@@ -247,8 +250,8 @@ func (s *slotValues) boundBytes() int { return s.bound }
 
 func (s *slotValues) encodedBytes() int { return len(s.arena) }
 
-// encode makes the parts of the keys, once for all indexes: a long value is
-// hashed for its part.
+// encode encodes the key parts of all values, once for all indexes: a long value is
+// hashed for its part, which must not be repeated for each entry.
 func (s *slotValues) encode() {
 	if len(s.parts) > 0 {
 		return
@@ -262,11 +265,11 @@ func (s *slotValues) encode() {
 	}
 }
 
-// manyParts is how many bytes of values are encoded once for all entries, and
-// not for each.
+// manyParts is the number of bytes of values from which each value is encoded once
+// for all entries, and not for each.
 const manyParts = 1 << 10
 
-// appendPart appends the part of value i to a key.
+// appendPart appends the key part of value i to dst.
 func (s *slotValues) appendPart(dst []byte, i int, descending bool) (key []byte, truncated bool) {
 	if len(s.parts) == 0 {
 		if s.bound < manyParts {
@@ -285,7 +288,8 @@ func (s *slotValues) appendPart(dst []byte, i int, descending bool) (key []byte,
 	return dst, part.truncated
 }
 
-// combos are the entries in one index that are still to be made.
+// combos iterates over the combinations of values that are the entries in one
+// index.
 type combos struct {
 	x      *extraction
 	order  int // of the index
@@ -302,7 +306,8 @@ func (x *extraction) combos(i int) combos {
 	return c
 }
 
-// take makes entries until none is left or there are this many bytes of them.
+// take appends entries until none is left or the arena has bytesWanted bytes.
+// Entries of several combinations are sorted, and equal ones appended once.
 func (e *Entries) take(c *combos, bytesWanted int) {
 	ix := c.x.ci.Indexes[c.order]
 	slots := c.x.ci.slots[c.order]
@@ -346,7 +351,7 @@ func (e *Entries) takeOne(ix *Index, c *combos, slots []int) {
 	e.List = append(e.List, Entry{Index: ix, order: c.order, Values: e.Arena[start:len(e.Arena):len(e.Arena)], Unique: unique, Covering: covering})
 }
 
-// appendPart appends the part of one value to the arena, and returns the value.
+// appendPart appends the key part of one value to the arena, and returns the value.
 func (e *Entries) appendPart(c *combos, slot, pick int, descending bool) (v query.Value, truncated bool) {
 	if values := c.x.reader.Values(slot); len(values) == 0 {
 		e.Arena, truncated = query.AppendKey(e.Arena, v, descending)
@@ -359,14 +364,14 @@ func (e *Entries) appendPart(c *combos, slot, pick int, descending bool) (v quer
 	return v, truncated
 }
 
-// newEntries returns entries with room for those of a document that has one in
-// each index, mostly.
+// newEntries returns Entries with capacity for a document with about one entry in
+// each index.
 func newEntries(indexes int) *Entries {
 	return &Entries{List: make([]Entry, 0, 2*indexes), Arena: make([]byte, 0, 64*indexes)}
 }
 
-// Extract returns the entries that a document's body has in all indexes,
-// or the *metadata.Error of one that is beyond their bounds.
+// Extract returns the entries of a document's body in all indexes, or the
+// *metadata.Error of an index whose bounds it exceeds.
 func (ci *Collection) Extract(body []byte) (*Entries, error) {
 	x := ci.extraction()
 	defer ci.release(x)
@@ -381,9 +386,9 @@ func (ci *Collection) Extract(body []byte) (*Entries, error) {
 	return out, nil
 }
 
-// ExtractForBuild returns the entries that a stored document has in the index that
-// is built, which is the number-th: beside those in the other indexes they must
-// be within the bounds, as the document could not be written again otherwise.
+// ExtractForBuild returns the entries of a stored document in the index being
+// built, which has this number. Together with those in the other indexes they must
+// be within the bounds: otherwise the document could not be written again.
 func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, error) {
 	x := ci.extraction()
 	defer ci.release(x)
@@ -400,11 +405,11 @@ func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, err
 	return out, nil
 }
 
-// EachStored calls fn with the entries of a stored document, some at a time, in
-// all indexes that may have them. The list is sorted if it comes at once; an
-// entry may come twice if not. Where the document has too many entries for an
-// index that is being built, it has none: the build fails by it, unless it is
-// changed before.
+// EachStored calls fn with the entries of a stored document, in chunks, in all
+// indexes that may have them. The list is sorted if it comes in one chunk;
+// otherwise an entry may come twice. A document with too many entries for an index
+// that is being built has none in it: the build fails at the document, unless the
+// document is changed before.
 func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 	x := ci.extraction()
 	defer ci.release(x)
@@ -429,13 +434,13 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 
 func (ci *Collection) extraction() *extraction { return ci.extractions.Get().(*extraction) }
 
-// release gives an extraction back, without the document.
+// release returns an extraction to the pool, without the document.
 func (ci *Collection) release(x *extraction) {
 	x.reset(nil, 0)
 	ci.extractions.Put(x)
 }
 
-// accepts reports whether a document belongs into a partial index.
+// accepts reports whether a document belongs in a partial index.
 func (ix *Index) accepts(body []byte, p purpose) (bool, error) {
 	if ix.Filter == nil {
 		return true, nil

@@ -15,19 +15,20 @@ import (
 // Encoded is the JSON of a value.
 type Encoded struct {
 	Body   []byte
-	Stored bool // body is what is stored; else it has the ID and the version, and was not checked
+	Stored bool // Body is what is stored; otherwise it has the ID and the version, and was not checked
 }
 
 // ManyValues is the number from which values are encoded by several goroutines,
-// each of which takes one of valueParts at a time. It is far below manyOps, as
-// encoding costs some times what preparing costs.
+// each of which takes valueParts at a time. It is far below manyOps of the root, as
+// encoding a value costs several times what preparing its write costs.
 const (
 	ManyValues = 16
 	valueParts = 8
 )
 
 // ChunkSize returns how many of n values of the mapping's type a goroutine encodes
-// at a time. A user's MarshalJSON is always called on the caller's.
+// at a time: all of them if the type has user code. A user's MarshalJSON is always
+// called on the caller's goroutine.
 func (m *Mapping) ChunkSize(n int) int {
 	if !m.Info.Quiet || n < ManyValues {
 		return max(1, n)
@@ -35,16 +36,16 @@ func (m *Mapping) ChunkSize(n int) int {
 	return (n + valueParts - 1) / valueParts
 }
 
-// Encoder encodes the values of one write. Their JSON shares memory.
+// Encoder encodes the values of one write. Their JSON shares the encoder's memory.
 type Encoder struct {
 	json *json.Encoder // writes to the encoder itself
-	left int           // values to come, about
-	room []byte        // for them
-	last []byte        // what was written last
+	left int           // values still to come, about
+	room []byte        // free memory for them
+	last []byte        // the value written last
 }
 
-// encoderRoom bounds the memory that an encoder takes at once: it lives as long
-// as any document in it.
+// encoderRoom bounds the memory that an encoder allocates at once: the memory lives
+// as long as any document in it.
 const encoderRoom = 64 << 10
 
 var encoders = sync.Pool{New: func() any {
@@ -54,13 +55,14 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// NewEncoder returns an encoder for n values. release must follow.
+// NewEncoder returns an encoder for n values. Release must follow.
 func NewEncoder(n int) *Encoder {
 	e := encoders.Get().(*Encoder)
 	e.left = n
 	return e
 }
 
+// Release returns the encoder to its pool. The JSON that it made stays valid.
 func (e *Encoder) Release() {
 	e.room, e.last = nil, nil
 	encoders.Put(e)
@@ -89,14 +91,15 @@ func (e *Encoder) Encode(m *Mapping, v any, limits metadata.Limits) (Encoded, er
 	return Encoded{e.last, false}, nil
 }
 
-// encodeStored returns what is stored of v, if nothing that metadata.Scan looks
-// for can be wrong with it: else Scan decides, so that the errors are its own.
+// encodeStored returns the stored JSON of v if the type guarantees all that
+// metadata.Scan would check. Otherwise it returns false, and Scan decides, so that
+// the errors are its own.
 func (e *Encoder) encodeStored(m *Mapping, v any, limits metadata.Limits) ([]byte, bool) {
 	if m.Info.View == nil || m.Info.Depth > limits.MaxDepth {
 		return nil, false
 	}
-	// The view differs in tags only, so a pointer to one is a pointer to the
-	// other: findShape has asked reflect.
+	// The view differs in tags only, so a pointer to one is a pointer to the other:
+	// Inspect has checked that with reflect.
 	view := reflect.NewAt(m.Info.View, reflect.ValueOf(v).UnsafePointer()).Interface()
 	if err := e.json.Encode(view); err != nil {
 		return nil, false
@@ -108,8 +111,8 @@ func (e *Encoder) encodeStored(m *Mapping, v any, limits metadata.Limits) ([]byt
 	return body, true
 }
 
-// leftOutBytes returns how much longer the JSON can be with the members that
-// are not stored.
+// leftOutBytes returns how much longer the JSON would be with the members that are
+// not stored.
 func (m *Mapping) leftOutBytes(v any) int {
 	const escaped, around = 12, 16 // bytes for one, with the option "string" too; quotes, colon, comma, new line
 	n := around + escaped*(len(m.GetID(v))+len(m.GetVersion(v)))
@@ -119,8 +122,8 @@ func (m *Mapping) leftOutBytes(v any) int {
 	return n
 }
 
-// repeatsKeys tells whether two keys of a map may have become one: encoding/json
-// replaces what is no UTF-8 by U+FFFD, as an escape.
+// repeatsKeys reports whether two keys of a map may have become one: encoding/json
+// replaces invalid UTF-8 by U+FFFD, as an escape.
 func repeatsKeys(body []byte) bool {
 	return bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
 }

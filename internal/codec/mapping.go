@@ -1,6 +1,6 @@
-// Package codec is how values of Go types become JSON and back: which field is the ID,
-// what a type guarantees about its JSON, and the encoders and decoders that make use of
-// it. It knows no database.
+// Package codec converts values of Go types to JSON and back: it finds the ID and
+// version fields of a type, derives what the type guarantees about its JSON, and
+// has the encoders and decoders that rely on it. It knows nothing of databases.
 package codec
 
 import (
@@ -13,24 +13,24 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Mapping says how the values of one struct type become documents of one
+// Mapping describes how the values of one struct type become documents of one
 // collection. It is immutable.
 type Mapping struct {
 	Type       reflect.Type
 	Collection string // its name
 	Prefix     string // of HiLo IDs
-	IDField    string // the struct field for the ID, if it was named
+	IDField    string // name of the struct field for the ID; "" for the default
 	MakeID     func(ctx context.Context, v any) (string, error)
 
 	id      []int    // index path of the ID field
 	Version []int    // index path of the version field, nil if there is none
-	Drop    []string // the names of both in JSON, where encoding/json writes them
+	Drop    []string // JSON names of both, where encoding/json writes them
 	Exact   bool     // holds interfaces: decode numbers as json.Number
 	Info    TypeInfo
 }
 
-// FindID finds the ID field: the one that was named, or else the one that is
-// tagged or named as one.
+// FindID finds the ID field: the one named by IDField, otherwise the one that is
+// tagged or named as the ID.
 func (m *Mapping) FindID() error {
 	t := m.Type
 	var field *reflect.StructField
@@ -79,7 +79,7 @@ func (m *Mapping) FindVersion() error {
 	return nil
 }
 
-// dropField keeps a field out of the stored JSON.
+// dropField leaves a field out of the stored JSON.
 func (m *Mapping) dropField(f *reflect.StructField) {
 	tag := f.Tag.Get("json")
 	member, _, _ := strings.Cut(tag, ",")
@@ -88,7 +88,7 @@ func (m *Mapping) dropField(f *reflect.StructField) {
 	}
 }
 
-// idRank tells how much f is the ID field: 0 not at all.
+// idRank returns how strongly f qualifies as the ID field; 0 means not at all.
 func idRank(f reflect.StructField, name string) int {
 	switch {
 	case name != "" && f.Name == name:
@@ -105,8 +105,8 @@ func idRank(f reflect.StructField, name string) int {
 	return 0
 }
 
-// reachable tells whether a field is one of t's own members in JSON: no
-// pointer lies on the way to it, and no embedded struct with a JSON name.
+// reachable reports whether a field is one of t's own members in JSON: the path to
+// it has no pointer and no embedded struct with a JSON name.
 func reachable(t reflect.Type, index []int) bool {
 	for _, i := range index[:len(index)-1] {
 		f := t.Field(i)
@@ -118,8 +118,8 @@ func reachable(t reflect.Type, index []int) bool {
 	return true
 }
 
-// HoldsInterface tells whether a value of t can hold a number in an
-// interface, where float64 would lose digits.
+// HoldsInterface reports whether a value of t can hold a number in an interface,
+// where float64 would lose digits.
 func HoldsInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
 	if seen[t] {
 		return false
@@ -143,12 +143,13 @@ func HoldsInterface(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
+// GetID returns the ID that v holds.
 func (m *Mapping) GetID(v any) string {
 	return reflect.ValueOf(v).Elem().FieldByIndex(m.id).String()
 }
 
-// GetVersion returns the change vector that v holds, "" if its type has no
-// field for it.
+// GetVersion returns the change vector that v holds, or "" if its type has no
+// version field.
 func (m *Mapping) GetVersion(v any) string {
 	if m.Version == nil {
 		return ""
@@ -156,7 +157,7 @@ func (m *Mapping) GetVersion(v any) string {
 	return reflect.ValueOf(v).Elem().FieldByIndex(m.Version).String()
 }
 
-// SetIdentity writes the ID, and the version if v has a field for it, into v.
+// SetIdentity sets the ID of v, and its version if v has a field for it.
 func (m *Mapping) SetIdentity(v any, id, version string) {
 	value := reflect.ValueOf(v).Elem()
 	value.FieldByIndex(m.id).SetString(id)

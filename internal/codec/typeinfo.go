@@ -10,39 +10,38 @@ import (
 	"time"
 )
 
-// TypeInfo is what the types in a struct tell about its JSON before there is a
-// value: see docs/decisions/0009-trusted-encoding.md.
+// TypeInfo is what the types in a struct guarantee about the JSON of every value:
+// see docs/decisions/0009-trusted-encoding.md.
 type TypeInfo struct {
-	// quiet says that no code of the user's runs while a value is encoded or
-	// decoded, so that values can be encoded by two goroutines.
+	// Quiet means that encoding and decoding a value run no user code, so that
+	// several goroutines may do it at once.
 	Quiet bool
 
-	// view is the struct as it is stored, without the members for the ID and
-	// the version, if what encoding/json makes of it is a sound body whatever
-	// the value: valid, without repeated keys, without @metadata, at most
-	// depth levels deep. It is nil if that is not known. It differs from the
-	// struct in nothing but tags.
+	// View is the struct as it is stored, without the members for the ID and the
+	// version. It is set if encoding/json makes a valid body of every value: valid
+	// JSON, without repeated keys, without @metadata, at most Depth levels deep.
+	// Otherwise it is nil. It differs from the struct in its tags only.
 	View     reflect.Type
 	Depth    int
-	textKeys bool // but keys of maps may repeat: see repeatsKeys
+	textKeys bool // View holds, but keys of maps may repeat: see repeatsKeys
 
-	// quoted says that a field has the option string, which encoding/json reads
-	// in its own way: see decodeJSON.
+	// Quoted means that a field has the option string, which encoding/json reads in
+	// its own way: see DecodeJSON.
 	Quoted bool
 }
 
-// typeKey is what a shape depends on.
+// typeKey is what a TypeInfo depends on.
 type typeKey struct {
 	typ         reflect.Type
-	id, version int  // the fields that are left out, or -1 for none
-	own         bool // no others are
+	id, version int  // the fields that are left out; -1 for none
+	own         bool // no other fields are left out
 }
 
-// infos holds a shape for each shapeKey. Types are never forgotten, as in
+// infos holds a TypeInfo for each typeKey. Types are never forgotten, as in
 // encoding/json.
 var infos sync.Map
 
-// Inspect fills in the mapping's shape, once the fields are known.
+// Inspect sets the mapping's TypeInfo, once the fields are known.
 func (m *Mapping) Inspect() {
 	key := typeKey{typ: m.Type, id: m.leftOut(m.id), version: m.leftOut(m.Version)}
 	key.own = len(m.Drop) == 0 || len(m.id) == 1 && len(m.Version) <= 1
@@ -54,8 +53,8 @@ func (m *Mapping) Inspect() {
 	infos.Store(key, m.Info)
 }
 
-// leftOut returns the field of the struct itself that the JSON has and the
-// stored body has not, or -1.
+// leftOut returns the field of the struct itself that is in the JSON and not in the
+// stored body, or -1.
 func (m *Mapping) leftOut(index []int) int {
 	if len(index) != 1 || m.Type.Field(index[0]).Tag.Get("json") == "-" {
 		return -1
@@ -76,8 +75,8 @@ func (k typeKey) inspect() TypeInfo {
 	return s
 }
 
-// withoutFields returns the struct type with tags that keep the fields out of
-// JSON, or nil if they cannot be told from others.
+// withoutFields returns the struct type with tags that keep the fields out of the
+// JSON, or nil if their names are ambiguous.
 func (k typeKey) withoutFields() reflect.Type {
 	fields := make([]reflect.StructField, k.typ.NumField())
 	names := make(map[string]bool)
@@ -85,7 +84,7 @@ func (k typeKey) withoutFields() reflect.Type {
 		f := k.typ.Field(i)
 		name := jsonName(f)
 		if f.Anonymous || names[name] {
-			return nil // a name that two fields want is left out of the JSON, and so may both be
+			return nil // encoding/json leaves out a name that two fields claim, and so might drop both
 		}
 		names[name] = name != ""
 		if i == k.id || i == k.version {
@@ -95,12 +94,12 @@ func (k typeKey) withoutFields() reflect.Type {
 	}
 	view := reflect.StructOf(fields)
 	if !reflect.PointerTo(k.typ).ConvertibleTo(reflect.PointerTo(view)) {
-		return nil // cannot happen: but encode relies on it
+		return nil // cannot happen, but encodeStored relies on it
 	}
 	return view
 }
 
-// jsonName returns the name that a field asks for in JSON, "" if it has none.
+// jsonName returns the name that a field's tag gives it in JSON, or "".
 func jsonName(f reflect.StructField) string {
 	tag := f.Tag.Get("json")
 	if !f.IsExported() || tag == "-" {
@@ -112,19 +111,19 @@ func jsonName(f reflect.StructField) string {
 	return f.Name
 }
 
-// typeWalk goes over the types that a type holds.
+// typeWalk visits the types that a type holds.
 type typeWalk struct {
 	sound    bool
 	quiet    bool
 	textKeys bool
 	quoted   bool
-	depths   map[reflect.Type]int // of types that were seen; unbounded while they are looked at
+	depths   map[reflect.Type]int // of types that were seen; unbounded while a type is being visited
 }
 
-// unbounded is the depth of a type that holds itself.
+// unbounded is the depth of a recursive type.
 const unbounded = math.MaxInt32
 
-// value notes what t tells, and returns how deep its JSON can be.
+// value records what t guarantees, and returns how deep its JSON can be.
 func (w *typeWalk) value(t reflect.Type) int {
 	if depth, seen := w.depths[t]; seen {
 		w.sound = w.sound && depth < unbounded
@@ -140,9 +139,9 @@ var TimeType = reflect.TypeFor[time.Time]()
 
 func (w *typeWalk) look(t reflect.Type) int {
 	if t == TimeType {
-		return 0 // its methods write and read one string
+		return 0 // its methods read and write one string
 	}
-	if t.Kind() != reflect.Pointer && runsCode(t) { // a pointer's methods are looked for with its element
+	if t.Kind() != reflect.Pointer && runsCode(t) { // the methods of a pointer are checked with its element
 		w.quiet = false
 	}
 	switch t.Kind() {
@@ -160,14 +159,14 @@ func (w *typeWalk) look(t reflect.Type) int {
 		case reflect.String:
 			w.textKeys = true
 		case reflect.Struct, reflect.Pointer:
-			w.sound = false // two times can have one text
+			w.sound = false // two times can have the same text, and so two keys can become one
 		}
 		w.value(t.Key())
 		return deeper(w.value(t.Elem()))
 	case reflect.Struct:
 		return w.fields(t)
 	case reflect.Interface:
-		w.quiet = false // it can hold anything
+		w.quiet = false // it can hold a value of any type
 	}
 	w.sound = false
 	return 0
@@ -191,8 +190,8 @@ func (w *typeWalk) fields(t reflect.Type) int {
 
 func deeper(depth int) int { return min(depth+1, unbounded) }
 
-// isPlainName tells whether a name in a tag is one that JSON, encoding/json and
-// Jay write and read alike, and that means nothing to Jay.
+// isPlainName reports whether a name in a tag is read and written alike by JSON,
+// encoding/json and Jay, and has no meaning of its own to Jay.
 func isPlainName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
@@ -203,9 +202,9 @@ func isPlainName(name string) bool {
 	return true
 }
 
-// arePlainOptions tells whether all options of a tag are known. Others may mean
-// something: under GOEXPERIMENT=jsonv2, "inline" makes members of a map or a
-// struct those of the struct around it.
+// arePlainOptions reports whether all options of a tag are known. Unknown ones may
+// have a meaning: under GOEXPERIMENT=jsonv2, "inline" turns the members of a map or
+// a struct into those of the struct around it.
 func arePlainOptions(options string) bool {
 	for option := range strings.SplitSeq(options, ",") {
 		switch option {
@@ -217,8 +216,8 @@ func arePlainOptions(options string) bool {
 	return true
 }
 
-// codeTypes are the interfaces by which encoding/json calls a type's methods,
-// and IsZero, which the option omitzero calls.
+// codeTypes are the interfaces whose methods encoding/json calls, and IsZero, which
+// the option omitzero calls.
 var codeTypes = []reflect.Type{
 	reflect.TypeFor[json.Marshaler](),
 	reflect.TypeFor[json.Unmarshaler](),
@@ -227,14 +226,14 @@ var codeTypes = []reflect.Type{
 	reflect.TypeFor[interface{ IsZero() bool }](),
 }
 
-// runsCode tells whether encoding/json may call methods of t.
+// runsCode reports whether encoding/json may call methods of t.
 func runsCode(t reflect.Type) bool {
 	for _, i := range codeTypes {
 		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
 			return true
 		}
 	}
-	// What encoding/json calls too under GOEXPERIMENT=jsonv2.
+	// These too, under GOEXPERIMENT=jsonv2.
 	_, marshals := reflect.PointerTo(t).MethodByName("MarshalJSONTo")
 	_, unmarshals := reflect.PointerTo(t).MethodByName("UnmarshalJSONFrom")
 	return marshals || unmarshals

@@ -2,31 +2,32 @@ package docs
 
 import "unsafe"
 
-// A document that is read is one allocation, a piece: the Document and, behind it,
-// room for its ID and its record. Pieces are of the sizes in which Go's allocator
-// hands out memory, so that a document takes no more of it than in parts.
+// docAlloc is a size-class allocation: a Document and, behind it, room for its ID
+// and its record, in one piece of memory. The sizes are those in which Go's
+// allocator hands out memory, so that a document takes no more of it than separate
+// allocations would.
 //
-// Nothing in them is shared: a document that is kept, or only its body, keeps its
-// own memory and no other document's.
+// Nothing is shared between allocations: a caller that keeps a document, or only
+// its body, keeps the memory of that document and of no other.
 type docAlloc[R any] struct {
 	document
 	room R // an array of bytes
 }
 
-// document is embedded under a name that gives no room away.
+// document makes the field in which docAlloc embeds a Document unexported.
 type document = Document
 
 const (
 	documentBytes = int(unsafe.Sizeof(Document{}))
 	typeBytes     = 8 // the allocator's own, in front of what is larger than 512 bytes and holds pointers
 
-	// maxDocAlloc is the most bytes that a document can have beside it. Larger ones
-	// are allocated by themselves: to clear the room first would cost more than
-	// it spares.
+	// maxDocAlloc is the most room that an allocation has beside the Document.
+	// Larger documents get their own memory for ID and record: clearing the room
+	// first would cost more than the one allocation saves.
 	maxDocAlloc = 2048 - typeBytes - documentBytes
 )
 
-// allocDocument returns a zero Document and n bytes of room, at most maxPiece.
+// allocDocument returns a zero Document and n bytes of room, at most maxDocAlloc.
 func allocDocument(n int) (*Document, []byte) {
 	switch {
 	case n <= 256-documentBytes:

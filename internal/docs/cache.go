@@ -8,24 +8,25 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 )
 
-// Cache keeps documents that are read again and again, decoded, in
-// bounded memory. A document is entered when it is read a second time within a
-// while, and leaves by SIEVE (Zhang et al., NSDI 2024): the oldest that was not
-// read since the hand last passed.
+// Cache keeps frequently read documents, decoded, in bounded memory. A document is
+// entered when it is read a second time within a while, and evicted by SIEVE (Zhang
+// et al., NSDI 2024): the victim is the oldest document that was not read since the
+// hand last passed it.
 //
 // Get must never return what a committed write has replaced. A transaction
-// therefore begins by taking the documents that it changes out of the cache,
-// and until it has ended nothing read meanwhile is entered under their stripe:
-// a stripe is the documents that share some bits of their hash.
+// therefore begins by removing the documents that it changes from the cache. Until
+// the transaction has ended, no document of the same stripe is entered. A stripe is
+// the set of documents that share some bits of their hash.
 type Cache struct {
 	seed    maphash.Seed
 	stripes []stripe
 	shards  []cacheShard
 }
 
-// stripe tells whether documents are being changed, and that some were.
+// stripe records whether a transaction is changing documents of the stripe, and
+// whether one did.
 type stripe struct {
-	writing atomic.Int32  // transactions under way
+	writing atomic.Int32  // transactions in progress
 	epoch   atomic.Uint32 // raised by each of them
 }
 
@@ -39,7 +40,7 @@ type cacheShard struct {
 	bytes   int
 	limit   int
 	entered map[uint64]uint64 // by hash: the newest etag ever entered, with invariants only. Guarded by mu.
-	seen    [seenSlots]uint16 // fingerprints of what was asked for and not there
+	seen    [seenSlots]uint16 // fingerprints of recent misses
 	_       [64]byte          // shards do not share a cache line
 }
 
@@ -52,6 +53,7 @@ type cachedDocument struct {
 }
 
 const (
+	// DefaultDocumentCacheBytes is the size of the cache if Options do not set one.
 	cacheShards  = 16
 	cacheStripes = 4096
 	seenSlots    = 4096
@@ -79,15 +81,15 @@ func (c *Cache) shard(hash uint64) *cacheShard { return &c.shards[hash%cacheShar
 
 func (c *Cache) stripe(hash uint64) *stripe { return &c.stripes[hash>>32%cacheStripes] }
 
-// ticket is what a reader must show to enter what it has read.
+// ticket permits the reader that missed to enter the document that it then reads.
 type ticket struct {
 	hash  uint64
 	epoch uint32
 	Valid bool
 }
 
-// Get returns the document with a folded ID, or else a ticket. It does not keep
-// folded.
+// Get returns the document with a folded ID, or a ticket for Enter on a miss. It
+// does not keep folded.
 func (c *Cache) Get(folded []byte) (*Document, ticket) {
 	if c == nil {
 		return nil, ticket{}
@@ -101,6 +103,8 @@ func (c *Cache) Get(folded []byte) (*Document, ticket) {
 		s.mu.Unlock()
 		return doc, ticket{}
 	}
+	// A first miss only leaves a fingerprint: a document that is read once must not
+	// evict one that is read often.
 	slot, print := &s.seen[hash>>16%seenSlots], uint16(hash>>48)|1
 	again := *slot == print
 	*slot = print
@@ -109,14 +113,16 @@ func (c *Cache) Get(folded []byte) (*Document, ticket) {
 		return nil, ticket{}
 	}
 	stripe := c.stripe(hash)
+	// The epoch before the state: a writer that begins in between makes the ticket
+	// invalid, here or in Enter.
 	t := ticket{hash: hash, epoch: stripe.epoch.Load()}
 	t.Valid = stripe.writing.Load() == 0
 	return nil, t
 }
 
-// Current returns the document if it is here. In a transaction that has not
-// changed it, it is the one that is committed: none that another one changes is
-// here from before its commit on.
+// Current returns the document if it is cached. Inside a transaction that has not
+// changed the document, that is the committed version: a document that another
+// transaction changes is out of the cache from before the commit on.
 func (c *Cache) Current(folded []byte) *Document {
 	if c == nil {
 		return nil
@@ -139,8 +145,8 @@ func (s *cacheShard) find(hash uint64, folded []byte) *cachedDocument {
 	return nil
 }
 
-// Enter enters a document that was read from the store after get gave the
-// ticket, unless a write may have replaced it since.
+// Enter adds a document that was read from the store after Get returned the ticket,
+// unless a write may have replaced the document since.
 func (c *Cache) Enter(t ticket, doc *Document) {
 	if !t.Valid {
 		return
@@ -152,7 +158,8 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Under the lock: a writer that begins later will find the entry.
+	// Checked under the lock: a writer that begins later will find the entry and
+	// remove it.
 	stripe := c.stripe(t.hash)
 	if stripe.writing.Load() != 0 || stripe.epoch.Load() != t.epoch {
 		return
@@ -163,6 +170,7 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	if old := s.entries[t.hash]; old != nil {
 		s.remove(old)
 	}
+	// Evict before adding, so that the limit always holds.
 	for s.bytes+size > s.limit {
 		s.evict()
 	}
@@ -177,8 +185,8 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 	s.bytes += size
 }
 
-// checkNewer checks that a document is not older than what was here before it,
-// which a committed write may have replaced. s.mu is held.
+// checkNewer checks that a document is not older than the one entered before it: a
+// committed write may have replaced the older one. s.mu is held.
 func (s *cacheShard) checkNewer(hash uint64, doc *Document) {
 	etag := doc.header.Etag
 	if etag < s.entered[hash] {
@@ -192,7 +200,8 @@ func (s *cacheShard) checkNewer(hash uint64, doc *Document) {
 
 func (d *Document) cacheBytes() int { return len(d.body) + len(d.foldedID) + cachedBytes }
 
-// evict takes out the first entry from the hand on that was not read.
+// evict removes the first entry, from the hand on, that was not read since the hand
+// last passed.
 func (s *cacheShard) evict() {
 	e := s.hand
 	if e == nil {
@@ -229,10 +238,10 @@ func (s *cacheShard) remove(e *cachedDocument) {
 	}
 }
 
-// Begin takes a document out, and keeps it out until end. It returns what end
-// wants.
+// Begin removes a document from the cache and keeps it out until End. It returns
+// the hash to pass to End.
 func (c *Cache) Begin(folded string) uint64 {
-	hash := maphash.String(c.seed, folded) // as of the bytes, for get
+	hash := maphash.String(c.seed, folded) // the same hash as that of the bytes, in Get
 	stripe := c.stripe(hash)
 	stripe.writing.Add(1)
 	stripe.epoch.Add(1)
@@ -245,8 +254,8 @@ func (c *Cache) Begin(folded string) uint64 {
 	return hash
 }
 
-// End says that the transactions that began with these hashes have ended,
-// whatever became of them.
+// End ends the transactions that began with these hashes, whatever their outcome:
+// committed, refused or in doubt.
 func (c *Cache) End(hashes []uint64) {
 	for _, hash := range hashes {
 		writing := c.stripe(hash).writing.Add(-1)
@@ -256,7 +265,7 @@ func (c *Cache) End(hashes []uint64) {
 	}
 }
 
-// Bytes returns how much the cache holds. It is for tests.
+// Bytes returns how many bytes the cached documents take. It is for tests.
 func (c *Cache) Bytes() (n int) {
 	for i := range c.shards {
 		s := &c.shards[i]

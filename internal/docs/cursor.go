@@ -15,32 +15,35 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Filter tells of a document, as it is stored, whether it is one to be copied.
+// Filter reports whether a stored document is to be copied. Its arguments are valid
+// until it returns.
 type Filter func(folded []byte, h *metadata.Header, body []byte) bool
 
-// Cursor is a walk under way: over a range of documents, and over the members
-// of a collection that are away from home, merged in the order of IDs.
+// Cursor iterates over documents in the order of their folded IDs. It merges two
+// sources: the documents clustered under the prefix of their collection, which are
+// one key range, and the other documents of the collection, which have a membership
+// entry each.
 type Cursor struct {
 	reader     *Reader
 	collection string // folded; "" for all
-	Want       Filter // documents that are to be copied; nil for all
+	Want       Filter // documents to be copied; nil for all
 
 	Mu          sync.Mutex // guards what follows, against DB.Close
 	Snapshot    storage.Reader
-	owned       storage.Snapshot // to be closed with the walk, or nil
+	owned       storage.Snapshot // closed with the cursor; nil if the caller owns the snapshot
 	clustered   storage.Iterator
-	others      storage.Iterator // nil when all are at home
+	others      storage.Iterator // over membership entries; nil for a cursor over all collections
 	clusteredOK bool
 	othersOK    bool
-	skip        int              // length of an away key before its ID
+	skip        int              // length of a membership key before its ID
 	Closed      error            // why it is closed; nil while it is open
-	docs        storage.Iterator // over all documents, for those away; nil until needed
+	docs        storage.Iterator // over all documents, to find those of others; nil until needed
 	otherKey    []byte           // scratch
-	apart       int              // members in a row that did not stand next to each other
-	name        string           // of the collection in the last member
+	apart       int              // consecutive members whose documents were not adjacent
+	name        string           // the collection as written in the last member
 }
 
-// Scan opens a walk over the documents of the snapshot that take takes.
+// Scan opens a Cursor over the documents of s in the snapshot that take returns.
 func (r *Reader) Scan(s Range, take func() storage.Snapshot) (*Cursor, error) {
 	snapshot := take()
 	w, err := r.NewCursor(s, snapshot)
@@ -51,7 +54,7 @@ func (r *Reader) Scan(s Range, take func() storage.Snapshot) (*Cursor, error) {
 	return w, nil
 }
 
-// NewCursor opens the iterators of s on a snapshot, which must outlive the walk.
+// NewCursor opens the iterators of s on a snapshot, which must outlive the Cursor.
 func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	if err := metadata.CheckCollection(s.Collection); err != nil {
 		return nil, err
@@ -62,6 +65,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		return nil, err
 	}
 	w := &Cursor{reader: r, Snapshot: snapshot, Want: want}
+	// Clustered documents are one range: that of the collection's prefix.
 	base := ""
 	if s.Collection != "" {
 		w.collection = format.CollectionKey(s.Collection)
@@ -74,6 +78,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		}
 		w.clusteredOK = w.clustered.First()
 	}
+	// The others have a membership entry each, in the same order of IDs.
 	if w.collection != "" {
 		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
 		w.skip = len(space)
@@ -89,7 +94,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	return w, nil
 }
 
-// wantLike returns what tells whether an ID is like s.Matches and not like
+// wantLike returns a Filter for IDs that match s.Matches and do not match
 // s.Exclude, or nil if neither is given.
 func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
 	matches, err := parseGlob(r.env.Rules.Fold(s.Matches))
@@ -106,8 +111,8 @@ func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
 	}, nil
 }
 
-// bounds returns the keys of the IDs in a key space that begin with both base
-// and prefix and stand behind after. any is false if no ID can.
+// bounds returns the keys of the IDs in a key space that begin with both base and
+// prefix and come after after. any is false if no ID can.
 func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) {
 	longer, shorter := base, prefix
 	if len(shorter) > len(longer) {
@@ -167,9 +172,8 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 	return nil, err
 }
 
-// Headers calls fn with the next n documents under the home iterator, without
-// copying them, and tells whether there are more. fn must not keep what it is
-// given.
+// Headers calls fn with the next n documents under the clustered iterator, without
+// copying them, and reports whether there are more. fn must not keep its arguments.
 func (w *Cursor) Headers(ctx context.Context, n int, fn func(id []byte, h *metadata.Header, size int)) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -196,8 +200,8 @@ func (w *Cursor) clusteredFirst() bool {
 	return w.clusteredOK && (!w.othersOK || bytes.Compare(w.clustered.Key()[1:], w.others.Key()[w.skip:]) < 0)
 }
 
-// takeClustered returns the document under the home iterator, or nil if it belongs
-// to another collection or is not wanted, and moves on.
+// takeClustered returns the document under the clustered iterator, or nil if it
+// belongs to another collection or is not wanted, and advances the iterator.
 func (w *Cursor) takeClustered() (*Document, error) {
 	key := w.clustered.Key()
 	doc, err := w.take(key[1:len(key)-1], w.clustered.Value(), w.collection != "")
@@ -224,7 +228,8 @@ func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
 	return doc, err
 }
 
-// takeOther returns the document that the away iterator points at.
+// takeOther returns the document of the membership entry under the others iterator,
+// and advances the iterator.
 func (w *Cursor) takeOther() (*Document, error) {
 	key := w.others.Key()
 	doc, err := w.readOther(key[w.skip:])
@@ -235,12 +240,13 @@ func (w *Cursor) takeOther() (*Document, error) {
 	return doc, err
 }
 
-// maxApart is when a walk stops to hope that the next member is the next
-// document.
+// maxApart is the number of non-adjacent documents in a row after which the cursor
+// seeks every document, and no longer tries the next one first.
 const maxApart = 3
 
-// readOther returns a member away from home. Members come in the order of
-// their documents, so that an iterator often stands right before the next.
+// readOther returns a document that is not clustered. Members come in the order of
+// their documents, so that the iterator often stands right before the next one: a
+// Next is then much cheaper than a seek.
 func (w *Cursor) readOther(id []byte) (*Document, error) {
 	if w.docs == nil {
 		var err error
@@ -260,8 +266,9 @@ func (w *Cursor) readOther(id []byte) (*Document, error) {
 	return w.take(id[:len(id)-1], w.docs.Value(), false)
 }
 
-// isMember tells whether a document's collection, as written, is the one that
-// is walked over. Nearly all members have it in one spelling.
+// isMember reports whether a document's collection, as written, is the collection
+// of the cursor. Nearly all members have it in the same case, so the last name is
+// kept and compared first.
 func (w *Cursor) isMember(name []byte) bool {
 	if w.name != "" && string(name) == w.name {
 		return true
@@ -281,15 +288,15 @@ func SameCollection(name []byte, folded string) bool {
 	return string(name) == folded || ids.EqualFold(string(name), folded)
 }
 
-// Close ends the walk.
+// Close releases the cursor.
 func (w *Cursor) Close() {
 	// Nothing can be done about an iterator that cannot be closed; its read
 	// errors have been returned.
 	_ = w.Release(errs.ErrClosed)
-	w.reader.env.Unregister(w) // last: Close waits for those that are held
+	w.reader.env.Unregister(w) // last: Close of the database waits for registered handles
 }
 
-// release implements holder.
+// Release implements env.Handle.
 func (w *Cursor) Release(cause error) error {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -313,7 +320,7 @@ func (w *Cursor) Release(cause error) error {
 	return err
 }
 
-// Range is the documents that a Cursor walks over: see Scan of package jay.
+// Range selects the documents of a Cursor: see Scan of package jay.
 type Range struct {
 	Collection string
 	Prefix     string

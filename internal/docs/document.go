@@ -13,20 +13,22 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Document is a document as it was when it was read: jay.Document, which documents it.
+// Document is a document as it was when it was read. jay.Document, which embeds it,
+// documents it.
 type Document struct {
-	origins  env.Origins // for the change vector; not the database, which a body that is kept would keep
-	foldedID string      // it may lie in the document's own memory
+	origins  env.Origins // for the change vector; not the database, which a kept document would keep alive
+	foldedID string      // may lie in the document's own memory
 	header   metadata.Header
 	body     []byte
 }
 
-// Make returns a document that owns what it is made of.
+// Make returns a document that owns its arguments.
 func Make(origins env.Origins, foldedID string, header metadata.Header, body []byte) Document {
 	return Document{origins, foldedID, header, body}
 }
 
-// Lend returns the document at a key, in the memory of key and record.
+// Lend returns the document at a key, in the memory of key and record: nothing is
+// copied.
 func (r *Reader) Lend(key, record []byte) (d Document, err error) {
 	d.origins, d.foldedID = r.env.Origins, textOf(format.DocumentID(key))
 	if d.body, err = d.header.Decode(record); err != nil {
@@ -35,7 +37,7 @@ func (r *Reader) Lend(key, record []byte) (d Document, err error) {
 	return d, err
 }
 
-// newDocument decodes record, which the document then owns.
+// newDocument decodes record, which the document owns from then on.
 func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
@@ -44,8 +46,8 @@ func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) 
 	return &Document{origins: r.env.Origins, foldedID: foldedID, header: h, body: body}, nil
 }
 
-// CopyDocument decodes a record in the memory of its reader, of which the document
-// keeps nothing.
+// CopyDocument decodes a copy of the ID and the record. The document keeps nothing
+// of the caller's memory.
 func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
 	if len(foldedID)+len(record) > maxDocAlloc {
 		return r.newDocument(string(foldedID), bytes.Clone(record))
@@ -70,13 +72,14 @@ func (d *Document) Header() *metadata.Header { return &d.header }
 // JSON returns the body, which must not be changed.
 func (d *Document) JSON() []byte { return d.body }
 
-// Origins returns what the change vector is made with.
+// Origins returns the databases behind node numbers, from which the change vector
+// is made.
 func (d *Document) Origins() env.Origins { return d.origins }
 
 // CloneBody gives the document a body of its own.
 func (d *Document) CloneBody() { d.body = bytes.Clone(d.body) }
 
-// Reattach makes the document one of another handle of the same database.
+// Reattach makes the document belong to another handle of the same database.
 func (d *Document) Reattach(origins env.Origins) { d.origins = origins }
 
 // ID returns the document's ID in the casing of the newest write.
@@ -104,9 +107,9 @@ func (d *Document) Collection() string {
 	return string(d.header.Collection)
 }
 
-// ChangeVector names this version of the document, for IfMatch. What a
-// transaction has written has no version of its own before the commit: it goes
-// by the one that it replaces, or by "" if there was none.
+// ChangeVector names this version of the document, for IfMatch. A document that a
+// transaction has written has no version of its own before the commit: it carries
+// the version that it replaces, or "" if there was none.
 func (d *Document) ChangeVector() string {
 	if d.header.Etag == 0 {
 		return ""
@@ -126,8 +129,8 @@ func (d *Document) Metadata() metadata.Metadata {
 	}
 }
 
-// MarshalJSON returns the body with its @metadata, as RavenDB gives a document
-// back: the custom keys, @collection, @change-vector, @id, @last-modified.
+// MarshalJSON returns the body with its @metadata, as RavenDB returns a document:
+// the custom keys, @collection, @change-vector, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) {
 	m := d.Metadata()
 	return metadata.AppendDocument(make([]byte, 0, len(d.body)+256), d.body, &m), nil
@@ -146,10 +149,10 @@ func (d *Document) Decode(v any) error {
 	return nil
 }
 
-// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty",
-// as it is stored, without decoding anything; found is false if there is none.
-// A path with [] in it gives an array of all the values that it reaches, if
-// any. The caller must not change raw. A path that does not parse is ErrUsage.
+// Path returns the value at a path, such as "Address.City" or "Lines[0].Qty", as it
+// is stored, without decoding it; found is false if there is none. A path with []
+// in it returns an array of all the values that it reaches, if any. The caller must
+// not change raw. A path that does not parse is ErrUsage.
 func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error) {
 	p, err := jsonpath.Parse(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // maxGlobBytes bounds Scan.Matches and Scan.Exclude. Matching takes at most the
-// length of the pattern times that of the ID, whatever both are.
+// length of the pattern times that of the ID.
 const maxGlobBytes = 1024
 
 // glob is a list of alternatives, each cut at its stars.
@@ -30,7 +30,7 @@ func parseGlob(pattern string) (glob, error) {
 	return g, nil
 }
 
-// match tells whether one alternative is all of text.
+// match reports whether one alternative matches all of text.
 func (g glob) match(text string) bool {
 	for _, parts := range g {
 		if matchParts(text, parts) {
@@ -40,9 +40,9 @@ func (g glob) match(text string) bool {
 	return false
 }
 
-// matchParts matches the parts between stars: the first at the beginning, the
-// last at the end, each other one at the first place where it fits, which
-// leaves the most for those behind it.
+// matchParts matches the parts between stars: the first at the beginning, the last
+// at the end, every other one at the first place where it fits, which leaves the
+// longest rest for the parts after it.
 func matchParts(text string, parts []string) bool {
 	n, ok := matchPrefix(text, parts[0])
 	if !ok || len(parts) == 1 {
@@ -57,7 +57,7 @@ func matchParts(text string, parts []string) bool {
 	return matchSuffix(text, parts[len(parts)-1])
 }
 
-// matchPrefix tells whether text begins with part, and with how many bytes.
+// matchPrefix reports whether text begins with part, and how many bytes that takes.
 func matchPrefix(text, part string) (n int, ok bool) {
 	for _, c := range part {
 		got, size := utf8.DecodeRuneInString(text[n:])
@@ -69,7 +69,7 @@ func matchPrefix(text, part string) (n int, ok bool) {
 	return n, true
 }
 
-// cutBehind returns what is behind the first place in text where part fits.
+// cutBehind returns the text after the first place where part fits.
 func cutBehind(text, part string) (rest string, ok bool) {
 	if !strings.Contains(part, "?") {
 		_, rest, ok = strings.Cut(text, part)
@@ -83,7 +83,7 @@ func cutBehind(text, part string) (rest string, ok bool) {
 	return "", false
 }
 
-// matchSuffix tells whether text ends with part.
+// matchSuffix reports whether text ends with part.
 func matchSuffix(text, part string) bool {
 	start := len(text)
 	for range utf8.RuneCountInString(part) {

@@ -1,5 +1,5 @@
-// Package docs is decoded documents: reading one by its ID, caching those that are read
-// often, and walking over many.
+// Package docs reads decoded documents: one by its ID, many with a Cursor, and
+// those that are read often from a cache.
 package docs
 
 import (
@@ -17,13 +17,14 @@ type Reader struct {
 	Cache *Cache // or nil
 }
 
-// NewReader returns a Reader with a cache of so many bytes, or none.
+// NewReader returns a Reader with a cache of cacheBytes, or without one if that is
+// not above 0.
 func NewReader(e *env.Env, cacheBytes int64) *Reader {
 	return &Reader{env: e, Cache: NewCache(cacheBytes)}
 }
 
-// Current returns a document as it is now, from the cache if it is there, or ErrNotFound
-// itself. It does not keep foldedID.
+// Current returns a document as it is now, from the cache if it is there, or
+// ErrNotFound unwrapped. It does not keep foldedID.
 func (r *Reader) Current(foldedID []byte) (*Document, error) {
 	doc, ticket := r.Cache.Get(foldedID)
 	if doc != nil {
@@ -36,14 +37,15 @@ func (r *Reader) Current(foldedID []byte) (*Document, error) {
 	return doc, err
 }
 
-// Own is Current for what goes into a write: the memory of the document is no other
-// reader's, which might have changed it.
+// Own is Current for a document that becomes part of a write. It bypasses the
+// cache: a cached document is shared, and another reader might have changed its
+// bytes.
 func (r *Reader) Own(foldedID string) (*Document, error) {
 	return r.ReadFolded(r.env.Engine, foldedID)
 }
 
-// Read returns a document by its ID from a snapshot or a transaction, or ErrNotFound
-// itself.
+// Read returns a document by its ID from a snapshot or a transaction, or
+// ErrNotFound unwrapped.
 func (r *Reader) Read(from Getter, id string) (*Document, error) {
 	return r.ReadFolded(from, r.env.Rules.Fold(id))
 }
@@ -53,7 +55,7 @@ func (r *Reader) ReadFolded(from Getter, foldedID string) (*Document, error) {
 	return r.ReadKey(from, format.NewDocumentKey(foldedID))
 }
 
-// ReadKey returns the document at a key, or ErrNotFound itself.
+// ReadKey returns the document at a key, or ErrNotFound unwrapped.
 func (r *Reader) ReadKey(from Getter, key []byte) (*Document, error) {
 	record, closer, err := ReadRecord(from, key)
 	if err != nil {
@@ -63,8 +65,8 @@ func (r *Reader) ReadKey(from Getter, key []byte) (*Document, error) {
 	return doc, errs.First(err, closer.Close())
 }
 
-// ReadRecord returns the document at a key as it is stored, in the reader's
-// memory, to be given back by closer, or ErrNotFound itself.
+// ReadRecord returns the stored record at a key, in the memory of r and valid until
+// closer is closed, or ErrNotFound unwrapped.
 func ReadRecord(r Getter, key []byte) (record []byte, closer io.Closer, err error) {
 	record, closer, err = r.Get(key)
 	if err == storage.ErrNotFound {
@@ -78,7 +80,7 @@ type Getter interface {
 	Get(key []byte) ([]byte, io.Closer, error)
 }
 
-// Exists reports whether there is a key.
+// Exists reports whether r has the key.
 func Exists(r Getter, key []byte) (bool, error) {
 	_, closer, err := r.Get(key)
 	if err == storage.ErrNotFound {

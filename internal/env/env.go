@@ -1,9 +1,9 @@
-// Package env is what every part of an open database shares: the storage engine, the
-// rules of IDs, the clock, the limits, and the life of the handle, from the gate that
-// calls enter to what Close has to release.
+// Package env is what every part of an open database shares: the storage engine,
+// the ID rules, the clock, the limits, and the lifecycle of the handle, from the
+// lifecycle lock that calls enter to the handles that Close releases.
 //
-// The verbs of package jay and its background workers enter the gate; nothing below
-// them does.
+// Only the methods of package jay and its background workers call Enter; no package
+// below them does.
 package env
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Env is an open database, as its parts see it. The exported fields are set before the
-// first call enters and do not change.
+// Env is an open database, as its parts see it. The exported fields are set before
+// the first call enters and do not change afterwards.
 type Env struct {
 	Dir             string
 	Engine          storage.Engine
 	Rules           ids.Rules
 	FoldedSeparator string
-	Node            uint64 // the number under which this database writes
+	Node            uint64 // the node number under which this database writes
 	Origins         Origins
 
 	Synced        bool // writes are acknowledged when they are on disk
 	Limits        metadata.Limits
 	MaxQueryBytes int
-	Now           func() time.Time // the user's: never called under a lock
-	Rand          io.Reader        // the user's, or nil
+	Now           func() time.Time // the user's clock: never called under a lock
+	Rand          io.Reader        // the user's source, or nil
 	Logger        *slog.Logger     // or nil
 
 	Loans   Loans
@@ -39,7 +39,7 @@ type Env struct {
 	handles handles
 }
 
-// New returns an Env whose gate is open.
+// New returns an Env that calls can enter.
 func New() *Env {
 	e := new(Env)
 	e.gate.init()

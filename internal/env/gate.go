@@ -8,8 +8,8 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 )
 
-// Enter begins a call. Exit ends it. User code must not run in between: Close
-// waits for the calls inside.
+// Enter begins a call, or returns ErrClosed. Exit ends it. User code must not run
+// in between: Close waits for the calls inside.
 func (e *Env) Enter() error {
 	if !e.gate.enter() {
 		return errs.ErrClosed
@@ -17,15 +17,15 @@ func (e *Env) Enter() error {
 	return nil
 }
 
-// Exit ends a call that Enter has begun.
+// Exit ends a call that Enter began.
 func (e *Env) Exit() { e.gate.exit() }
 
-// callGate counts the calls that are inside a database, so that Close can refuse
-// new ones and wait for those. Its zero value is open.
+// callGate is the lifecycle lock: it counts the calls inside a database, so that
+// Close can refuse new ones and wait for those. Its zero value is open.
 type callGate struct {
 	state atomic.Int64 // calls inside, and gateClosed
 	once  sync.Once
-	empty chan struct{} // closed when the gate is and nobody is inside. Made by init.
+	empty chan struct{} // closed when the gate is closed and no call is inside. Made by init.
 }
 
 // gateClosed is far above any number of calls.
@@ -33,8 +33,8 @@ const gateClosed = 1 << 62
 
 func (g *callGate) init() { g.empty = make(chan struct{}) }
 
-// enter begins a call, and reports false if the gate is closed. exit must
-// follow if it is not.
+// enter begins a call, or reports false if the gate is closed. exit must follow if
+// it reports true.
 func (g *callGate) enter() bool {
 	if g.state.Add(1) < gateClosed {
 		return true
@@ -57,14 +57,14 @@ func (g *callGate) exit() {
 	}
 }
 
-// CloseGate refuses new calls and waits until those inside have ended.
+// CloseGate refuses new calls, and returns when those inside have ended.
 func (e *Env) CloseGate() {
 	e.gate.close()
 	<-e.gate.empty
 }
 
-// close refuses new calls. empty is closed when those inside have ended. It may
-// be called once.
+// close refuses new calls. The channel empty is closed when those inside have
+// ended. It may be called once.
 func (g *callGate) close() {
 	if g.state.Add(gateClosed) == gateClosed {
 		g.emptied()

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Handle is something open on the engine that must not outlive the database: a
-// walk, or a transaction. Release closes it, and makes its later calls return
+// Handle is an open resource of the engine that must not outlive the database, such
+// as a cursor or a transaction. Release closes it and makes its later calls return
 // cause; it is idempotent.
 type Handle interface{ Release(cause error) error }
 
-// handles are those that are open.
+// handles are the open handles of a database.
 type handles struct {
 	mu  sync.Mutex
 	set map[Handle]struct{} // Guarded by mu.
 }
 
-// Register adds an open handle, which Close will release.
+// Register adds an open handle, which ReleaseAll will release.
 func (e *Env) Register(h Handle) {
 	e.handles.mu.Lock()
 	defer e.handles.mu.Unlock()
@@ -35,7 +35,8 @@ func (e *Env) Unregister(h Handle) {
 	delete(e.handles.set, h)
 }
 
-// release releases all of them. Nothing new can be held meanwhile.
+// release releases all of them. No handle is registered meanwhile: the gate is
+// closed.
 func (h *handles) release(cause error) error {
 	h.mu.Lock()
 	open := slices.Collect(maps.Keys(h.set)) // Release may call Unregister

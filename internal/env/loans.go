@@ -2,16 +2,16 @@ package env
 
 import "sync"
 
-// Loans are the calls of Read under way. Close waits for them before it closes
+// Loans counts the calls of Read in progress. Close waits for them before it closes
 // the gate, so that their functions can go on using the database.
 type Loans struct {
 	mu     sync.Mutex
 	n      int           // Guarded by mu.
-	closed bool          // no more are given. Guarded by mu.
+	closed bool          // no more loans are granted. Guarded by mu.
 	back   chan struct{} // closed when closed and n is 0. Guarded by mu, made by stop.
 }
 
-// Begin begins a loan, unless no more are given.
+// Begin begins a loan. It reports false if no more are granted.
 func (l *Loans) Begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -22,6 +22,7 @@ func (l *Loans) Begin() bool {
 	return true
 }
 
+// End ends a loan.
 func (l *Loans) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,7 +31,7 @@ func (l *Loans) End() {
 	}
 }
 
-// Stop gives no more loans and waits until all are back.
+// Stop grants no more loans, and returns when all have ended.
 func (l *Loans) Stop() {
 	l.mu.Lock()
 	if !l.closed {

@@ -1,6 +1,6 @@
-// Package format is which bytes lie where in the storage engine: the keys, and the
-// records that no other package has the form of. docs/format.md describes them, and
-// the golden tests of the root keep them.
+// Package format defines the bytes in the storage engine: the keys, and the records
+// whose form no other package owns. docs/format.md describes them, and the golden
+// tests of the root pin them.
 package format
 
 import (
@@ -15,9 +15,9 @@ import (
 // FoldName folds the name of a collection.
 func FoldName(name string) string { return ids.Fold(name) }
 
-// NewDocumentKey returns a document's key in memory of its own: a key that is
-// given to a storage engine leaves the stack, and room for the longest would be
-// more than most need.
+// NewDocumentKey returns a document's key in memory of its own. Appending to a
+// buffer on the stack would not help: a key that is passed to a storage engine
+// escapes, and a buffer for the longest key would be larger than most need.
 func NewDocumentKey[ID string | []byte](folded ID) []byte {
 	key := make([]byte, 0, len(folded)+2)
 	return append(append(append(key, SpaceDocument), folded...), 0)
@@ -26,11 +26,13 @@ func NewDocumentKey[ID string | []byte](folded ID) []byte {
 // DocumentID returns the ID in a document's key, in the key's memory.
 func DocumentID(key []byte) []byte { return key[1 : len(key)-1] }
 
-// AppendIndexPrefix appends what all keys of an index begin with.
+// AppendIndexPrefix appends the prefix of all keys of an index.
 func AppendIndexPrefix(dst []byte, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, SpaceIndex), number)
 }
 
+// AppendEntryID appends the end of an index key: the folded ID and 00, with
+// inverted bits if the last field is descending.
 func AppendEntryID(dst []byte, folded string, descending bool) []byte {
 	start := len(dst)
 	dst = append(append(dst, folded...), 0)
@@ -42,12 +44,12 @@ func AppendEntryID(dst []byte, folded string, descending bool) []byte {
 	return dst
 }
 
-// IndexFlagsKey is where the flags of an index are.
+// IndexFlagsKey is the key of an index's flags.
 func IndexFlagsKey(number uint32) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{SpaceIndexState}, number), 'f')
 }
 
-// IndexCursorKey is where the build of an index is.
+// IndexCursorKey is the key of the position that the build of an index has reached.
 func IndexCursorKey(number uint32) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{SpaceIndexState}, number), 'b')
 }
@@ -56,25 +58,24 @@ func IndexCursorKey(number uint32) []byte {
 // counters and collection names are folded and hold no byte below 0x20, so
 // that 0x00 ends them; numbers are big-endian, so that they sort.
 //
-//	'c' collection 00 id 00   → ""            membership of a document away from home
+//	'c' collection 00 id 00   → ""            membership of a document that is not clustered
 //	'd' id 00                 → record        document, metadata.Header and body
 //	'e' node(4) etag(8)       → change        what that write did
 //	'h' tag 00                → marks         numbers granted to HiLo
-//	'i' request 00            → last, ceiling identity counter
+//	'i' request 00            → last, reserved-to identity counter
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
-//	'x' number(4) values id 00 → ""           entry of an index; see index_entries.go
+//	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
 //	'x' number(4) values      → id            entry of a unique index
-//	'y' number(4) 'f'         → flags(1)      what the entries of an index are like
-//	'y' number(4) 'b'         → id            how far the build of an index is
+//	'y' number(4) 'f'         → flags(1)      properties of the entries of an index
+//	'y' number(4) 'b'         → id            position that the build of an index has reached
 //
 // Example: document users/1 is at 64 75 73 65 72 73 2f 31 00.
 //
-// A document is at home if its ID begins with the name of its collection and
-// the separator, all folded: orders/33-A is at home in Orders. A collection is
-// then read as one range of documents; only those away from home need an
-// entry of their own under 'c'. docs/decisions/0001-document-layout.md has the
-// measurements.
+// A document is clustered if its ID begins with the name of its collection and the
+// separator, all folded: orders/33-A is clustered in Orders. A collection is then
+// read as one range of documents; only the others need an entry of their own under
+// 'c'. docs/decisions/0001-document-layout.md has the measurements.
 //
 // Part of the on-disk format. Must not change.
 const (
@@ -90,10 +91,10 @@ const (
 	SpaceIndexState = 'y'
 )
 
-// TableBounds part what grows in order (documents of new HiLo IDs, changes) from
-// what is written over again and again, the records of HiLo and the others:
-// tables of documents in order are then never merged with each other.
-// docs/decisions/0010-write-path.md has the measurement.
+// TableBounds separate the keys that grow in order (documents with new HiLo IDs,
+// changes) from those that are overwritten again and again (HiLo documents and
+// other records): tables of ordered documents are then never merged with each
+// other. docs/decisions/0010-write-path.md has the measurement.
 var TableBounds = [][]byte{
 	{SpaceDocument},
 	[]byte(string(SpaceDocument) + HiLoPrefix), // of databases with case-sensitive IDs
@@ -111,26 +112,31 @@ const (
 	ChangeDelete = 2
 )
 
+// AppendKey appends a key space, one part of a key and 00.
 func AppendKey(dst []byte, space byte, part string) []byte {
 	dst = append(dst, space)
 	dst = append(dst, part...)
 	return append(dst, 0)
 }
 
+// DocumentKey appends the key of a document.
 func DocumentKey(dst []byte, foldedID string) []byte { return AppendKey(dst, SpaceDocument, foldedID) }
 
+// MemberKey appends the key of a membership entry.
 func MemberKey(dst []byte, foldedCollection, foldedID string) []byte {
 	dst = AppendKey(dst, SpaceMembers, foldedCollection)
 	dst = append(dst, foldedID...)
 	return append(dst, 0)
 }
 
+// ChangeKey appends the key of a change entry.
 func ChangeKey(dst []byte, node, etag uint64) []byte {
 	dst = append(dst, SpaceChanges)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(node))
 	return binary.BigEndian.AppendUint64(dst, etag)
 }
 
+// NodeKey returns the key of a node's Origin.
 func NodeKey(node uint64) []byte {
 	return binary.BigEndian.AppendUint32([]byte{SpaceNode}, uint32(node))
 }
@@ -151,6 +157,7 @@ type Change struct {
 	FoldedID   string // the document's ID
 }
 
+// DecodeChange is the inverse of AppendChange.
 func DecodeChange(value []byte) (Change, error) {
 	if len(value) < 2 {
 		return Change{}, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
@@ -184,7 +191,7 @@ func PrefixEnd(prefix []byte) []byte {
 	return nil
 }
 
-// IsClustered tells whether a document needs no membership entry. Both names are
+// IsClustered reports whether a document needs no membership entry. Both names are
 // folded; collection is never empty.
 func IsClustered(foldedID, foldedCollection, foldedSeparator string) bool {
 	n := len(foldedCollection)

@@ -9,17 +9,17 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// EtagName is the record under 'm' that holds the etag's ceiling.
-// Part of the on-disk format. Must not change.
+// EtagName is the record under 'm' up to which etags are reserved (the high-water
+// mark). Part of the on-disk format. Must not change.
 const EtagName = "etag"
 
 // Identity is the record of an identity: four uvarints.
 // Part of the on-disk format. Must not change.
 type Identity struct {
 	Last    uint64 // last used number
-	Node    uint64 // the node that counts with it: a copy needs a floor first
-	Ceiling uint64 // reserved ahead under relaxed durability, or 0
-	Session uint64 // the process that reserved it, or 0
+	Node    uint64 // the node that owns the counter: a copy needs a floor first
+	Ceiling uint64 // reserved up to here under Relaxed durability, or 0
+	Session uint64 // the process that made the reservation, or 0
 }
 
 // Append appends the record to dst.
@@ -30,9 +30,9 @@ func (r Identity) Append(dst []byte) []byte {
 	return dst
 }
 
-// At returns the record as the process of this session should read it: a
-// ceiling of another process was left by one that crashed, and all numbers up
-// to it may have been used.
+// At returns the record as the process of this session must read it. A reservation
+// of another session was left by a process that crashed: all numbers up to it may
+// have been used.
 func (r Identity) At(session uint64) Identity {
 	if r.Session != session {
 		r.Last = max(r.Last, r.Ceiling)
@@ -40,6 +40,7 @@ func (r Identity) At(session uint64) Identity {
 	return r
 }
 
+// DecodeIdentity is the inverse of Identity.Append.
 func DecodeIdentity(record []byte) (r Identity, err error) {
 	for _, field := range []*uint64{&r.Last, &r.Node, &r.Ceiling, &r.Session} {
 		n, size := binary.Uvarint(record)
@@ -70,21 +71,23 @@ type Settings struct {
 	Created       time.Time `json:"created"`
 }
 
+// SettingsName is the name under 'm' of the Settings. Part of the on-disk format.
+// Must not change.
 const SettingsName = "database"
 
-// HiLoPrefix begins the ID of every HiLo document, hiloCollection is where new
-// ones lie, maxField is what they say.
+// HiLoPrefix begins the ID of every HiLo document, HiLoCollection is the collection
+// of new ones, and HiLoMax the field with the highest number granted.
 const (
 	HiLoPrefix     = "Raven/HiLo/"
 	HiLoCollection = "@hilo"
 	HiLoMax        = "Max"
 )
 
-// Marks is the private record behind a HiLo document. One that is not
-// there has granted nothing and is of node 0.
+// Marks is the private record of a HiLo tag, beside its document. A tag without a
+// record has granted nothing and belongs to node 0.
 type Marks struct {
 	ids.Marks
-	// node is the node that may grant numbers without a node tag: a copy needs a
+	// Node is the node that may grant numbers without a node tag: a copy needs a
 	// floor first.
 	Node uint64
 }
@@ -104,6 +107,7 @@ func AppendMarks(dst []byte, m *Marks) []byte {
 	return dst
 }
 
+// DecodeMarks is the inverse of AppendMarks.
 func DecodeMarks(record []byte) (*Marks, error) {
 	bad := false
 	next := func() int64 {

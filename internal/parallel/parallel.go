@@ -9,23 +9,22 @@ import (
 	"github.com/jaydb/jay/internal/relay"
 )
 
-// MaxWorkers is the most goroutines that work for one call.
+// MaxWorkers is the largest number of goroutines that work for one call.
 const MaxWorkers = 4
 
-// Do calls fn for [0, n), part by part of so many, with several goroutines
-// that take the next part when they are done with one. The caller is one of
-// them, and waits for no part that was not begun: on a busy machine the others
-// may come late. The error is that of the first part that has one, and all
-// parts before it have been through; of those behind some are left out.
+// Do is a parallel for: it calls fn for the chunks of [0, n), each of part elements
+// but the last. Several goroutines take chunks, the caller among them. The caller
+// waits for no chunk that was not begun, as on a busy machine the other goroutines
+// may start late. The error is that of the first chunk that has one; all chunks
+// before it were run, and some after it are left out.
 //
-// If fn panics, or calls runtime.Goexit, so does shared, on the goroutine of
-// its caller and with the same value. Either way no goroutine is inside fn any
-// more when shared ends.
+// If fn panics, or calls runtime.Goexit, so does Do, on the goroutine of its caller
+// and with the same value. In any case no goroutine is inside fn when Do ends.
 func Do(n, part int, fn func(lo, hi int) error) error {
 	return DoChunks(n, part, func() func(lo, hi int) error { return fn })
 }
 
-// DoChunks is shared with a function for each goroutine that takes part.
+// DoChunks is Do with a function for each goroutine that takes chunks.
 func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
 	parts := (n + part - 1) / max(1, part)
 	workers := min(runtime.GOMAXPROCS(0), MaxWorkers, parts)
@@ -35,9 +34,9 @@ func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
 	w := &sharing{n: n, part: part, newWorker: newWorker, errs: make([]error, parts)}
 	w.failed.Store(int64(parts))
 	w.parts.Add(parts)
-	// One more than there is work for: an idle processor takes over the goroutine
-	// that was started last only after tens of microseconds, as Go expects its
-	// starter to wait for it, and those before it at once.
+	// One goroutine more than there is work for. The scheduler expects the
+	// goroutine that was started last to be waited for: an idle processor steals it
+	// only after tens of microseconds, and the ones started before it at once.
 	for range workers {
 		go w.help()
 	}
@@ -48,27 +47,27 @@ func DoChunks(n, part int, newWorker func() func(lo, hi int) error) error {
 	return cmp.Or(w.errs...)
 }
 
-// sharing is one call of sharedBy.
+// sharing is one call of DoChunks.
 type sharing struct {
 	n, part   int
 	newWorker func() func(lo, hi int) error
 
-	next, failed atomic.Int64   // parts that were taken, the first that is known to have failed
-	parts        sync.WaitGroup // those that are not done
-	errs         []error        // by part
+	next, failed atomic.Int64   // chunks taken; the first chunk known to have failed
+	parts        sync.WaitGroup // chunks not done
+	errs         []error        // by chunk
 
 	mu     sync.Mutex
 	broken *relay.Ending // of a helper that did not return from a part, or nil. Guarded by mu until all parts are done.
 }
 
-// take returns the next part, or false when all have been taken.
+// take returns the next chunk, or false when all have been taken.
 func (w *sharing) take() (i int, ok bool) {
 	i = int(w.next.Add(1)) - 1
 	return i, i < len(w.errs)
 }
 
-// do does part i, unless an earlier one has failed. fn is the function of this
-// goroutine, made when it is needed.
+// do runs chunk i, unless an earlier one has failed. fn is the function of this
+// goroutine, made when it is first needed.
 func (w *sharing) do(i int, fn *func(lo, hi int) error) {
 	if int64(i) >= w.failed.Load() {
 		return
@@ -78,16 +77,16 @@ func (w *sharing) do(i int, fn *func(lo, hi int) error) {
 	}
 	lo := i * w.part
 	if w.errs[i] = (*fn)(lo, min(lo+w.part, w.n)); w.errs[i] != nil {
-		w.failed.Store(int64(i)) // parts before this one were taken before
+		w.failed.Store(int64(i)) // the chunks before this one were taken before it
 	}
 }
 
-// lead is the work of the caller. When it ends, by whatever way, no helper is
-// inside of a part: they use memory of the caller.
+// lead is the work of the caller. When it ends, in whatever way, no helper is
+// inside a chunk: chunks use memory of the caller.
 func (w *sharing) lead() {
 	inside := false
 	defer func() {
-		if inside { // the part has panicked, or ended the goroutine
+		if inside { // the chunk has panicked, or ended the goroutine
 			w.failed.Store(0)
 			w.parts.Done()
 		}
@@ -105,8 +104,8 @@ func (w *sharing) lead() {
 	}
 }
 
-// help is the work of another goroutine. It ends with the first part that does
-// not return.
+// help is the work of another goroutine. It ends with the first chunk that does not
+// return.
 func (w *sharing) help() {
 	var fn func(lo, hi int) error
 	var e relay.Ending

@@ -9,9 +9,9 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Cover makes documents of the entries of an index, with what one query looks
-// at in them and nothing else, so that the documents themselves need not be
-// read. An entry that does not tell enough is left to its document.
+// Cover makes documents from the entries of a covering index. Such a document has
+// what one query looks at and nothing else, so that the document itself need not be
+// read. An entry that is not covering is left to its document.
 type Cover struct {
 	ix     *catalog.Index
 	wanted [catalog.MaxFields]bool // fields of the index that the query looks at
@@ -25,21 +25,22 @@ type Cover struct {
 	id     []byte
 }
 
-// outline is a JSON object around the values of an index.
+// outline is the template of a projection: a JSON object around the values of an
+// index.
 type outline struct {
 	names   [][]byte // `"Name":`
 	members []member // parallel to names
 }
 
-// member is one member of a outline: the value of a field, or another outline.
+// member is one member of an outline: the value of a field, or another outline.
 type member struct {
 	field int
 	inner *outline // nil for a value
 }
 
-// NewCover returns what makes documents of the entries of ix for a query that
-// has the condition where left to be checked, or nil if the entries lack
-// something that it looks at, or it wants whole documents.
+// NewCover returns the Cover of ix for a query, with where as the condition still
+// to be checked. It returns nil if the entries lack something that the query looks
+// at, or if the query asks for whole documents.
 func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *Cover {
 	if len(q.Select) == 0 && !counting || len(q.Include) > 0 {
 		return nil
@@ -68,7 +69,7 @@ func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 	return c
 }
 
-// covers tells whether all that the query looks at is in an index.
+// covers reports whether an index has all that the query looks at.
 func (p *planner) covers(ix *catalog.Index, where query.Expr) bool {
 	return NewCover(p.q, p.counting, ix, where) != nil
 }
@@ -92,9 +93,9 @@ func fieldsOf(q *query.Query, where query.Expr) []query.Field {
 	return append(fields, q.GroupBy...)
 }
 
-// put puts the value of a field where its path leads to. It returns false for
-// a path into an array, and for one on whose way another value lies: of both
-// an index can have only one.
+// put adds the value of a field at its path. It returns false for a path into an
+// array, and for a path that leads through or to another value: an index can have
+// only one of the two.
 func (s *outline) put(path jsonpath.Path, field int) bool {
 	for i := range path.Len() {
 		step := path.At(i)
@@ -141,13 +142,13 @@ func (s *outline) append(dst []byte, texts *[catalog.MaxFields][]byte) []byte {
 	return append(dst, '}')
 }
 
-// tellsNot tells whether an entry with this value leaves all to its document.
+// tellsNot reports whether an entry with this value is not covering.
 func tellsNot(value []byte) bool {
 	return len(value) > 0 && value[len(value)-1] == catalog.NotCovering
 }
 
-// Document makes the document of an entry, whose folded ID is given: what of
-// its header and body the query looks at. Both are valid until the next call.
+// Document makes the document of an entry, whose folded ID is given: those parts of
+// its header and body that the query looks at. Both are valid until the next call.
 // It returns false if the document must be read.
 func (c *Cover) Document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
 	looks := c.wants || c.ids

@@ -1,6 +1,7 @@
-// Package plan chooses the way to the answers of a query: which indexes, which ranges of
-// their keys, and what is left to check on documents. It counts a few keys to choose, and
-// reads no document.
+// Package plan chooses how a query is answered: which indexes it uses, which key
+// ranges of them, and which part of the condition is left to check on documents
+// (the residual). It samples a bounded number of keys to choose, and reads no
+// document.
 package plan
 
 import (
@@ -22,36 +23,36 @@ import (
 
 // Plan is how a query is answered.
 type Plan struct {
-	Access   []*Path    // where candidates come from: several are a union; none means a scan
-	IDs      []string   // instead: the folded IDs that can match, where idsOnly
-	IDsOnly  bool       // ids are all
-	Prefix   string     // of the IDs that a scan must look at, folded
-	Also     *Path      // candidates must be in it, too: an intersection
-	Residual query.Expr // what is left to check on documents; nil for nothing
-	Ordered  bool       // candidates come in the order that is asked for
+	Access   []*Path    // the access paths of candidates: several are a union, none means a scan
+	IDs      []string   // instead of paths: the folded IDs that can match, if IDsOnly
+	IDsOnly  bool       // IDs has all candidates
+	Prefix   string     // folded prefix of the IDs that a scan must look at
+	Also     *Path      // an intersection: candidates must be in this path, too
+	Residual query.Expr // the part of the condition left to check on documents; nil for nothing
+	Ordered  bool       // candidates come in the query's order
 	Reverse  bool       // by walking backwards
-	Counted  bool       // entries can be counted instead of documents
+	Counted  bool       // count-only: entries can be counted instead of documents
 
 	Conjuncts []query.Expr  // of the query's condition
-	Orders    []query.Order // what the order asks of an index: see fieldOrders
-	Keys      int           // looked at while planning
+	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
+	Keys      int           // examined while planning
 }
 
-// Path is a way into one index.
+// Path is an access path: key ranges of one index.
 type Path struct {
 	Index    *catalog.Index
 	flags    byte
 	Ranges   []KeyRange // of whole keys, in rising order
 	Equal    int        // leading fields that are bound to single values
 	bounded  bool       // a further field is bound to a range
-	used     []int      // the conjuncts that the ranges stand for
-	exact    []int      // those of them that need no second look
+	used     []int      // the conjuncts that the ranges implement
+	exact    []int      // those of them that the ranges decide exactly, without a check on the document
 	estimate int        // entries in the ranges, up to a bound
 	more     bool       // there are more than estimate
-	covers   bool       // the entries have all that the query looks at but what the ranges answer
+	covers   bool       // the entries have all that the query looks at, apart from what the ranges decide
 }
 
-// KeyRange is a range of keys: from lo on and before hi.
+// KeyRange is a range of keys, from Lo up to but not including Hi.
 type KeyRange struct {
 	Lo, Hi []byte
 	at     int // where the last part that lo and hi bind begins, while planning
@@ -61,20 +62,20 @@ type KeyRange struct {
 const (
 	MaxRanges      = 500     // that one path has
 	maxBranches    = 50      // of an Or that may become a union
-	maxAllBranches = 500     // of all such Ors: with more no union is looked for
-	maxBranchKeys  = 500_000 // looked at in search of a union
+	maxAllBranches = 500     // of all such Ors: with more, no union is considered
+	maxBranchKeys  = 500_000 // examined in search of a union
 
 	scanPerLook = 8 // documents that a scan reads in the time of one look-up
 
-	sampledEntries = 200 // of an index that is to be walked over
-	sampledShare   = 20  // of so many, one may leave it to its document what it has
+	sampledEntries = 200 // from both ends of an index, before an index scan replaces a scan
+	sampledShare   = 20  // one in so many entries may be not covering
 )
 
-// How far planning looks. Variables for tests, which want every plan of few
-// documents.
+// How many keys planning examines. Variables for tests, which want every plan with
+// few documents.
 var (
-	ProbeKeys = 2000   // looked at for a first estimate of a path
-	ProbeMany = 20_000 // looked at to decide on an intersection
+	ProbeKeys = 2000   // examined for a first estimate of a path
+	ProbeMany = 20_000 // examined to decide on an intersection
 )
 
 // planner makes a plan for one query on one snapshot.
@@ -89,18 +90,18 @@ type planner struct {
 	said      said // made when it is needed
 	bindings  map[boundField]*binding
 	paths     []*Path
-	keys      int // looked at while planning
+	keys      int // examined while planning
 }
 
-// boundField is a conjunct and what of an index it may bind.
+// boundField is a conjunct and the field of an index that it may bind.
 type boundField struct {
 	conjunct   int
 	text       string
 	descending bool
 }
 
-// New decides how a query is answered from the indexes of a catalog. If only the
-// number of answers is wanted, it may count entries.
+// New plans a query with the indexes of a catalog. With counting, only the number
+// of answers is wanted, and entries may be counted instead of documents.
 func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
 	p := &planner{rules: rules, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
@@ -121,7 +122,7 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 	return pl, nil
 }
 
-// plan looks for IDs in the condition, then at the indexes.
+// plan looks for IDs in the condition first, then for indexes.
 func (p *planner) plan() (*Plan, error) {
 	if pl := p.byID(); pl != nil {
 		return pl, nil
@@ -134,7 +135,7 @@ func (p *planner) plan() (*Plan, error) {
 	return p.choose()
 }
 
-// conjunctsOf takes And apart.
+// conjunctsOf splits a condition into the conditions that And joins.
 func conjunctsOf(e query.Expr) []query.Expr { return appendConjuncts(nil, e) }
 
 func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
@@ -151,8 +152,8 @@ func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
 	return dst
 }
 
-// implies tells whether every document that the query asks for is in a partial
-// index: whether it asks for each of the index's conditions.
+// implies reports whether a partial index has every document that the query asks
+// for: whether the query implies each of the index's conditions.
 func (p *planner) implies(ix *catalog.Index) bool {
 	if ix.Filter == nil {
 		return true
@@ -165,15 +166,15 @@ func (p *planner) implies(ix *catalog.Index) bool {
 	return true
 }
 
-// said are the conjuncts of a query by what they say, so that those of an index
-// are found among them without a look at each.
+// said indexes the conjuncts of a query by their text, so that those of a partial
+// index are found without comparing each pair.
 type said struct {
 	texts  []string // parallel to the conjuncts: as RQL
 	has    map[string]bool
 	equals map[string][]query.Compare // equalities, by field and value
 }
 
-// conjunctsSaid returns what the conjuncts say.
+// conjunctsSaid returns the lookup tables of the conjuncts, made on the first call.
 func (p *planner) conjunctsSaid() *said {
 	s := &p.said
 	if s.has != nil {
@@ -194,8 +195,8 @@ func (p *planner) conjunctsSaid() *said {
 	return s
 }
 
-// saysStricter tells whether the query asks for the condition needed, or for
-// the same with regard to case.
+// saysStricter reports whether the query has the condition needed, or its
+// case-sensitive form, which implies it.
 func (p *planner) saysStricter(needed query.Expr) bool {
 	said := p.conjunctsSaid()
 	if said.has[query.FormatCondition(needed)] {
@@ -207,13 +208,13 @@ func (p *planner) saysStricter(needed query.Expr) bool {
 	})
 }
 
-// equalKey is the same for equalities of one field and one value.
+// equalKey is the lookup key of an equality: its field and its value.
 func equalKey(c query.Compare) string {
 	key, _ := query.AppendKey([]byte(c.Field.String()+"\x00"), c.Value, false)
 	return string(key)
 }
 
-// byID plans a query that says which IDs it wants, or nil.
+// byID plans a query that names the IDs it asks for, or returns nil.
 func (p *planner) byID() *Plan {
 	for _, e := range p.conjuncts {
 		var values []query.Value
@@ -230,7 +231,7 @@ func (p *planner) byID() *Plan {
 		if values == nil {
 			continue
 		}
-		// IDs are few: the whole condition is looked at again.
+		// IDs are few: the whole condition is checked again.
 		pl := &Plan{IDsOnly: true, Residual: p.q.Where}
 		for _, v := range values {
 			if v.Kind() == query.KindText {
@@ -244,16 +245,17 @@ func (p *planner) byID() *Plan {
 	return nil
 }
 
-// namesIDs tells whether texts that a field is compared with name documents: in
-// a database that keeps IDs apart by case, those that disregard it do not.
+// namesIDs reports whether the texts that a field is compared with name documents.
+// In a database with case-sensitive IDs, a comparison that ignores case does not.
 func (p *planner) namesIDs(f query.Field, fold bool) bool {
 	return f.Meta == query.MetaID && !(fold && p.rules.CaseSensitive)
 }
 
-// addPath finds how the conjuncts bound an index, if they do.
+// addPath adds the path of an index, if the conjuncts bind its fields or the order
+// uses it.
 func (p *planner) addPath(ix *catalog.Index) error {
 	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&Path{Index: ix})) {
-		return nil // spares the look at its flags
+		return nil // saves reading its flags
 	}
 	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
 	if err != nil {
@@ -303,22 +305,22 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	return nil
 }
 
-// replacesScan tells whether a walk over all of the index gives what a walk
-// over the documents gives, each of them once.
+// replacesScan reports whether walking over the whole index gives what a scan
+// gives, each document once.
 func (a *Path) replacesScan() bool { return a.covers && a.flags&catalog.FlagMultiple == 0 }
 
-// maxSpellings is how many spellings of texts that are equal but for case a
-// path tells apart.
+// maxSpellings is how many case variants of equal texts a path distinguishes.
 const maxSpellings = 16
 
-// spellings replaces ranges of texts that are equal but for case by one range
-// for each spelling that the index has, mostly one, so that fields behind can
-// be bound and the order of the index used. It returns nil if there are many.
+// spellings replaces ranges of texts that are equal but for case by one range for
+// each variant that the index has, usually one. Then the fields after it can be
+// bound, and the order of the index used. It returns nil if there are many
+// variants.
 func (p *planner) spellings(ranges []KeyRange) ([]KeyRange, error) {
 	out := []KeyRange{}
 	for _, r := range ranges {
 		if r.Hi == nil {
-			out = append(out, r) // a value that has one spelling
+			out = append(out, r) // the value has only one spelling
 			continue
 		}
 		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
@@ -342,7 +344,7 @@ func (p *planner) spellings(ranges []KeyRange) ([]KeyRange, error) {
 	return out, nil
 }
 
-// extend puts ranges of one field behind those of the fields before it.
+// extend appends ranges of one field to those of the fields before it.
 func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
 	out := make([]KeyRange, 0, len(prefixes)*len(ranges))
 	for _, prefix := range prefixes {
@@ -350,7 +352,7 @@ func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
 			lo := append(bytes.Clone(prefix.Lo), r.Lo...)
 			hi := append(bytes.Clone(prefix.Lo), r.Hi...)
 			if isPoint(r) {
-				hi = nil // what follows Lo: kept open for the next field
+				hi = nil // everything after Lo: kept open for the next field
 			}
 			out = append(out, KeyRange{Lo: lo, Hi: hi, at: len(prefix.Lo)})
 		}
@@ -358,15 +360,15 @@ func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
 	return out
 }
 
-// binding is what conjuncts say about one field. It is not changed once made, as
-// several paths share it.
+// binding is how conjuncts bind one field. It is immutable, as several paths share
+// it.
 type binding struct {
 	ranges  []query.KeyRange
 	used    []int
 	point   bool // each range is one value
-	equal   bool // each range is of values that are equal, but perhaps for case
+	equal   bool // each range holds equal values, possibly in several case variants
 	recheck bool
-	rank    int // how little it likely leaves: rankEqual, rankClosed, rankOpen
+	rank    int // selectivity by kind, best first: rankEqual, rankClosed, rankOpen
 }
 
 const (
@@ -375,8 +377,8 @@ const (
 	rankOpen   // bounded on one side
 )
 
-// bind collects what the conjuncts say about a field, or nil. The order of the
-// conjuncts decides nothing.
+// bind combines the conjuncts on a field into a binding, or returns nil. The result
+// does not depend on the order of the conjuncts.
 func (p *planner) bind(f catalog.Field, flags byte) *binding {
 	var all []*binding
 	for i := range p.conjuncts {
@@ -390,7 +392,7 @@ func (p *planner) bind(f catalog.Field, flags byte) *binding {
 	slices.SortStableFunc(all, (*binding).compare)
 	best := all[0]
 	if best.equal || flags&catalog.FlagMultiple != 0 {
-		return best // of a document with several values each may satisfy another condition
+		return best // in a document with several values, each may satisfy another condition
 	}
 	for _, other := range all[1:] {
 		best = best.and(other)
@@ -398,7 +400,7 @@ func (p *planner) bind(f catalog.Field, flags byte) *binding {
 	return best
 }
 
-// compare puts the binding first that likely leaves the least.
+// compare orders bindings by how few entries they are likely to leave.
 func (b *binding) compare(other *binding) int {
 	if c := cmp.Or(b.rank-other.rank, len(b.ranges)-len(other.ranges), compareBool(other.point, b.point)); c != 0 || len(b.ranges) == 0 {
 		return c
@@ -406,7 +408,7 @@ func (b *binding) compare(other *binding) int {
 	return cmp.Or(bytes.Compare(b.ranges[0].Lo, other.ranges[0].Lo), bytes.Compare(b.ranges[0].Hi, other.ranges[0].Hi))
 }
 
-// and is the overlap of two bindings of one range each.
+// and intersects two bindings of one range each.
 func (b *binding) and(other *binding) *binding {
 	if len(b.ranges) != 1 || len(other.ranges) != 1 {
 		return b
@@ -421,8 +423,8 @@ func (b *binding) and(other *binding) *binding {
 	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck, rank: b.rank}
 }
 
-// binding returns what a conjunct says about a field, or nil. It works that out
-// once, as many indexes may have the field.
+// binding returns how a conjunct binds a field, or nil. The result is kept, as many
+// indexes may have the field.
 func (p *planner) binding(conjunct int, f catalog.Field) *binding {
 	e := p.conjuncts[conjunct]
 	if field, ok := bindableField(e); !ok || !f.Is(field) {
@@ -457,7 +459,7 @@ func bindableField(e query.Expr) (query.Field, bool) {
 	return query.Field{}, false
 }
 
-// bindOne returns what one condition says about its field, which is f, or nil.
+// bindOne returns how one condition binds its field, which is f, or nil.
 func bindOne(e query.Expr, f catalog.Field) *binding {
 	var ranges []query.KeyRange
 	point, rank := false, rankEqual
@@ -498,13 +500,13 @@ func bindOne(e query.Expr, f catalog.Field) *binding {
 	return b
 }
 
-// isPoint tells whether a range holds one part and what follows it.
+// isPoint reports whether a range holds one key part and what follows it.
 func isPoint(r query.KeyRange) bool {
 	rest, ok := query.SkipKey(r.Lo)
 	return ok && len(rest) == 0 && bytes.Equal(r.Hi, format.PrefixEnd(r.Lo))
 }
 
-// How an index's order serves the one that is asked for.
+// orderMatch is how the order of an index serves the order of the query.
 type orderMatch int
 
 const (
@@ -513,8 +515,8 @@ const (
 	orderReverse
 )
 
-// concerns tells whether a condition or the order may use an index that begins
-// with f.
+// concerns reports whether a condition or the order of the query may use an index
+// that begins with f.
 func (p *planner) concerns(f catalog.Field) bool {
 	binds := func(e query.Expr) bool {
 		field, ok := bindableField(e)
@@ -524,7 +526,7 @@ func (p *planner) concerns(f catalog.Field) bool {
 		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.Is(o.Field) })
 }
 
-// orderBy tells how the order of a path serves the query.
+// orderBy returns how the order of a path serves the query.
 func (p *planner) orderBy(a *Path) orderMatch {
 	if len(p.q.OrderBy) == 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
 		return orderNone
@@ -554,10 +556,10 @@ func (p *planner) orderBy(a *Path) orderMatch {
 		i++
 	}
 	if i < len(a.Index.Fields) && i >= a.Equal {
-		return orderNone // fields that follow would decide between ties
+		return orderNone // the fields that follow would decide between ties
 	}
-	// IDs stand in the direction of the index's last field. Ties are to come in
-	// the direction of the order's last field.
+	// The IDs of equal values sort in the direction of the index's last field. The
+	// query wants ties in the direction of its last order field.
 	idsDescending := a.Index.LastDescending() != (match == orderReverse)
 	if idsDescending != p.q.OrderBy[len(p.q.OrderBy)-1].Descending {
 		return orderNone
@@ -565,8 +567,8 @@ func (p *planner) orderBy(a *Path) orderMatch {
 	return match
 }
 
-// fieldOrders returns the orders without an id() behind the others, which says
-// no more than in which direction ties come.
+// fieldOrders returns the query's order without a final id(), which only gives the
+// direction of ties.
 func (p *planner) fieldOrders() []query.Order {
 	orders := p.q.OrderBy
 	last := orders[len(orders)-1]
@@ -601,7 +603,7 @@ func (p *planner) choose() (*Plan, error) {
 		if len(a.used) == 0 && p.orderBy(a) == orderNone {
 			continue
 		}
-		// One that has more than another need not be counted to its end.
+		// A path that has more entries than another need not be counted to its end.
 		if err := p.probe(a, fewest); err != nil {
 			return nil, err
 		}
@@ -642,8 +644,8 @@ func (p *planner) choose() (*Plan, error) {
 	return p.over(a, nil), nil
 }
 
-// insteadOfScan returns the path with the fewest fields whose walk gives what a
-// walk over the documents gives, or nil.
+// insteadOfScan returns the narrowest path whose index scan gives what a scan over
+// the documents gives, or nil.
 func (p *planner) insteadOfScan() (*Path, error) {
 	var paths []*Path
 	for _, a := range p.paths {
@@ -662,13 +664,13 @@ func (p *planner) insteadOfScan() (*Path, error) {
 	return nil, nil
 }
 
-// isTold looks at the first and the last entries of an index, and tells
-// whether few of them leave it to their documents what they have: a look at
-// each of many documents takes longer than a walk over all.
+// isTold samples the first and the last entries of an index, and reports whether
+// enough of them are covering. If many are not, reading their documents one by one
+// takes longer than a scan.
 func (p *planner) isTold(a *Path) (told bool, err error) {
 	where := p.residual(a)
 	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.HasEnds(p.q) {
-		return true, nil // no document has to tell
+		return true, nil // no document would be read
 	}
 	prefix := format.AppendIndexPrefix(nil, a.Index.Number)
 	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
@@ -692,8 +694,8 @@ func (p *planner) isTold(a *Path) (told bool, err error) {
 	return not*sampledShare <= looked, it.Error()
 }
 
-// wantsEnds tells whether nothing but the least and the greatest value is asked
-// for, of the field by which the entries of a path are ordered.
+// HasEnds reports whether the query asks only for the minimum and the maximum of
+// the field by which the entries of the path are ordered.
 func (a *Path) HasEnds(q *query.Query) bool {
 	if len(q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
 		return false
@@ -713,7 +715,8 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// over is the plan that takes candidates from one path.
+// over is the plan that takes candidates from path a, intersected with also if that
+// is not nil.
 func (p *planner) over(a, also *Path) *Plan {
 	pl := &Plan{Access: []*Path{a}, Also: also, Residual: p.residual(a, also)}
 	switch p.orderBy(a) {
@@ -726,7 +729,7 @@ func (p *planner) over(a, also *Path) *Plan {
 	return pl
 }
 
-// residual returns the conjuncts that the paths do not answer by themselves.
+// residual returns the conjuncts that the paths do not decide exactly.
 func (p *planner) residual(paths ...*Path) query.Expr {
 	answered := make(map[int]bool)
 	var filters map[string]bool // as RQL
@@ -756,9 +759,9 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 	return left
 }
 
-// intersect finds the path with the fewest candidates, when all have many, and
-// decides whether looking those of another up in it spares more documents than
-// it costs.
+// intersect finds the path with the fewest candidates, when all have many. It adds
+// another path as an intersection if that saves more document reads than walking
+// the other path's entries costs.
 func (p *planner) intersect(paths []*Path) (*Plan, error) {
 	small := paths[0]
 	for limit := ProbeKeys; small.more && limit < ProbeMany; {
@@ -798,8 +801,8 @@ func isSubset(some, all []int) bool {
 	return !slices.ContainsFunc(some, func(i int) bool { return !set[i] })
 }
 
-// union plans a query whose condition is, or has among others, an Or of which
-// every branch finds its way into an index.
+// union plans a query whose condition is, or has among its conjuncts, an Or with a
+// path for every branch.
 func (p *planner) union() (*Plan, error) {
 	branches := 0
 	for _, e := range p.conjuncts {
@@ -820,7 +823,7 @@ func (p *planner) union() (*Plan, error) {
 		for _, branch := range or {
 			a, err := p.bestOf(branch)
 			if p.keys > maxBranchKeys {
-				return nil, err // what is known must do
+				return nil, err // keep what is known so far
 			}
 			if err != nil {
 				return nil, err
@@ -844,7 +847,7 @@ func (p *planner) union() (*Plan, error) {
 	return &Plan{Access: best, Residual: p.q.Where}, nil
 }
 
-// candidates returns how many entries paths have together.
+// candidates returns how many entries the paths have together.
 func candidates(paths []*Path) int {
 	total := 0
 	for _, a := range paths {
@@ -868,8 +871,8 @@ func (p *planner) hasSmaller(union []*Path) (bool, error) {
 	return false, nil
 }
 
-// bestOf returns the path with the fewest candidates for one branch of an Or,
-// or nil.
+// bestOf returns the path with the fewest candidates for one branch of an Or, or
+// nil.
 func (p *planner) bestOf(branch query.Expr) (*Path, error) {
 	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
 	var best *Path
@@ -919,8 +922,8 @@ func (p *planner) probe(a *Path, limit int) error {
 	return nil
 }
 
-// scan is the plan that looks at every document, or at those whose IDs begin
-// as the query says.
+// scan is the plan that looks at every document, or at those with the prefix that
+// the query gives for IDs.
 func (p *planner) scan() *Plan {
 	pl := &Plan{Residual: p.q.Where}
 	for _, e := range p.conjuncts {
@@ -934,14 +937,14 @@ func (p *planner) scan() *Plan {
 	return pl
 }
 
-// orderedByID tells whether the order of a scan is what is asked for. Where IDs
-// regard case it is not: keys stand in the order of bytes, texts in that of
+// orderedByID reports whether a scan has the order of the query. With
+// case-sensitive IDs it has not: keys are in byte order, texts in the order of
 // their folded form.
 func (p *planner) orderedByID() bool {
 	return !p.rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
 }
 
-// String names a path, for Explain.
+// String describes a path, for Explain.
 func (a *Path) String() string {
 	text := fmt.Sprintf("index %q", a.Index.Info.Name)
 	if len(a.used) == 0 {
@@ -953,13 +956,14 @@ func (a *Path) String() string {
 	return fmt.Sprintf("%s, %d ranges", text, len(a.Ranges))
 }
 
+// IsScan reports whether the plan looks at every document.
 func (pl *Plan) IsScan() bool { return !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" }
 
-// MayRepeat tells whether the ranges may lead to one document twice.
+// MayRepeat reports whether the ranges may lead to one document twice.
 func (a *Path) MayRepeat() bool {
 	return a.flags&catalog.FlagMultiple != 0 && (len(a.Ranges) > 1 || len(a.Index.Fields) > 1 || !a.isPoints())
 }
 
-// isPoints tells whether each range holds the entries of one value, so that
-// no document is in it twice.
+// isPoints reports whether each range holds the entries of one value, so that no
+// document is in it twice.
 func (a *Path) isPoints() bool { return a.Equal == len(a.Index.Fields) && !a.bounded }
