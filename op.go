@@ -74,12 +74,13 @@ type op struct {
 	opResult
 }
 
-// opRequest is what the caller asked for. It does not change.
+// opRequest is what the caller asked for. Preparing it replaces the collection by that
+// which the document's own @metadata names, and nothing else.
 type opRequest struct {
 	verb         verb
 	request      string // the ID as the caller wrote it
 	hilo         bool   // no ID was given: draw one
-	prefix       string // of HiLo IDs, checked, or ""
+	prefix       string // of HiLo IDs, checked; "" for that of the conventions
 	collection   string
 	expected     *string // change vector, see IfMatch
 	custom       []byte
@@ -99,6 +100,7 @@ type opPrepared struct {
 	resolved         string // the request, as the strategy wants it
 	id               string // final, unless the transaction makes it
 	foldedID         string
+	tag              string // HiLo: the prefix of the ID
 	json             []byte // the body as it is stored
 	header           metadata.Header
 	tail             []byte // header.AppendTail

@@ -114,7 +114,7 @@ func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 		}
 	}
 	if last.folded == "" || last.collection != o.collection {
-		*last = collectionNaming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection)}
+		*last = newNaming(o.collection)
 	}
 	o.foldedCollection = last.folded
 	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil {
@@ -169,19 +169,21 @@ func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 	if o.expected != nil && *o.expected != "" {
 		return &ConflictError{Expected: *o.expected} // there is no ID to name: none was drawn
 	}
-	if o.prefix == "" && last.prefix != "" && last.collection == o.collection {
-		o.prefix = last.prefix
+	if o.prefix != "" {
+		o.tag = o.prefix // mappingOf has checked it
 		return nil
 	}
-	if o.prefix != "" {
-		return nil // mappingOf has checked it
+	if last.prefix != "" && last.collection == o.collection {
+		o.tag = last.prefix
+		return nil
 	}
-	o.prefix = db.opts.Conventions.Prefix(o.collection)
-	err := db.checkTag(o.prefix)
-	if err == nil {
-		*last = collectionNaming{collection: o.collection, folded: format.CollectionKey(o.collection), bytes: []byte(o.collection), prefix: o.prefix}
+	o.tag = db.opts.Conventions.Prefix(o.collection)
+	if err := db.checkTag(o.tag); err != nil {
+		return err
 	}
-	return err
+	*last = newNaming(o.collection)
+	last.prefix = o.tag
+	return nil
 }
 
 // collectionNaming caches what follows from the name of a collection. Most batches
@@ -191,6 +193,10 @@ type collectionNaming struct {
 	folded     string
 	bytes      []byte
 	prefix     string // checked; "" if not made yet
+}
+
+func newNaming(collection string) collectionNaming {
+	return collectionNaming{collection: collection, folded: format.CollectionKey(collection), bytes: []byte(collection)}
 }
 
 // prepareBody validates the JSON, extracts its @metadata and decides the

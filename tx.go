@@ -558,7 +558,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 	}
 	o.exposed = true
 	if o.strategy == ids.HiLo && (given != o.id || !t.reused[o.foldedID]) {
-		t.numbers.all[o.prefix] = append(t.numbers.all[o.prefix], o.id)
+		t.numbers.all[o.tag] = append(t.numbers.all[o.tag], o.id)
 	}
 	return nil
 }
@@ -568,10 +568,10 @@ func (t *Tx) drawnBefore(o *op) string {
 	if o.strategy != ids.HiLo || t.numbers.keep {
 		return ""
 	}
-	for free := t.numbers.free[o.prefix]; len(free) > 0; {
+	for free := t.numbers.free[o.tag]; len(free) > 0; {
 		id := free[0]
 		free = free[1:]
-		t.numbers.free[o.prefix] = free
+		t.numbers.free[o.tag] = free
 		if folded := t.db.env.Rules.Fold(id); !t.wrote(folded) {
 			if t.reused == nil {
 				t.reused = make(map[string]bool)

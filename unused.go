@@ -28,7 +28,7 @@ func (g *unusedNumbers) count(ops []*op) {
 		if g.byTag == nil {
 			g.byTag = make(map[string]int64)
 		}
-		g.byTag[o.prefix]++
+		g.byTag[o.tag]++
 		g.mu.Unlock()
 	}
 }
@@ -44,7 +44,7 @@ func (g *unusedNumbers) countTaken(o *op) {
 	if g.taken == nil {
 		g.taken = make(map[string]int64)
 	}
-	g.taken[o.prefix]++
+	g.taken[o.tag]++
 }
 
 // unused returns those that no document has.

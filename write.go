@@ -123,7 +123,7 @@ func (db *DB) drawID(ctx context.Context, o *op) (err error) {
 	case o.verb == verbDelete, o.verb == verbPatch:
 		return nil
 	case o.strategy == ids.HiLo:
-		o.id, err = db.client.Next(ctx, o.prefix)
+		o.id, err = db.client.Next(ctx, o.tag)
 	case o.strategy == ids.GUID:
 		o.id, err = db.resolver.NewGUID()
 	default:

@@ -514,3 +514,28 @@ func TestGetMany(t *testing.T) {
 	found, err = db.Exists(ctx, "none")
 	equal(t, found || err != nil, false)
 }
+
+// Ensure a batch that is applied to two databases makes the IDs of each by its own
+// conventions, and that a tag which one of them refuses costs it no number.
+func TestApply_BatchOfAnotherDatabase(t *testing.T) {
+	conventions := func(prefix string) *jay.Options {
+		return &jay.Options{MaxIDBytes: 64, Conventions: jay.Conventions{Prefix: func(string) string { return prefix }}}
+	}
+	first, second := memory(t, conventions("things")), memory(t, conventions("objects"))
+	refusing := memory(t, conventions(strings.Repeat("x", 80)))
+	var b jay.Batch
+	b.Store("Things", json.RawMessage(`{}`))
+	for _, c := range []struct {
+		db   *jay.DB
+		want string
+	}{{first, "things/1-A"}, {second, "objects/1-A"}, {first, "things/2-A"}} {
+		m, err := c.db.Apply(ctx, &b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, m[0].ID, c.want)
+	}
+	if _, err := refusing.Apply(ctx, &b); !errors.Is(err, jay.ErrInvalidID) {
+		t.Errorf("a tag of 80 bytes where 64 are allowed: %v", err)
+	}
+}
