@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/child"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -332,8 +333,8 @@ func TestCrash_Relaxed(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
 		db := open(t, dir, &jay.Options{Durability: jay.Relaxed})
-		equal(t, put(t, db, "users|", `{}`).ID, fmt.Sprintf("users/%d", n+1))
-		equal(t, put(t, db, "users/", `{}`).ID, fmt.Sprintf("users/%019d-A", 2*n+2))
+		jaytest.Equal(t, put(t, db, "users|", `{}`).ID, fmt.Sprintf("users/%d", n+1))
+		jaytest.Equal(t, put(t, db, "users/", `{}`).ID, fmt.Sprintf("users/%019d-A", 2*n+2))
 		closeDB(t, db)
 	}
 }

@@ -5,7 +5,6 @@ package crash_test
 
 import (
 	"context"
-	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -21,8 +20,3 @@ var (
 	body    = jaytest.Body
 	must    = jaytest.Must
 )
-
-func equal[T comparable](t testing.TB, got, want T) {
-	t.Helper()
-	jaytest.Equal(t, got, want)
-}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -67,9 +68,9 @@ func pages(t *testing.T, db *jay.DB, writer int) int {
 			t.Fatal(err)
 		}
 		marks++
-		equal(t, doc.ID(), fmt.Sprintf("marks/%d/%d", writer, last))
+		jaytest.Equal(t, doc.ID(), fmt.Sprintf("marks/%d/%d", writer, last))
 	}
-	equal(t, marks, min(last, 1))
+	jaytest.Equal(t, marks, min(last, 1))
 	for collection, each := range map[string]int{"Made": 3, "Stored": 1} {
 		made := 0
 		for _, err := range db.Documents(ctx, jay.Scan{Collection: fmt.Sprint(collection, writer)}) {

@@ -3,7 +3,6 @@ package disk_test
 
 import (
 	"context"
-	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -18,8 +17,3 @@ var (
 	must    = jaytest.Must
 	within  = jaytest.Within
 )
-
-func equal[T comparable](t testing.TB, got, want T) {
-	t.Helper()
-	jaytest.Equal(t, got, want)
-}

@@ -333,7 +333,7 @@ func TestSlowDisk_ContextEndsDuringTheSync(t *testing.T) {
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{})
 			first := put(t, db, "first", `{}`)
-			equal(t, put(t, db, "inv|", `{}`).ID, "inv/1")
+			jaytest.Equal(t, put(t, db, "inv|", `{}`).ID, "inv/1")
 			held := disk.Hold(storagetest.Logs, storagetest.Syncs)
 			defer held.Release()
 
@@ -389,7 +389,7 @@ func TestSlowDisk_ContextEndsDuringTheSync(t *testing.T) {
 func TestSlowDisk_NumbersStayUsed(t *testing.T) {
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
-	equal(t, put(t, db, "inv|", `{}`).ID, "inv/1")
+	jaytest.Equal(t, put(t, db, "inv|", `{}`).ID, "inv/1")
 	held := disk.Hold(storagetest.Logs, storagetest.Syncs)
 	defer held.Release()
 	limited, cancel := context.WithCancel(ctx)
@@ -404,8 +404,8 @@ func TestSlowDisk_NumbersStayUsed(t *testing.T) {
 		t.Errorf("got %v, want ErrUnknownOutcome", err)
 	}
 	held.Release()
-	equal(t, put(t, db, "inv|", `{}`).ID, "inv/3")
-	equal(t, body(t, db, "inv/2"), `{"waits":true}`) // the disk has taken it after all
+	jaytest.Equal(t, put(t, db, "inv|", `{}`).ID, "inv/3")
+	jaytest.Equal(t, body(t, db, "inv/2"), `{"waits":true}`) // the disk has taken it after all
 	closeDB(t, db)
 }
 

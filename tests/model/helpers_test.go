@@ -4,9 +4,7 @@ package model_test
 
 import (
 	"context"
-	"testing"
 
-	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
@@ -22,16 +20,6 @@ var (
 	concurrently = jaytest.Concurrently
 	afterPrefix  = jaytest.NumberAfter
 )
-
-func equal[T comparable](t testing.TB, got, want T) {
-	t.Helper()
-	jaytest.Equal(t, got, want)
-}
-
-func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
-	t.Helper()
-	return jaytest.CollectionOf[T](t, db, opts...)
-}
 
 // customer, person and anything are entities.
 type customer struct {

@@ -192,7 +192,7 @@ func TestLinear_Client(t *testing.T) {
 		if err := client.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		equal(t, body(t, db, "Raven/HiLo/users"), fmt.Sprintf(`{"Max":%d}`, jaytest.Goroutines*400))
+		jaytest.Equal(t, body(t, db, "Raven/HiLo/users"), fmt.Sprintf(`{"Max":%d}`, jaytest.Goroutines*400))
 	}
 }
 

@@ -277,7 +277,7 @@ func TestPatch_Concurrent_EveryWay(t *testing.T) {
 	const goroutines, rounds = 16, 40
 	db := memory(t, nil)
 	put(t, db, "struct3s/1", `{"n":0,"log":[]}`, jay.InCollection("Struct3s"))
-	docs := collectionOf[struct3](t, db)
+	docs := jaytest.CollectionOf[struct3](t, db)
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
@@ -317,9 +317,9 @@ func TestPatch_Concurrent_EveryWay(t *testing.T) {
 	for _, entry := range log {
 		seen[entry] = true
 	}
-	equal(t, n, goroutines*rounds)
-	equal(t, len(log), goroutines*rounds)
-	equal(t, len(seen), goroutines*rounds)
+	jaytest.Equal(t, n, goroutines*rounds)
+	jaytest.Equal(t, len(log), goroutines*rounds)
+	jaytest.Equal(t, len(seen), goroutines*rounds)
 }
 
 // Ensure that goroutines which share one transaction lose no patch of each
@@ -342,7 +342,7 @@ func TestTx_Patch_Concurrent(t *testing.T) {
 		return nil
 	})
 	must(t, err)
-	equal(t, body(t, db, "counter"), `{"n":400}`)
+	jaytest.Equal(t, body(t, db, "counter"), `{"n":400}`)
 }
 
 // Ensure that each thing that can be wrong with a patch is its own error, by
@@ -389,10 +389,10 @@ func TestPatch_Refused(t *testing.T) {
 				if _, err := patchIn(where, db, test.id, test.opts); !errors.Is(err, test.want) {
 					t.Errorf("got %v, want %v", err, test.want)
 				}
-				equal(t, everythingOf(db), before)
+				jaytest.Equal(t, everythingOf(db), before)
 				n, err := db.Query("Users").Where(jay.In("Email", "a", "b")).NoScan().Count(ctx)
 				must(t, err)
-				equal(t, n, 2)
+				jaytest.Equal(t, n, 2)
 			})
 		}
 	}
@@ -406,7 +406,7 @@ func TestCollection_Patch(t *testing.T) {
 	for _, inTx := range []bool{false, true} {
 		id := fmt.Sprintf("people/%v", inTx)
 		run := func(fn func(*jay.Collection[person]) error) error {
-			people := collectionOf[person](t, db)
+			people := jaytest.CollectionOf[person](t, db)
 			if !inTx {
 				return fn(people)
 			}
@@ -431,13 +431,13 @@ func TestCollection_Patch(t *testing.T) {
 		}
 		must(t, run(func(people *jay.Collection[person]) error {
 			r, err := people.Patch(ctx, id, jay.Set("Name", "x"), jay.OrInsert(&person{ID: "another", Version: "v", Name: "Ann"}))
-			equal(t, r.Status, jay.PatchCreated)
+			jaytest.Equal(t, r.Status, jay.PatchCreated)
 			return err
 		}))
-		equal(t, body(t, db, id), `{"Name":"Ann"}`)
+		jaytest.Equal(t, body(t, db, id), `{"Name":"Ann"}`)
 		doc, err := db.Get(ctx, id)
 		must(t, err)
-		equal(t, doc.Collection(), "people")
+		jaytest.Equal(t, doc.Collection(), "people")
 		// The version of a value that was read makes a patch conditional.
 		must(t, run(func(people *jay.Collection[person]) error {
 			_, err := people.Patch(ctx, id, jay.Set("Name", "Bea"), jay.IfMatch(doc.ChangeVector()))
@@ -449,9 +449,9 @@ func TestCollection_Patch(t *testing.T) {
 		}); !errors.Is(err, jay.ErrConflict) {
 			t.Errorf("stale: %v", err)
 		}
-		equal(t, body(t, db, id), `{"Name":"Bea"}`)
+		jaytest.Equal(t, body(t, db, id), `{"Name":"Bea"}`)
 	}
-	equal(t, body(t, db, "people/other"), `{}`)
+	jaytest.Equal(t, body(t, db, "people/other"), `{}`)
 }
 
 // Ensure that a patch keeps nothing of the caller's memory, and gives none of
@@ -462,13 +462,13 @@ func TestPatch_Memory(t *testing.T) {
 	r, err := db.Patch(ctx, "a", jay.Set("x", 1), jay.OrInsert(body))
 	must(t, err)
 	clear(body)
-	equal(t, string(r.Body), `{"n":1}`)
+	jaytest.Equal(t, string(r.Body), `{"n":1}`)
 	var b jay.Batch
 	b.Patch("a", jay.Set("v", value))
 	_, err = db.Apply(ctx, &b)
 	must(t, err)
 	clear(value)
-	equal(t, jaytest.Body(t, db, "a"), `{"n":1,"v":{"m":1}}`)
+	jaytest.Equal(t, jaytest.Body(t, db, "a"), `{"n":1,"v":{"m":1}}`)
 	err = db.View(ctx, func(tx *jay.Tx) error {
 		for _, edit := range []jay.PatchOption{jay.Set("n", 1), jay.Set("n", 2)} {
 			for _, id := range []string{"a", "none"} {
