@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
 )
 
 // maxListed is how many prefixes, tags and identities InspectIDs keeps of each
@@ -153,7 +154,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 		now:        db.env.Now(),
 	}
 	in.cutoff = metadata.Ticks(in.now.Add(-lately))
-	if err := in.atSnapshot(w, func() error { return in.readCounters(ctx, w) }); err != nil {
+	if err := in.atSnapshot(w, func(r storage.Reader) error { return in.readCounters(ctx, r) }); err != nil {
 		return IDReport{}, err
 	}
 	if err := in.readDeletes(ctx, w); err != nil {
@@ -167,7 +168,7 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 			progress(in.report.Documents)
 		}
 	}
-	if err := in.atSnapshot(w, func() error { return in.readHiLo(ctx, w, hand) }); err != nil {
+	if err := in.atSnapshot(w, func(r storage.Reader) error { return in.readHiLo(ctx, r, hand) }); err != nil {
 		return IDReport{}, err
 	}
 	in.finish()
@@ -176,21 +177,16 @@ func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (I
 
 // atSnapshot calls fn, which runs no user code, while neither the database nor the
 // cursor can be closed.
-func (in *inspection) atSnapshot(w *docs.Cursor, fn func() error) error {
+func (in *inspection) atSnapshot(w *docs.Cursor, fn func(storage.Reader) error) error {
 	if err := in.db.env.Enter(); err != nil {
 		return err
 	}
 	defer in.db.env.Exit()
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if w.Closed != nil {
-		return w.Closed
-	}
-	return fn()
+	return w.Use(fn)
 }
 
 // readCounters reads the marks and identities.
-func (in *inspection) readCounters(ctx context.Context, w *docs.Cursor) error {
+func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader) error {
 	stored, err := in.db.loadSettings()
 	if err != nil {
 		return err
@@ -198,12 +194,12 @@ func (in *inspection) readCounters(ctx context.Context, w *docs.Cursor) error {
 	if !stored.Created.IsZero() {
 		in.age = in.now.Sub(stored.Created)
 	}
-	if in.report.Etags.Last, err = in.db.lastEtag(w.Snapshot); err != nil {
+	if in.report.Etags.Last, err = in.db.lastEtag(snapshot); err != nil {
 		return err
 	}
 	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
 
-	err = eachKey(ctx, w.Snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
+	err = eachKey(ctx, snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
 		marks, err := format.DecodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
@@ -215,7 +211,7 @@ func (in *inspection) readCounters(ctx context.Context, w *docs.Cursor) error {
 	if err != nil {
 		return err
 	}
-	return eachKey(ctx, w.Snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+	return eachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
@@ -244,8 +240,8 @@ func (in *inspection) readDeletes(ctx context.Context, w *docs.Cursor) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := in.atSnapshot(w, func() (err error) {
-			from, err = in.readSomeDeletes(w, from)
+		err := in.atSnapshot(w, func(r storage.Reader) (err error) {
+			from, err = in.readSomeDeletes(r, from)
 			return err
 		})
 		if err != nil {
@@ -257,8 +253,8 @@ func (in *inspection) readDeletes(ctx context.Context, w *docs.Cursor) error {
 
 // readSomeDeletes reads change records from a key on, and returns the key to
 // continue from, nil at the end.
-func (in *inspection) readSomeDeletes(w *docs.Cursor, from []byte) (next []byte, err error) {
-	it, err := w.Snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
+func (in *inspection) readSomeDeletes(snapshot storage.Reader, from []byte) (next []byte, err error) {
+	it, err := snapshot.Iterate(from, []byte{format.SpaceChanges + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -484,13 +480,13 @@ func isGUID(id []byte) bool {
 }
 
 // readHiLo reads the HiLo documents and accounts for the numbers of each tag.
-func (in *inspection) readHiLo(ctx context.Context, w *docs.Cursor, hand atHand) error {
+func (in *inspection) readHiLo(ctx context.Context, snapshot storage.Reader, hand atHand) error {
 	for _, prefix := range slices.Sorted(maps.Keys(in.tags)) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t := in.tags[prefix]
-		doc, err := in.db.docs.ReadFolded(w.Snapshot, string(in.hiloPrefix)+t.Tag)
+		doc, err := in.db.docs.ReadFolded(snapshot, string(in.hiloPrefix)+t.Tag)
 		if err != nil && err != ErrNotFound {
 			return err
 		}

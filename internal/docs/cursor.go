@@ -28,15 +28,15 @@ type Cursor struct {
 	collection string // folded; "" for all
 	Want       Filter // documents to be copied; nil for all
 
-	Mu          sync.Mutex // guards what follows, against DB.Close
-	Snapshot    storage.Reader
+	mu          sync.Mutex // guards what follows, against DB.Close
+	snapshot    storage.Reader
 	owned       storage.Snapshot // closed with the cursor; nil if the caller owns the snapshot
 	clustered   storage.Iterator
 	others      storage.Iterator // over membership entries; nil for a cursor over all collections
 	clusteredOK bool
 	othersOK    bool
 	skip        int              // length of a membership key before its ID
-	Closed      error            // why it is closed; nil while it is open
+	closed      error            // why it is closed; nil while it is open
 	docs        storage.Iterator // over all documents, to find those of others; nil until needed
 	otherKey    []byte           // scratch
 	apart       int              // consecutive members whose documents were not adjacent
@@ -64,7 +64,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Cursor{reader: r, Snapshot: snapshot, Want: want}
+	w := &Cursor{reader: r, snapshot: snapshot, Want: want}
 	// Clustered documents are one range: that of the collection's prefix.
 	base := ""
 	if s.Collection != "" {
@@ -73,7 +73,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	}
 
 	if lo, hi, any := bounds([]byte{format.SpaceDocument}, base, prefix, after); any {
-		if w.clustered, err = w.Snapshot.Iterate(lo, hi); err != nil {
+		if w.clustered, err = w.snapshot.Iterate(lo, hi); err != nil {
 			return nil, errors.Join(err, w.Release(err))
 		}
 		w.clusteredOK = w.clustered.First()
@@ -83,7 +83,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
 		w.skip = len(space)
 		if lo, hi, any := bounds(space, "", prefix, after); any {
-			if w.others, err = w.Snapshot.Iterate(lo, hi); err != nil {
+			if w.others, err = w.snapshot.Iterate(lo, hi); err != nil {
 				return nil, errors.Join(err, w.Release(err))
 			}
 			w.othersOK = w.others.First()
@@ -140,10 +140,10 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if w.Closed != nil {
-		return nil, w.Closed
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
+		return nil, w.closed
 	}
 	for n := 1; w.clusteredOK || w.othersOK; n++ {
 		if n%256 == 0 {
@@ -178,10 +178,10 @@ func (w *Cursor) Headers(ctx context.Context, n int, fn func(id []byte, h *metad
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if w.Closed != nil {
-		return false, w.Closed
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
+		return false, w.closed
 	}
 	for ; n > 0 && w.clusteredOK; n-- {
 		key, value := w.clustered.Key(), w.clustered.Value()
@@ -194,6 +194,16 @@ func (w *Cursor) Headers(ctx context.Context, n int, fn func(id []byte, h *metad
 		w.clusteredOK = w.clustered.Next()
 	}
 	return w.clusteredOK, w.clustered.Error()
+}
+
+// Use calls fn with the snapshot of the Cursor, which is not closed meanwhile.
+func (w *Cursor) Use(fn func(storage.Reader) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
+		return w.closed
+	}
+	return fn(w.snapshot)
 }
 
 func (w *Cursor) clusteredFirst() bool {
@@ -250,7 +260,7 @@ const maxApart = 3
 func (w *Cursor) readOther(id []byte) (*Document, error) {
 	if w.docs == nil {
 		var err error
-		if w.docs, err = w.Snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
+		if w.docs, err = w.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
 			return nil, err
 		}
 	}
@@ -298,12 +308,12 @@ func (w *Cursor) Close() {
 
 // Release implements env.Handle.
 func (w *Cursor) Release(cause error) error {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if w.Closed != nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
 		return nil
 	}
-	w.Closed = cause
+	w.closed = cause
 	var err error
 	if w.clustered != nil {
 		err = w.clustered.Close()

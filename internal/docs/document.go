@@ -13,8 +13,8 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Document is a document as it was when it was read. jay.Document, which embeds it,
-// documents it.
+// Document is a document as it was when it was read. It is what jay.Document is made
+// of, which has the documentation for users.
 type Document struct {
 	origins  env.Origins // for the change vector; not the database, which a kept document would keep alive
 	foldedID string      // may lie in the document's own memory

@@ -42,8 +42,8 @@ func (h *handles) release(cause error) error {
 	open := slices.Collect(maps.Keys(h.set)) // Release may call Unregister
 	h.mu.Unlock()
 	var err error
-	for _, holder := range open {
-		err = errors.Join(err, holder.Release(cause))
+	for _, handle := range open {
+		err = errors.Join(err, handle.Release(cause))
 	}
 	return err
 }
