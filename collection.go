@@ -239,7 +239,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 
 // encode sets the bodies of ops to the JSON of vs.
 func (c *Collection[T]) encode(ops []*op, vs []*T) error {
-	limits := c.via.limits()
+	limits := c.via.database().env.Limits
 	return parallel.Do(len(vs), c.m.ChunkSize(len(vs)), func(lo, hi int) error {
 		e := codec.NewEncoder(hi - lo)
 		defer e.Release()

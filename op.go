@@ -179,10 +179,14 @@ type access interface {
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
 	database() *DB
 	startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error)
-	limits() metadata.Limits
 	write(ctx context.Context, ops []*op) error
 	result(o *op) Metadata
 }
+
+var (
+	_ access = (*DB)(nil)
+	_ access = (*Tx)(nil)
+)
 
 func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
 	if err := a.write(ctx, []*op{o}); err != nil {

@@ -230,15 +230,7 @@ func (db *DB) currentVersion(folded string) (_ version, err error) {
 	var scratch [128]byte
 	latest := db.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
-	value, closer, err := latest.Get(format.DocumentKey(scratch[:0], folded))
-	if err == storage.ErrNotFound {
-		return version{}, nil
-	}
-	if err != nil {
-		return version{}, err
-	}
-	h, _, err := metadata.Decode(value)
-	return version{h.Node, h.Etag}, errs.First(err, closer.Close())
+	return versionAt(latest, format.DocumentKey(scratch[:0], folded))
 }
 
 // applyEdits returns the result of a patch on a body. It takes at most maxWork
@@ -246,7 +238,7 @@ func (db *DB) currentVersion(folded string) (_ version, err error) {
 // collection must not create members that would be read as the ID or the version of
 // a value.
 func (db *DB) applyEdits(ctx context.Context, o *op, body []byte, maxWork int64) (out []byte, changed bool, err error) {
-	limits := patch.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth, MaxWork: maxWork}
+	limits := patch.Limits{MaxBytes: db.env.Limits.MaxBytes, MaxDepth: db.env.Limits.MaxDepth, MaxWork: maxWork}
 	if out, changed, err = patch.ApplyContext(ctx, body, o.patching.edits, limits); err != nil || !changed {
 		return out, changed, err
 	}
@@ -358,4 +350,12 @@ func (t *transaction) patchHere(o *op, body []byte) (speculation, error) {
 		return speculation{}, errStale
 	}
 	return g, nil
+}
+
+// extract extracts the entries of the document that a patch would make.
+func (g *speculation) extract(db *DB) {
+	g.indexed, g.entries, g.refused = db.indexes().Of(g.folded), nil, nil
+	if g.indexed != nil && g.changed {
+		g.entries, g.refused = g.indexed.Extract(g.body)
+	}
 }

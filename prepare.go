@@ -205,7 +205,7 @@ func (db *DB) prepareBody(o *op) error {
 	scanned := metadata.Scanned{Body: o.body}
 	if !o.validated {
 		var err error
-		if scanned, err = metadata.Scan(o.body, db.limits(), o.leaveOut...); err != nil {
+		if scanned, err = metadata.Scan(o.body, db.env.Limits, o.leaveOut...); err != nil {
 			return err
 		}
 	}
@@ -244,9 +244,6 @@ func (db *DB) prepareBody(o *op) error {
 	return nil
 }
 
-// limits returns what bounds a document.
-func (db *DB) limits() metadata.Limits { return db.env.Limits }
-
 func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
 	if raw == nil {
 		return metadata.Given{}, nil
@@ -256,7 +253,9 @@ func (db *DB) parseMetadata(raw []byte) (metadata.Given, error) {
 
 // parseCustom reads the object that WithMetadata gave.
 func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
-	scanned, err := metadata.Scan(raw, metadata.Limits{MaxBytes: db.opts.MaxDocumentBytes, MaxDepth: db.opts.MaxDepth - 1})
+	limits := db.env.Limits
+	limits.MaxDepth-- // it will lie in the document
+	scanned, err := metadata.Scan(raw, limits)
 	if err != nil {
 		return metadata.Given{}, fmt.Errorf("custom metadata: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -157,14 +158,19 @@ func (w *rangeRead) String() string {
 // version returns the version of a document that a transaction commits on.
 func (t *transaction) version(folded string) (version, error) {
 	t.key = format.DocumentKey(t.key[:0], folded)
-	value, closer, err := t.tx.Get(t.key)
+	return versionAt(t.tx, t.key)
+}
+
+// versionAt returns the version of the document at a key, or none if there is none.
+func versionAt(r docs.Getter, key []byte) (version, error) {
+	record, closer, err := r.Get(key)
 	if err == storage.ErrNotFound {
 		return version{}, nil
 	}
 	if err != nil {
 		return version{}, err
 	}
-	h, _, err := metadata.Decode(value)
+	h, _, err := metadata.Decode(record)
 	return version{h.Node, h.Etag}, errs.First(err, closer.Close())
 }
 

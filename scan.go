@@ -28,13 +28,13 @@ type Scan struct {
 	Limit int
 }
 
-// documents returns s as the walk takes it.
+// documents returns the range of documents that s selects.
 func (s Scan) documents() docs.Range {
 	return docs.Range{Collection: s.Collection, Prefix: s.Prefix, Matches: s.Matches, Exclude: s.Exclude, After: s.After}
 }
 
-// startScan opens a walk over the documents of the snapshot that take takes, inside the
-// gate.
+// startScan opens a Cursor over documents of the snapshot that take returns. It is for
+// callers that are not inside the gate.
 func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cursor, error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err

@@ -271,3 +271,8 @@ func orEmpty(collection string) string {
 	}
 	return collection
 }
+
+// maxEnteredBytes is how many bytes of bodies a transaction extracts the entries
+// of, while other writes wait. Beyond it the transaction gives up: see
+// extractAgain. A variable for tests.
+var maxEnteredBytes = 1 << 20

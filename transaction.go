@@ -114,3 +114,25 @@ type transaction struct {
 	key      []byte            // scratch
 	value    []byte            // scratch
 }
+
+// errIndexesChanged ends a transaction whose ops have entries for other indexes
+// than the current ones.
+var errIndexesChanged = errors.New("the indexes have changed since the entries were extracted")
+
+// extractAgain extracts the entries of ops for the current indexes, outside the
+// transaction. It is needed whenever indexes change.
+func (db *DB) extractAgain(ops []*op) {
+	for _, o := range ops {
+		if o.verb == verbPatch {
+			if g := &o.patching.guess; g.body != nil && g.indexed != db.indexes().Of(g.folded) {
+				g.extract(db)
+			}
+			if o = o.patching.insert; o == nil {
+				continue
+			}
+		}
+		if ci := db.indexes().Of(o.foldedCollection); o.verb != verbDelete && ci != o.indexed {
+			o.extract(ci)
+		}
+	}
+}

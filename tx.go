@@ -15,7 +15,6 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -413,9 +412,6 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	}
 	return results(t, ops), nil
 }
-
-// limits implements access.
-func (t *Tx) limits() metadata.Limits { return t.db.limits() }
 
 // write implements access: it stages ops, all of them or none. The results
 // are what is known before the commit.

@@ -14,11 +14,6 @@ import (
 // again.
 var errIDInUse = errors.New("a made id is in use")
 
-var (
-	_ access = (*DB)(nil)
-	_ access = (*Tx)(nil)
-)
-
 // write is the write path: all changes to documents go through it, in five steps.
 // The database is as it was if it returns an error other than ErrUnknownOutcome.
 func (db *DB) write(ctx context.Context, ops []*op) error {
