@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
@@ -178,7 +179,7 @@ type access interface {
 	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
 	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
 	database() *DB
-	startRun(ctx context.Context, q *query.Query, o runOptions) (*run, error)
+	startRun(ctx context.Context, q *query.Query, o exec.Options) (*exec.Run, error)
 	write(ctx context.Context, ops []*op) error
 	result(o *op) Metadata
 }

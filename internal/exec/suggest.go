@@ -1,16 +1,18 @@
-package jay
+package exec
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/query"
 )
 
-func suggestion(collection string, ix *Index) string {
+// CreateCommand returns the command that creates an index.
+func CreateCommand(collection string, ix *index.Index) string {
 	fields := shellWord(strings.Join(ix.Fields, ","))
 	if strings.HasPrefix(ix.Fields[0], "-") {
 		fields = "-- " + fields
@@ -26,12 +28,12 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// suggestion returns an index that would save the query a scan, or nil.
-func (r *run) suggestion() *Index {
+// Suggestion returns an index that would save the query a scan, or nil.
+func (r *Run) Suggestion() *index.Index {
 	if !r.plan.IsScan() || r.q.From == "" {
 		return nil
 	}
-	ix := &Index{}
+	ix := &index.Index{}
 	add := func(f query.Field, descending bool) {
 		text := f.Path.String()
 		if f.Meta != query.MetaNone || len(ix.Fields) >= catalog.MaxFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
@@ -79,8 +81,8 @@ func (r *run) suggestion() *Index {
 
 // indexableOrders returns the orders of the query if an index could have them,
 // else none.
-func (r *run) indexableOrders() []query.Order {
-	if len(r.q.OrderBy) == 0 || isGrouped(r.q) {
+func (r *Run) indexableOrders() []query.Order {
+	if len(r.q.OrderBy) == 0 || IsGrouped(r.q) {
 		return nil
 	}
 	orders := r.plan.Orders
@@ -90,33 +92,9 @@ func (r *run) indexableOrders() []query.Order {
 	return orders
 }
 
-func (r *run) suggestionText() string {
-	if ix := r.suggestion(); ix != nil {
-		return "; " + suggestion(r.q.From, ix) + " would help"
+func (r *Run) suggestionText() string {
+	if ix := r.Suggestion(); ix != nil {
+		return "; " + CreateCommand(r.q.From, ix) + " would help"
 	}
 	return ""
-}
-
-// autoIndexAfter is how many documents a query must have read without using them
-// before it is worth an index of its own.
-const autoIndexAfter = 1000
-
-// suggestIndex builds the index that would have helped, if the database was opened
-// with AutoIndexes.
-func (r *run) suggestIndex() {
-	db := r.db
-	if db.opts.AutoIndexes == 0 || r.stats.documents < autoIndexAfter || r.stats.returned*10 > r.stats.documents {
-		return
-	}
-	ix := r.suggestion()
-	if ix == nil {
-		return
-	}
-	if db.indexes().Automatic() >= db.opts.AutoIndexes {
-		return
-	}
-	ix.Name = catalog.Cut("Auto/"+r.q.From+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
-	if err := db.autoIndex(r.q.From, *ix); err != nil && db.env.Logger != nil {
-		db.env.Logger.Warn("jay: automatic index", "collection", r.q.From, "fields", ix.Fields, "err", err)
-	}
 }

@@ -1,4 +1,4 @@
-package jay
+package exec
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 // scanSource yields the documents of a scan.
 type scanSource struct {
-	r    *run
+	r    *Run
 	w    *docs.Cursor
 	want docs.Filter
 }
@@ -36,11 +36,11 @@ func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
 	return s.want(folded, h, body)
 }
 
-func (s *scanSource) close() error { return s.w.Release(ErrClosed) }
+func (s *scanSource) close() error { return s.w.Release(errs.ErrClosed) }
 
 // idSource yields the documents of a list of IDs.
 type idSource struct {
-	r   *run
+	r   *Run
 	ids []string
 }
 
@@ -54,7 +54,7 @@ func (s *idSource) next(ctx context.Context, want docs.Filter) (*docs.Document, 
 		doc, err := s.r.fetch(folded, func(id []byte, h *metadata.Header, body []byte) bool {
 			return (s.r.q.From == "" || docs.SameCollection(h.Collection, format.CollectionKey(s.r.q.From))) && want(id, h, body)
 		})
-		if err == ErrNotFound {
+		if err == errs.ErrNotFound {
 			continue
 		}
 		if doc != nil || err != nil {
@@ -67,12 +67,12 @@ func (s *idSource) next(ctx context.Context, want docs.Filter) (*docs.Document, 
 func (s *idSource) close() error { return nil }
 
 // fetch returns the document with an ID if want accepts it, nil if not, and
-// ErrNotFound if there is none.
-func (r *run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
+// errs.ErrNotFound if there is none.
+func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	r.key = format.DocumentKey(r.key[:0], folded)
 	value, closer, err := r.snapshot.Get(r.key)
 	if err == storage.ErrNotFound {
-		return nil, ErrNotFound
+		return nil, errs.ErrNotFound
 	}
 	if err != nil {
 		return nil, err
@@ -85,13 +85,13 @@ func (r *run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	if !want(format.DocumentID(r.key), &h, body) {
 		return nil, closer.Close()
 	}
-	doc, err := r.db.docs.CopyDocument(format.DocumentID(r.key), value)
+	doc, err := r.docs.CopyDocument(format.DocumentID(r.key), value)
 	return doc, errs.First(err, closer.Close())
 }
 
 // indexSource yields the documents in the key ranges of one or several indexes.
 type indexSource struct {
-	r      *run
+	r      *Run
 	ranges []sourceRange // to come; the first is open if it is not nil
 	it     storage.Iterator
 	seen   map[string]struct{} // documents yielded, where one may come twice
@@ -112,7 +112,7 @@ type sourceRange struct {
 }
 
 // openIndexes opens the indexes of the plan.
-func (r *run) openIndexes(ctx context.Context) (source, error) {
+func (r *Run) openIndexes(ctx context.Context) (source, error) {
 	s := &indexSource{r: r}
 	for i, a := range r.plan.Access {
 		var c *plan.Cover
@@ -126,7 +126,7 @@ func (r *run) openIndexes(ctx context.Context) (source, error) {
 			s.seen = make(map[string]struct{})
 		}
 	}
-	if r.plan.Ordered && r.options.after != nil {
+	if r.plan.Ordered && r.options.After != nil {
 		s.startAfter()
 	}
 	if r.plan.Also == nil {
@@ -148,10 +148,10 @@ func (s *indexSource) startAfter() {
 	}
 	r := &s.ranges[0] // an ordered plan has no more than one
 	bound := r.boundParts(s.r.plan.Access[0].Equal)
-	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.after)...)
+	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.After)...)
 	e := catalog.Entry{Index: r.ix, Values: values[5:]}
 	e.Unique = r.ix.IsUnique(e.Values)
-	key := e.AppendKey(nil, s.r.options.after.ID)
+	key := e.AppendKey(nil, s.r.options.After.ID)
 	if s.r.plan.Reverse {
 		if bytes.Compare(key, r.Hi) < 0 || r.Hi == nil {
 			r.Hi = key
@@ -195,8 +195,8 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 			continue
 		}
 		s.seen[string(s.id)] = struct{}{}
-		if s.used += len(s.id) + 48; s.used > s.r.db.env.MaxQueryBytes {
-			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", ErrQuery, s.r.db.env.MaxQueryBytes)
+		if s.used += len(s.id) + 48; s.used > s.r.env.MaxQueryBytes {
+			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", errs.ErrQuery, s.r.env.MaxQueryBytes)
 		}
 		return s.id, nil
 	}
@@ -358,7 +358,7 @@ func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document
 		return nil, told
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
-	found := docs.Make(s.r.db.env.Origins, string(id), header, bytes.Clone(body))
+	found := docs.Make(s.r.env.Origins, string(id), header, bytes.Clone(body))
 	return &found, true
 }
 
@@ -373,7 +373,7 @@ func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, err
 	key := format.DocumentKey(s.r.key[:0], folded)
 	s.r.key = key
 	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
-		return nil, errs.First(s.docs.Error(), ErrNotFound)
+		return nil, errs.First(s.docs.Error(), errs.ErrNotFound)
 	}
 	value := s.docs.Value()
 	h, body, err := metadata.Decode(value)
@@ -384,21 +384,21 @@ func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, err
 	if !want(format.DocumentID(key), &h, body) {
 		return nil, nil
 	}
-	return s.r.db.docs.CopyDocument(format.DocumentID(key), value)
+	return s.r.docs.CopyDocument(format.DocumentID(key), value)
 }
 
 // broken returns the error for an entry whose document cannot be read.
 func (s *indexSource) broken(id string, err error) error {
-	if err == ErrNotFound {
-		return fmt.Errorf("an index leads to %q, which is not there: %w", id, ErrCorrupt)
+	if err == errs.ErrNotFound {
+		return fmt.Errorf("an index leads to %q, which is not there: %w", id, errs.ErrCorrupt)
 	}
 	return err
 }
 
 // need is how many documents the remaining answers need at least, if answers are
 // streamed; otherwise it is unlimited.
-func (r *run) need() int {
-	streamed := r.distinct == nil && !isGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
+func (r *Run) need() int {
+	streamed := r.distinct == nil && !IsGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
 	if !streamed || r.left < 0 {
 		return mostAhead
 	}

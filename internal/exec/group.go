@@ -1,25 +1,26 @@
-package jay
+package exec
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )
 
 // groupAnswers gathers the documents into groups.
-func (r *run) groupAnswers(ctx context.Context) (answers, error) {
+func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 	if rows, err := r.countedGroup(ctx); rows != nil || err != nil {
 		return rows, err
 	}
 	if rows, err := r.extremes(); rows != nil || err != nil {
 		return rows, err
 	}
-	limit := r.db.env.MaxQueryBytes
+	limit := r.env.MaxQueryBytes
 	groups, err := query.NewGroups(r.q.GroupBy, r.q.Select, limit)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	groups.SetPace(&r.pace)
 	err = r.each(ctx, func(doc query.Doc) error {
@@ -27,7 +28,7 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 		if err == nil || err == r.pace.Err() {
 			return err
 		}
-		return fmt.Errorf("%w: document %q: %w", ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
 	})
 	if err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func (r *run) groupAnswers(ctx context.Context) (answers, error) {
 	r.stats.sorted = true
 	sorter, err := query.NewRowSorter(r.q.OrderBy, r.q.Select)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	slices.SortStableFunc(rows, func(a, b []query.Value) int {
 		if !r.pace.Spend(groupWork) {
@@ -70,7 +71,7 @@ const groupWork = 1 << 10
 
 // rowsOf makes the rows of groups, each when its turn comes, as they may be
 // larger than what they are made of.
-func (r *run) rowsOf(groups *query.Groups) answers {
+func (r *Run) rowsOf(groups *query.Groups) answers {
 	i := 0
 	return func(context.Context) (*Row, error) {
 		if i == groups.Len() {
@@ -82,7 +83,7 @@ func (r *run) rowsOf(groups *query.Groups) answers {
 }
 
 // countedGroup answers "select count()" without making documents, or returns nil.
-func (r *run) countedGroup(ctx context.Context) (answers, error) {
+func (r *Run) countedGroup(ctx context.Context) (answers, error) {
 	if len(r.q.GroupBy) > 0 {
 		return nil, nil
 	}
@@ -105,7 +106,7 @@ func (r *run) countedGroup(ctx context.Context) (answers, error) {
 }
 
 // oneRow is the answer of a query that has one.
-func (r *run) oneRow(row []query.Value) answers {
+func (r *Run) oneRow(row []query.Value) answers {
 	done := false
 	return func(context.Context) (*Row, error) {
 		if done {
@@ -118,7 +119,7 @@ func (r *run) oneRow(row []query.Value) answers {
 
 // extremes answers "select min(path), max(path)" from the two ends of the range of
 // an index that has the path's values in order, or returns nil.
-func (r *run) extremes() (answers, error) {
+func (r *Run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
 	if !ok || r.covers == nil || !r.plan.Counted || len(s.ranges) != 1 || !r.plan.Access[0].HasEnds(r.q) {
 		return nil, nil

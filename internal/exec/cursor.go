@@ -1,4 +1,4 @@
-package jay
+package exec
 
 import (
 	"bytes"
@@ -13,26 +13,26 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// cursor is a position in the order of a query's answers.
-type cursor struct {
+// Cursor is a position in the order of a query's answers.
+type Cursor struct {
 	Key   []byte `json:"k"` // what query.Sorter makes of the document
 	ID    string `json:"i"` // folded
 	Query []byte `json:"q"` // fingerprint of the query
 
-	exact bool
+	Exact bool // the key decides; false if a value was cut
 }
 
 // cursorOf returns the position of a document.
-func (r *run) cursorOf(doc *docs.Document) *cursor {
+func (r *Run) cursorOf(doc *docs.Document) *Cursor {
 	key, exact := r.sorter.AppendKey(nil, r.doc(doc))
-	return &cursor{Key: key, ID: doc.FoldedID(), exact: exact}
+	return &Cursor{Key: key, ID: doc.FoldedID(), Exact: exact}
 }
 
 // isAfter reports whether c comes after the position where the answers begin.
-func (r *run) isAfter(c *cursor) bool {
-	order := bytes.Compare(c.Key, r.options.after.Key)
+func (r *Run) isAfter(c *Cursor) bool {
+	order := bytes.Compare(c.Key, r.options.After.Key)
 	if order == 0 {
-		order = strings.Compare(c.ID, r.options.after.ID)
+		order = strings.Compare(c.ID, r.options.After.ID)
 		if r.tiesDescend() {
 			order = -order
 		}
@@ -42,7 +42,7 @@ func (r *run) isAfter(c *cursor) bool {
 
 // indexKey returns the cursor's values as the plan's index has them behind
 // those that are bound: the same, or turned round if it is walked backwards.
-func (r *run) indexKey(c *cursor) []byte {
+func (r *Run) indexKey(c *Cursor) []byte {
 	var key []byte
 	rest := c.Key
 	for _, o := range r.q.OrderBy {
@@ -61,8 +61,8 @@ func (r *run) indexKey(c *cursor) []byte {
 	return key
 }
 
-// text returns the cursor as text.
-func (c *cursor) text(q *query.Query) string {
+// Text returns the cursor as text.
+func (c *Cursor) Text(q *query.Query) string {
 	c.Query = fingerprint(q)
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -82,8 +82,9 @@ func fingerprint(q *query.Query) []byte {
 // maxCursor bounds the text of a cursor.
 const maxCursor = 64 << 10
 
-func parseCursor(text string, q *query.Query) (*cursor, error) {
-	bad := fmt.Errorf("%w: not a cursor of Page: %q", ErrQuery, errs.Shorten(text))
+// ParseCursor reads the text of a cursor of a query.
+func ParseCursor(text string, q *query.Query) (*Cursor, error) {
+	bad := fmt.Errorf("%w: not a cursor of Page: %q", errs.ErrQuery, errs.Shorten(text))
 	if len(text) > maxCursor {
 		return nil, bad
 	}
@@ -91,7 +92,7 @@ func parseCursor(text string, q *query.Query) (*cursor, error) {
 	if err != nil {
 		return nil, bad
 	}
-	c := &cursor{exact: true}
+	c := &Cursor{Exact: true}
 	if err := json.Unmarshal(raw, c); err != nil {
 		return nil, bad
 	}
@@ -100,7 +101,7 @@ func parseCursor(text string, q *query.Query) (*cursor, error) {
 		ordered.OrderBy = []query.Order{{Field: query.Field{Meta: query.MetaID}}}
 	}
 	if !bytes.Equal(c.Query, fingerprint(&ordered)) {
-		return nil, fmt.Errorf("%w: the cursor comes from another query, or from this one in another order", ErrQuery)
+		return nil, fmt.Errorf("%w: the cursor comes from another query, or from this one in another order", errs.ErrQuery)
 	}
 	rest, parts := c.Key, 0
 	for ; len(rest) > 0; parts++ {

@@ -1,4 +1,4 @@
-package jay
+package exec
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/query"
 )
 
@@ -23,20 +24,20 @@ type sorted struct {
 // sortedDocuments is a heap of the documents that come first, the last of them
 // on top.
 type sortedDocuments struct {
-	r     *run
+	r     *Run
 	items []sorted
 	bytes int
 }
 
 // compare orders two documents: by their keys, then by ID.
-func (r *run) compare(a, b *sorted) int {
+func (r *Run) compare(a, b *sorted) int {
 	if !r.pace.Spend(len(a.key)) {
 		return 0 // in any order: the answers are no longer wanted
 	}
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
 		r.pace.Spend(len(a.doc.JSON()) + len(b.doc.JSON()))
-		var metaA, metaB = docMeta{r.db, []byte(a.doc.FoldedID()), a.doc.Header()}, docMeta{r.db, []byte(b.doc.FoldedID()), b.doc.Header()}
+		var metaA, metaB = docMeta{r.env, []byte(a.doc.FoldedID()), a.doc.Header()}, docMeta{r.env, []byte(b.doc.FoldedID()), b.doc.Header()}
 		c = r.sorter.Compare(query.Doc{Body: a.doc.JSON(), Meta: &metaA}, query.Doc{Body: b.doc.JSON(), Meta: &metaB})
 	}
 	if c == 0 {
@@ -50,7 +51,7 @@ func (r *run) compare(a, b *sorted) int {
 
 // tiesDescend reports whether equal documents come in descending order of IDs: in
 // the direction of the last field of the order.
-func (r *run) tiesDescend() bool { return r.q.OrderBy[len(r.q.OrderBy)-1].Descending }
+func (r *Run) tiesDescend() bool { return r.q.OrderBy[len(r.q.OrderBy)-1].Descending }
 
 func (h *sortedDocuments) Len() int { return len(h.items) }
 
@@ -71,7 +72,7 @@ func (s *sorted) size() int { return len(s.key) + len(s.doc.JSON()) + len(s.doc.
 
 // sortedAnswers sorts the documents: all of them, or with a limit only as many
 // as can be answers.
-func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
+func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 	r.stats.sorted = true
 	keep := -1
 	if r.left >= 0 && r.distinct == nil {
@@ -101,7 +102,7 @@ func (r *run) sortedAnswers(ctx context.Context) (answers, error) {
 		}
 		item := h.items[0]
 		h.items = h.items[1:]
-		row := &Row{Document: (*Document)(item.doc), cursor: &cursor{Key: item.key, ID: item.doc.FoldedID(), exact: item.exact}}
+		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Exact: item.exact}}
 		return r.project(row)
 	}, nil
 }
@@ -112,7 +113,7 @@ func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 	r := h.r
 	item := sorted{doc: doc}
 	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
-	if r.options.after != nil && !r.isAfter(&cursor{Key: item.key, ID: doc.FoldedID()}) {
+	if r.options.After != nil && !r.isAfter(&Cursor{Key: item.key, ID: doc.FoldedID()}) {
 		return nil
 	}
 	if keep >= 0 && len(h.items) == keep {
@@ -130,8 +131,8 @@ func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 			h.items = append(h.items, item)
 		}
 	}
-	if limit := r.db.env.MaxQueryBytes; h.bytes > limit {
-		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", ErrQuery, limit, r.suggestionText())
+	if limit := r.env.MaxQueryBytes; h.bytes > limit {
+		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, limit, r.suggestionText())
 	}
 	return nil
 }
