@@ -567,7 +567,7 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 	err := db.transact(context.Background(), sync, func(t *transaction) error {
 		for _, o := range ops {
 			if o.strategy == ids.Identity {
-				t.tx.RequireSync() // readers may see its number at once
+				t.Tx.RequireSync() // readers may see its number at once
 				break
 			}
 		}

@@ -11,9 +11,9 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
@@ -28,8 +28,7 @@ type DB struct {
 	docs     *docs.Reader
 	opts     Options
 	resolver *ids.Resolver
-	newest   uint64 // etag of the newest change of this database, found at Open
-	reserved reservations
+	reserved *counters.Reserved
 	unused   unusedNumbers
 	client   *ids.Client
 	clients  clients
@@ -98,7 +97,6 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	}()
 	e := newEnv(dir, engine, &opts)
 	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, down: make(chan struct{})}
-	db.reserved.reserving = make(turn, 1)
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -158,7 +156,10 @@ func (db *DB) load() error {
 	}
 	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
-	return errs.First(db.loadEtag(), db.loadIndexes())
+	if db.reserved, err = counters.Open(db.env); err != nil {
+		return err
+	}
+	return db.loadIndexes()
 }
 
 func (db *DB) loadSettings() (format.Settings, error) {
@@ -333,7 +334,7 @@ func (db *DB) shutDown() (err error) {
 // closeEngine releases everything that is open, and then closes the engine.
 // clientErr is the error of returning HiLo numbers. No call is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
-	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.releaseReserved(context.Background()))
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.reserved.Release(context.Background()))
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
 		// The write that met the failure has returned it, and no acknowledged write
 		// is lost: the rest is to release the resources.

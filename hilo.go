@@ -13,10 +13,8 @@ import (
 	"github.com/tidwall/sjson"
 
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/storage"
 )
 
 // RangeRequest asks for the next range of a HiLo tag.
@@ -106,14 +104,14 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 		if err != nil {
 			return err
 		}
-		marks, err := t.marks(req.Tag)
+		marks, err := t.Marks(req.Tag)
 		if err != nil {
 			return err
 		}
 		if r.Low, r.High, r.Size, err = marks.Grant(doc.max, req, r.GrantedAt); err != nil {
 			return err
 		}
-		t.setMarks(req.Tag, marks)
+		t.SetMarks(req.Tag, marks)
 		return t.stageHiLo(doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
@@ -134,7 +132,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 		if err != nil {
 			return err
 		}
-		marks, err := t.marks(tag)
+		marks, err := t.Marks(tag)
 		if err != nil {
 			return err
 		}
@@ -143,7 +141,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 			return nil
 		}
 		accepted = true
-		t.setMarks(tag, marks)
+		t.SetMarks(tag, marks)
 		return t.stageHiLo(doc, last, now)
 	})
 	if err != nil {
@@ -170,9 +168,9 @@ func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
 		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
 	}}
-	doc, err := t.db.docs.ReadFolded(t.tx, t.db.env.Rules.Fold(d.op.id))
+	doc, err := t.db.docs.ReadFolded(t.Tx, t.db.env.Rules.Fold(d.op.id))
 	if err == ErrNotFound {
-		doc, err = t.db.docs.ReadFolded(t.tx, t.db.env.Rules.Fold(replicationPrefix+tag))
+		doc, err = t.db.docs.ReadFolded(t.Tx, t.db.env.Rules.Fold(replicationPrefix+tag))
 		if err == ErrNotFound {
 			return d, nil
 		}
@@ -264,24 +262,4 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 		return err
 	}
 	return t.stagePut(o, etag)
-}
-
-// marks reads the record of a tag.
-func (t *transaction) marks(tag string) (*format.Marks, error) {
-	value, closer, err := t.tx.Get(format.AppendKey(nil, format.SpaceHiLo, t.db.env.Rules.Fold(tag)))
-	if err == storage.ErrNotFound {
-		return &format.Marks{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	marks, err := format.DecodeMarks(value)
-	if err := errs.First(err, closer.Close()); err != nil {
-		return nil, fmt.Errorf("marks of %q: %w", tag, err)
-	}
-	return marks, nil
-}
-
-func (t *transaction) setMarks(tag string, m *format.Marks) {
-	t.tx.Set(format.AppendKey(nil, format.SpaceHiLo, t.db.env.Rules.Fold(tag)), format.AppendMarks(nil, m), nil)
 }

@@ -145,7 +145,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		if doc.etag != read {
 			return errOvertaken
 		}
-		marks, err := t.marks(req.Tag)
+		marks, err := t.Marks(req.Tag)
 		if err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
 			return err
 		}
-		t.setMarks(req.Tag, marks)
+		t.SetMarks(req.Tag, marks)
 		if b.aligned {
 			return t.stageField(doc, serverHiField, r.High/b.size+1, r.GrantedAt)
 		}

@@ -48,7 +48,7 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 			last = value
 			return t.SetIdentity(counter, value)
 		}
-		last, err = t.raiseIdentity(counter, value)
+		last, err = t.RaiseIdentity(counter, value)
 		return err
 	})
 	return last, err

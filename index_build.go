@@ -159,7 +159,7 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 				return err
 			}
 		}
-		t.tx.Set(format.IndexCursorKey(ix.Number), []byte(chunk[len(chunk)-1].foldedID), nil)
+		t.Tx.Set(format.IndexCursorKey(ix.Number), []byte(chunk[len(chunk)-1].foldedID), nil)
 		return nil
 	})
 }

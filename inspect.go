@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -194,12 +195,12 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	if !stored.Created.IsZero() {
 		in.age = in.now.Sub(stored.Created)
 	}
-	if in.report.Etags.Last, err = in.db.lastEtag(snapshot); err != nil {
+	if in.report.Etags.Last, err = in.db.reserved.LastEtag(snapshot); err != nil {
 		return err
 	}
 	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
 
-	err = eachKey(ctx, snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
+	err = counters.EachKey(ctx, snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
 		marks, err := format.DecodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
@@ -211,7 +212,7 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	if err != nil {
 		return err
 	}
-	return eachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+	return counters.EachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
@@ -220,7 +221,7 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 			in.unlisted["identities"] = maxListed
 			return nil
 		}
-		last := int64(record.At(in.db.reserved.session).Last)
+		last := int64(in.db.reserved.Number(record).Last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.env.FoldedSeparator
 		in.identities[prefix] = &identityState{
 			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.env.Node},

@@ -254,7 +254,7 @@ func (t *transaction) stageMissing(o *op) error {
 // record returns a copy of a document's record, or storage.ErrNotFound unwrapped.
 func (t *transaction) record(folded string) ([]byte, error) {
 	t.key = format.DocumentKey(t.key[:0], folded)
-	value, closer, err := t.tx.Get(t.key)
+	value, closer, err := t.Tx.Get(t.key)
 	if err != nil {
 		return nil, err
 	}

@@ -298,7 +298,7 @@ func (t *transaction) patchFound(o *op) (h metadata.Header, g speculation, err e
 		return h, g, t.checkPatched(o, &h)
 	}
 	t.key = format.DocumentKey(t.key[:0], o.foldedID)
-	value, closer, err := t.tx.Get(t.key)
+	value, closer, err := t.Tx.Get(t.key)
 	if err != nil {
 		return h, g, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -103,7 +104,7 @@ func (f *readSet) check(t *transaction) error {
 	if len(f.walks) == 0 {
 		return nil
 	}
-	return f.checkWalks(t.db, t.tx)
+	return f.checkWalks(t.db, t.Tx)
 }
 
 // versionText returns the change vector of a version, "" for a missing document.
@@ -158,7 +159,7 @@ func (w *rangeRead) String() string {
 // version returns the version of a document that a transaction commits on.
 func (t *transaction) version(folded string) (version, error) {
 	t.key = format.DocumentKey(t.key[:0], folded)
-	return versionAt(t.tx, t.key)
+	return versionAt(t.Tx, t.key)
 }
 
 // versionAt returns the version of the document at a key, or none if there is none.
@@ -176,7 +177,7 @@ func versionAt(r docs.Getter, key []byte) (version, error) {
 
 // lastEtag returns the etag of the last change that r sees of a node.
 func lastEtag(r storage.Reader, node uint64) (uint64, error) {
-	last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
+	last, err := counters.LastKey(r, format.ChangeKey(nil, node, 0)[:5])
 	if err != nil || last == nil {
 		return 0, err
 	}

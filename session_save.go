@@ -63,7 +63,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.etags()}
+			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -362,7 +362,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 		}
 	}
 	// Only the failed handle can have written etags between first and the ceiling.
-	return first > 0 && s.db.newest >= first && s.db.newest <= a.ceiling, nil
+	return first > 0 && s.db.reserved.Newest() >= first && s.db.reserved.Newest() <= a.ceiling, nil
 }
 
 func (s *Session) dropDeletion(done *deletion) {

@@ -93,14 +93,14 @@ func (t *transaction) stageDocument(o *op, etag uint64, old oldDocument, found b
 	o.header.Etag = etag
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.header.AppendHead(t.value[:0]), o.tail...)
-	t.tx.Set(t.key, t.value, o.json)
+	t.Tx.Set(t.key, t.value, o.json)
 	t.stageChange(format.ChangePut, etag, o.collectionOf(), folded)
 	switch {
 	case found:
-		t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+		t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
 	case !format.IsClustered(folded, o.foldedCollection, t.db.env.FoldedSeparator): // a document stays in its collection
 		t.key = format.MemberKey(t.key[:0], o.foldedCollection, folded)
-		t.tx.Set(t.key, nil, nil)
+		t.Tx.Set(t.key, nil, nil)
 	}
 	if err := t.stageEntries(o, old); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (t *transaction) change(folded string) {
 func (t *transaction) stageChange(kind byte, etag uint64, collection, folded string) {
 	t.key = format.ChangeKey(t.key[:0], t.db.env.Node, etag)
 	t.value = format.AppendChange(t.value[:0], kind, collection, folded)
-	t.tx.Set(t.key, t.value, nil)
+	t.Tx.Set(t.key, t.value, nil)
 }
 
 func (t *transaction) stageDelete(o *op) error {
@@ -179,11 +179,11 @@ func (t *transaction) stageDelete(o *op) error {
 	collection := old.Collection
 	key := format.CollectionKey(collection)
 	t.change(folded)
-	t.tx.Delete(format.DocumentKey(t.key[:0], folded))
+	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
 	if !format.IsClustered(folded, key, t.db.env.FoldedSeparator) {
-		t.tx.Delete(format.MemberKey(t.key[:0], key, folded))
+		t.Tx.Delete(format.MemberKey(t.key[:0], key, folded))
 	}
-	t.tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+	t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(format.ChangeDelete, etag, collection, folded)
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.stageIndexes(ci, o.id, folded, old, nil); err != nil {
@@ -206,7 +206,7 @@ type oldDocument struct {
 // unchanged.
 func (t *transaction) old(o *op) (oldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.foldedID)
-	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.tx.Unchanged(t.ahead.watch, t.key) {
+	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.Tx.Unchanged(t.ahead.watch, t.key) {
 		if o.before == nil {
 			return oldDocument{}, false, nil
 		}
@@ -221,7 +221,7 @@ func (t *transaction) old(o *op) (oldDocument, bool, error) {
 			}
 		}
 	}
-	value, closer, err := t.tx.Get(t.key)
+	value, closer, err := t.Tx.Get(t.key)
 	if err == storage.ErrNotFound {
 		return oldDocument{}, false, nil
 	}

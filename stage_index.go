@@ -60,7 +60,7 @@ func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, be
 func (t *transaction) stageRemoval(e *catalog.Entry, folded string) error {
 	t.key = e.AppendKey(t.key[:0], folded)
 	if e.Unique && e.Index.Info.State == IndexBuilding {
-		value, closer, err := t.tx.Get(t.key)
+		value, closer, err := t.Tx.Get(t.key)
 		if err == storage.ErrNotFound {
 			return nil
 		}
@@ -73,7 +73,7 @@ func (t *transaction) stageRemoval(e *catalog.Entry, folded string) error {
 			return err
 		}
 	}
-	t.tx.Delete(t.key)
+	t.Tx.Delete(t.key)
 	return nil
 }
 
@@ -81,10 +81,10 @@ func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
 	t.key = e.AppendKey(t.key[:0], folded)
 	t.value = e.AppendValue(t.value[:0], id, folded)
 	if !e.Unique {
-		t.tx.Set(t.key, t.value, nil)
+		t.Tx.Set(t.key, t.value, nil)
 		return nil
 	}
-	value, closer, err := t.tx.Get(t.key)
+	value, closer, err := t.Tx.Get(t.key)
 	if err == nil {
 		taken, _ := catalog.SplitValue(value, true)
 		other := string(taken)
@@ -97,7 +97,7 @@ func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
 	} else if err != storage.ErrNotFound {
 		return err
 	}
-	t.tx.Set(t.key, t.value, nil)
+	t.Tx.Set(t.key, t.value, nil)
 	return nil
 }
 
@@ -118,12 +118,12 @@ func (t *transaction) stageFlags(f catalog.Flag) error {
 	if t.flags[f.Number]&f.Flags == f.Flags {
 		return nil
 	}
-	known, err := catalog.ReadFlags(t.tx, f.Number)
+	known, err := catalog.ReadFlags(t.Tx, f.Number)
 	if err != nil {
 		return err
 	}
 	if known&f.Flags != f.Flags {
-		t.tx.Set(format.IndexFlagsKey(f.Number), []byte{known | f.Flags}, nil)
+		t.Tx.Set(format.IndexFlagsKey(f.Number), []byte{known | f.Flags}, nil)
 	}
 	if t.flags == nil {
 		t.flags = make(map[uint32]byte)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/storage"
 )
@@ -25,7 +26,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 	for {
 		t.changing = nil
 		err := db.env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-			*t = transaction{db: db, tx: tx, changing: t.changing, key: t.key, value: t.value}
+			*t = transaction{Txn: counters.Txn{Reserved: db.reserved, Tx: tx}, db: db, changing: t.changing, key: t.key, value: t.value}
 			err := fn(t)
 			if t.changing != nil {
 				tx.OnDecided(t.changing)
@@ -33,7 +34,7 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			return err
 		})
 		if err == nil {
-			db.reserved.durable(t.raised)
+			db.reserved.Durable(t.Raised)
 			return nil
 		}
 		if errors.Is(err, ErrUnknownOutcome) {
@@ -44,8 +45,8 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			db.extractAgain(t.ops)
 			continue
 		}
-		if errors.Is(err, errReserve) {
-			if err := db.reserveEtags(ctx, t.needed+t.hint); err != nil {
+		if errors.Is(err, counters.ErrReserve) {
+			if err := db.reserved.ReserveEtags(ctx, t.Needed+t.hint); err != nil {
 				return fmt.Errorf("reserve etags: %w", err)
 			}
 			continue
@@ -97,22 +98,19 @@ var transactions = sync.Pool{New: func() any { return new(transaction) }}
 
 // transaction stages ops. It lives for one run of one transaction.
 type transaction struct {
+	counters.Txn
 	db       *DB
-	tx       storage.Tx
-	raised   map[string]uint64 // reservations of identities staged, by name
-	catalog  *catalog.Catalog  // see indexes
-	ops      []*op             // that run was given
-	entered  int               // bytes of bodies whose entries were extracted in the transaction
-	ahead    *prefetched       // what was read before
-	etags    uint64            // reserved on disk up to here; 0 until it is read
-	needed   uint64            // the etag that could not be drawn, with errReserve
-	hint     uint64            // etags that will be needed in addition
-	patched  int               // bytes of bodies that patches have made
-	here     int               // patches that were made in this run
-	changing *changes          // of this run, and of those before it in one Update; nil for none
-	flags    map[uint32]byte   // of indexes, as far as they are known
-	key      []byte            // scratch
-	value    []byte            // scratch
+	catalog  *catalog.Catalog // see indexes
+	ops      []*op            // that run was given
+	entered  int              // bytes of bodies whose entries were extracted in the transaction
+	ahead    *prefetched      // what was read before
+	hint     uint64           // etags that will be needed in addition
+	patched  int              // bytes of bodies that patches have made
+	here     int              // patches that were made in this run
+	changing *changes         // of this run, and of those before it in one Update; nil for none
+	flags    map[uint32]byte  // of indexes, as far as they are known
+	key      []byte           // scratch
+	value    []byte           // scratch
 }
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes
