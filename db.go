@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -32,6 +33,8 @@ type DB struct {
 	unused   unusedNumbers
 	client   *ids.Client
 	clients  clients
+
+	indexes catalog.Current
 
 	closing  sync.Once
 	down     chan struct{} // closed when Close has finished

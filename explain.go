@@ -63,7 +63,7 @@ const autoIndexAfter = 1000
 // suggestIndex builds the index that would have helped a run, if the database was
 // opened with AutoIndexes.
 func (db *DB) suggestIndex(r *exec.Run, collection string) {
-	if db.opts.AutoIndexes == 0 || db.indexes().Automatic() >= db.opts.AutoIndexes {
+	if db.opts.AutoIndexes == 0 || db.indexes.Load().Automatic() >= db.opts.AutoIndexes {
 		return
 	}
 	report := r.Report()

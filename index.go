@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -54,16 +53,7 @@ type indexing struct {
 	workers sync.WaitGroup // the running tasks
 
 	changing chan struct{} // of one element, which is in it while the catalog is changed
-
-	// view is held for reading while a query takes its catalog and its
-	// snapshot, so that they agree, and for writing while the catalog is
-	// replaced.
-	view    sync.RWMutex
-	current atomic.Pointer[catalog.Catalog]
 }
-
-// indexes returns the catalog as it is now.
-func (db *DB) indexes() *catalog.Catalog { return db.indexing.current.Load() }
 
 // loadIndexes opens the catalog, for Open.
 func (db *DB) loadIndexes() error {
@@ -85,7 +75,7 @@ func (db *DB) loadIndexes() error {
 	if err != nil {
 		return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
 	}
-	db.indexing.current.Store(c)
+	db.indexes.Replace(c)
 	return nil
 }
 
@@ -104,7 +94,7 @@ func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 	}
 	defer db.env.Exit()
 
-	old := db.indexes()
+	old := db.indexes.Load()
 	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
 	if err := edit(&record); err != nil {
 		return err
@@ -119,9 +109,7 @@ func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 	if err != nil {
 		return err
 	}
-	in.view.Lock()
-	defer in.view.Unlock()
-	in.current.Store(c)
+	db.indexes.Replace(c)
 	return nil
 }
 
@@ -136,7 +124,7 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 	}
 	defer db.env.Exit()
 	out := []IndexInfo{}
-	for _, ix := range db.indexes().All {
+	for _, ix := range db.indexes.Load().All {
 		if collection == "" || format.FoldName(collection) == ix.Collection {
 			out = append(out, ix.Info)
 		}

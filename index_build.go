@@ -26,7 +26,7 @@ const chunkBytes = 1 << 20
 // buildIndex adds all existing documents. Documents written since the index was
 // declared are added by their writers.
 func (db *DB) buildIndex(t *indexTask) error {
-	ctx, ix := t.ctx, db.indexes().ByNumber(t.number)
+	ctx, ix := t.ctx, db.indexes.Load().ByNumber(t.number)
 	if err := db.passWrites(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func newBuildExtraction(ix *catalog.Index) *buildExtraction {
 // in each index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
 func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error) {
-	all := db.indexes().Of(e.ix.Collection)
+	all := db.indexes.Load().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
 		return e.alone.ExtractForBuild(body, e.ix.Number)
 	}
@@ -175,7 +175,7 @@ func (db *DB) finishBuild(t *indexTask) error {
 
 // removeIndex removes an index with all its entries.
 func (db *DB) removeIndex(number uint32) error {
-	if db.indexes().ByNumber(number).Info.State != IndexDropping {
+	if db.indexes.Load().ByNumber(number).Info.State != IndexDropping {
 		if err := db.moveIndex(number, IndexDropping); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func Building(db *DB) bool {
 	db.indexing.mu.Lock()
 	defer db.indexing.mu.Unlock()
 	for _, t := range db.indexing.tasks {
-		if t.drop || db.indexes().Find(t.key.collection, t.key.name) != nil {
+		if t.drop || db.indexes.Load().Find(t.key.collection, t.key.name) != nil {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func CheckIndexes(db *DB) (err error) {
 		return err
 	}
 	defer db.env.Exit()
-	c, snapshot := db.viewIndexes(db.env.Engine.Snapshot)
+	c, snapshot := db.indexes.View(db.env.Engine.Snapshot)
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
 	want, flags, err := expectedEntries(db, c, snapshot)

@@ -354,7 +354,7 @@ func (t *transaction) patchHere(o *op, body []byte) (speculation, error) {
 
 // extract extracts the entries of the document that a patch would make.
 func (g *speculation) extract(db *DB) {
-	g.indexed, g.entries, g.refused = db.indexes().Of(g.folded), nil, nil
+	g.indexed, g.entries, g.refused = db.indexes.Load().Of(g.folded), nil, nil
 	if g.indexed != nil && g.changed {
 		g.entries, g.refused = g.indexed.Extract(g.body)
 	}

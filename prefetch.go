@@ -46,7 +46,7 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 	if len(named) < manyOps {
 		return nil, nil
 	}
-	a := &prefetched{watch: db.env.Engine.TrackWrites(), catalog: db.indexes()}
+	a := &prefetched{watch: db.env.Engine.TrackWrites(), catalog: db.indexes.Load()}
 	var mu sync.Mutex
 	var looks []storage.BatchReader // one for each goroutine
 	whole := false

@@ -117,7 +117,7 @@ func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 		*last = newNaming(o.collection)
 	}
 	o.foldedCollection = last.folded
-	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil {
+	if o.extract(db.indexes.Load().Of(o.foldedCollection)); o.refused != nil {
 		return o.refused
 	}
 	o.header.Modified = modified

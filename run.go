@@ -6,12 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/query"
-	"github.com/jaydb/jay/storage"
 )
 
 func (db *DB) database() *DB { return db }
@@ -27,7 +25,7 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o exec.Options) (_ *
 		return nil, err
 	}
 	defer db.env.Exit()
-	c, snapshot := db.viewIndexes(db.env.Engine.Snapshot)
+	c, snapshot := db.indexes.View(db.env.Engine.Snapshot)
 	started := false
 	defer func() {
 		if !started {
@@ -42,14 +40,6 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o exec.Options) (_ *
 	r.Closed = func(r *exec.Run) { db.suggestIndex(r, q.From) }
 	db.env.Register(r)
 	return r, nil
-}
-
-// viewIndexes returns the indexes and a snapshot from take that agree: the indexes
-// are in the snapshot as the catalog has them.
-func (db *DB) viewIndexes(take func() storage.Snapshot) (*catalog.Catalog, storage.Snapshot) {
-	db.indexing.view.RLock()
-	defer db.indexing.view.RUnlock()
-	return db.indexes(), take()
 }
 
 // startRun implements access. The range that the query looks at joins the read set.

@@ -132,7 +132,7 @@ func (t *transaction) stageEntries(o *op, old oldDocument) error {
 // engine that several processes share must read them from the store here.
 func (t *transaction) indexes() *catalog.Catalog {
 	if t.catalog == nil {
-		t.catalog = t.db.indexes()
+		t.catalog = t.db.indexes.Load()
 	}
 	return t.catalog
 }

@@ -122,14 +122,14 @@ var errIndexesChanged = errors.New("the indexes have changed since the entries w
 func (db *DB) extractAgain(ops []*op) {
 	for _, o := range ops {
 		if o.verb == verbPatch {
-			if g := &o.patching.guess; g.body != nil && g.indexed != db.indexes().Of(g.folded) {
+			if g := &o.patching.guess; g.body != nil && g.indexed != db.indexes.Load().Of(g.folded) {
 				g.extract(db)
 			}
 			if o = o.patching.insert; o == nil {
 				continue
 			}
 		}
-		if ci := db.indexes().Of(o.foldedCollection); o.verb != verbDelete && ci != o.indexed {
+		if ci := db.indexes.Load().Of(o.foldedCollection); o.verb != verbDelete && ci != o.indexed {
 			o.extract(ci)
 		}
 	}

@@ -204,7 +204,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	if writable {
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
-	c, snapshot := db.viewIndexes(take)
+	c, snapshot := db.indexes.View(take)
 	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
 	db.env.Register((*txHandle)(t))
 	return t, nil
