@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/jaydb/jay/internal/format"
 )
 
 // Batch is a list of writes that DB.Apply commits together: all of them or none.
@@ -32,27 +34,27 @@ func (b *Batch) add() *op {
 
 // Put adds DB.Put.
 func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
-	b.add().init(verbPut, id, body, opts)
+	initOp(b.add(), verbPut, id, body, opts)
 }
 
 // Insert adds DB.Insert.
 func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
-	b.add().init(verbInsert, id, body, opts)
+	initOp(b.add(), verbInsert, id, body, opts)
 }
 
 // Store adds DB.Store.
 func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOption) {
-	b.add().initStore(collection, body, opts)
+	initStore(b.add(), collection, body, opts)
 }
 
 // Replace adds DB.Replace.
 func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
-	b.add().init(verbReplace, id, body, opts)
+	initOp(b.add(), verbReplace, id, body, opts)
 }
 
 // Delete adds DB.Delete.
 func (b *Batch) Delete(id string, opts ...WriteOption) {
-	b.add().init(verbDelete, id, nil, opts)
+	initOp(b.add(), verbDelete, id, nil, opts)
 }
 
 // Len returns the number of writes in the batch.
@@ -124,4 +126,32 @@ func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
 	_, err := writeOne(ctx, db, newOp(verbDelete, id, nil, opts))
 	return err
+}
+
+func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	initOp(o, v, id, body, opts)
+	return o
+}
+
+func initOp(o *op, v verb, id string, body []byte, opts []WriteOption) {
+	o.verb, o.request, o.body = v, id, body
+	for _, option := range opts {
+		option(o)
+	}
+}
+
+func newStore(collection string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	initStore(o, collection, body, opts)
+	return o
+}
+
+func initStore(o *op, collection string, body []byte, opts []WriteOption) {
+	initOp(o, verbInsert, "", body, opts)
+	o.hilo = true
+	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
+		o.usageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+	}
+	o.collection = collection
 }

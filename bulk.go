@@ -162,7 +162,7 @@ func (o *BulkOptions) fill() error {
 func (w *BulkWriter) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (id string, err error) {
 	p := preparations.Get().(*preparation)
 	defer p.release()
-	p.op.initStore(collection, body, opts)
+	initStore(&p.op, collection, body, opts)
 	return w.add(ctx, p)
 }
 
@@ -172,7 +172,7 @@ func (w *BulkWriter) Store(ctx context.Context, collection string, body json.Raw
 func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (string, error) {
 	p := preparations.Get().(*preparation)
 	defer p.release()
-	p.op.init(verbPut, id, body, opts)
+	initOp(&p.op, verbPut, id, body, opts)
 	return w.add(ctx, p)
 }
 

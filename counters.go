@@ -65,7 +65,7 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	}
 	err := db.reserved.RaiseEtag(ctx, c.Etag)
 	if err == nil {
-		err = db.transact(ctx, true, func(t *transaction) error { return t.raise(c) })
+		err = db.transact(ctx, true, func(t *transaction) error { return db.raise(t, c) })
 	}
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
@@ -116,9 +116,9 @@ func (db *DB) checkCounters(c Counters) error {
 	return nil
 }
 
-func (t *transaction) raise(c Counters) error {
+func (db *DB) raise(t *transaction, c Counters) error {
 	for name, n := range c.Identities {
-		if _, err := t.RaiseIdentity(t.db.env.Rules.Fold(name), n); err != nil {
+		if _, err := t.RaiseIdentity(db.env.Rules.Fold(name), n); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (t *transaction) raise(c Counters) error {
 			return err
 		}
 		marks.Raise(n)
-		marks.Node = t.db.env.Node // in a copy this is the floor
+		marks.Node = db.env.Node // in a copy this is the floor
 		t.SetMarks(tag, marks)
 	}
 	return nil

@@ -34,7 +34,8 @@ type DB struct {
 	client   *ids.Client
 	clients  clients
 
-	indexes catalog.Current
+	indexes  catalog.Current
+	prefixOf func(collection string) string // of HiLo IDs
 
 	closing  sync.Once
 	down     chan struct{} // closed when Close has finished
@@ -99,7 +100,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, prefixOf: opts.Conventions.Prefix, down: make(chan struct{})}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}

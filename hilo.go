@@ -100,7 +100,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 	// Synced under any durability: no number may be used before its range is on
 	// disk.
 	err := db.transact(ctx, true, func(t *transaction) error {
-		doc, err := t.hiloDocument(req.Tag)
+		doc, err := db.readHiLo(t, req.Tag)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 			return err
 		}
 		t.SetMarks(req.Tag, marks)
-		return t.stageHiLo(doc, r.High, r.GrantedAt)
+		return db.stageHiLo(t, doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
 		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
@@ -125,7 +125,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	var late []ids.Lease // open leases, if a return of one of them was too late
 	err = db.transact(ctx, true, func(t *transaction) error {
 		accepted, late = false, nil
-		doc, err := t.hiloDocument(tag)
+		doc, err := db.readHiLo(t, tag)
 		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
 			return nil // a document that holds no count any more takes nothing back
 		}
@@ -142,7 +142,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 		}
 		accepted = true
 		t.SetMarks(tag, marks)
-		return t.stageHiLo(doc, last, now)
+		return db.stageHiLo(t, doc, last, now)
 	})
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
@@ -159,23 +159,23 @@ type hiloDocument struct {
 	body []byte // nil if there is none
 }
 
-// hiloDocument reads the document Raven/HiLo/<tag>. Any document there will
+// readHiLo reads the document Raven/HiLo/<tag>. Any document there will
 // do: its other fields, its metadata and its collection are kept. A document
 // of HiLo2010 counts by its ServerHi; where there is none at all, one under
 // Replication/HiLo/ does, as some systems have it.
-func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
+func (db *DB) readHiLo(t *transaction, tag string) (hiloDocument, error) {
 	d := hiloDocument{op: op{
 		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
 		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
 	}}
-	doc, err := t.db.docs.ReadFolded(t.Tx, t.db.env.Rules.Fold(d.op.id))
+	doc, err := db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(d.op.id))
 	if err == ErrNotFound {
-		doc, err = t.db.docs.ReadFolded(t.Tx, t.db.env.Rules.Fold(replicationPrefix+tag))
+		doc, err = db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(replicationPrefix+tag))
 		if err == ErrNotFound {
 			return d, nil
 		}
 		if err == nil {
-			d.max, err = t.db.maxOf(doc.JSON())
+			d.max, err = db.maxOf(doc.JSON())
 		}
 		return d, err
 	}
@@ -185,7 +185,7 @@ func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 	d.body, d.etag = doc.JSON(), doc.Header().Etag
 	d.op.id, d.op.collection = doc.ID(), string(doc.Header().Collection)
 	d.op.header.Custom = doc.Header().Custom
-	if d.max, err = t.db.maxOf(doc.JSON()); err != nil {
+	if d.max, err = db.maxOf(doc.JSON()); err != nil {
 		return d, fmt.Errorf("document %q: %w", d.op.id, err)
 	}
 	return d, nil
@@ -234,17 +234,17 @@ func numberOf(body []byte, name string) (int64, error) {
 
 // stageHiLo stages the document with a new Max, modified now. The Max includes a
 // ServerHi, which is removed.
-func (t *transaction) stageHiLo(d hiloDocument, max int64, now time.Time) (err error) {
+func (db *DB) stageHiLo(t *transaction, d hiloDocument, max int64, now time.Time) (err error) {
 	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
 		return err
 	}
-	return t.stageField(d, format.HiLoMax, max, now)
+	return db.stageField(t, d, format.HiLoMax, max, now)
 }
 
 // stageField stages the document with a new value of a field, modified now. The
 // time is an argument because the clock is the user's, and no user code runs in a
 // transaction of the engine.
-func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.Time) (err error) {
+func (db *DB) stageField(t *transaction, d hiloDocument, name string, n int64, now time.Time) (err error) {
 	o := &d.op
 	if len(d.body) == 0 {
 		d.body = []byte("{}")
@@ -253,10 +253,10 @@ func (t *transaction) stageField(d hiloDocument, name string, n int64, now time.
 		return err
 	}
 	o.foldedCollection, o.late = format.CollectionKey(o.collection), true
-	o.header.Node = t.db.env.Node
+	o.header.Node = db.env.Node
 	o.header.Modified = metadata.Ticks(now)
 	o.header.Collection = []byte(o.collection)
-	t.db.encodeTail(o)
+	db.encodeTail(o)
 	etag, err := t.Sequence()
 	if err != nil {
 		return err

@@ -138,7 +138,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 	}
 
 	err = db.transact(ctx, true, func(t *transaction) error {
-		doc, err := t.hiloDocument(req.Tag)
+		doc, err := db.readHiLo(t, req.Tag)
 		if err != nil {
 			return err
 		}
@@ -157,9 +157,9 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		}
 		t.SetMarks(req.Tag, marks)
 		if b.aligned {
-			return t.stageField(doc, serverHiField, r.High/b.size+1, r.GrantedAt)
+			return db.stageField(t, doc, serverHiField, r.High/b.size+1, r.GrantedAt)
 		}
-		return t.stageHiLo(doc, r.High, r.GrantedAt)
+		return db.stageHiLo(t, doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
 		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)

@@ -3,47 +3,14 @@ package jay
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"fmt"
-	"iter"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/exec"
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
-	"github.com/jaydb/jay/query"
 )
-
-func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
-	o := new(op)
-	o.init(v, id, body, opts)
-	return o
-}
-
-func (o *op) init(v verb, id string, body []byte, opts []WriteOption) {
-	o.verb, o.request, o.body = v, id, body
-	for _, option := range opts {
-		option(o)
-	}
-}
-
-func newStore(collection string, body []byte, opts []WriteOption) *op {
-	o := new(op)
-	o.initStore(collection, body, opts)
-	return o
-}
-
-func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
-	o.init(verbInsert, "", body, opts)
-	o.hilo = true
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
-		o.usageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
-	}
-	o.collection = collection
-}
 
 // own copies what an op shares with its caller.
 func (o *op) own() {
@@ -133,10 +100,10 @@ const (
 	present             // the document is as the header says
 )
 
-// result returns the metadata of the document that o wrote, or only its ID if there
+// resultOf returns the metadata of the document that o wrote, or only its ID if there
 // is none now. The caller owns it. It is made on request: bulk loads never ask for
 // it.
-func (db *DB) result(o *op) Metadata {
+func (db *DB) resultOf(o *op) Metadata {
 	switch o.outcome {
 	case unsettled:
 		return Metadata{}
@@ -170,39 +137,6 @@ func takeOp() *op { return opPool.Get().(*op) }
 func (o *op) release() {
 	*o = op{opPrepared: opPrepared{tail: o.tail[:0]}}
 	opPool.Put(o)
-}
-
-// access is what documents are read, queried and written through: the database, or a
-// transaction on it.
-type access interface {
-	Get(ctx context.Context, id string) (*Document, error)
-	GetMany(ctx context.Context, ids ...string) ([]*Document, error)
-	Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error]
-	database() *DB
-	startRun(ctx context.Context, q *query.Query, o exec.Options) (*exec.Run, error)
-	write(ctx context.Context, ops []*op) error
-	result(o *op) Metadata
-}
-
-var (
-	_ access = (*DB)(nil)
-	_ access = (*Tx)(nil)
-)
-
-func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
-	if err := a.write(ctx, []*op{o}); err != nil {
-		return Metadata{}, err
-	}
-	return a.result(o), nil
-}
-
-// results returns the metadata of the documents that ops wrote.
-func results(a access, ops []*op) []Metadata {
-	out := make([]Metadata, len(ops))
-	for i, o := range ops {
-		out[i] = a.result(o)
-	}
-	return out
 }
 
 // opError adds to err which write failed.

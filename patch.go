@@ -45,8 +45,18 @@ type patching struct {
 	guess    speculation // the result of the patch on the document as it was
 	stale    bool        // the transaction found another version than the one speculated on
 
-	status PatchStatus // decided by the transaction
+	status patchStatus // decided by the transaction
 }
+
+// patchStatus is the outcome of a patch. The words are RavenDB's.
+type patchStatus string
+
+const (
+	statusPatched     patchStatus = "Patched"
+	statusCreated     patchStatus = "Created"
+	statusNotModified patchStatus = "NotModified"
+	statusNotFound    patchStatus = "DocumentDoesNotExist"
+)
 
 // patched returns the patching of o, which makes o a patch.
 func (o *op) patched() *patching {
@@ -113,17 +123,17 @@ type PatchStatus string
 
 const (
 	// PatchPatched: the document was changed.
-	PatchPatched PatchStatus = "Patched"
+	PatchPatched PatchStatus = PatchStatus(statusPatched)
 
 	// PatchCreated: it was not there, and OrInsert has inserted it.
-	PatchCreated PatchStatus = "Created"
+	PatchCreated PatchStatus = PatchStatus(statusCreated)
 
 	// PatchNotModified: it is already as the edits would leave it. Nothing was
 	// written; its version is the same.
-	PatchNotModified PatchStatus = "NotModified"
+	PatchNotModified PatchStatus = PatchStatus(statusNotModified)
 
 	// PatchNotFound: it is not there, and nothing was written.
-	PatchNotFound PatchStatus = "DocumentDoesNotExist"
+	PatchNotFound PatchStatus = PatchStatus(statusNotFound)
 )
 
 // PatchResult is the outcome of a patch and the document after it.
@@ -179,16 +189,16 @@ func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOptio
 
 // Patch adds DB.Patch.
 func (b *Batch) Patch(id string, opts ...PatchOption) {
-	b.add().initPatch(id, opts)
+	initPatch(b.add(), id, opts)
 }
 
 func newPatch(id string, opts []PatchOption) *op {
 	o := new(op)
-	o.initPatch(id, opts)
+	initPatch(o, id, opts)
 	return o
 }
 
-func (o *op) initPatch(id string, opts []PatchOption) {
+func initPatch(o *op, id string, opts []PatchOption) {
 	o.verb, o.request, o.patching = verbPatch, id, new(patching)
 	for _, option := range opts {
 		option.patch(o)
@@ -196,7 +206,7 @@ func (o *op) initPatch(id string, opts []PatchOption) {
 }
 
 func patchResult(a access, o *op) PatchResult {
-	r := PatchResult{Status: o.patching.status, Metadata: a.result(o)}
+	r := PatchResult{Status: PatchStatus(o.patching.status), Metadata: a.result(o)}
 	if r.Status != PatchNotFound {
 		r.Body = o.json
 	}
@@ -235,7 +245,7 @@ func (t *transaction) stageMissing(o *op) error {
 	}
 	p := o.patching
 	if p.insert == nil {
-		p.status, o.outcome = PatchNotFound, absent
+		p.status, o.outcome = statusNotFound, absent
 		return nil
 	}
 	etag, err := t.Sequence()
@@ -245,7 +255,7 @@ func (t *transaction) stageMissing(o *op) error {
 	if err := t.stagePut(p.insert, etag); err != nil {
 		return err
 	}
-	p.status, o.outcome = PatchCreated, present
+	p.status, o.outcome = statusCreated, present
 	o.id, o.header = p.insert.id, p.insert.header
 	o.json = bytes.Clone(p.insert.json) // it may be the caller's own memory
 	return nil

@@ -214,7 +214,7 @@ func (o *op) willBelongTo() string {
 
 // wrote returns the body that o has staged.
 func (o *op) wrote() []byte {
-	if o.verb == verbPatch && o.patching.status == PatchCreated {
+	if o.verb == verbPatch && o.patching.status == statusCreated {
 		return o.patching.insert.json
 	}
 	return o.json
@@ -274,10 +274,10 @@ func (t *transaction) stagePatch(o *op) error {
 	o.header = h
 	o.id, o.json, o.foldedCollection = old.ID, g.body, key
 	if !g.changed {
-		p.status, o.outcome = PatchNotModified, present
+		p.status, o.outcome = statusNotModified, present
 		return nil
 	}
-	p.status = PatchPatched
+	p.status = statusPatched
 	o.header.Modified, o.header.Node = p.modified, t.db.env.Node
 	o.tail = o.header.AppendTail(o.tail[:0])
 	o.indexed, o.entries, o.refused, o.late = g.indexed, g.entries, g.refused, !g.made

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/jaydb/jay/ids"
@@ -177,7 +178,7 @@ func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 		o.tag = last.prefix
 		return nil
 	}
-	o.tag = db.opts.Conventions.Prefix(o.collection)
+	o.tag = db.prefixOf(o.collection)
 	if err := db.checkTag(o.tag); err != nil {
 		return err
 	}
@@ -278,7 +279,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 		return a, nil
 	}
 	joined := bytes.Join([][]byte{a.Custom[:len(a.Custom)-1], b.Custom[1:]}, []byte{','})
-	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: limitMaxDepth}); err != nil {
+	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: math.MaxInt}); err != nil {
 		return a, fmt.Errorf("@metadata and WithMetadata together: %w", err)
 	}
 	a.Custom = joined

@@ -149,7 +149,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	}
 	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
 	o := takeOp()
-	o.init(verbPut, e.id, body.Body, nil)
+	initOp(o, verbPut, e.id, body.Body, nil)
 	if !kept {
 		o.setBody(e.m, body)
 	}

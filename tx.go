@@ -110,7 +110,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		option(&o)
 	}
 	numbers := &drawn{all: make(map[string][]string)}
-	defer db.unused.countDrawn(numbers) // those that were not used
+	defer db.unused.countDrawn(numbers.all) // those that were not used
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err

@@ -94,10 +94,10 @@ func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
 }
 
 // countDrawn adds the numbers that a transaction drew and did not use.
-func (g *unusedNumbers) countDrawn(d *drawn) {
+func (g *unusedNumbers) countDrawn(drawn map[string][]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for prefix, list := range d.all {
+	for prefix, list := range drawn {
 		if len(list) == 0 {
 			continue
 		}

@@ -14,20 +14,9 @@ import (
 // again.
 var errIDInUse = errors.New("a made id is in use")
 
-// write is the write path: all changes to documents go through it, in five steps.
+// writeOps is the write path: all changes to documents go through it, in five steps.
 // The database is as it was if it returns an error other than ErrUnknownOutcome.
-func (db *DB) write(ctx context.Context, ops []*op) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-
+func (db *DB) writeOps(ctx context.Context, ops []*op) error {
 	// 1. Prepare: validate, fold, extract index entries. No lock, no number.
 	if err := db.prepareAll(ops); err != nil {
 		return err
@@ -173,10 +162,10 @@ func (db *DB) commit(ctx context.Context, ops []*op, a *prefetched) error {
 func (db *DB) publish(ops []*op) {
 	for _, o := range ops {
 		if o.returning != nil {
-			*o.returning = db.result(o)
+			*o.returning = db.resultOf(o)
 		}
 		if o.committed != nil {
-			o.committed(db.result(o))
+			o.committed(db.resultOf(o))
 		}
 	}
 }
