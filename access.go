@@ -5,8 +5,12 @@ import (
 	"iter"
 
 	"github.com/jaydb/jay/internal/exec"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
+
+// op is one write on its way through the write path.
+type op = write.Op
 
 // access is what documents are read, queried and written through: the database, or a
 // transaction on it.
@@ -32,10 +36,10 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		return err
 	}
 	defer db.env.Exit()
-	return db.writeOps(ctx, ops)
+	return db.writer.Write(ctx, ops)
 }
 
-func (db *DB) result(o *op) Metadata { return db.resultOf(o) }
+func (db *DB) result(o *op) Metadata { return db.writer.ResultOf(o) }
 
 var (
 	_ access = (*DB)(nil)

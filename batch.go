@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/internal/format"
 )
 
@@ -34,12 +36,12 @@ func (b *Batch) add() *op {
 
 // Put adds DB.Put.
 func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
-	initOp(b.add(), verbPut, id, body, opts)
+	initOp(b.add(), write.Put, id, body, opts)
 }
 
 // Insert adds DB.Insert.
 func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
-	initOp(b.add(), verbInsert, id, body, opts)
+	initOp(b.add(), write.Insert, id, body, opts)
 }
 
 // Store adds DB.Store.
@@ -49,12 +51,12 @@ func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOpti
 
 // Replace adds DB.Replace.
 func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
-	initOp(b.add(), verbReplace, id, body, opts)
+	initOp(b.add(), write.Replace, id, body, opts)
 }
 
 // Delete adds DB.Delete.
 func (b *Batch) Delete(id string, opts ...WriteOption) {
-	initOp(b.add(), verbDelete, id, nil, opts)
+	initOp(b.add(), write.Delete, id, nil, opts)
 }
 
 // Len returns the number of writes in the batch.
@@ -63,7 +65,7 @@ func (b *Batch) Len() int { return len(b.ops) }
 // Reset empties the batch for the next use.
 func (b *Batch) Reset() {
 	for _, o := range b.ops {
-		*o = op{opPrepared: opPrepared{tail: o.tail[:0], written: o.written[:0]}} // its memory is reused
+		*o = op{Prepared: write.Prepared{Tail: o.Tail[:0], Written: o.Written[:0]}} // its memory is reused
 	}
 	b.ops = b.ops[:0]
 }
@@ -98,13 +100,13 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 // *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage, and those
 // of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
 func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, db, newOp(verbPut, id, body, opts))
+	return writeOne(ctx, db, newOp(write.Put, id, body, opts))
 }
 
 // Insert is Put for a new document: if one with the ID exists, Insert returns
 // ErrExists and changes nothing.
 func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, db, newOp(verbInsert, id, body, opts))
+	return writeOne(ctx, db, newOp(write.Insert, id, body, opts))
 }
 
 // Store inserts body under a new HiLo ID of the collection, such as users/33-A for
@@ -118,24 +120,24 @@ func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage
 // Replace is Put for an existing document: if there is none with the ID, Replace
 // returns ErrNotFound and changes nothing. The ID must be a semantic one.
 func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, db, newOp(verbReplace, id, body, opts))
+	return writeOne(ctx, db, newOp(write.Replace, id, body, opts))
 }
 
 // Delete removes the document with this ID. Deleting a missing document is no
 // error, unless IfMatch asks for a version.
 func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
-	_, err := writeOne(ctx, db, newOp(verbDelete, id, nil, opts))
+	_, err := writeOne(ctx, db, newOp(write.Delete, id, nil, opts))
 	return err
 }
 
-func newOp(v verb, id string, body []byte, opts []WriteOption) *op {
+func newOp(v write.Verb, id string, body []byte, opts []WriteOption) *op {
 	o := new(op)
 	initOp(o, v, id, body, opts)
 	return o
 }
 
-func initOp(o *op, v verb, id string, body []byte, opts []WriteOption) {
-	o.verb, o.request, o.body = v, id, body
+func initOp(o *op, v write.Verb, id string, body []byte, opts []WriteOption) {
+	o.Verb, o.RequestID, o.Body = v, id, body
 	for _, option := range opts {
 		option(o)
 	}
@@ -148,10 +150,10 @@ func newStore(collection string, body []byte, opts []WriteOption) *op {
 }
 
 func initStore(o *op, collection string, body []byte, opts []WriteOption) {
-	initOp(o, verbInsert, "", body, opts)
-	o.hilo = true
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
-		o.usageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+	initOp(o, write.Insert, "", body, opts)
+	o.HiLo = true
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(collection) {
+		o.UsageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.Collection)
 	}
-	o.collection = collection
+	o.Collection = collection
 }

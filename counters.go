@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 )
@@ -65,7 +67,7 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	}
 	err := db.reserved.RaiseEtag(ctx, c.Etag)
 	if err == nil {
-		err = db.transact(ctx, true, func(t *transaction) error { return db.raise(t, c) })
+		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return db.raise(t, c) })
 	}
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
@@ -106,7 +108,7 @@ func (db *DB) checkCounters(c Counters) error {
 		}
 	}
 	for tag, n := range c.HiLo {
-		if err := db.checkTag(tag); err != nil {
+		if err := db.writer.CheckTag(tag); err != nil {
 			return err
 		}
 		if n < 0 || n > maxRaise {
@@ -116,7 +118,7 @@ func (db *DB) checkCounters(c Counters) error {
 	return nil
 }
 
-func (db *DB) raise(t *transaction, c Counters) error {
+func (db *DB) raise(t *write.Txn, c Counters) error {
 	for name, n := range c.Identities {
 		if _, err := t.RaiseIdentity(db.env.Rules.Fold(name), n); err != nil {
 			return err

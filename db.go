@@ -10,6 +10,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
@@ -30,19 +32,16 @@ type DB struct {
 	opts     Options
 	resolver *ids.Resolver
 	reserved *counters.Reserved
-	unused   unusedNumbers
-	client   *ids.Client
+	indexes  *catalog.Current
+	writer   *write.Writer
+	client   *ids.Client // of the writer
 	clients  clients
-
-	indexes  catalog.Current
-	prefixOf func(collection string) string // of HiLo IDs
 
 	closing  sync.Once
 	down     chan struct{} // closed when Close has finished
 	downMu   sync.Mutex
 	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 	indexing indexing
-	turns    patchTurns
 }
 
 // Open opens the database in directory dir, creating both if they do not exist. Nil
@@ -100,11 +99,13 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, prefixOf: opts.Conventions.Prefix, down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix}
 	db.client = db.newClient()
+	db.writer.Client = db.client
 	db.resumeIndexes()
 	opened = true
 	return db, nil

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/jaydb/jay/internal/write"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -65,25 +66,6 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 	return db.returnRange(ctx, tag, last, end)
 }
 
-// checkTag checks that a tag makes valid IDs, up to the largest number, and a valid
-// HiLo document.
-func (db *DB) checkTag(tag string) error {
-	if tag == "" {
-		return fmt.Errorf("%w: a HiLo tag must not be empty", ErrUsage)
-	}
-	if err := db.env.Rules.Check(tag); err != nil {
-		return err
-	}
-	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, db.env.Rules.Separator) {
-		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ErrUsage, ids.IdentityMark, db.env.Rules.Separator, tag)
-	}
-	longest := tag + db.env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.env.Rules.NodeTag
-	if err := db.env.Rules.Check(longest); err != nil {
-		return err
-	}
-	return db.env.Rules.Check(format.HiLoPrefix + tag)
-}
-
 func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 	r := Range{NodeTag: db.env.Rules.NodeTag, GrantedAt: db.env.Now().UTC()}
 	if req.Separator == "" {
@@ -92,14 +74,14 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 	if err := ids.CheckSeparator(req.Separator); err != nil {
 		return Range{}, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	if err := db.checkTag(req.Tag); err != nil {
+	if err := db.writer.CheckTag(req.Tag); err != nil {
 		return Range{}, err
 	}
 	r.Prefix = req.Tag + req.Separator
 
 	// Synced under any durability: no number may be used before its range is on
 	// disk.
-	err := db.transact(ctx, true, func(t *transaction) error {
+	err := db.writer.Transact(ctx, true, func(t *write.Txn) error {
 		doc, err := db.readHiLo(t, req.Tag)
 		if err != nil {
 			return err
@@ -123,7 +105,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
 	now := db.env.Now()
 	var late []ids.Lease // open leases, if a return of one of them was too late
-	err = db.transact(ctx, true, func(t *transaction) error {
+	err = db.writer.Transact(ctx, true, func(t *write.Txn) error {
 		accepted, late = false, nil
 		doc, err := db.readHiLo(t, tag)
 		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
@@ -147,7 +129,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 	if err != nil {
 		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
 	}
-	db.unused.countLate(db.env.Rules.Fold(tag), last, end, late)
+	db.writer.Unused.CountLate(db.env.Rules.Fold(tag), last, end, late)
 	return accepted, nil
 }
 
@@ -163,12 +145,12 @@ type hiloDocument struct {
 // do: its other fields, its metadata and its collection are kept. A document
 // of HiLo2010 counts by its ServerHi; where there is none at all, one under
 // Replication/HiLo/ does, as some systems have it.
-func (db *DB) readHiLo(t *transaction, tag string) (hiloDocument, error) {
+func (db *DB) readHiLo(t *write.Txn, tag string) (hiloDocument, error) {
 	d := hiloDocument{op: op{
-		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
-		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
+		Request:  write.Request{Verb: write.Put, Collection: format.HiLoCollection},
+		Prepared: write.Prepared{Strategy: ids.Semantic, ID: format.HiLoPrefix + tag},
 	}}
-	doc, err := db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(d.op.id))
+	doc, err := db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(d.op.ID))
 	if err == ErrNotFound {
 		doc, err = db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(replicationPrefix+tag))
 		if err == ErrNotFound {
@@ -183,10 +165,10 @@ func (db *DB) readHiLo(t *transaction, tag string) (hiloDocument, error) {
 		return d, err
 	}
 	d.body, d.etag = doc.JSON(), doc.Header().Etag
-	d.op.id, d.op.collection = doc.ID(), string(doc.Header().Collection)
-	d.op.header.Custom = doc.Header().Custom
+	d.op.ID, d.op.Collection = doc.ID(), string(doc.Header().Collection)
+	d.op.Header.Custom = doc.Header().Custom
 	if d.max, err = db.maxOf(doc.JSON()); err != nil {
-		return d, fmt.Errorf("document %q: %w", d.op.id, err)
+		return d, fmt.Errorf("document %q: %w", d.op.ID, err)
 	}
 	return d, nil
 }
@@ -234,7 +216,7 @@ func numberOf(body []byte, name string) (int64, error) {
 
 // stageHiLo stages the document with a new Max, modified now. The Max includes a
 // ServerHi, which is removed.
-func (db *DB) stageHiLo(t *transaction, d hiloDocument, max int64, now time.Time) (err error) {
+func (db *DB) stageHiLo(t *write.Txn, d hiloDocument, max int64, now time.Time) (err error) {
 	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
 		return err
 	}
@@ -244,22 +226,22 @@ func (db *DB) stageHiLo(t *transaction, d hiloDocument, max int64, now time.Time
 // stageField stages the document with a new value of a field, modified now. The
 // time is an argument because the clock is the user's, and no user code runs in a
 // transaction of the engine.
-func (db *DB) stageField(t *transaction, d hiloDocument, name string, n int64, now time.Time) (err error) {
+func (db *DB) stageField(t *write.Txn, d hiloDocument, name string, n int64, now time.Time) (err error) {
 	o := &d.op
 	if len(d.body) == 0 {
 		d.body = []byte("{}")
 	}
-	if o.json, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
+	if o.JSON, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
 		return err
 	}
-	o.foldedCollection, o.late = format.CollectionKey(o.collection), true
-	o.header.Node = db.env.Node
-	o.header.Modified = metadata.Ticks(now)
-	o.header.Collection = []byte(o.collection)
-	db.encodeTail(o)
+	o.FoldedCollection, o.Late = format.CollectionKey(o.Collection), true
+	o.Header.Node = db.env.Node
+	o.Header.Modified = metadata.Ticks(now)
+	o.Header.Collection = []byte(o.Collection)
+	db.writer.EncodeTail(o)
 	etag, err := t.Sequence()
 	if err != nil {
 		return err
 	}
-	return t.stagePut(o, etag)
+	return t.StagePut(o, etag)
 }

@@ -9,16 +9,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 )
-
-// errOvertaken means that another client changed the document between reading and
-// writing it.
-var errOvertaken = errors.New("another client was quicker")
 
 // hilo2Source is a client of RavenDB 2.x and 3.x: it reads the document, decides,
 // and writes it back if it is unchanged; otherwise it starts over. The private mark
@@ -112,7 +110,7 @@ type blockRequest struct {
 func (db *DB) takeBlock(ctx context.Context, req RangeRequest, decide func() blockRequest) (Range, error) {
 	for {
 		r, err := db.nextBlock(ctx, req, decide())
-		if !errors.Is(err, errOvertaken) {
+		if !errors.Is(err, write.ErrOvertaken) {
 			return r, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -125,7 +123,7 @@ func (db *DB) takeBlock(ctx context.Context, req RangeRequest, decide func() blo
 // generation: read, then write on the condition that the document is still
 // the one that was read (errOvertaken).
 func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (Range, error) {
-	if err := db.checkTag(req.Tag); err != nil {
+	if err := db.writer.CheckTag(req.Tag); err != nil {
 		return Range{}, err
 	}
 	read, prefix, err := db.readBlock(req.Tag, b)
@@ -137,13 +135,13 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		return Range{}, err
 	}
 
-	err = db.transact(ctx, true, func(t *transaction) error {
+	err = db.writer.Transact(ctx, true, func(t *write.Txn) error {
 		doc, err := db.readHiLo(t, req.Tag)
 		if err != nil {
 			return err
 		}
 		if doc.etag != read {
-			return errOvertaken
+			return write.ErrOvertaken
 		}
 		marks, err := t.Marks(req.Tag)
 		if err != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
@@ -87,7 +89,7 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 // builtDocument is a document as the build has read it.
 type builtDocument struct {
 	id, foldedID string
-	seen         version
+	seen         write.Version
 	entries      *catalog.Entries
 }
 
@@ -130,7 +132,7 @@ func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction)
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
-		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), version{doc.Header().Node, doc.Header().Etag}, entries})
+		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag}, entries})
 	}
 	return chunk, true, nil
 }
@@ -146,16 +148,16 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 		return err
 	}
 	defer db.env.Exit()
-	return db.transact(db.indexing.ctx, false, func(t *transaction) error {
+	return db.writer.Transact(db.indexing.ctx, false, func(t *write.Txn) error {
 		for _, d := range chunk {
-			now, err := t.version(d.foldedID)
+			now, err := t.Version(d.foldedID)
 			if err != nil {
 				return err
 			}
 			if now != d.seen {
 				continue // the write that changed it has added it
 			}
-			if err := t.stageIndexes(nil, d.id, d.foldedID, oldDocument{}, d.entries); err != nil {
+			if err := t.StageIndexes(nil, d.id, d.foldedID, write.OldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/internal/catalog"
 )
 
@@ -233,8 +235,8 @@ func checkBounded(t *testing.T, db *DB) {
 // are when their turn comes are extracted again outside of the transaction, of
 // whichever kind they are, and have the entries of all indexes.
 func TestIndexBounds_IndexesChange(t *testing.T) {
-	defer func(n int) { maxEnteredBytes = n }(maxEnteredBytes)
-	maxEnteredBytes = 0
+	defer func(n int) { write.MaxEnteredBytes = n }(write.MaxEnteredBytes)
+	write.MaxEnteredBytes = 0
 	ctx := context.Background()
 	in := InCollection("Things")
 	writes := map[string]func(db *DB, i int) error{

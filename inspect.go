@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
@@ -113,8 +115,8 @@ type atHand struct {
 
 // atHand collects it from the clients of this process.
 func (db *DB) atHand() atHand {
-	a := atHand{lost: make(map[string]int64), late: db.unused.returnedLate(), held: make(map[string][]ids.Lease)}
-	for tag, n := range db.unused.unused() {
+	a := atHand{lost: make(map[string]int64), late: db.writer.Unused.ReturnedLate(), held: make(map[string][]ids.Lease)}
+	for tag, n := range db.writer.Unused.Free() {
 		a.lost[db.env.Rules.Fold(tag)] += n
 	}
 	db.eachClient(func(c *ids.Client) {
@@ -400,7 +402,7 @@ func (in *inspection) row(prefix, collection []byte) *IDPrefix {
 	switch {
 	case row != nil:
 	case len(in.foldedRows) < maxListed:
-		row = &IDPrefix{Prefix: written.prefix, Collection: orEmpty(written.collection)}
+		row = &IDPrefix{Prefix: written.prefix, Collection: write.OrEmpty(written.collection)}
 		in.foldedRows[folded] = row
 	default:
 		if in.rest == nil {

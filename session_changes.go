@@ -60,7 +60,7 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	if w.kept {
 		return nil, nil
 	}
-	now, err := s.strip(w.entity.m, codec.Encoded{Body: w.op.body, Stored: w.op.validated})
+	now, err := s.strip(w.entity.m, codec.Encoded{Body: w.op.Body, Stored: w.op.Validated})
 	if err != nil {
 		return nil, err
 	}

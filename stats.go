@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/write"
+
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -49,7 +51,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	if s.Counters, err = db.Counters(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	s.Gaps = db.unused.clone()
+	s.Gaps = db.writer.Unused.Clone()
 	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
 	}
@@ -88,7 +90,7 @@ func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)
 
 	var out []CollectionStats
 	for name, c := range byName {
-		if orEmpty(name) == c.Name {
+		if write.OrEmpty(name) == c.Name {
 			out = append(out, *c)
 		}
 	}
@@ -104,7 +106,7 @@ func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *Collecti
 			return c
 		}
 	}
-	c := &CollectionStats{Name: orEmpty(name)}
+	c := &CollectionStats{Name: write.OrEmpty(name)}
 	byName[name] = c
 	return c
 }

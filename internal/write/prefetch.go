@@ -1,4 +1,4 @@
-package jay
+package write
 
 import (
 	"bytes"
@@ -18,35 +18,35 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// manyOps is the size of a batch from which several goroutines are worth their
+// ManyOps is the size of a batch from which several goroutines are worth their
 // cost.
-const manyOps = 128
+const ManyOps = 128
 
 // opsPerPart is how many ops a goroutine takes at a time.
 const opsPerPart = 32
 
-// prefetched is what was read before a transaction: the documents that its ops will
+// Prefetched is what was read before a transaction: the documents that its ops will
 // find. A nil *prefetched holds nothing.
-type prefetched struct {
+type Prefetched struct {
 	watch   storage.WriteTracker
 	catalog *catalog.Catalog // decided which bodies were kept
 	bodies  atomic.Int64     // bytes of them
 }
 
-// maxPrefetchBytes is about how many bytes of bodies are prefetched: the rest is
+// MaxPrefetchBytes is about how many bytes of bodies are prefetched: the rest is
 // read by the transaction. A variable for tests.
-var maxPrefetchBytes int64 = 32 << 20
+var MaxPrefetchBytes int64 = 32 << 20
 
-// prefetch reads the documents that many ops will find, with several goroutines and
+// Prefetch reads the documents that many ops will find, with several goroutines and
 // without blocking other writers. The transaction uses those that were not written
 // since (storage.Tx.Unchanged). New HiLo IDs are left out: they lie in ranges
 // that the storage knows to hold no key.
-func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error) {
+func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
 	named := namedOps(ops)
-	if len(named) < manyOps {
+	if len(named) < ManyOps {
 		return nil, nil
 	}
-	a := &prefetched{watch: db.env.Engine.TrackWrites(), catalog: db.indexes.Load()}
+	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: w.Indexes.Load()}
 	var mu sync.Mutex
 	var looks []storage.BatchReader // one for each goroutine
 	whole := false
@@ -55,7 +55,7 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 			err = errs.First(err, look.Close())
 		}
 		if !whole || err != nil { // a context may panic
-			a.close(ops)
+			a.Close(ops)
 		}
 	}()
 	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
@@ -70,7 +70,7 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return a.read(db, ops, named[lo:hi], look)
+			return a.read(w, ops, named[lo:hi], look)
 		}
 	})
 	if err != nil {
@@ -82,64 +82,64 @@ func (db *DB) prefetch(ctx context.Context, ops []*op) (_ *prefetched, err error
 
 // namedOps returns the ops whose document may exist, sorted by ID: neighbours lie
 // in the same blocks.
-func namedOps(ops []*op) []*op {
-	if len(ops) < manyOps {
+func namedOps(ops []*Op) []*Op {
+	if len(ops) < ManyOps {
 		return nil
 	}
-	named := make([]*op, 0, len(ops))
+	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.verb != verbPatch && (o.strategy == ids.Semantic || o.strategy == ids.GUID) {
+		if o.Verb != Patch && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
 			named = append(named, o)
 		}
 	}
-	slices.SortFunc(named, func(a, b *op) int { return strings.Compare(a.foldedID, b.foldedID) })
+	slices.SortFunc(named, func(a, b *Op) int { return strings.Compare(a.FoldedID, b.FoldedID) })
 	return named
 }
 
 // read reads the documents of some of all ops.
-func (a *prefetched) read(db *DB, all, some []*op, look storage.BatchReader) error {
+func (a *Prefetched) read(db *Writer, all, some []*Op, look storage.BatchReader) error {
 	var scratch [128]byte
-	found := make([]oldDocument, 0, len(some))
+	found := make([]OldDocument, 0, len(some))
 	for _, o := range some {
-		if a.bodies.Load() > maxPrefetchBytes {
+		if a.bodies.Load() > MaxPrefetchBytes {
 			return nil
 		}
-		value, err := look.Get(format.DocumentKey(scratch[:0], o.foldedID))
+		value, err := look.Get(format.DocumentKey(scratch[:0], o.FoldedID))
 		if err == storage.ErrNotFound {
-			o.prefetched, o.before = true, nil
+			o.prefetched, o.Before = true, nil
 			continue
 		}
-		var old oldDocument
+		var old OldDocument
 		if err == nil {
 			old, err = decodeOld(db, a.catalog, o, value)
 		}
 		if err != nil {
-			return opError(all, o, err)
+			return OpError(all, o, err)
 		}
 		found = append(found, old)
-		o.prefetched, o.before = true, &found[len(found)-1]
+		o.prefetched, o.Before = true, &found[len(found)-1]
 		a.bodies.Add(int64(len(old.Body)))
 	}
 	return nil
 }
 
-// close stops the write tracker and releases what was read.
-func (a *prefetched) close(ops []*op) {
+// Close stops the write tracker and releases what was read.
+func (a *Prefetched) Close(ops []*Op) {
 	if a == nil {
 		return
 	}
 	a.watch.Close()
 	for _, o := range ops {
-		o.prefetched, o.before = false, nil
+		o.prefetched, o.Before = false, nil
 	}
 }
 
 // decodeOld decodes what a write needs to know of a record. It does not keep the
 // record.
-func decodeOld(db *DB, c *catalog.Catalog, o *op, record []byte) (oldDocument, error) {
+func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocument, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
-		return oldDocument{}, err
+		return OldDocument{}, err
 	}
 	old := oldOf(db, c, o, &h, body)
 	old.Body = bytes.Clone(old.Body)
@@ -148,15 +148,15 @@ func decodeOld(db *DB, c *catalog.Catalog, o *op, record []byte) (oldDocument, e
 
 // oldOf returns what o needs to know of the document that it finds. The body is not
 // copied.
-func oldOf(db *DB, c *catalog.Catalog, o *op, h *metadata.Header, body []byte) oldDocument {
-	old := oldDocument{Node: h.Node, Etag: h.Etag}
-	if string(h.Collection) == o.collection {
-		old.Collection = o.collection // saves an allocation
+func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
+	old := OldDocument{Node: h.Node, Etag: h.Etag}
+	if string(h.Collection) == o.Collection {
+		old.Collection = o.Collection // saves an allocation
 	} else {
 		old.Collection = string(h.Collection)
 	}
 	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
-		old.Body, old.ID = body, docs.WrittenID(h, o.foldedID)
+		old.Body, old.ID = body, docs.WrittenID(h, o.FoldedID)
 	}
 	return old
 }

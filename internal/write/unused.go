@@ -1,4 +1,4 @@
-package jay
+package write
 
 import (
 	"maps"
@@ -7,48 +7,48 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// unusedNumbers counts the HiLo numbers that this process drew and did not use:
+// Unused counts the HiLo numbers that this process drew and did not use:
 // those of writes that failed afterwards, and those whose ID was already taken by a
 // document written by hand. It also knows which ranges were returned too late. A
 // crash leaves more, which only a pass over the documents can count.
-type unusedNumbers struct {
+type Unused struct {
 	mu    sync.Mutex
 	byTag map[string]int64           // Guarded by mu.
 	taken map[string]int64           // those of byTag whose ID a document has. Guarded by mu.
 	late  map[string]map[int64]int64 // by folded tag and end, the last used number. Guarded by mu.
 }
 
-// count adds the numbers of ops that were drawn.
-func (g *unusedNumbers) count(ops []*op) {
+// Count adds the numbers of ops that were drawn.
+func (g *Unused) Count(ops []*Op) {
 	for _, o := range ops {
-		if o.strategy != ids.HiLo || o.id == "" {
+		if o.Strategy != ids.HiLo || o.ID == "" {
 			continue
 		}
 		g.mu.Lock()
 		if g.byTag == nil {
 			g.byTag = make(map[string]int64)
 		}
-		g.byTag[o.tag]++
+		g.byTag[o.Tag]++
 		g.mu.Unlock()
 	}
 }
 
 // countTaken adds the number of an op whose ID a document has already.
-func (g *unusedNumbers) countTaken(o *op) {
-	if o.strategy != ids.HiLo {
+func (g *Unused) countTaken(o *Op) {
+	if o.Strategy != ids.HiLo {
 		return
 	}
-	g.count([]*op{o})
+	g.Count([]*Op{o})
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.taken == nil {
 		g.taken = make(map[string]int64)
 	}
-	g.taken[o.tag]++
+	g.taken[o.Tag]++
 }
 
-// unused returns those that no document has.
-func (g *unusedNumbers) unused() map[string]int64 {
+// Free returns those that no document has.
+func (g *Unused) Free() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	unused := maps.Clone(g.byTag)
@@ -58,10 +58,10 @@ func (g *unusedNumbers) unused() map[string]int64 {
 	return unused
 }
 
-// countLate records a refused return of the range that ended at end, if its caller
+// CountLate records a refused return of the range that ended at end, if its caller
 // holds the range: if it is among the open leases. A range that has left them can
 // be forgotten.
-func (g *unusedNumbers) countLate(folded string, last, end int64, open []ids.Lease) {
+func (g *Unused) CountLate(folded string, last, end int64, open []ids.Lease) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	held := make(map[int64]bool, len(open))
@@ -81,9 +81,9 @@ func (g *unusedNumbers) countLate(folded string, last, end int64, open []ids.Lea
 	maps.DeleteFunc(g.late[folded], func(end, _ int64) bool { return len(open) > 0 && !held[end] })
 }
 
-// returnedLate returns the last used numbers of the ranges that were returned too
+// ReturnedLate returns the last used numbers of the ranges that were returned too
 // late, by folded tag and end.
-func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
+func (g *Unused) ReturnedLate() map[string]map[int64]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	late := make(map[string]map[int64]int64, len(g.late))
@@ -93,8 +93,8 @@ func (g *unusedNumbers) returnedLate() map[string]map[int64]int64 {
 	return late
 }
 
-// countDrawn adds the numbers that a transaction drew and did not use.
-func (g *unusedNumbers) countDrawn(drawn map[string][]string) {
+// CountDrawn adds the numbers that a transaction drew and did not use.
+func (g *Unused) CountDrawn(drawn map[string][]string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for prefix, list := range drawn {
@@ -108,7 +108,7 @@ func (g *unusedNumbers) countDrawn(drawn map[string][]string) {
 	}
 }
 
-func (g *unusedNumbers) clone() map[string]int64 {
+func (g *Unused) Clone() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.byTag)

@@ -1,4 +1,4 @@
-package jay
+package write
 
 import (
 	"context"

@@ -1,18 +1,19 @@
-package jay
+package write
 
 import (
 	"fmt"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
-// stageIndexes replaces the index entries of a document. before is the old
+// StageIndexes replaces the index entries of a document. before is the old
 // document, without a body if it did not exist; after is nil if the document is
 // deleted.
-func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, before oldDocument, after *catalog.Entries) error {
+func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before OldDocument, after *catalog.Entries) error {
 	var kept []bool // by position in after: the entry is there already
 	if before.Body != nil {
 		if after != nil {
@@ -38,7 +39,7 @@ func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, be
 	}
 	for i := range after.List {
 		e := &after.List[i]
-		if kept != nil && kept[i] && before.ID == id && e.Index.Info.State == IndexReady {
+		if kept != nil && kept[i] && before.ID == id && e.Index.Info.State == index.Ready {
 			continue // a build may not have added the document yet, and will not: the document changes
 		}
 		if err := t.stageEntry(e, id, folded); err != nil {
@@ -57,9 +58,9 @@ func (t *transaction) stageIndexes(ci *catalog.Collection, id, folded string, be
 // index under construction the document may not have the entry yet, and another
 // document may have it: of two with the same values, one may be removed before the
 // build reaches it.
-func (t *transaction) stageRemoval(e *catalog.Entry, folded string) error {
+func (t *Txn) stageRemoval(e *catalog.Entry, folded string) error {
 	t.key = e.AppendKey(t.key[:0], folded)
-	if e.Unique && e.Index.Info.State == IndexBuilding {
+	if e.Unique && e.Index.Info.State == index.Building {
 		value, closer, err := t.Tx.Get(t.key)
 		if err == storage.ErrNotFound {
 			return nil
@@ -77,7 +78,7 @@ func (t *transaction) stageRemoval(e *catalog.Entry, folded string) error {
 	return nil
 }
 
-func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
+func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 	t.key = e.AppendKey(t.key[:0], folded)
 	t.value = e.AppendValue(t.value[:0], id, folded)
 	if !e.Unique {
@@ -92,7 +93,7 @@ func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
 			return err
 		}
 		if other != folded {
-			return &UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.written(other)}
+			return &index.UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.Written(other)}
 		}
 	} else if err != storage.ErrNotFound {
 		return err
@@ -101,8 +102,8 @@ func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
 	return nil
 }
 
-// written returns the ID of a document as it was written.
-func (t *transaction) written(folded string) string {
+// Written returns the ID of a document as it was written.
+func (t *Txn) Written(folded string) string {
 	record, err := t.record(folded)
 	if err != nil {
 		return folded
@@ -114,7 +115,7 @@ func (t *transaction) written(folded string) string {
 }
 
 // stageFlags adds to the flags of an index.
-func (t *transaction) stageFlags(f catalog.Flag) error {
+func (t *Txn) stageFlags(f catalog.Flag) error {
 	if t.flags[f.Number]&f.Flags == f.Flags {
 		return nil
 	}

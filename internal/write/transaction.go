@@ -1,4 +1,4 @@
-package jay
+package write
 
 import (
 	"context"
@@ -10,23 +10,34 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
 
-// transact runs fn in a transaction, which may run it more than once, reserves the
+// ErrOvertaken means that another client changed the document between reading and
+// writing it.
+var ErrOvertaken = errors.New("another client was quicker")
+
+// Version returns the version of a document that a transaction commits on.
+func (t *Txn) Version(folded string) (Version, error) {
+	t.key = format.DocumentKey(t.key[:0], folded)
+	return versionAt(t.Tx, t.key)
+}
+
+// Transact runs fn in a transaction, which may run it more than once, reserves the
 // etags that it needs, and records the reservations that the commit made durable.
 //
 // A refusal, an error of fn, is returned when everything that it may depend on is
 // on disk. For errors after which the caller runs the transaction again, waiting is
 // left to the caller.
-func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) error) error {
-	t := transactions.Get().(*transaction)
+func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) error {
+	t := transactions.Get().(*Txn)
 	defer transactions.Put(t)
-	defer func() { *t = transaction{key: t.key, value: t.value} }()
+	defer func() { *t = Txn{key: t.key, value: t.value} }()
 	for {
 		t.changing = nil
-		err := db.env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-			*t = transaction{Txn: counters.Txn{Reserved: db.reserved, Tx: tx}, db: db, changing: t.changing, key: t.key, value: t.value}
+		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, changing: t.changing, key: t.key, value: t.value}
 			err := fn(t)
 			if t.changing != nil {
 				tx.OnDecided(t.changing)
@@ -34,19 +45,19 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 			return err
 		})
 		if err == nil {
-			db.reserved.Durable(t.Raised)
+			w.Reserved.Durable(t.Raised)
 			return nil
 		}
-		if errors.Is(err, ErrUnknownOutcome) {
+		if errors.Is(err, storage.ErrUnknownOutcome) {
 			return err // the engine may still be running it
 		}
 		t.changing.Decided()
 		if errors.Is(err, errIndexesChanged) {
-			db.extractAgain(t.ops)
+			w.extractAgain(t.ops)
 			continue
 		}
 		if errors.Is(err, counters.ErrReserve) {
-			if err := db.reserved.ReserveEtags(ctx, t.Needed+t.hint); err != nil {
+			if err := w.Reserved.ReserveEtags(ctx, t.Needed+t.hint); err != nil {
 				return fmt.Errorf("reserve etags: %w", err)
 			}
 			continue
@@ -54,24 +65,24 @@ func (db *DB) transact(ctx context.Context, sync bool, fn func(*transaction) err
 		if isRetried(err) {
 			return err
 		}
-		return db.settleRefusal(ctx, err)
+		return w.SettleRefusal(ctx, err)
 	}
 }
 
 // isRetried reports whether the transaction that ended with err runs again, in
 // another way.
 func isRetried(err error) bool {
-	_, lost := err.(lostError)
-	return lost || errors.Is(err, errIDInUse) || errors.Is(err, errOvertaken) || errors.Is(err, errStale)
+	_, lost := err.(LostError)
+	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale)
 }
 
-// settleRefusal returns err, a refusal, when everything that it may depend on is on
+// SettleRefusal returns err, a refusal, when everything that it may depend on is on
 // disk. If that fails, the error is also an ErrUnknownOutcome.
-func (db *DB) settleRefusal(ctx context.Context, err error) error {
-	if !db.env.Synced || errors.Is(err, ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+func (w *Writer) SettleRefusal(ctx context.Context, err error) error {
+	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
-	if unsure := db.env.Engine.Sync(ctx); unsure != nil {
+	if unsure := w.Env.Engine.Sync(ctx); unsure != nil {
 		return fmt.Errorf("%w: %w", unsure, err)
 	}
 	return err
@@ -94,16 +105,16 @@ func (c *changes) Decided() {
 }
 
 // transactions are kept for their scratch memory.
-var transactions = sync.Pool{New: func() any { return new(transaction) }}
+var transactions = sync.Pool{New: func() any { return new(Txn) }}
 
-// transaction stages ops. It lives for one run of one transaction.
-type transaction struct {
+// Txn stages ops. It lives for one run of one transaction.
+type Txn struct {
 	counters.Txn
-	db       *DB
+	Writer   *Writer
 	catalog  *catalog.Catalog // see indexes
-	ops      []*op            // that run was given
+	ops      []*Op            // that run was given
 	entered  int              // bytes of bodies whose entries were extracted in the transaction
-	ahead    *prefetched      // what was read before
+	ahead    *Prefetched      // what was read before
 	hint     uint64           // etags that will be needed in addition
 	patched  int              // bytes of bodies that patches have made
 	here     int              // patches that were made in this run
@@ -119,18 +130,25 @@ var errIndexesChanged = errors.New("the indexes have changed since the entries w
 
 // extractAgain extracts the entries of ops for the current indexes, outside the
 // transaction. It is needed whenever indexes change.
-func (db *DB) extractAgain(ops []*op) {
+func (w *Writer) extractAgain(ops []*Op) {
 	for _, o := range ops {
-		if o.verb == verbPatch {
-			if g := &o.patching.guess; g.body != nil && g.indexed != db.indexes.Load().Of(g.folded) {
-				g.extract(db)
+		if o.Verb == Patch {
+			if g := &o.Patching.Guess; g.Body != nil && g.indexed != w.Indexes.Load().Of(g.folded) {
+				g.extract(w)
 			}
-			if o = o.patching.insert; o == nil {
+			if o = o.Patching.Insert; o == nil {
 				continue
 			}
 		}
-		if ci := db.indexes.Load().Of(o.foldedCollection); o.verb != verbDelete && ci != o.indexed {
+		if ci := w.Indexes.Load().Of(o.FoldedCollection); o.Verb != Delete && ci != o.indexed {
 			o.extract(ci)
 		}
 	}
 }
+
+// LostError marks a conflict found by the commit: the function may run again.
+type LostError struct{ Cause error }
+
+func (e LostError) Error() string { return e.Cause.Error() }
+
+func (e LostError) Unwrap() error { return e.Cause }
