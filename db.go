@@ -36,6 +36,7 @@ type DB struct {
 	writer   *write.Writer
 	client   *ids.Client // of the writer
 	clients  clients
+	hilo     hiloOptions
 
 	closing  sync.Once
 	down     chan struct{} // closed when Close has finished
@@ -99,7 +100,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, hilo: hiloOptions{generation(opts.HiLoMode), opts.HiLoCapacity, opts.HiLo2Growth}, indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}

@@ -184,7 +184,7 @@ func (db *DB) maxOf(body []byte) (int64, error) {
 	if err != nil || hi == 0 {
 		return used, err
 	}
-	capacity := db.opts.HiLoCapacity
+	capacity := db.hilo.Capacity
 	if capacity == 0 {
 		return 0, fmt.Errorf("%w: it has a ServerHi, of HiLo2010; set Options.HiLoCapacity to the capacity its clients used", ErrNeedsCapacity)
 	}

@@ -34,7 +34,7 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 		return Range{}, err
 	}
 	defer s.Exit()
-	base := s.db.opts.HiLoCapacity
+	base := s.db.hilo.Capacity
 	if base == 0 {
 		base = defaultHiLoCapacity
 	}
@@ -67,7 +67,7 @@ func (s *hilo2Source) remembered(tag string) ids.Pace {
 func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paces[req.Tag].Next(s.db.opts.HiLo2Growth, base, s.db.env.Now(), req.Waiting)
+	return s.paces[req.Tag].Next(s.db.hilo.Growth, base, s.db.env.Now(), req.Waiting)
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
@@ -88,7 +88,7 @@ func (s hilo2010Source) NextRange(ctx context.Context, req RangeRequest) (Range,
 	}
 	defer s.Exit()
 	return s.db.takeBlock(ctx, req, func() blockRequest {
-		return blockRequest{size: s.db.opts.HiLoCapacity, aligned: true}
+		return blockRequest{size: s.db.hilo.Capacity, aligned: true}
 	})
 }
 

@@ -17,6 +17,22 @@ import (
 // the database.
 type HiLoClient = ids.Client
 
+// hiloOptions are what the database was opened with.
+type hiloOptions struct {
+	Generation generation
+	Capacity   int64  // of HiLo2010 and HiLo2; 0 for none given
+	Growth     Growth // of HiLo2
+}
+
+// generation is a generation of HiLo.
+type generation uint8
+
+const (
+	generation4 generation = iota
+	generation2
+	generation2010
+)
+
 // NewHiLoClient returns an independent client, which never holds a number that
 // another client holds. Its Next and NextN take a tag, such as "users". Close it
 // before the database, or the rest of its ranges stays unused.
@@ -62,10 +78,10 @@ func (db *DB) eachClient(fn func(*ids.Client)) {
 func (db *DB) newClient() *ids.Client { return db.clientOf(ungated{}) }
 
 func (db *DB) clientOf(g gate) *ids.Client {
-	switch db.opts.HiLoMode {
-	case HiLo2:
+	switch db.hilo.Generation {
+	case generation2:
 		return ids.NewClient(&hilo2Source{gate: g, db: db, paces: make(map[string]*ids.Pace)}, false)
-	case HiLo2010:
+	case generation2010:
 		return ids.NewClient(hilo2010Source{gate: g, db: db}, false)
 	}
 	return ids.NewClient(hiloSource{gate: g, db: db}, true)
