@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Batch is a list of writes that DB.Apply commits together: all of them or none.

@@ -9,12 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 

@@ -7,11 +7,10 @@ import (
 	"iter"
 	"reflect"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Collection holds the documents of one collection as values of the struct type T.

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Counters are the counters of a database. An export carries them, so that a copy

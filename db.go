@@ -10,16 +10,16 @@ import (
 	"io"
 	"sync"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -36,7 +36,7 @@ type DB struct {
 	writer   *write.Writer
 	client   *ids.Client // of the writer
 	clients  clients
-	hilo     hiloOptions
+	ranges   *hilo.Granter
 
 	closing  sync.Once
 	down     chan struct{} // closed when Close has finished
@@ -100,12 +100,13 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, hilo: hiloOptions{generation(opts.HiLoMode), opts.HiLoCapacity, opts.HiLo2Growth}, indexes: new(catalog.Current), down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix}
-	db.client = db.newClient()
+	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
+	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
 	db.resumeIndexes()
 	opened = true

@@ -2,20 +2,12 @@ package jay
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
-	"strconv"
-	"time"
-
-	"github.com/jaydb/jay/internal/write"
-
-	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
+	"slices"
+	"sync"
+	"weak"
 
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/internal/hilo"
 )
 
 // RangeRequest asks for the next range of a HiLo tag.
@@ -23,16 +15,6 @@ type RangeRequest = ids.RangeRequest
 
 // Range is a grant of HiLo numbers to one client.
 type Range = ids.Range
-
-// Names of the older generations: the prefix under which some systems keep HiLo
-// documents, the field of HiLo2010, and the document and the field of HiLo2.
-const (
-	replicationPrefix   = "Replication/HiLo/"
-	serverHiField       = "ServerHi"
-	serverPrefixID      = "Raven/ServerPrefixForHilo"
-	serverPrefixField   = "ServerPrefix"
-	defaultHiLoCapacity = 32
-)
 
 // NextRange reserves the next range of numbers of a HiLo tag, for a client that
 // makes its own IDs: Prefix + number + "-" + NodeTag. The range is on disk before
@@ -51,7 +33,7 @@ func (db *DB) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
 		return Range{}, err
 	}
 	defer db.env.Exit()
-	return db.nextRange(ctx, req)
+	return db.ranges.Next(ctx, req)
 }
 
 // ReturnRange returns the numbers after last of the range that ended at end, and
@@ -63,185 +45,57 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 		return false, err
 	}
 	defer db.env.Exit()
-	return db.returnRange(ctx, tag, last, end)
+	return db.ranges.Return(ctx, tag, last, end)
 }
 
-func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
-	r := Range{NodeTag: db.env.Rules.NodeTag, GrantedAt: db.env.Now().UTC()}
-	if req.Separator == "" {
-		req.Separator = db.env.Rules.Separator
-	}
-	if err := ids.CheckSeparator(req.Separator); err != nil {
-		return Range{}, fmt.Errorf("%w: %w", ErrUsage, err)
-	}
-	if err := db.writer.CheckTag(req.Tag); err != nil {
-		return Range{}, err
-	}
-	r.Prefix = req.Tag + req.Separator
+// HiLoClient draws IDs of the generation that Options.HiLoMode names. The database
+// has a client of its own; others are independent of it, as if each ran on another
+// machine. See DB.NewHiLoClient.
+//
+// Its methods return ErrClientClosed after its Close, ErrClosed after that of
+// the database.
+type HiLoClient = ids.Client
 
-	// Synced under any durability: no number may be used before its range is on
-	// disk.
-	err := db.writer.Transact(ctx, true, func(t *write.Txn) error {
-		doc, err := db.readHiLo(t, req.Tag)
-		if err != nil {
-			return err
-		}
-		marks, err := t.Marks(req.Tag)
-		if err != nil {
-			return err
-		}
-		if r.Low, r.High, r.Size, err = marks.Grant(doc.max, req, r.GrantedAt); err != nil {
-			return err
-		}
-		t.SetMarks(req.Tag, marks)
-		return db.stageHiLo(t, doc, r.High, r.GrantedAt)
-	})
-	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
-	}
-	return r, nil
+// NewHiLoClient returns an independent client, which never holds a number that
+// another client holds. Its Next and NextN take a tag, such as "users". Close it
+// before the database, or the rest of its ranges stays unused.
+//
+// RaiseCounters raises the client, too, and InspectIDs reports the numbers that it
+// holds.
+func (db *DB) NewHiLoClient() *HiLoClient {
+	c := db.ranges.NewClient(db.env)
+	db.clients.add(c)
+	return c
 }
 
-func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
-	now := db.env.Now()
-	var late []ids.Lease // open leases, if a return of one of them was too late
-	err = db.writer.Transact(ctx, true, func(t *write.Txn) error {
-		accepted, late = false, nil
-		doc, err := db.readHiLo(t, tag)
-		if errors.Is(err, ErrExhausted) || errors.Is(err, ErrNeedsCapacity) {
-			return nil // a document that holds no count any more takes nothing back
-		}
-		if err != nil {
-			return err
-		}
-		marks, err := t.Marks(tag)
-		if err != nil {
-			return err
-		}
-		if !marks.Return(doc.max, last, end) {
-			late = marks.Leases
-			return nil
-		}
-		accepted = true
-		t.SetMarks(tag, marks)
-		return db.stageHiLo(t, doc, last, now)
-	})
-	if err != nil {
-		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
-	}
-	db.writer.Unused.CountLate(db.env.Rules.Fold(tag), last, end, late)
-	return accepted, nil
+// clients are the clients of this process that are still in use, without the
+// database's own.
+type clients struct {
+	mu   sync.Mutex
+	list []weak.Pointer[ids.Client] // Guarded by mu.
 }
 
-// hiloDocument is the document of a tag as the transaction sees it.
-type hiloDocument struct {
-	op   op
-	max  int64  // the numbers up to it are used
-	etag uint64 // 0 if there is none
-	body []byte // nil if there is none
+func (c *clients) add(client *ids.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == cap(c.list) {
+		c.list = slices.DeleteFunc(c.list, func(p weak.Pointer[ids.Client]) bool { return p.Value() == nil })
+	}
+	c.list = append(c.list, weak.Make(client))
 }
 
-// readHiLo reads the document Raven/HiLo/<tag>. Any document there will
-// do: its other fields, its metadata and its collection are kept. A document
-// of HiLo2010 counts by its ServerHi; where there is none at all, one under
-// Replication/HiLo/ does, as some systems have it.
-func (db *DB) readHiLo(t *write.Txn, tag string) (hiloDocument, error) {
-	d := hiloDocument{op: op{
-		Request:  write.Request{Verb: write.Put, Collection: format.HiLoCollection},
-		Prepared: write.Prepared{Strategy: ids.Semantic, ID: format.HiLoPrefix + tag},
-	}}
-	doc, err := db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(d.op.ID))
-	if err == ErrNotFound {
-		doc, err = db.docs.ReadFolded(t.Tx, db.env.Rules.Fold(replicationPrefix+tag))
-		if err == ErrNotFound {
-			return d, nil
+// eachClient calls fn with the HiLo clients of this process.
+func (db *DB) eachClient(fn func(*ids.Client)) {
+	fn(db.client)
+	db.clients.mu.Lock()
+	list := slices.Clone(db.clients.list)
+	db.clients.mu.Unlock()
+	for _, p := range list {
+		if c := p.Value(); c != nil {
+			fn(c)
 		}
-		if err == nil {
-			d.max, err = db.maxOf(doc.JSON())
-		}
-		return d, err
-	}
-	if err != nil {
-		return d, err
-	}
-	d.body, d.etag = doc.JSON(), doc.Header().Etag
-	d.op.ID, d.op.Collection = doc.ID(), string(doc.Header().Collection)
-	d.op.Header.Custom = doc.Header().Custom
-	if d.max, err = db.maxOf(doc.JSON()); err != nil {
-		return d, fmt.Errorf("document %q: %w", d.op.ID, err)
-	}
-	return d, nil
-}
-
-// maxOf returns the highest number that a HiLo document marks as used: its Max, or,
-// if it has a ServerHi, the end of that block with the capacity of Options.
-func (db *DB) maxOf(body []byte) (int64, error) {
-	used, err := numberOf(body, format.HiLoMax)
-	if err != nil {
-		return 0, err
-	}
-	hi, err := numberOf(body, serverHiField)
-	if err != nil || hi == 0 {
-		return used, err
-	}
-	capacity := db.hilo.Capacity
-	if capacity == 0 {
-		return 0, fmt.Errorf("%w: it has a ServerHi, of HiLo2010; set Options.HiLoCapacity to the capacity its clients used", ErrNeedsCapacity)
-	}
-	if hi-1 > math.MaxInt64/capacity {
-		return 0, fmt.Errorf("%w: its ServerHi is %d", ErrExhausted, hi)
-	}
-	return max(used, (hi-1)*capacity), nil
-}
-
-// numberOf reads a field of a HiLo document. A missing or non-numeric one, and
-// a negative one, counts as 0; a fraction counts as the next whole number.
-func numberOf(body []byte, name string) (int64, error) {
-	field := gjson.GetBytes(body, name)
-	if field.Type != gjson.Number {
-		return 0, nil
-	}
-	if n, err := strconv.ParseInt(field.Raw, 10, 64); err == nil {
-		return max(n, 0), nil
-	}
-	switch f := math.Ceil(field.Num); {
-	case f >= math.MaxInt64:
-		return 0, fmt.Errorf("%w: its %s is %s", ErrExhausted, name, field.Raw)
-	case f <= 0:
-		return 0, nil
-	default:
-		return int64(f), nil
 	}
 }
 
-// stageHiLo stages the document with a new Max, modified now. The Max includes a
-// ServerHi, which is removed.
-func (db *DB) stageHiLo(t *write.Txn, d hiloDocument, max int64, now time.Time) (err error) {
-	if d.body, err = sjson.DeleteBytes(d.body, serverHiField); err != nil {
-		return err
-	}
-	return db.stageField(t, d, format.HiLoMax, max, now)
-}
-
-// stageField stages the document with a new value of a field, modified now. The
-// time is an argument because the clock is the user's, and no user code runs in a
-// transaction of the engine.
-func (db *DB) stageField(t *write.Txn, d hiloDocument, name string, n int64, now time.Time) (err error) {
-	o := &d.op
-	if len(d.body) == 0 {
-		d.body = []byte("{}")
-	}
-	if o.JSON, err = sjson.SetRawBytes(d.body, name, strconv.AppendInt(nil, n, 10)); err != nil {
-		return err
-	}
-	o.FoldedCollection, o.Late = format.CollectionKey(o.Collection), true
-	o.Header.Node = db.env.Node
-	o.Header.Modified = metadata.Ticks(now)
-	o.Header.Collection = []byte(o.Collection)
-	db.writer.EncodeTail(o)
-	etag, err := t.Sequence()
-	if err != nil {
-		return err
-	}
-	return t.StagePut(o, etag)
-}
+// newClient returns the client that the database's own writes use.
+func (db *DB) newClient() *ids.Client { return db.ranges.NewClient(hilo.Ungated{}) }

@@ -6,10 +6,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // NextIdentity uses the next number of an identity, without a document, and returns

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
 

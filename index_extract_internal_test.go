@@ -12,9 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // bombFields are eight array fields, in as many orders as indexes are asked for.

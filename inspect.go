@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
@@ -22,6 +20,8 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -515,7 +515,7 @@ func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 	}
 
 	t.Document = true
-	hi, _ := numberOf(doc.JSON(), serverHiField)
+	hi, _ := hilo.NumberOf(doc.JSON(), hilo.ServerHiField)
 	t.ServerHi = hi
 	switch {
 	case hi > 0 && in.db.opts.HiLoCapacity == 0:
@@ -525,7 +525,7 @@ func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 		in.warn(WarnHiLoWithoutMax, t.Tag, "document %q has no number in %s; the next range goes on from the mark, %d, and puts it right", name, format.HiLoMax, t.Mark)
 		return
 	}
-	used, err := in.db.maxOf(doc.JSON())
+	used, err := in.db.ranges.MaxOf(doc.JSON())
 	if err != nil {
 		used = math.MaxInt64 // no number is left above it
 	}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 

@@ -10,10 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // checkChanges makes sure that every document has one change entry, its own.

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
 

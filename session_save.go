@@ -8,13 +8,12 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 

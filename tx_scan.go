@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Documents is DB.Documents. The iteration includes what the transaction had

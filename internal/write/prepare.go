@@ -9,13 +9,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jaydb/jay/metadata"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jaydb/jay/metadata"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 

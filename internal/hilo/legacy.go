@@ -1,4 +1,4 @@
-package jay
+package hilo
 
 import (
 	"context"
@@ -9,32 +9,31 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jaydb/jay/internal/write"
-
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
-// hilo2Source is a client of RavenDB 2.x and 3.x: it reads the document, decides,
+// source2 is a client of RavenDB 2.x and 3.x: it reads the document, decides,
 // and writes it back if it is unchanged; otherwise it starts over. The private mark
 // is checked and raised in the same write.
-type hilo2Source struct {
-	gate
-	db *DB
+type source2 struct {
+	Gate
+	granter *Granter
 
 	mu    sync.Mutex
 	paces map[string]*ids.Pace // by tag. Guarded by mu.
 }
 
-func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+func (s *source2) NextRange(ctx context.Context, req ids.RangeRequest) (ids.Range, error) {
 	if err := s.Enter(); err != nil {
-		return Range{}, err
+		return ids.Range{}, err
 	}
 	defer s.Exit()
-	base := s.db.hilo.Capacity
+	base := s.granter.options.Capacity
 	if base == 0 {
 		base = defaultHiLoCapacity
 	}
@@ -46,7 +45,7 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 			*s.paces[req.Tag] = before
 		}
 	}()
-	r, err := s.db.takeBlock(ctx, req, func() blockRequest {
+	r, err := s.granter.takeBlock(ctx, req, func() blockRequest {
 		// The size is computed again on every attempt, as 3.x did.
 		return blockRequest{size: s.pace(req, base), lastMax: req.LastMax, serverPrefix: true}
 	})
@@ -55,7 +54,7 @@ func (s *hilo2Source) NextRange(ctx context.Context, req RangeRequest) (Range, e
 }
 
 // remembered returns the pace of a tag. One fetch of a tag is in flight.
-func (s *hilo2Source) remembered(tag string) ids.Pace {
+func (s *source2) remembered(tag string) ids.Pace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paces[tag] == nil {
@@ -64,36 +63,36 @@ func (s *hilo2Source) remembered(tag string) ids.Pace {
 	return *s.paces[tag]
 }
 
-func (s *hilo2Source) pace(req RangeRequest, base int64) int64 {
+func (s *source2) pace(req ids.RangeRequest, base int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.paces[req.Tag].Next(s.db.hilo.Growth, base, s.db.env.Now(), req.Waiting)
+	return s.paces[req.Tag].Next(s.granter.options.Growth, base, s.granter.env.Now(), req.Waiting)
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
-func (*hilo2Source) ReturnRange(context.Context, string, int64, int64) (bool, error) {
+func (*source2) ReturnRange(context.Context, string, int64, int64) (bool, error) {
 	return false, nil
 }
 
-// hilo2010Source is a client of the first HiLo: it takes the next Hi, and
+// source2010 is a client of the first HiLo: it takes the next Hi, and
 // with it the block of numbers (hi-1)*capacity+1 to hi*capacity.
-type hilo2010Source struct {
-	gate
-	db *DB
+type source2010 struct {
+	Gate
+	granter *Granter
 }
 
-func (s hilo2010Source) NextRange(ctx context.Context, req RangeRequest) (Range, error) {
+func (s source2010) NextRange(ctx context.Context, req ids.RangeRequest) (ids.Range, error) {
 	if err := s.Enter(); err != nil {
-		return Range{}, err
+		return ids.Range{}, err
 	}
 	defer s.Exit()
-	return s.db.takeBlock(ctx, req, func() blockRequest {
-		return blockRequest{size: s.db.hilo.Capacity, aligned: true}
+	return s.granter.takeBlock(ctx, req, func() blockRequest {
+		return blockRequest{size: s.granter.options.Capacity, aligned: true}
 	})
 }
 
 // ReturnRange implements ids.Source: this generation gives nothing back.
-func (hilo2010Source) ReturnRange(context.Context, string, int64, int64) (bool, error) {
+func (source2010) ReturnRange(context.Context, string, int64, int64) (bool, error) {
 	return false, nil
 }
 
@@ -107,14 +106,14 @@ type blockRequest struct {
 
 // takeBlock asks for what decide says until no other client is quicker, or ctx
 // is done.
-func (db *DB) takeBlock(ctx context.Context, req RangeRequest, decide func() blockRequest) (Range, error) {
+func (g *Granter) takeBlock(ctx context.Context, req ids.RangeRequest, decide func() blockRequest) (ids.Range, error) {
 	for {
-		r, err := db.nextBlock(ctx, req, decide())
+		r, err := g.nextBlock(ctx, req, decide())
 		if !errors.Is(err, write.ErrOvertaken) {
 			return r, err
 		}
 		if err := ctx.Err(); err != nil {
-			return Range{}, err
+			return ids.Range{}, err
 		}
 	}
 }
@@ -122,21 +121,21 @@ func (db *DB) takeBlock(ctx context.Context, req RangeRequest, decide func() blo
 // nextBlock makes one attempt at a range, as the client of an older
 // generation: read, then write on the condition that the document is still
 // the one that was read (errOvertaken).
-func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (Range, error) {
-	if err := db.writer.CheckTag(req.Tag); err != nil {
-		return Range{}, err
+func (g *Granter) nextBlock(ctx context.Context, req ids.RangeRequest, b blockRequest) (ids.Range, error) {
+	if err := g.writer.CheckTag(req.Tag); err != nil {
+		return ids.Range{}, err
 	}
-	read, prefix, err := db.readBlock(req.Tag, b)
+	read, prefix, err := g.readBlock(req.Tag, b)
 	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return ids.Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
 	}
-	r := Range{Prefix: req.Tag + db.env.Rules.Separator + prefix, Size: b.size, GrantedAt: db.env.Now().UTC()}
-	if err := db.env.Rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
-		return Range{}, err
+	r := ids.Range{Prefix: req.Tag + g.env.Rules.Separator + prefix, Size: b.size, GrantedAt: g.env.Now().UTC()}
+	if err := g.env.Rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
+		return ids.Range{}, err
 	}
 
-	err = db.writer.Transact(ctx, true, func(t *write.Txn) error {
-		doc, err := db.readHiLo(t, req.Tag)
+	err = g.writer.Transact(ctx, true, func(t *write.Txn) error {
+		doc, err := g.readHiLo(t, req.Tag)
 		if err != nil {
 			return err
 		}
@@ -147,31 +146,31 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		if err != nil {
 			return err
 		}
-		if marks.Node != db.env.Node {
-			return ErrNeedsFloor
+		if marks.Node != g.env.Node {
+			return errs.ErrNeedsFloor
 		}
 		if r.Low, r.High, err = marks.GrantBlock(max(doc.max, b.lastMax), b.size, b.aligned); err != nil {
 			return err
 		}
 		t.SetMarks(req.Tag, marks)
 		if b.aligned {
-			return db.stageField(t, doc, serverHiField, r.High/b.size+1, r.GrantedAt)
+			return g.stageField(t, doc, ServerHiField, r.High/b.size+1, r.GrantedAt)
 		}
-		return db.stageHiLo(t, doc, r.High, r.GrantedAt)
+		return g.stageHiLo(t, doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return ids.Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
 	}
 	return r, nil
 }
 
 // readBlock reads what the client decides by: the version of the document and
 // the server prefix.
-func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
-	snapshot := db.env.Engine.Latest() // the block's commit compares with the newest version
+func (g *Granter) readBlock(tag string, b blockRequest) (etag uint64, prefix string, err error) {
+	snapshot := g.env.Engine.Latest() // the block's commit compares with the newest version
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	doc, err := db.docs.Read(snapshot, format.HiLoPrefix+tag)
-	if err != nil && err != ErrNotFound {
+	doc, err := g.docs.Read(snapshot, format.HiLoPrefix+tag)
+	if err != nil && err != errs.ErrNotFound {
 		return 0, "", err
 	}
 	if doc != nil {
@@ -180,8 +179,8 @@ func (db *DB) readBlock(tag string, b blockRequest) (etag uint64, prefix string,
 	if !b.serverPrefix {
 		return etag, "", nil
 	}
-	doc, err = db.docs.Read(snapshot, serverPrefixID)
-	if err == ErrNotFound {
+	doc, err = g.docs.Read(snapshot, serverPrefixID)
+	if err == errs.ErrNotFound {
 		return etag, "", nil
 	}
 	if err != nil {
