@@ -20,6 +20,10 @@ var (
 	dropChunk  = 5000
 )
 
+// onChunk, if it is set, is called before each commit of a build or a drop, with
+// the context that Close ends. A variable for tests.
+var onChunk func(ctx context.Context, state IndexState)
+
 // chunkBytes is about how many bytes of entries one commit adds or removes, where
 // documents and entries are few and long: writers wait for it.
 const chunkBytes = 1 << 20
@@ -143,6 +147,9 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}
+	if onChunk != nil {
+		onChunk(db.indexing.ctx, IndexBuilding)
+	}
 	if err := db.env.Enter(); err != nil {
 		return err
 	}
@@ -191,6 +198,9 @@ func (db *DB) removeIndex(number uint32) error {
 }
 
 func (db *DB) removeChunk(number uint32) (left bool, err error) {
+	if onChunk != nil {
+		onChunk(db.indexing.ctx, IndexDropping)
+	}
 	if err := db.env.Enter(); err != nil {
 		return false, err
 	}

@@ -154,7 +154,8 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 
 	ctx := context.Background()
 	committed, refused := 0, 0
-	for round := range 25 {
+	begun := time.Now()
+	for round := 0; round < 25 || committed < 4 && time.Since(begun) < time.Minute; round++ {
 		write.MaxPrefetchBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
 		a, b := p.batch(write.ManyOps * 3)
 		between, same := p.batch(1 + p.r.IntN(12))

@@ -74,7 +74,7 @@ func execute(t *testing.T, program string) string {
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // a hang
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	temp := t.TempDir()
