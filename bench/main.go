@@ -4,7 +4,8 @@
 //	go run . [-full | -smoke | -growth] [-only REGEXP] [-engines LIST] [-targets]
 //	go run . -plots ../docs/benchmarks
 //
-// The second form measures nothing: it draws the plots of stored results anew.
+// The second form measures nothing: it draws the plots of stored results anew, and
+// prints the table of docs/benchmarks.md.
 //
 // Every engine runs in a process of its own, all in turns, round by round: the
 // figures to read are the ratios, as the machine's own speed and noise touch
@@ -59,7 +60,8 @@ func exitOn(err error) {
 	}
 }
 
-// drawStored draws the plots of the results that are stored in dir.
+// drawStored draws the plots of the results that are stored in dir, and prints the
+// table of docs/benchmarks.md.
 func drawStored(dir string) error {
 	for _, name := range []string{"results.json", "growth.json"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -72,6 +74,9 @@ func drawStored(dir string) error {
 		}
 		if err := r.Plot(dir); err != nil {
 			return err
+		}
+		if name == "results.json" {
+			fmt.Print(r.Summary())
 		}
 	}
 	return nil

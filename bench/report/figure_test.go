@@ -104,8 +104,8 @@ func TestPlots_Readable(t *testing.T) {
 	}
 }
 
-// Ensure that the published plots are those of the stored results: go run . -plots
-// ../docs/benchmarks draws them anew.
+// Ensure that the published plots and the table of docs/benchmarks.md are those of the
+// stored results: go run . -plots ../docs/benchmarks makes both anew.
 func TestPlots_Published(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("other processors may round coordinates otherwise")
@@ -123,6 +123,16 @@ func TestPlots_Published(t *testing.T) {
 		}
 		if err := r.Plot(dir); err != nil {
 			t.Fatal(err)
+		}
+		if name == "growth.json" {
+			continue
+		}
+		page, err := os.ReadFile("../../docs/benchmarks.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if table := r.Summary(); !strings.Contains(strings.ReplaceAll(string(page), "\r\n", "\n"), table) {
+			t.Errorf("the table of docs/benchmarks.md is not that of results.json:\n%s", table)
 		}
 	}
 	for _, name := range checkPlots(t, dir) {

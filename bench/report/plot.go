@@ -59,7 +59,7 @@ var overview = struct{ rows, engines []string }{
 		"collection scan", "update, durable, 32 goroutines", "query: equality on an index, 10 documents",
 		"query: range and order by an index, top 10",
 	},
-	[]string{engine.Jay, "bbolt", "badger", "sqlite-modernc", "sqlite-mattn"},
+	[]string{engine.Jay, "bbolt", "bbolt-tuned", "badger", "sqlite-modernc", "sqlite-mattn"},
 }
 
 // Plot writes the plots of the report to dir: overview.svg, NAME.svg for each
