@@ -187,13 +187,22 @@ type IDError = ids.Error
 //	Actual  int     the size or depth, if the rule has a limit
 type DocumentError = metadata.Error
 
-// ConflictError says that a document is not in the version expected of it: by
-// IfMatch, or by a transaction that has read it. errors.Is(err, ErrConflict)
-// is always true; ErrExists and ErrNotFound are true as they apply. It has ID,
-// Expected and Actual (change vectors) and Walk: see [metadata.ConflictError].
+// ConflictError is returned when a document does not have the expected version: that
+// of IfMatch, of a version field, or the one that a transaction has read. Nothing was
+// changed. errors.Is(err, ErrConflict) is always true, and errors.Is with ErrExists
+// and ErrNotFound as they apply. Its fields (see package metadata):
+//
+//	ID        string  "" for a new document that has no ID yet
+//	Expected  string  the expected change vector; "" if the document must not exist
+//	Actual    string  the document's change vector; "" if it does not exist
+//	Walk      string  what a transaction had read when the document changed, such as a query; else ""
 type ConflictError = metadata.ConflictError
 
-// CollectionError says which collection a document is in (Current), and which one
-// the call named (Given). A document stays in its collection: to move it, delete it
-// and store it anew. errors.Is(err, ErrCollection). See [metadata.CollectionError].
+// CollectionError is returned for a write that would move a document to another
+// collection. A document stays in its collection: to move it, delete it and store it
+// again. errors.Is(err, ErrCollection) is true. Its fields (see package metadata):
+//
+//	ID       string  the document
+//	Current  string  the collection that it is in
+//	Given    string  the collection that the call named
 type CollectionError = metadata.CollectionError
