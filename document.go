@@ -13,7 +13,15 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Metadata is what Jay knows about a stored document, beside its body.
+// Metadata is what Jay stores about a document, in addition to its body. Its fields
+// (see package metadata):
+//
+//	ID            string           in the case in which it was last written
+//	Collection    string           the collection's name, or "@empty"
+//	ChangeVector  string           this version of the document, for IfMatch; compare it only for equality
+//	Etag          uint64           the number of the write; etags rise over the whole database
+//	LastModified  time.Time        when it was written, in UTC
+//	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
 type Metadata = metadata.Metadata
 
 // Document is a document as it was when it was read. It is immutable and does not

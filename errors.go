@@ -156,25 +156,53 @@ var (
 	ErrFailed = storage.ErrFailed
 )
 
-// DamageError says what is wrong with a directory that Open does not open, since
-// it does not hold what was written: which file, where, what going on would
-// lose, and how. errors.Is(err, ErrCorrupt).
+// DamageError is returned by Open for a directory that does not hold what was
+// written to it. Nothing was changed. errors.Is(err, ErrCorrupt) is true.
+// Its fields (see package storage):
+//
+//	Dir      string  the directory, as Open was given it
+//	File     string  the name of the damaged or missing file in it
+//	Offset   int64   where in the file; -1 if it is missing or has another length
+//	Problem  string  what is wrong
+//	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
 type DamageError = storage.DamageError
 
-// IDError says which rule an ID breaks. errors.Is(err, ErrInvalidID).
+// IDError names the rule that an ID breaks. errors.Is(err, ErrInvalidID) is true.
+// Its fields (see package ids):
+//
+//	ID      string  the final ID, or the requested one if no final ID was made
+//	Rule    string  such as "at most 2025 bytes"
+//	Limit   int     in bytes; 0 if the rule has no limit
+//	Actual  int     the size in bytes, or without a limit the offset of the wrong byte
 type IDError = ids.Error
 
-// DocumentError says which rule a document's JSON breaks, and at which byte.
-// errors.Is(err, ErrInvalidDocument).
+// DocumentError names the rule that a document's JSON breaks, and the byte where it
+// does. errors.Is(err, ErrInvalidDocument) is true. Its fields (see package
+// metadata):
+//
+//	Rule    string  such as "keys must not repeat"
+//	Detail  string  what was found; may be empty
+//	Offset  int     in bytes, from the beginning of the JSON
+//	Limit   int     0 if the rule has no limit
+//	Actual  int     the size or depth, if the rule has a limit
 type DocumentError = metadata.Error
 
-// ConflictError says that a document is not in the version expected of it: by
-// IfMatch, or by a transaction that has read it. errors.Is(err, ErrConflict)
-// is always true; ErrExists and ErrNotFound are true as they apply. It has ID,
-// Expected and Actual (change vectors) and Walk: see [metadata.ConflictError].
+// ConflictError is returned when a document does not have the expected version: that
+// of IfMatch, of a version field, or the one that a transaction has read. Nothing was
+// changed. errors.Is(err, ErrConflict) is always true, and errors.Is with ErrExists
+// and ErrNotFound as they apply. Its fields (see package metadata):
+//
+//	ID        string  "" for a new document that has no ID yet
+//	Expected  string  the expected change vector; "" if the document must not exist
+//	Actual    string  the document's change vector; "" if it does not exist
+//	Walk      string  what a transaction had read when the document changed, such as a query; else ""
 type ConflictError = metadata.ConflictError
 
-// CollectionError says which collection a document is in (Current), and which one
-// the call named (Given). A document stays in its collection: to move it, delete it
-// and store it anew. errors.Is(err, ErrCollection). See [metadata.CollectionError].
+// CollectionError is returned for a write that would move a document to another
+// collection. A document stays in its collection: to move it, delete it and store it
+// again. errors.Is(err, ErrCollection) is true. Its fields (see package metadata):
+//
+//	ID       string  the document
+//	Current  string  the collection that it is in
+//	Given    string  the collection that the call named
 type CollectionError = metadata.CollectionError

@@ -10,10 +10,25 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 )
 
-// RangeRequest asks for the next range of a HiLo tag.
+// RangeRequest asks for the next range of numbers of a HiLo tag. Its fields (see
+// package ids):
+//
+//	Tag          string     the sequence: an ID prefix without its separator, such as "users"
+//	LastSize     int64      the size of the client's last range; 0 for none
+//	LastRangeAt  time.Time  Range.GrantedAt of that range; the zero time if unknown
+//	Separator    string     between tag and number; "" is the database's
+//	LastMax      int64      the highest number that the client was ever granted
+//	Waiting      int        callers that wait for this range; used by the older generations of HiLo
 type RangeRequest = ids.RangeRequest
 
-// Range is a grant of HiLo numbers to one client.
+// Range is a grant of HiLo numbers to one client, which may make IDs of them. Its
+// fields (see package ids):
+//
+//	Prefix     string     such as "users/"
+//	Low, High  int64      the first and the last number
+//	Size       int64      the LastSize of the client's next RangeRequest
+//	NodeTag    string     the end of the IDs, behind a hyphen
+//	GrantedAt  time.Time  the LastRangeAt of the next RangeRequest
 type Range = ids.Range
 
 // NextRange reserves the next range of numbers of a HiLo tag, for a client that
@@ -52,8 +67,16 @@ func (db *DB) ReturnRange(ctx context.Context, tag string, last, end int64) (boo
 // has a client of its own; others are independent of it, as if each ran on another
 // machine. See DB.NewHiLoClient.
 //
-// Its methods return ErrClientClosed after its Close, ErrClosed after that of
-// the database.
+// Its methods, which are safe for concurrent use (see package ids):
+//
+//	Next(ctx, tag) (id, error)        the next ID of a tag, such as "users"
+//	NextN(ctx, tag, n) (ids, error)   n IDs at once
+//	Held(fn)                          calls fn(tag, low, high) for each range of unused numbers
+//	Raise(floor)                      skips the numbers up to floor(tag)
+//	Close(ctx) error                  gives unused numbers back
+//
+// They return ErrClientClosed after its Close, and ErrClosed after that of the
+// database.
 type HiLoClient = ids.Client
 
 // NewHiLoClient returns an independent client, which never holds a number that

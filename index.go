@@ -17,10 +17,17 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Index declares a secondary index on one collection: see [index.Index].
+// Index declares a secondary index on one collection, for EnsureIndex. Its fields
+// (see package index):
+//
+//	Name    string    the default is the fields, joined by commas
+//	Fields  []string  one to eight paths, such as "Address.City"; "-Total" is descending
+//	Unique  bool      refuses a document that has the values of another one
+//	Where   string    indexes only documents of which this condition is true
 type Index = index.Index
 
-// IndexState is what an index can be used for.
+// IndexState is the stage of an index's life: IndexBuilding, IndexReady or
+// IndexDropping. See package index.
 type IndexState = index.State
 
 const (
@@ -35,11 +42,24 @@ const (
 	IndexDropping = index.Dropping
 )
 
-// IndexInfo is an index as it stands: see [index.Info].
+// IndexInfo is an index as it stands, in the answer of Indexes. Its fields (see
+// package index), and those of the embedded Index:
+//
+//	Index                   its declaration
+//	Collection  string      the collection that it indexes
+//	State       IndexState  whether it is being built, ready or being dropped
+//	Automatic   bool        whether a query made it, by Options.AutoIndexes
 type IndexInfo = index.Info
 
-// UniqueError reports that another document has the values already in a unique
-// index. errors.Is(err, ErrUnique).
+// UniqueError is returned for a write that would give two documents the same values
+// in a unique index. Nothing was changed. errors.Is(err, ErrUnique) is true. Its
+// fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Value       string  the values, as a JSON array
+//	ID          string  the refused document
+//	Other       string  the document that has the values
 type UniqueError = index.UniqueError
 
 // indexing is what DB needs to change its indexes. See index_task.go.

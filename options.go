@@ -63,7 +63,8 @@ const (
 	HiLo2010
 )
 
-// Growth is how ranges grow under HiLo2.
+// Growth is how ranges grow under HiLo2: Growth3, Growth2 or GrowthNone. See package
+// ids.
 type Growth = ids.Growth
 
 // The growth of ranges under HiLo2.

@@ -111,8 +111,14 @@ type PatchResult struct {
 	Body     json.RawMessage `json:"body,omitempty"` // of the document now; the caller must not change it
 }
 
-// PatchError says which edit of a patch cannot be made, and why.
-// errors.Is(err, ErrInvalidPatch).
+// PatchError names the edit of a patch that cannot be made, and the reason. Nothing
+// was changed. errors.Is(err, ErrInvalidPatch) is true. Its fields (see package
+// patch):
+//
+//	Rule    string  such as "only a number can be incremented"
+//	Path    string  the path of the edit, a JSON Pointer for JSONPatch; may be empty
+//	Detail  string  what was found; may be empty
+//	Edit    int     the position of the edit, counted from 0; -1 for an error of the document
 type PatchError = patch.Error
 
 // ErrPatchWork is the *PatchError of a patch that takes too much work: more than

@@ -113,8 +113,18 @@ func parseRQL(via access, text string, params map[string]any) (Query[Row], error
 	return Query[Row]{via: via, q: *q, size: size, decode: newRow}, nil
 }
 
-// SyntaxError says where a query's text is wrong and what was expected there.
-// errors.Is(err, ErrSyntax). Its Caret shows the place.
+// SyntaxError is returned for a query text that is not valid. errors.Is(err,
+// ErrSyntax) is true. Its fields and methods (see package query):
+//
+//	Line         int     of the first wrong character, from 1
+//	Column       int     of it, in characters, from 1
+//	Offset       int     of it, in bytes, from 0
+//	Message      string  what is wrong
+//	Expected     string  what would be valid there; may be empty
+//	Hint         string  what to write instead; may be empty
+//	Text         string  the whole line
+//	Caret()      string  the line, and below it a caret at the wrong character
+//	Explanation() string the message with what was expected and the hint, without the position
 type SyntaxError = query.SyntaxError
 
 // checkList refuses a list of n fields if a query may not have so many.

@@ -32,9 +32,14 @@ type CollectionStats struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// EngineStats are figures about the storage engine: bytes on disk and in
-// memory, commits and syncs since Open. Fewer syncs than commits means that
-// concurrent writes shared them.
+// EngineStats are figures about the storage engine. Fewer syncs than commits means
+// that concurrent writes shared them. Its fields (see package storage):
+//
+//	DiskBytes      uint64  all files: tables, log, manifests
+//	CacheBytes     int64   blocks in the cache
+//	MemTableBytes  uint64  committed data that is not in tables yet
+//	LogSyncs       uint64  syncs of the log since Open
+//	Commits        uint64  successful writes since Open
 type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and
