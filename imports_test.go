@@ -48,7 +48,8 @@ func TestImports(t *testing.T) {
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
-		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
+		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
