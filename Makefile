@@ -80,7 +80,7 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzRules -fuzztime 60s ./ids
 	$(GO) test -run xxx -fuzz FuzzExtract -fuzztime 60s ./internal/jsonpath
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
-	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
