@@ -52,7 +52,8 @@ func TestImports(t *testing.T) {
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
-		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
+		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
@@ -94,7 +95,9 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/query": {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
+		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
+		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
+		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

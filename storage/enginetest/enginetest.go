@@ -1,6 +1,6 @@
-// Package storagetest holds what an engine of package storage must pass, and
-// the file systems that crash and fail under it.
-package storagetest
+// Package enginetest holds what an engine of package storage must pass. It imports
+// no engine and no file system: any engine can run it, within its own module.
+package enginetest
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package query_test
+package language_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package patch_test
+package edits_test
 
 import (
 	"bytes"
