@@ -564,6 +564,9 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 			db.unused.count(ops)
 		}
 	}()
+	if err := db.supposeCollections(context.Background(), ops); err != nil {
+		return err
+	}
 	err := db.transact(context.Background(), sync, func(t *transaction) error {
 		for _, o := range ops {
 			if o.strategy == ids.Identity {

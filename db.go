@@ -29,6 +29,9 @@ type DB struct {
 	opts     Options
 	resolver *ids.Resolver
 	newest   uint64 // etag of the newest change of this database, found at Open
+
+	prefixCollections bool // prefixes of IDs suggest collections
+
 	reserved reservations
 	unused   unusedNumbers
 	client   *ids.Client
@@ -150,6 +153,10 @@ func (db *DB) load() error {
 	if err := db.checkFixed(stored, own); err != nil {
 		return err
 	}
+	if stored, err = db.setPrefixCollections(ctx, stored); err != nil {
+		return err
+	}
+	db.prefixCollections = stored.PrefixCollections
 
 	db.env.Node = stored.Node
 	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
@@ -205,6 +212,7 @@ func (db *DB) checkNew() error {
 // before it leaves an empty store, which the next Open creates again.
 func (db *DB) create(ctx context.Context) (format.Settings, error) {
 	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.env.Now().UTC()}
+	s.PrefixCollections = db.opts.PrefixCollections == PrefixCollectionsOn
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
@@ -220,6 +228,19 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 			return err
 		}
 		return setJSON(tx, format.NodeKey(s.Node), own)
+	})
+}
+
+// setPrefixCollections stores Options.PrefixCollections, if that is not what the
+// database has stored.
+func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) (format.Settings, error) {
+	on := db.opts.PrefixCollections == PrefixCollectionsOn
+	if db.opts.PrefixCollections == PrefixCollectionsStored || on == stored.PrefixCollections {
+		return stored, nil
+	}
+	stored.PrefixCollections = on
+	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 }
 

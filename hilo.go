@@ -167,7 +167,7 @@ type hiloDocument struct {
 // Replication/HiLo/ does, as some systems have it.
 func (t *transaction) hiloDocument(tag string) (hiloDocument, error) {
 	d := hiloDocument{op: op{
-		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection},
+		opRequest:  opRequest{verb: verbPut, collection: format.HiLoCollection, named: true},
 		opPrepared: opPrepared{strategy: ids.Semantic, id: format.HiLoPrefix + tag},
 	}}
 	doc, err := t.db.docs.ReadFolded(t.tx, t.db.env.Rules.Fold(d.op.id))

@@ -82,6 +82,7 @@ type opRequest struct {
 	hilo         bool   // no ID was given: draw one
 	prefix       string // of HiLo IDs, checked; "" for that of the conventions
 	collection   string
+	named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	expected     *string // change vector, see IfMatch
 	custom       []byte
 	body         []byte
@@ -107,6 +108,8 @@ type opPrepared struct {
 	written          []byte // id, if header has it
 	exposed          bool   // the made ID is known outside and cannot be changed
 	foldedCollection string
+	suggested        string   // the collection of a new document, if none is named
+	seen             *version // in a Tx, the document whose collection this op has taken; the commit checks it
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
@@ -152,9 +155,10 @@ func (db *DB) result(o *op) Metadata {
 
 // collectionOf returns the collection of the document that o writes, as written. A
 // patch leaves its document in its collection; the collection of the op is that of
-// a document which it inserts.
+// a document which it inserts. A write that names no collection keeps the one that
+// it finds.
 func (o *op) collectionOf() string {
-	if o.verb == verbPatch {
+	if o.verb == verbPatch || !o.named {
 		return string(o.header.Collection)
 	}
 	return o.collection

@@ -334,6 +334,6 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
 	o.request, o.body, o.custom = doc.ID(), out, doc.Header().Custom
-	o.collection = string(doc.Header().Collection)
+	o.collection = doc.Collection()
 	return o, PatchResult{Status: PatchPatched}, nil
 }

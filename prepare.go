@@ -113,11 +113,17 @@ func (db *DB) prepare(o *op, modified uint64, last *collectionNaming) error {
 			return err
 		}
 	}
-	if last.folded == "" || last.collection != o.collection {
-		*last = newNaming(o.collection)
+	collection, err := db.intendedCollection(o, last)
+	if err != nil {
+		return err
+	}
+	if last.folded == "" || last.collection != collection {
+		last.name(collection)
 	}
 	o.foldedCollection = last.folded
-	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil {
+	// Without a name the document may turn out to be in another collection, whose
+	// indexes do not refuse it.
+	if o.extract(db.indexes().Of(o.foldedCollection)); o.refused != nil && o.named {
 		return o.refused
 	}
 	o.header.Modified = modified
@@ -181,7 +187,7 @@ func (db *DB) prepareHiLo(o *op, last *collectionNaming) error {
 	if err := db.checkTag(o.tag); err != nil {
 		return err
 	}
-	*last = newNaming(o.collection)
+	last.name(o.collection)
 	last.prefix = o.tag
 	return nil
 }
@@ -193,10 +199,13 @@ type collectionNaming struct {
 	folded     string
 	bytes      []byte
 	prefix     string // checked; "" if not made yet
+
+	suggestion, spelled string // see spelling
 }
 
-func newNaming(collection string) collectionNaming {
-	return collectionNaming{collection: collection, folded: format.CollectionKey(collection), bytes: []byte(collection)}
+// name makes c the naming of another collection.
+func (c *collectionNaming) name(collection string) {
+	c.collection, c.folded, c.bytes, c.prefix = collection, format.CollectionKey(collection), []byte(collection), ""
 }
 
 // prepareBody validates the JSON, extracts its @metadata and decides the
@@ -228,6 +237,7 @@ func (db *DB) prepareBody(o *op) error {
 	o.header.Custom = given.Custom
 
 	asked := o.collection
+	o.named = o.named || asked != "" || given.Collection != "" || given.Empty
 	if asked == metadata.Empty {
 		asked = ""
 	}
@@ -270,6 +280,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 	if a.Collection == "" {
 		a.Collection = b.Collection
 	}
+	a.Empty = a.Empty || b.Empty
 	if a.Custom == nil {
 		a.Custom = b.Custom
 		return a, nil

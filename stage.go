@@ -21,6 +21,9 @@ func (t *transaction) run(ops []*op) error {
 			taken = true
 			continue
 		}
+		if _, lost := err.(lostError); lost {
+			return err // Update looks for it
+		}
 		if err != nil {
 			return opError(ops, o, err)
 		}
@@ -76,6 +79,11 @@ func (t *transaction) stagePut(o *op, etag uint64) error {
 		// Server-side IDs and identities were made to be free in this same
 		// transaction.
 		return fmt.Errorf("made id %q: %w", o.id, ErrExists)
+	}
+	if !o.named {
+		if err := t.adopt(o, old, found); err != nil {
+			return err
+		}
 	}
 	if err := t.check(o, old, found); err != nil {
 		return err

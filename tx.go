@@ -510,6 +510,9 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	if err := t.expect(o); err != nil {
 		return 0, err
 	}
+	if err := t.adopt(o); err != nil {
+		return 0, err
+	}
 
 	o.own()
 	if o.outcome = provisional; o.verb == verbDelete {

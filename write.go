@@ -44,8 +44,12 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 		return err
 	}
 
-	// Work that needs no lock and may turn out to be stale: the results of patches,
-	// and the documents that a large batch replaces.
+	// Work that needs no lock and may turn out to be stale: the collections of
+	// documents, the results of patches, and the documents that a large batch
+	// replaces.
+	if err := db.supposeCollections(ctx, ops); err != nil {
+		return err
+	}
 	guesses, err := db.speculatePatches(ctx, ops)
 	if err != nil {
 		return err
