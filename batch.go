@@ -94,6 +94,10 @@ func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 // unknown keys are kept, and what Jay computes itself (@id, @change-vector,
 // @last-modified, …) is dropped. body is not kept: the caller may reuse it.
 //
+// Without @collection and InCollection a document that exists stays in its
+// collection, and a new one goes where Options.PrefixCollections says. A document
+// never moves: naming another collection than its own is a *CollectionError.
+//
 // The write is atomic, and on disk when Put returns (Options.Durability). A refused
 // write changes nothing and uses no number. The errors are *IDError,
 // *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage, and those

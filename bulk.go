@@ -556,6 +556,9 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 			db.writer.Unused.Count(ops)
 		}
 	}()
+	if err := db.writer.SupposeCollections(context.Background(), ops); err != nil {
+		return err
+	}
 	err := db.writer.Transact(context.Background(), sync, func(t *write.Txn) error {
 		for _, o := range ops {
 			if o.Strategy == ids.Identity {

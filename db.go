@@ -31,6 +31,9 @@ type DB struct {
 	docs     *docs.Reader
 	opts     Options
 	resolver *ids.Resolver
+
+	prefixCollections bool // prefixes of IDs suggest collections
+
 	reserved *counters.Reserved
 	indexes  *catalog.Current
 	writer   *write.Writer
@@ -104,7 +107,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
@@ -155,6 +158,10 @@ func (db *DB) load() error {
 	if err := db.checkFixed(stored, own); err != nil {
 		return err
 	}
+	if stored, err = db.setPrefixCollections(ctx, stored); err != nil {
+		return err
+	}
+	db.prefixCollections = stored.PrefixCollections
 
 	db.env.Node = stored.Node
 	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
@@ -213,6 +220,7 @@ func (db *DB) checkNew() error {
 // before it leaves an empty store, which the next Open creates again.
 func (db *DB) create(ctx context.Context) (format.Settings, error) {
 	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.env.Now().UTC()}
+	s.PrefixCollections = db.opts.PrefixCollections == PrefixCollectionsOn
 	if s.Separator == "" {
 		s.Separator = ids.DefaultSeparator
 	}
@@ -228,6 +236,19 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 			return err
 		}
 		return setJSON(tx, format.NodeKey(s.Node), own)
+	})
+}
+
+// setPrefixCollections stores Options.PrefixCollections, if that is not what the
+// database has stored.
+func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) (format.Settings, error) {
+	on := db.opts.PrefixCollections == PrefixCollectionsOn
+	if db.opts.PrefixCollections == PrefixCollectionsStored || on == stored.PrefixCollections {
+		return stored, nil
+	}
+	stored.PrefixCollections = on
+	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 }
 

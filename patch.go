@@ -35,7 +35,7 @@ func (e edit) patch(o *op) {
 }
 
 // Set puts a value at the path, replacing an existing one. Missing objects on the
-// path are created. The value is encoded as encoding/json does; a json.RawMessage
+// path are created, also in place of null. The value is encoded as encoding/json does; a json.RawMessage
 // is taken as it is.
 func Set(path string, value any) PatchOption { return edit(patch.Set(path, value)) }
 
@@ -43,16 +43,16 @@ func Set(path string, value any) PatchOption { return edit(patch.Set(path, value
 func Unset(path string) PatchOption { return edit(patch.Unset(path)) }
 
 // Increment adds by, which may be negative, to the number at the path. A
-// missing one counts as 0. Integers are exact, and must stay within an int64;
+// missing one, and null, count as 0. Integers are exact, and must stay within an int64;
 // decimals are added as decimals, so that 1.1 + 0.1 is 1.2.
 func Increment(path string, by any) PatchOption { return edit(patch.Increment(path, by)) }
 
 // Append adds values to the end of the array at the path. A missing array is
-// created.
+// created, and null, which is how a nil slice is stored, becomes an array.
 func Append(path string, values ...any) PatchOption { return edit(patch.Append(path, values...)) }
 
 // Remove removes every element that equals one of values from the array at the
-// path.
+// path. There is none to remove from null.
 func Remove(path string, values ...any) PatchOption { return edit(patch.Remove(path, values...)) }
 
 // Rename renames the member at the path, in its place.
@@ -259,6 +259,6 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
 	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
-	o.Collection = string(doc.Header().Collection)
+	o.Collection = doc.Collection()
 	return o, PatchResult{Status: PatchPatched}, nil
 }

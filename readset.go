@@ -94,21 +94,13 @@ func (f *readSet) check(t *write.Txn) error {
 			return err
 		}
 		if seen := f.versions[id]; now != seen {
-			return write.LostError{Cause: &ConflictError{ID: t.Written(id), Expected: versionText(t.Writer.Env, seen), Actual: versionText(t.Writer.Env, now)}}
+			return write.LostError{Cause: &ConflictError{ID: t.Written(id), Expected: t.Writer.VersionText(seen), Actual: t.Writer.VersionText(now)}}
 		}
 	}
 	if len(f.walks) == 0 {
 		return nil
 	}
 	return f.checkWalks(t.Writer.Env, t.Tx)
-}
-
-// versionText returns the change vector of a version, "" for a missing document.
-func versionText(e *env.Env, v write.Version) string {
-	if v == (write.Version{}) {
-		return ""
-	}
-	return e.ChangeVector(v.Node, v.Etag)
 }
 
 // checkWalks looks for changes after f.after that touch a range read. Every change

@@ -15,13 +15,18 @@ import (
 
 // Stats are figures about a database.
 type Stats struct {
-	Separator     string            `json:"separator"`
-	NodeTag       string            `json:"nodeTag"`
-	CaseSensitive bool              `json:"caseSensitive"`
-	Collections   []CollectionStats `json:"collections"`
-	Counters      Counters          `json:"counters"`
-	Gaps          map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
-	Engine        EngineStats       `json:"engine"`
+	Separator     string `json:"separator"`
+	NodeTag       string `json:"nodeTag"`
+	CaseSensitive bool   `json:"caseSensitive"`
+
+	// PrefixCollections is true if prefixes of IDs suggest collections: see
+	// Options.PrefixCollections.
+	PrefixCollections bool `json:"prefixCollections"`
+
+	Collections []CollectionStats `json:"collections"`
+	Counters    Counters          `json:"counters"`
+	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
+	Engine      EngineStats       `json:"engine"`
 }
 
 // CollectionStats are figures about one collection. Bytes count IDs, metadata
@@ -47,7 +52,7 @@ type EngineStats = storage.Stats
 // were when the call began. progress, if not nil, is called now and then with
 // the number of documents seen so far.
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
-	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive}
+	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
 	var err error
 	if s.Collections, err = db.countDocuments(ctx, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)

@@ -505,6 +505,9 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	if err := t.expect(o); err != nil {
 		return 0, err
 	}
+	if err := t.adopt(o); err != nil {
+		return 0, err
+	}
 
 	o.Own()
 	if o.Outcome = write.Provisional; o.Verb == write.Delete {
@@ -664,4 +667,27 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	}
 	t.db.writer.Publish(t.ops)
 	return true, nil
+}
+
+// adopt puts o into the collection that its document has for the transaction. That
+// is no read of the document: the commit only checks that the collection is the
+// same, which takes a deletion to change.
+func (t *Tx) adopt(o *op) error {
+	if !o.Adopts() {
+		return nil
+	}
+	collection := o.Suggested
+	if i, found := t.staged[o.FoldedID]; found {
+		if before := t.ops[i]; before.Verb != write.Delete {
+			collection = string(before.Header.Collection)
+		}
+	} else {
+		seen, _, err := t.db.writer.CollectionAt(t.snapshot, o, &collection)
+		if err != nil {
+			return err
+		}
+		o.Seen = &seen
+	}
+	o.TakeCollection(t.db.writer, collection)
+	return o.ExtractFor(t.db.indexes.Load())
 }

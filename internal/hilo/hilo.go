@@ -127,7 +127,7 @@ type document struct {
 // Replication/HiLo/ does, as some systems have it.
 func (g *Granter) readHiLo(t *write.Txn, tag string) (document, error) {
 	d := document{op: write.Op{
-		Request:  write.Request{Verb: write.Put, Collection: format.HiLoCollection},
+		Request:  write.Request{Verb: write.Put, Collection: format.HiLoCollection, Named: true},
 		Prepared: write.Prepared{Strategy: ids.Semantic, ID: format.HiLoPrefix + tag},
 	}}
 	doc, err := g.docs.ReadFolded(t.Tx, g.env.Rules.Fold(d.op.ID))

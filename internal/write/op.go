@@ -59,6 +59,7 @@ type Request struct {
 	HiLo         bool   // no ID was given: draw one
 	Prefix       string // of HiLo IDs, checked; "" for that of the conventions
 	Collection   string
+	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	Expected     *string // change vector, see IfMatch
 	Custom       []byte
 	Body         []byte
@@ -84,6 +85,8 @@ type Prepared struct {
 	Written          []byte // id, if header has it
 	Exposed          bool   // the made ID is known outside and cannot be changed
 	FoldedCollection string
+	Suggested        string   // the collection of a new document, if none is named
+	Seen             *Version // in a Tx, the document whose collection this op has taken; the commit checks it
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
@@ -129,9 +132,10 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 
 // collectionOf returns the collection of the document that o writes, as written. A
 // patch leaves its document in its collection; the collection of the op is that of
-// a document which it inserts.
+// a document which it inserts. A write that names no collection keeps the one that
+// it finds.
 func (o *Op) collectionOf() string {
-	if o.Verb == Patch {
+	if o.Verb == Patch || !o.Named {
 		return string(o.Header.Collection)
 	}
 	return o.Collection

@@ -376,3 +376,11 @@ func versionAt(r docs.Getter, key []byte) (Version, error) {
 	h, _, err := metadata.Decode(record)
 	return Version{h.Node, h.Etag}, errs.First(err, closer.Close())
 }
+
+// VersionText returns the change vector of a version, "" for a missing document.
+func (w *Writer) VersionText(v Version) string {
+	if v == (Version{}) {
+		return ""
+	}
+	return w.Env.ChangeVector(v.Node, v.Etag)
+}

@@ -73,6 +73,13 @@ func (o *Op) extract(ci *catalog.Collection) {
 	}
 }
 
+// ExtractFor extracts the entries of o for the indexes of c, and returns their
+// refusal.
+func (o *Op) ExtractFor(c *catalog.Catalog) error {
+	o.extract(c.Of(o.FoldedCollection))
+	return o.refused
+}
+
 // PrepareAll checks every op before the first number is drawn.
 func (w *Writer) PrepareAll(ops []*Op) error {
 	modified := metadata.Ticks(w.Env.Now())
@@ -135,11 +142,17 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 			return err
 		}
 	}
-	if last.folded == "" || last.collection != o.Collection {
-		*last = newNaming(o.Collection)
+	collection, err := w.intendedCollection(o, last)
+	if err != nil {
+		return err
+	}
+	if last.folded == "" || last.collection != collection {
+		last.name(collection)
 	}
 	o.FoldedCollection = last.folded
-	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil {
+	// Without a name the document may turn out to be in another collection, whose
+	// indexes do not refuse it.
+	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil && o.Named {
 		return o.refused
 	}
 	o.Header.Modified = modified
@@ -203,7 +216,7 @@ func (w *Writer) prepareHiLo(o *Op, last *CollectionNaming) error {
 	if err := w.CheckTag(o.Tag); err != nil {
 		return err
 	}
-	*last = newNaming(o.Collection)
+	last.name(o.Collection)
 	last.prefix = o.Tag
 	return nil
 }
@@ -215,10 +228,13 @@ type CollectionNaming struct {
 	folded     string
 	bytes      []byte
 	prefix     string // checked; "" if not made yet
+
+	suggestion, spelled string // see spelling
 }
 
-func newNaming(collection string) CollectionNaming {
-	return CollectionNaming{collection: collection, folded: format.CollectionKey(collection), bytes: []byte(collection)}
+// name makes c the naming of another collection.
+func (c *CollectionNaming) name(collection string) {
+	c.collection, c.folded, c.bytes, c.prefix = collection, format.CollectionKey(collection), []byte(collection), ""
 }
 
 // prepareBody validates the JSON, extracts its @metadata and decides the
@@ -250,6 +266,7 @@ func (w *Writer) prepareBody(o *Op) error {
 	o.Header.Custom = given.Custom
 
 	asked := o.Collection
+	o.Named = o.Named || asked != "" || given.Collection != "" || given.Empty
 	if asked == metadata.Empty {
 		asked = ""
 	}
@@ -292,6 +309,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 	if a.Collection == "" {
 		a.Collection = b.Collection
 	}
+	a.Empty = a.Empty || b.Empty
 	if a.Custom == nil {
 		a.Custom = b.Custom
 		return a, nil

@@ -21,6 +21,9 @@ func (t *Txn) Run(ops []*Op) error {
 			taken = true
 			continue
 		}
+		if _, lost := err.(LostError); lost {
+			return err // Update looks for it
+		}
 		if err != nil {
 			return OpError(ops, o, err)
 		}
@@ -76,6 +79,11 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 		// Server-side IDs and identities were made to be free in this same
 		// transaction.
 		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
+	}
+	if !o.Named {
+		if err := t.adopt(o, old, found); err != nil {
+			return err
+		}
 	}
 	if err := t.check(o, old, found); err != nil {
 		return err

@@ -28,9 +28,12 @@ type Writer struct {
 	Resolver *ids.Resolver
 	Reserved *counters.Reserved
 	Indexes  *catalog.Current
-	Client   *ids.Client // draws the HiLo IDs
-	PrefixOf func(collection string) string
-	Unused   Unused
+	Client   *ids.Client                    // draws the HiLo IDs
+	PrefixOf func(collection string) string // of HiLo IDs
+
+	PrefixCollections bool // prefixes of IDs suggest collections
+
+	Unused Unused
 
 	turns patchTurns
 }
@@ -58,8 +61,12 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 		return err
 	}
 
-	// Work that needs no lock and may turn out to be stale: the results of patches,
-	// and the documents that a large batch replaces.
+	// Work that needs no lock and may turn out to be stale: the collections of
+	// documents, the results of patches, and the documents that a large batch
+	// replaces.
+	if err := w.SupposeCollections(ctx, ops); err != nil {
+		return err
+	}
 	guesses, err := w.SpeculatePatches(ctx, ops)
 	if err != nil {
 		return err

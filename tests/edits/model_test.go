@@ -25,6 +25,9 @@ var errModel = errors.New("refused")
 // absent is what the model has where nothing is.
 type absent struct{}
 
+// isMissing reports whether edits that write take v for missing.
+func isMissing(v any) bool { return v == nil || v == any(absent{}) }
+
 // decoded returns JSON as maps and slices, with json.Number.
 func decoded(raw []byte) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -43,7 +46,7 @@ func modelEdit(v any, p jsonpath.Path, i int, writes bool, change func(any) (any
 	if i == p.Len() {
 		return change(v)
 	}
-	if _, missing := v.(absent); missing && writes && p.At(i).Kind == jsonpath.Member {
+	if isMissing(v) && writes && p.At(i).Kind == jsonpath.Member {
 		for j := i; j < p.Len(); j++ {
 			if p.At(j).Kind == jsonpath.Every {
 				return v, nil
@@ -77,7 +80,7 @@ func modelEdit(v any, p jsonpath.Path, i int, writes bool, change func(any) (any
 	default:
 		array, ok := v.([]any)
 		if !ok {
-			if _, missing := v.(absent); missing && s.Kind == jsonpath.Every {
+			if isMissing(v) && s.Kind == jsonpath.Every {
 				return v, nil
 			}
 			break
@@ -240,7 +243,7 @@ func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 	case 2:
 		by := json.Number(rapid.SampledFrom([]string{"1", "-7", "0", "0.1", "1e1"}).Draw(t, "by"))
 		return patch.Increment(text, by), model(true, func(old any) (any, error) {
-			if old == (any)(absent{}) {
+			if isMissing(old) {
 				old = json.Number("0")
 			}
 			n, ok := old.(json.Number)
@@ -251,7 +254,7 @@ func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 		})
 	case 3:
 		return patch.Append(text, value, 1), model(true, func(old any) (any, error) {
-			if old == (any)(absent{}) {
+			if isMissing(old) {
 				old = []any{}
 			}
 			array, ok := old.([]any)
@@ -267,6 +270,9 @@ func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 		}
 		return patch.Remove(text, values...), model(false, func(old any) (any, error) {
 			array, ok := old.([]any)
+			if old == nil {
+				return nil, nil
+			}
 			if !ok {
 				return nil, errModel
 			}
