@@ -41,10 +41,7 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 
 func (db *DB) result(o *op) Metadata { return db.writer.ResultOf(o) }
 
-var (
-	_ access = (*DB)(nil)
-	_ access = (*Tx)(nil)
-)
+var _ access = (*DB)(nil)
 
 func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
 	if err := a.write(ctx, []*op{o}); err != nil {

@@ -3,6 +3,7 @@ package jay
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/jaydb/jay/ids"
@@ -133,4 +134,13 @@ func (db *DB) raise(t *write.Txn, c Counters) error {
 		t.SetMarks(tag, marks)
 	}
 	return nil
+}
+
+// checkIdentity refuses names that can never make an ID, up to the largest
+// number.
+func (db *DB) checkIdentity(name, request string) error {
+	if strings.TrimSpace(name) == "" {
+		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
+	}
+	return db.env.Rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -113,46 +112,6 @@ func (e *missingError) Error() string { return fmt.Sprintf("get %q: %v", e.id, E
 
 // Unwrap returns ErrNotFound.
 func (e *missingError) Unwrap() error { return ErrNotFound }
-
-// getInto decodes the document with this ID into v. A document that is neither
-// cached nor about to be is decoded in the memory of the storage engine. No user
-// code must run meanwhile: Close waits for the call.
-func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-	var scratch [128]byte
-	folded := db.env.Rules.AppendFold(scratch[:0], id)
-	doc, ticket := db.docs.Cache.Get(folded)
-	if doc != nil {
-		return decodeMember(m, doc, v)
-	}
-	key := format.NewDocumentKey(folded)
-	if ticket.Valid {
-		doc, err := db.docs.ReadKey(db.env.Engine, key)
-		if err != nil {
-			return getError(id, err)
-		}
-		db.docs.Cache.Enter(ticket, doc)
-		return decodeMember(m, doc, v)
-	}
-
-	record, closer, err := docs.ReadRecord(db.env.Engine, key)
-	if err != nil {
-		return getError(id, err)
-	}
-	lent, err := db.docs.Lend(key, record)
-	if err != nil {
-		err = fmt.Errorf("get %q: %w", id, err)
-	} else {
-		err = decodeMember(m, &lent, v)
-	}
-	return errs.First(err, closer.Close())
-}
 
 // GetMany returns the documents with these IDs, in their order, read at one moment.
 // A missing document is nil.

@@ -3,7 +3,6 @@ package jay
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/jaydb/jay/ids"
@@ -81,13 +80,4 @@ func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *writ
 		return fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
 	}
 	return nil
-}
-
-// checkIdentity refuses names that can never make an ID, up to the largest
-// number.
-func (db *DB) checkIdentity(name, request string) error {
-	if strings.TrimSpace(name) == "" {
-		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
-	}
-	return db.env.Rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
 }

@@ -117,3 +117,6 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 	o.Collection = m.Collection
 	return o, nil
 }
+
+// CollectionOption changes how one collection is mapped.
+type CollectionOption func(*codec.Mapping)

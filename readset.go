@@ -32,15 +32,6 @@ type rangeRead struct {
 	last       string // where the iteration stopped; "" if it reached the end
 }
 
-// saw adds a document to the read set, found or missing. A transaction that cannot
-// write has nothing to check at its end, and records nothing: it may read any
-// number of documents.
-func (t *Tx) saw(folded string, v write.Version) {
-	if t.writable {
-		t.reads.document(folded, v)
-	}
-}
-
 // document records the version of a document. The first one counts: the snapshot
 // never changes.
 func (f *readSet) document(folded string, v write.Version) {

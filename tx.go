@@ -212,6 +212,8 @@ func (t *Tx) end() {
 	t.db.env.Unregister((*txHandle)(t)) // last: Close waits for registered handles
 }
 
+var _ access = (*Tx)(nil)
+
 // txHandle is a Tx as an env.Handle, for Close.
 type txHandle Tx
 
@@ -690,4 +692,13 @@ func (t *Tx) adopt(o *op) error {
 	}
 	o.TakeCollection(t.db.writer, collection)
 	return o.ExtractFor(t.db.indexes.Load())
+}
+
+// saw adds a document to the read set, found or missing. A transaction that cannot
+// write has nothing to check at its end, and records nothing: it may read any
+// number of documents.
+func (t *Tx) saw(folded string, v write.Version) {
+	if t.writable {
+		t.reads.document(folded, v)
+	}
 }
