@@ -46,6 +46,7 @@ const (
 	defaultHiLoCapacity = 32
 )
 
+// Next reserves the next range of a tag: see DB.NextRange in package jay.
 func (g *Granter) Next(ctx context.Context, req ids.RangeRequest) (ids.Range, error) {
 	r := ids.Range{NodeTag: g.env.Rules.NodeTag, GrantedAt: g.env.Now().UTC()}
 	if req.Separator == "" {
@@ -82,6 +83,7 @@ func (g *Granter) Next(ctx context.Context, req ids.RangeRequest) (ids.Range, er
 	return r, nil
 }
 
+// Return takes the rest of a range back: see DB.ReturnRange in package jay.
 func (g *Granter) Return(ctx context.Context, tag string, last, end int64) (accepted bool, err error) {
 	now := g.env.Now()
 	var late []ids.Lease // open leases, if a return of one of them was too late

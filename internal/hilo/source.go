@@ -34,7 +34,7 @@ func (g *Granter) NewClient(gate Gate) *ids.Client {
 	return ids.NewClient(source4{Gate: gate, granter: g}, true)
 }
 
-// Gate is how the calls of a source enter the database.
+// Gate is how the calls of a client enter the database: env.Env is one.
 type Gate interface {
 	Enter() error
 	Exit()
@@ -44,8 +44,10 @@ type Gate interface {
 // inside already, and by Close.
 type Ungated struct{}
 
+// Enter implements Gate.
 func (Ungated) Enter() error { return nil }
 
+// Exit implements Gate.
 func (Ungated) Exit() {}
 
 // source4 grants the ranges of HiLo4.

@@ -32,9 +32,9 @@ func (o *Op) Own() {
 type Verb uint8
 
 const (
-	Put Verb = iota
-	Insert
-	Replace
+	Put     Verb = iota // write it, whatever is there
+	Insert              // it must not be there
+	Replace             // it must be there
 	Delete
 	Patch
 )
@@ -144,6 +144,7 @@ func (o *Op) collectionOf() string {
 // opPool keeps ops for sessions, each with the memory of its tail.
 var opPool = sync.Pool{New: func() any { return new(Op) }}
 
+// TakeOp returns an empty op of the pool. Release gives it back.
 func TakeOp() *Op { return opPool.Get().(*Op) }
 
 // Release returns the op to the pool. Neither it nor its tail may be used any more.

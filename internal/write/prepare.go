@@ -44,8 +44,10 @@ type Preparation struct {
 	Naming CollectionNaming
 }
 
+// Preparations are kept for their scratch memory. Release gives one back.
 var Preparations = sync.Pool{New: func() any { return new(Preparation) }}
 
+// Release gives the scratch memory back. What was prepared must not be used any more.
 func (p *Preparation) Release() {
 	p.Op = Op{Prepared: Prepared{Tail: p.Op.Tail[:0]}}
 	Preparations.Put(p)

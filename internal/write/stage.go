@@ -12,6 +12,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
+// Run stages ops, in their order. It returns errIDInUse when all are looked at, so
+// that every ID that is in use is marked.
 func (t *Txn) Run(ops []*Op) error {
 	taken := false
 	t.hint, t.ops = uint64(len(ops)), ops
@@ -273,6 +275,7 @@ func (t *Txn) checkVersion(o *Op, old OldDocument, found bool) error {
 	return &metadata.ConflictError{ID: o.ID, Expected: *o.Expected, Actual: actual}
 }
 
+// OrEmpty returns the name that a collection is reported under.
 func OrEmpty(collection string) string {
 	if collection == "" {
 		return metadata.Empty

@@ -108,6 +108,8 @@ func (g *Unused) CountDrawn(drawn map[string][]string) {
 	}
 }
 
+// Clone returns the numbers drawn and not used since Open, by tag, those that a
+// document has included.
 func (g *Unused) Clone() map[string]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
