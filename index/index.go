@@ -11,8 +11,8 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Index declares a secondary index on one collection. Queries use it by
-// themselves.
+// Index declares a secondary index on one collection. Queries use it
+// automatically.
 //
 // A document has one entry in an index, or one for each value that a field
 // reaches in it: Lines.Product has one for every line. A document that lacks a
