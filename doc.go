@@ -62,9 +62,8 @@
 // # Packages
 //
 // Programs need this package only. The packages ids, index, metadata, patch, query
-// and storage hold the types behind the aliases here; what else they export is for
-// Jay itself, and may change. Package storage/storagetest has a disk in memory that
-// fails on request, for tests.
+// and storage hold the types behind the aliases here, and say what they promise.
+// Package storage/storagetest has a disk in memory that fails on request, for tests.
 //
 // # Caveats
 //

@@ -42,7 +42,7 @@ const (
 	IndexDropping = index.Dropping
 )
 
-// IndexInfo is an index as it stands, in the answer of Indexes. Its fields (see
+// IndexInfo is the declaration of an index and its state, as Indexes returns them. Its fields (see
 // package index), and those of the embedded Index:
 //
 //	Index                   its declaration
