@@ -41,8 +41,8 @@ type speculation struct {
 	watch   storage.WriteTracker // from before the document was read, nil if after writes it
 	of      Version              // of the document; none if after writes it
 	header  metadata.Header      // of the document that was read
-	after   *Op     // of the same batch, or nil
-	base    []byte  // the document's body
+	after   *Op                  // of the same batch, or nil
+	base    []byte               // the document's body
 	Body    []byte
 	changed bool
 	err     error // the edits cannot be made
