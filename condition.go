@@ -102,24 +102,18 @@ func relation(o query.Op) func(query.Field, query.Value) query.Expr {
 
 // parseField parses a field as the builder takes it.
 func parseField(text string) (query.Field, error) {
-	switch strings.ToLower(text) {
-	case "id()", "@metadata.@id":
+	if strings.EqualFold(text, "id()") {
 		return query.Field{Meta: query.MetaID}, nil
-	case "@metadata.@collection":
-		return query.Field{Meta: query.MetaCollection}, nil
-	case "@metadata.@last-modified":
-		return query.Field{Meta: query.MetaLastModified}, nil
-	case "@metadata.@change-vector":
-		return query.Field{Meta: query.MetaChangeVector}, nil
 	}
 	p, err := jsonpath.Parse(text)
 	if err != nil {
 		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	if p.Root() == "@metadata" {
-		return query.Field{}, fmt.Errorf("%w: %s cannot be asked for: of the metadata there are @id, @collection, @last-modified and @change-vector", ErrQuery, errs.Shorten(text))
+	f, err := query.NewField(p)
+	if err != nil {
+		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return query.Field{Path: p}, nil
+	return f, nil
 }
 
 // Eq is true if the field reaches a value equal to this one.

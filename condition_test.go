@@ -19,7 +19,12 @@ func TestCondition_Metadata(t *testing.T) {
 			t.Errorf("%s: got %d, %v, want 1", field, n, err)
 		}
 	}
-	for _, field := range []string{"@metadata", "@metadata.mine", "@metadata.@etag"} {
+	for _, field := range []string{"@metadata.mine", "@metadata.@etag"} {
+		if n, err := db.Query("Orders").Where(jay.Eq(field, 1)).Count(ctx); n != 1 || err != nil {
+			t.Errorf("%s: got %d, %v, want 1", field, n, err)
+		}
+	}
+	for _, field := range []string{"@metadata", "@metadata[0]", "@metadata.@id.x", "@metadata.@colection"} {
 		if _, err := db.Query("Orders").Where(jay.Eq(field, 1)).Count(ctx); !errors.Is(err, jay.ErrQuery) {
 			t.Errorf("%s: got %v, want ErrQuery", field, err)
 		}

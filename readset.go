@@ -30,6 +30,8 @@ type rangeRead struct {
 	prefix     string
 	after      string
 	last       string // where the iteration stopped; "" if it reached the end
+	reverse    bool   // from the greatest ID to the least
+	low, high  string // the least and the greatest ID that it looked at; "" for no bound
 }
 
 // document records the version of a document. The first one counts: the snapshot
@@ -48,9 +50,13 @@ func (w *rangeRead) covers(collection, folded string) bool {
 	if collection == format.HiLoCollection && w.collection == "" && w.prefix == "" {
 		return false
 	}
-	return (w.collection == "" || w.collection == collection) &&
-		strings.HasPrefix(folded, w.prefix) &&
-		folded > w.after && (w.last == "" || folded <= w.last)
+	if w.collection != "" && w.collection != collection || !strings.HasPrefix(folded, w.prefix) || folded < w.low || w.high != "" && folded > w.high {
+		return false
+	}
+	if w.reverse {
+		return (w.after == "" || folded < w.after) && folded >= w.last
+	}
+	return folded > w.after && (w.last == "" || folded <= w.last)
 }
 
 // prepare does the part of the check that needs no lock: it sorts the IDs, and

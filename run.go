@@ -56,6 +56,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 	}
 	if t.writable {
 		note := &rangeRead{prefix: r.Prefix()}
+		note.low, note.high = r.Bounds()
 		if q.From != "" {
 			note.collection = format.CollectionKey(q.From)
 		}

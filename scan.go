@@ -22,15 +22,19 @@ type Scan struct {
 	// behind Prefix is looked at. At most 1,024 bytes each, else ErrUsage.
 	Matches string
 	Exclude string
-	// After begins behind this ID, whether or not it is there: for paging.
+	// After begins behind this ID, whether or not it is there: for paging. With Reverse
+	// the IDs below it are behind it.
 	After string
+	// Reverse walks from the greatest ID to the least: with server-side IDs, whose
+	// numbers rise, from the newest document to the oldest.
+	Reverse bool
 	// Limit is the most documents to walk over; 0 means no limit.
 	Limit int
 }
 
 // documents returns the range of documents that s selects.
 func (s Scan) documents() docs.Range {
-	return docs.Range{Collection: s.Collection, Prefix: s.Prefix, Matches: s.Matches, Exclude: s.Exclude, After: s.After}
+	return docs.Range{Collection: s.Collection, Prefix: s.Prefix, Matches: s.Matches, Exclude: s.Exclude, After: s.After, Reverse: s.Reverse}
 }
 
 // startScan opens a Cursor over documents of the snapshot that take returns. It is for
@@ -44,7 +48,7 @@ func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cu
 }
 
 // Documents iterates over documents in the byte order of their folded IDs, so that
-// users/10-A comes before users/2-A. All are as they were when the iteration began.
+// users/10-A comes before users/2-A, or in the opposite order. All are as they were when the iteration began.
 // Each document belongs to the caller. Leaving the loop early releases everything;
 // if the iteration fails, its last pair is a nil document and the error.
 //

@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -37,6 +38,8 @@ func TestDocuments_AgainstFilter(t *testing.T) {
 					fold = func(id string) string { return id }
 				}
 				slices.SortFunc(all, func(a, b document) int { return strings.Compare(fold(a.id), fold(b.id)) })
+				reversed := slices.Clone(all)
+				slices.Reverse(reversed)
 
 				for range 400 {
 					s := jay.Scan{Limit: random.IntN(20)}
@@ -50,9 +53,13 @@ func TestDocuments_AgainstFilter(t *testing.T) {
 						s.After = all[random.IntN(len(all))].id
 					}
 					var want, got []string
-					for _, d := range all {
+					in := all
+					if s.Reverse = random.IntN(2) > 0; s.Reverse {
+						in = reversed
+					}
+					for _, d := range in {
 						if (s.Collection == "" || ids.EqualFold(d.collection, s.Collection)) && strings.HasPrefix(fold(d.id), fold(s.Prefix)) &&
-							(s.After == "" || fold(d.id) > fold(s.After)) && (s.Limit == 0 || len(want) < s.Limit) {
+							(s.After == "" || fold(d.id) != fold(s.After) && (fold(d.id) > fold(s.After)) != s.Reverse) && (s.Limit == 0 || len(want) < s.Limit) {
 							want = append(want, d.id)
 						}
 					}
@@ -114,5 +121,42 @@ func TestDocuments_AfterDelete(t *testing.T) {
 	put(t, db, "away", `{}`, jay.InCollection("Others"))
 	for doc, err := range db.Documents(ctx, jay.Scan{Collection: "Users"}) {
 		t.Errorf("found %v, %v", doc, err)
+	}
+}
+
+// Ensure that a walk from the greatest ID to the least has what a transaction has
+// written in its place, and that only what it has reached is in the read set.
+func TestTx_Documents_Reverse(t *testing.T) {
+	db := memory(t, nil)
+	for i := range 5 {
+		put(t, db, fmt.Sprintf("a/%d", i), `{}`)
+	}
+	walk := func(outside string) (got []string, err error) {
+		err = db.Update(ctx, func(tx *jay.Tx) error {
+			if _, err := tx.Put(ctx, "a/25", []byte(`{}`)); err != nil {
+				return err
+			}
+			if err := tx.Delete(ctx, "a/3"); err != nil {
+				return err
+			}
+			for doc, err := range tx.Documents(ctx, jay.Scan{Prefix: "a/", Reverse: true}) {
+				if err != nil {
+					return err
+				}
+				if got = append(got, doc.ID()); doc.ID() == "a/2" {
+					break
+				}
+			}
+			put(t, db, outside, `{}`)
+			return nil
+		})
+		return got, err
+	}
+	got, err := walk("a/1")
+	must(t, err)
+	equal(t, fmt.Sprint(got), "[a/4 a/25 a/2]")
+	put(t, db, "a/3", `{}`)
+	if _, err := walk("a/31"); !errors.Is(err, jay.ErrConflict) {
+		t.Errorf("a document where the walk has been: got %v, want ErrConflict", err)
 	}
 }

@@ -53,7 +53,7 @@ type txWalk struct {
 	ahead *docs.Document
 	done  bool // base is at its end
 
-	own    []*op // in the order of their IDs
+	own    []*op // in the order of the iteration
 	hidden map[string]bool
 }
 
@@ -67,7 +67,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		return nil, err
 	}
 	w := &txWalk{t: t, base: base, hidden: make(map[string]bool)}
-	w.note = &rangeRead{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After)}
+	w.note = &rangeRead{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After), reverse: s.Reverse}
 	if s.Collection != "" {
 		w.note.collection = format.CollectionKey(s.Collection)
 	}
@@ -79,6 +79,9 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		}
 	}
 	slices.SortFunc(w.own, func(a, b *op) int { return strings.Compare(a.FoldedID, b.FoldedID) })
+	if s.Reverse {
+		slices.Reverse(w.own)
+	}
 
 	if t.writable {
 		t.reads.walks = append(t.reads.walks, w.note)
@@ -105,7 +108,7 @@ func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 			w.ahead = doc
 		}
 	}
-	if len(w.own) > 0 && (w.ahead == nil || w.own[0].FoldedID < w.ahead.FoldedID()) {
+	if len(w.own) > 0 && (w.ahead == nil || (w.own[0].FoldedID < w.ahead.FoldedID()) != w.note.reverse) {
 		o := w.own[0]
 		w.own = w.own[1:]
 		return w.t.pending(o)

@@ -55,10 +55,10 @@ type fieldKey struct {
 }
 
 func keyOf(f Field) fieldKey {
-	if f.Meta != MetaNone {
+	if f.Meta != MetaNone && f.Meta != MetaCustom {
 		return fieldKey{meta: f.Meta}
 	}
-	return fieldKey{path: f.Path.String()}
+	return fieldKey{f.Meta, f.Path.String()}
 }
 
 // compiler turns an Expr into a condition.
@@ -140,7 +140,7 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	if !ok {
 		return condition{}, fmt.Errorf("%w: %T", ErrCondition, e)
 	}
-	if field.Meta == MetaNone && field.Path.IsZero() || field.Meta > MetaChangeVector {
+	if !field.isValid() {
 		return condition{}, fmt.Errorf("%w: %T without a field", ErrCondition, e)
 	}
 	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))

@@ -151,16 +151,17 @@ func isWordPart(r rune) bool {
 }
 
 // word reads a keyword or a name. One that begins with @ may have hyphens in
-// it, as RavenDB's @last-modified does.
+// it, as RavenDB's @last-modified does, and so may a member of @metadata.
 func (l *lexer) word() (string, *SyntaxError) {
 	start := l.pos
 	system := l.text[start] == '@'
 	if system {
 		l.pos++
 	}
+	member := strings.HasSuffix(l.text[:start], metadataMember+".")
 	for l.pos < len(l.text) {
 		r, size := utf8.DecodeRuneInString(l.text[l.pos:])
-		hyphen := system && r == '-' && l.pos > start+1
+		hyphen := (system || member) && r == '-' && l.pos > start+1
 		if !isWordPart(r) && !hyphen {
 			break
 		}

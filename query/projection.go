@@ -17,14 +17,12 @@ import (
 //
 // A Projector is not safe for concurrent use; Clone makes another one cheaply.
 type Projector struct {
-	columns   []Column
-	heads     [][]byte // `"Name":`, parallel to columns
-	extractor *jsonpath.Extractor
-	ofPath    []int                                    // for each path of the extractor, the index of its column
-	reached   []reaches                                // parallel to columns
-	collect   func(path int, raw []byte, through bool) // p.add, bound once
-	text      []byte                                   // scratch
-	left      int                                      // bytes that the row may still grow; below 0, it is too large
+	columns      []Column
+	heads        [][]byte  // `"Name":`, parallel to columns
+	body, custom source    // the columns in the body, and those in the custom metadata
+	reached      []reaches // parallel to columns
+	text         []byte    // scratch
+	left         int       // bytes that the row may still grow; below 0, it is too large
 
 	pace  *Pace
 	spend func(work int) bool // pace.Spend, bound once; nil for no pace
@@ -48,25 +46,25 @@ func NewProjector(columns []Column) (*Projector, error) {
 		return nil, err
 	}
 	p := &Projector{columns: columns}
-	var paths []jsonpath.Path
+	fields := make([]Field, len(columns))
 	for i, c := range columns {
 		if c.Func != FuncNone {
 			return nil, fmt.Errorf("%w: %q is a function of groups", ErrColumn, c.Name)
 		}
 		p.heads = append(p.heads, append(jsonpath.AppendQuoted(nil, c.Name), ':'))
-		if c.Field.Meta == MetaNone {
-			paths, p.ofPath = append(paths, c.Field.Path), append(p.ofPath, i)
-		}
+		fields[i] = c.Field
 	}
-	p.extractor = jsonpath.NewExtractor(paths)
+	p.body, p.custom = newSource(fields, MetaNone), newSource(fields, MetaCustom)
 	return p.Clone(), nil
 }
 
 // Clone returns a Projector of the same columns, for another goroutine.
 func (p *Projector) Clone() *Projector {
-	c := &Projector{columns: p.columns, heads: p.heads, extractor: p.extractor, ofPath: p.ofPath}
-	c.reached = make([]reaches, len(p.columns))
-	c.collect = c.add
+	c := &Projector{columns: p.columns, heads: p.heads, reached: make([]reaches, len(p.columns))}
+	c.body.extractor, c.body.fields = p.body.extractor, p.body.fields
+	c.custom.extractor, c.custom.fields = p.custom.extractor, p.custom.fields
+	c.body.collect = func(path int, raw []byte, through bool) { c.add(c.body.fields[path], raw, through) }
+	c.custom.collect = func(path int, raw []byte, through bool) { c.add(c.custom.fields[path], raw, through) }
 	return c
 }
 
@@ -96,8 +94,13 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 			r.array = nil
 		}
 	}
-	if len(p.ofPath) > 0 {
-		p.extractor.ExtractPaced(doc.Body, p.collect, p.spend)
+	if p.body.extractor != nil {
+		p.body.extractor.ExtractPaced(doc.Body, p.body.collect, p.spend)
+	}
+	if p.custom.extractor != nil && doc.Meta != nil {
+		if p.custom.json = doc.Meta.AppendMeta(p.custom.json[:0], MetaCustom); len(p.custom.json) > 0 {
+			p.custom.extractor.ExtractPaced(p.custom.json, p.custom.collect, p.spend)
+		}
 	}
 	if p.left < 0 {
 		return dst, &LimitError{"bytes of one row", maxBytes, maxBytes - p.left}
@@ -109,24 +112,24 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 			dst = append(dst, ',')
 		}
 		dst = append(dst, p.heads[i]...)
-		if c.Field.Meta != MetaNone {
-			dst = p.appendMeta(dst, doc, c.Field.Meta)
-		} else {
+		if c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom {
 			dst = p.reached[i].append(dst)
+		} else {
+			dst = p.appendMeta(dst, doc, c.Field.Meta)
 		}
 	}
 	return append(dst, '}'), nil
 }
 
 // add receives a value from the extractor, unless the row is too large.
-func (p *Projector) add(path int, raw []byte, through bool) {
+func (p *Projector) add(column int, raw []byte, through bool) {
 	if p.left < 0 {
 		return
 	}
 	if p.left -= len(raw) + 1; p.left < 0 || !p.pace.Spend(len(raw)) {
 		return
 	}
-	r := &p.reached[p.ofPath[path]]
+	r := &p.reached[column]
 	if !through {
 		r.raw = raw
 		return
@@ -138,7 +141,7 @@ func (p *Projector) add(path int, raw []byte, through bool) {
 	r.array = append(append(r.array, separator), raw...)
 }
 
-// appendMeta appends a part of the metadata as a JSON string, or null.
+// appendMeta appends a part of the metadata as a JSON string or number, or null.
 func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	p.text = p.text[:0]
 	if doc.Meta != nil {
@@ -146,6 +149,9 @@ func (p *Projector) appendMeta(dst []byte, doc Doc, part Meta) []byte {
 	}
 	if len(p.text) == 0 {
 		return append(dst, "null"...)
+	}
+	if part == MetaEtag {
+		return append(dst, p.text...)
 	}
 	return plainText(p.text).AppendJSON(dst)
 }

@@ -63,7 +63,7 @@ type Query struct {
 // body or, if Meta is set, a part of the metadata.
 type Field struct {
 	Meta Meta
-	Path jsonpath.Path // if Meta is MetaNone
+	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
 }
 
 // Meta is a part of a document's metadata that queries can refer to.
@@ -75,6 +75,8 @@ const (
 	MetaCollection               // @metadata.@collection; case never matters
 	MetaLastModified             // @metadata.@last-modified: text in RavenDB's format
 	MetaChangeVector             // @metadata.@change-vector
+	MetaEtag                     // @metadata.@etag: the number of the commit's write, which rises over the whole database
+	MetaCustom                   // a path into the custom metadata, such as @metadata.Source
 )
 
 // Order is one key of an order.

@@ -11,7 +11,8 @@ type Doc struct {
 // Metadata supplies the metadata of a document on demand. An implementation by a
 // pointer that is reused for many documents costs no allocation.
 type Metadata interface {
-	// AppendMeta appends a part of the metadata to dst, as text without quotes. It
+	// AppendMeta appends a part of the metadata to dst: MetaEtag in digits, MetaCustom as
+	// a JSON object, valid and compact, and every other as text without quotes. It
 	// appends nothing if the document lacks that part.
 	AppendMeta(dst []byte, part Meta) []byte
 }
@@ -22,17 +23,38 @@ type Metadata interface {
 //
 // A Reader is not safe for concurrent use; Clone makes another one cheaply.
 type Reader struct {
-	extractor *jsonpath.Extractor // nil if no field is in the body
-	ofPath    []int               // for each path of the extractor, the index of its field
-	fields    []reached
-	collect   func(path int, raw []byte, through bool) // r.add, bound once
-	limit     int                                      // greatest number of values kept for a field; 0 for all
+	body, custom source // the fields in the body, and those in the custom metadata
+	fields       []reached
+	limit        int // greatest number of values kept for a field; 0 for all
 
 	doc   Doc
-	read  bool // the body has been read
-	held  int  // number of values held, of all fields
+	held  int // number of values held, of all fields
 	pace  *Pace
 	spend func(work int) bool // pace.Spend, bound once; nil for no pace
+}
+
+// source is a JSON object of a document, and the fields that have paths into it.
+type source struct {
+	extractor *jsonpath.Extractor // nil if no field has
+	fields    []int               // for each path of the extractor, the index of its field
+	collect   func(path int, raw []byte, through bool)
+	read      bool   // the object has been read
+	json      []byte // the object, once it has been read
+}
+
+// newSource returns the source of some of the fields.
+func newSource(fields []Field, meta Meta) source {
+	var s source
+	var paths []jsonpath.Path
+	for i, f := range fields {
+		if f.Meta == meta {
+			paths, s.fields = append(paths, f.Path), append(s.fields, i)
+		}
+	}
+	if len(paths) > 0 {
+		s.extractor = jsonpath.NewExtractor(paths)
+	}
+	return s
 }
 
 // reached is what one field reaches in the document.
@@ -58,35 +80,37 @@ const maxIdleValues = 4096
 // NewReader returns a Reader of the fields, which the methods refer to by index.
 // A field may occur twice.
 func NewReader(fields []Field) *Reader {
-	r := &Reader{fields: make([]reached, len(fields))}
-	var paths []jsonpath.Path
+	r := &Reader{fields: make([]reached, len(fields)), body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom)}
 	for i, f := range fields {
 		r.fields[i].field = f
-		if f.Meta == MetaNone {
-			paths, r.ofPath = append(paths, f.Path), append(r.ofPath, i)
-		}
 	}
-	if len(paths) > 0 {
-		r.extractor = jsonpath.NewExtractor(paths)
-	}
-	r.collect = r.add
+	r.bind()
 	return r
+}
+
+// bind makes the functions that receive what the extractors find.
+func (r *Reader) bind() {
+	r.body.collect = func(path int, raw []byte, through bool) { r.add(r.body.fields[path], raw, through) }
+	r.custom.collect = func(path int, raw []byte, through bool) { r.add(r.custom.fields[path], raw, through) }
 }
 
 // Clone returns another Reader of the same fields.
 func (r *Reader) Clone() *Reader {
-	c := &Reader{extractor: r.extractor, ofPath: r.ofPath, fields: make([]reached, len(r.fields)), limit: r.limit}
+	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit}
+	c.body.extractor, c.body.fields = r.body.extractor, r.body.fields
+	c.custom.extractor, c.custom.fields = r.custom.extractor, r.custom.fields
 	for i := range c.fields {
 		c.fields[i].field = r.fields[i].field
 	}
-	c.collect = c.add
+	c.bind()
 	return c
 }
 
 // Reset makes doc the document to read. It is cheap: the body is read at the first
 // call that needs a field in it. Values of the last document become invalid.
 func (r *Reader) Reset(doc Doc) {
-	r.doc, r.read, r.held = doc, false, 0
+	r.doc, r.held = doc, 0
+	r.body.read, r.body.json, r.custom.read = false, doc.Body, false
 	for i := range r.fields {
 		f := &r.fields[i]
 		if cap(f.values) > maxIdleValues {
@@ -146,7 +170,11 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 		}
 		return
 	}
-	jsonpath.EachLoose(r.doc.Body, f.field.Path, func(raw []byte) bool {
+	object := r.body.json
+	if f.field.Meta == MetaCustom {
+		object = r.custom.json
+	}
+	jsonpath.EachLoose(object, f.field.Path, func(raw []byte) bool {
 		if len(raw) == 0 || raw[0] != '[' {
 			return r.pace.Spend(len(raw)) && fn(ValueOf(raw))
 		}
@@ -172,13 +200,17 @@ func (r *Reader) Single(field int) bool { return !r.reach(field).array }
 func (r *Reader) reach(field int) *reached {
 	f := &r.fields[field]
 	switch {
-	case f.field.Meta != MetaNone:
-		if !f.read {
-			r.readMeta(f)
+	case f.field.Meta == MetaNone:
+		if !r.body.read {
+			r.body.read = true
+			r.body.extractor.ExtractPaced(r.doc.Body, r.body.collect, r.spend)
 		}
-	case !r.read:
-		r.read = true
-		r.extractor.ExtractPaced(r.doc.Body, r.collect, r.spend)
+	case f.field.Meta == MetaCustom:
+		if !r.custom.read {
+			r.readCustom()
+		}
+	case !f.read:
+		r.readMeta(f)
 	}
 	return f
 }
@@ -191,13 +223,28 @@ func (r *Reader) readMeta(f *reached) {
 	}
 	f.text = r.doc.Meta.AppendMeta(f.text[:0], f.field.Meta)
 	if f.found = len(f.text) > 0; f.found {
-		f.values, f.count = append(f.values, plainText(f.text)), 1
+		value := plainText(f.text)
+		if f.field.Meta == MetaEtag {
+			value = ValueOf(f.text)
+		}
+		f.values, f.count = append(f.values, value), 1
+	}
+}
+
+// readCustom reads the fields in the custom metadata.
+func (r *Reader) readCustom() {
+	r.custom.read, r.custom.json = true, r.custom.json[:0]
+	if r.doc.Meta == nil {
+		return
+	}
+	if r.custom.json = r.doc.Meta.AppendMeta(r.custom.json, MetaCustom); len(r.custom.json) > 0 {
+		r.custom.extractor.ExtractPaced(r.custom.json, r.custom.collect, r.spend)
 	}
 }
 
 // add receives a value from the extractor. An array stands for its elements.
-func (r *Reader) add(path int, raw []byte, through bool) {
-	f := &r.fields[r.ofPath[path]]
+func (r *Reader) add(field int, raw []byte, through bool) {
+	f := &r.fields[field]
 	f.found = true
 	if len(raw) == 0 || raw[0] != '[' {
 		r.hold(f, raw)

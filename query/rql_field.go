@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ const metadataMember = "@metadata"
 
 // metaNames are the members of @metadata. RavenDB's @id is the same as id().
 var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
-	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector"}
+	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector", MetaEtag: "@etag"}
 
 // field = path | "id" "(" [ alias ] ")" .
 func (p *parser) field(expected string) (Field, error) {
@@ -45,11 +46,12 @@ func (p *parser) field(expected string) (Field, error) {
 	if steps[0].Name == metadataMember {
 		return p.metadata(start, steps)
 	}
-	return p.body(start, steps)
+	path, err := p.pathOf(start, steps)
+	return Field{Path: path}, err
 }
 
-// body returns the field at a path in the body.
-func (p *parser) body(start token, steps []jsonpath.Step) (Field, error) {
+// pathOf returns the path of steps.
+func (p *parser) pathOf(start token, steps []jsonpath.Step) (jsonpath.Path, error) {
 	var text []byte
 	for _, s := range steps {
 		switch s.Kind {
@@ -62,13 +64,13 @@ func (p *parser) body(start token, steps []jsonpath.Step) (Field, error) {
 		}
 	}
 	if len(text) > jsonpath.MaxBytes {
-		return Field{}, p.fail(start.offset, "a path of %d bytes is too long: %d are the most", len(text), jsonpath.MaxBytes)
+		return jsonpath.Path{}, p.fail(start.offset, "a path of %d bytes is too long: %d are the most", len(text), jsonpath.MaxBytes)
 	}
 	path, err := jsonpath.Parse(string(text))
 	if err != nil {
-		return Field{}, p.fail(start.offset, "this is not a path: %v", err).because(err)
+		return jsonpath.Path{}, p.fail(start.offset, "this is not a path: %v", err).because(err)
 	}
-	return Field{Path: path}, nil
+	return path, nil
 }
 
 // atWholeDocument reports whether tok is the alias, without a member after it.
@@ -165,16 +167,54 @@ func (p *parser) element() (jsonpath.Step, error) {
 
 // metadata returns the field at a path into @metadata.
 func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
-	if len(steps) == 2 {
-		for meta := MetaID; int(meta) < len(metaNames); meta++ {
-			if strings.EqualFold(steps[1].Name, metaNames[meta]) {
-				return Field{Meta: meta}, nil
-			}
-		}
+	if len(steps) < 2 || steps[1].Kind != jsonpath.Member {
+		return Field{}, p.fail(start.offset, "@metadata as a whole cannot be asked for").expecting("one of its members, such as @metadata.@collection")
 	}
-	err := p.fail(start.offset, "this part of @metadata cannot be asked for").
-		expecting("@metadata.@collection, @metadata.@last-modified, @metadata.@change-vector or id()")
-	return Field{}, err.hinting(guess(steps[len(steps)-1].Name, metaNames[1:]))
+	path, err := p.pathOf(start, steps)
+	if err != nil {
+		return Field{}, err
+	}
+	f, err := NewField(path)
+	if err != nil {
+		return Field{}, p.fail(start.offset, "%v", err).hinting(guess(steps[1].Name, metaNames[1:]))
+	}
+	return f, nil
+}
+
+// NewField returns the field at a path. One that begins with @metadata leads to a part
+// of the metadata, or into the custom metadata. It returns an error for @metadata
+// itself, for a path through a part that is a single value, and for a member that is
+// spelled nearly like one that Jay makes.
+func NewField(path jsonpath.Path) (Field, error) {
+	if path.Root() != metadataMember {
+		return Field{Path: path}, nil
+	}
+	if path.Len() < 2 || path.At(1).Kind != jsonpath.Member {
+		return Field{}, fmt.Errorf("%s as a whole cannot be asked for: name one of its members, such as @metadata.@collection", metadataMember)
+	}
+	name := path.At(1).Name
+	for meta := MetaID; int(meta) < len(metaNames); meta++ {
+		if !strings.EqualFold(name, metaNames[meta]) {
+			continue
+		}
+		if path.Len() > 2 {
+			return Field{}, fmt.Errorf("%s.%s is one value, and has no members", metadataMember, name)
+		}
+		return Field{Meta: meta}, nil
+	}
+	if strings.HasPrefix(name, "@") && nearest(name, metaNames[1:]) != "" {
+		return Field{}, fmt.Errorf("%s has no member %s: Jay makes %s", metadataMember, name, strings.Join(metaNames[1:], ", "))
+	}
+	return Field{Meta: MetaCustom, Path: path.Suffix(1)}, nil
+}
+
+// isValid reports whether f is a field that a document can have.
+func (f Field) isValid() bool {
+	switch f.Meta {
+	case MetaNone, MetaCustom:
+		return !f.Path.IsZero()
+	}
+	return f.Meta < MetaCustom
 }
 
 // String returns f as a query writes it.
@@ -184,6 +224,8 @@ func (f Field) String() string {
 		return pathString(f.Path)
 	case MetaID:
 		return "id()"
+	case MetaCustom:
+		return metadataMember + memberString(f.Path)
 	}
 	return metadataMember + "." + metaNames[f.Meta]
 }
@@ -204,6 +246,14 @@ func (f Field) member() (string, bool) {
 // keywords at the beginning of the path in quotes, and all names that are not
 // single words.
 func pathString(path jsonpath.Path) string {
+	if path.IsZero() || path.At(0).Kind != jsonpath.Member {
+		return memberString(path)
+	}
+	return printName(path.At(0).Name) + memberString(path.Suffix(1))
+}
+
+// memberString returns a path as a query writes it behind another.
+func memberString(path jsonpath.Path) string {
 	var b strings.Builder
 	for i := range path.Len() {
 		switch s := path.At(i); {
@@ -211,8 +261,6 @@ func pathString(path jsonpath.Path) string {
 			b.WriteString("[]")
 		case s.Kind == jsonpath.Index:
 			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
-		case i == 0:
-			b.WriteString(printName(s.Name))
 		case isWord(s.Name):
 			b.WriteString("." + s.Name)
 		default:

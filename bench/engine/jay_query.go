@@ -50,3 +50,20 @@ func (e *jayEngine) Count(q Query) (int, error) {
 	n, err := e.query(&q).Count(e.ctx)
 	return int(n), err
 }
+
+// Edge implements Pager.
+func (e *jayEngine) Edge(newest bool, limit int, fn Visit) error {
+	order := "id()"
+	if newest {
+		order = "-id()"
+	}
+	for d, err := range e.db.Query(collection).OrderBy(order).Limit(limit).Iter(e.ctx) {
+		if err != nil {
+			return err
+		}
+		if err := fn(d.ID, d.Body()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

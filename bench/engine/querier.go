@@ -39,6 +39,14 @@ type Querier interface {
 	Count(q Query) (int, error)
 }
 
+// Pager is what an engine has if it reads the documents at either end of the order of
+// IDs.
+type Pager interface {
+	// Edge calls fn with the first documents in the order of IDs, or with the last ones,
+	// the last first.
+	Edge(newest bool, limit int, fn Visit) error
+}
+
 // satisfies reports whether a document satisfies q. It reads fields with gjson,
 // for engines that cannot read JSON.
 func satisfies(body []byte, q *Query) bool {

@@ -98,6 +98,20 @@ func (m *memory) Scan(prefix string, fn engine.Visit) error {
 	return nil
 }
 
+// Edge implements engine.Pager.
+func (m *memory) Edge(newest bool, limit int, fn engine.Visit) error {
+	ids := slices.Sorted(maps.Keys(m.docs))
+	if newest {
+		slices.Reverse(ids)
+	}
+	for _, id := range ids[:min(limit, len(ids))] {
+		if err := fn(func() string { return id }, bytes.Clone(m.docs[id])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CreateIndexes implements engine.Querier. Its answers come without indexes.
 func (m *memory) CreateIndexes() error { return nil }
 

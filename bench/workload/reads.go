@@ -143,6 +143,35 @@ func prefixScan(r *Run) error {
 	return nil
 }
 
+// edgeDocs is the number of documents of a page at either end of the order of IDs.
+const edgeDocs = 100
+
+// edge reads the page of the newest documents, or of the oldest, again and again.
+func edge(newest bool) func(r *Run) error {
+	return func(r *Run) error {
+		pager := r.engine.(engine.Pager)
+		for r.result.Ops < r.w.Ops && !r.over() {
+			n := 0
+			start := time.Now()
+			err := pager.Edge(newest, edgeDocs, func(_ func() string, body []byte) error {
+				n++
+				return touch(body, nil)
+			})
+			took := time.Since(start)
+			r.result.Nanos += took
+			r.latency.Record(took)
+			if err != nil {
+				return err
+			}
+			if n != min(edgeDocs, r.w.Docs) {
+				return fmt.Errorf("a page of %d documents", n)
+			}
+			r.result.Ops += n
+		}
+		return nil
+	}
+}
+
 // scan walks over the documents with that prefix; each is an operation.
 func (r *Run) scan(prefix string) error {
 	before := r.result.Ops

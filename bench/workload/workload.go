@@ -216,6 +216,13 @@ func plural(n int, noun string) string {
 // few is the number of operations that wait for the disk, one by one.
 func (l *list) few() int { return min(l.p.Docs, max(256, l.p.Docs/20)) }
 
+// The pages at either end of the order of IDs. At a million documents the newest should
+// take at most 1.2 times as long as the oldest.
+const (
+	RowOldest = "page of 100 documents, oldest first"
+	RowNewest = "page of 100 documents, newest first"
+)
+
 func (l *list) addReads() {
 	read := Workload{Group: "reads", Ops: 3 * l.p.Docs, loaded: true, warm: true, Settings: engine.Settings{CacheBytes: l.wholeCache()}}
 	add := func(name string, round func(r *Run) error, change func(w *Workload)) {
@@ -238,6 +245,15 @@ func (l *list) addReads() {
 		w.Group, w.LatencyOf, w.Settings.IDs, w.anyIDs = "scans", "scan", engine.GUIDv4, true
 	})
 	add("prefix scan", prefixScan, func(w *Workload) { w.Group, w.LatencyOf = "scans", "scan" })
+	for _, newest := range []bool{false, true} {
+		name := RowOldest
+		if newest {
+			name = RowNewest
+		}
+		add(name, edge(newest), func(w *Workload) {
+			w.Group, w.LatencyOf, w.engines, w.Baseline = "scans", "page", []string{engine.Jay}, engine.Jay
+		})
+	}
 }
 
 // wholeCache is a cache that holds all of the documents, whatever else an

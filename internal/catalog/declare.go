@@ -26,7 +26,7 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 			return ix, fmt.Errorf("%w: %w", errs.ErrIndex, err)
 		}
 		if step := f.path.At(0); step.Name == "id()" || step.Name == "@metadata" {
-			return ix, fmt.Errorf("%w: %s is no field of the body, and needs no index", errs.ErrIndex, f.Text)
+			return ix, fmt.Errorf("%w: %s is no field of the body, and cannot be indexed; orders and ranges by id() and @metadata.@etag need no index", errs.ErrIndex, f.Text)
 		}
 		if seen[f.Text] {
 			return ix, fmt.Errorf("%w: field %s is there twice", errs.ErrIndex, f.Text)

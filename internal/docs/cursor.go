@@ -19,8 +19,8 @@ import (
 // until it returns.
 type Filter func(folded []byte, h *metadata.Header, body []byte) bool
 
-// Cursor iterates over documents in the order of their folded IDs. It merges two
-// sources: the documents clustered under the prefix of their collection, which are
+// Cursor iterates over documents in the order of their folded IDs, or in the opposite
+// one. It merges two sources: the documents clustered under the prefix of their collection, which are
 // one key range, and the other documents of the collection, which have a membership
 // entry each.
 type Cursor struct {
@@ -41,6 +41,7 @@ type Cursor struct {
 	otherKey    []byte           // scratch
 	apart       int              // consecutive members whose documents were not adjacent
 	name        string           // the collection as written in the last member
+	reverse     bool             // from the greatest ID to the least
 }
 
 // Scan opens a Cursor over the documents of s in the snapshot that take returns.
@@ -64,7 +65,8 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Cursor{reader: r, snapshot: snapshot, Want: want}
+	w := &Cursor{reader: r, snapshot: snapshot, Want: want, reverse: s.Reverse}
+	limits := idRange{prefix: prefix, after: after, low: s.Low, high: s.High, reverse: s.Reverse}
 	// Clustered documents are one range: that of the collection's prefix.
 	base := ""
 	if s.Collection != "" {
@@ -72,21 +74,21 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 		base = w.collection + r.env.FoldedSeparator
 	}
 
-	if lo, hi, any := bounds([]byte{format.SpaceDocument}, base, prefix, after); any {
+	if lo, hi, any := limits.bounds([]byte{format.SpaceDocument}, base); any {
 		if w.clustered, err = w.snapshot.Iterate(lo, hi); err != nil {
 			return nil, errors.Join(err, w.Release(err))
 		}
-		w.clusteredOK = w.clustered.First()
+		w.clusteredOK = w.first(w.clustered)
 	}
 	// The others have a membership entry each, in the same order of IDs.
 	if w.collection != "" {
 		space := format.AppendKey(nil, format.SpaceMembers, w.collection)
 		w.skip = len(space)
-		if lo, hi, any := bounds(space, "", prefix, after); any {
+		if lo, hi, any := limits.bounds(space, ""); any {
 			if w.others, err = w.snapshot.Iterate(lo, hi); err != nil {
 				return nil, errors.Join(err, w.Release(err))
 			}
-			w.othersOK = w.others.First()
+			w.othersOK = w.first(w.others)
 		}
 	}
 
@@ -111,28 +113,73 @@ func (r *Reader) wantLike(s Range, prefixBytes int) (Filter, error) {
 	}, nil
 }
 
+// first moves an iterator to where the Cursor begins.
+func (w *Cursor) first(it storage.Iterator) bool {
+	if w.reverse {
+		return it.Last()
+	}
+	return it.First()
+}
+
+// advance moves an iterator on, in the direction of the Cursor.
+func (w *Cursor) advance(it storage.Iterator) bool {
+	if w.reverse {
+		return it.Prev()
+	}
+	return it.Next()
+}
+
+// idRange is the range of IDs that a Cursor is bounded by: see Range.
+type idRange struct {
+	prefix, after string
+	low, high     string
+	reverse       bool
+}
+
 // bounds returns the keys of the IDs in a key space that begin with both base and
-// prefix and come after after. any is false if no ID can.
-func bounds(space []byte, base, prefix, after string) (lo, hi []byte, any bool) {
-	longer, shorter := base, prefix
+// the prefix and are within the other bounds. any is false if no ID can be.
+func (r *idRange) bounds(space []byte, base string) (lo, hi []byte, any bool) {
+	longer, shorter := base, r.prefix
 	if len(shorter) > len(longer) {
 		longer, shorter = shorter, longer
 	}
 	if longer[:len(shorter)] != shorter || strings.Contains(longer, "\x00") {
 		return nil, nil, false
 	}
-	lo = append(append([]byte(nil), space...), longer...)
+	key := func(id string, end ...byte) []byte { return append(append(bytes.Clone(space), id...), end...) }
+	lo = key(longer)
 	hi = format.PrefixEnd(lo)
-	if after != "" {
-		behind := append(append(append([]byte(nil), space...), after...), 1)
-		if bytes.Compare(behind, lo) > 0 {
-			lo = behind
-		}
+	if r.low != "" {
+		lo = later(lo, key(r.low))
+	}
+	if r.high != "" {
+		hi = earlier(hi, key(r.high))
+	}
+	switch {
+	case r.after == "":
+	case r.reverse:
+		hi = earlier(hi, key(r.after, 0))
+	default:
+		lo = later(lo, key(r.after, 1))
 	}
 	if bytes.Compare(lo, hi) >= 0 {
 		return nil, nil, false
 	}
 	return lo, hi, true
+}
+
+func later(a, b []byte) []byte {
+	if bytes.Compare(a, b) > 0 {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b []byte) []byte {
+	if bytes.Compare(a, b) < 0 {
+		return a
+	}
+	return b
 }
 
 // Next returns the next document, or nil at the end.
@@ -207,7 +254,10 @@ func (w *Cursor) Use(fn func(storage.Reader) error) error {
 }
 
 func (w *Cursor) clusteredFirst() bool {
-	return w.clusteredOK && (!w.othersOK || bytes.Compare(w.clustered.Key()[1:], w.others.Key()[w.skip:]) < 0)
+	if !w.clusteredOK || !w.othersOK {
+		return w.clusteredOK
+	}
+	return (bytes.Compare(w.clustered.Key()[1:], w.others.Key()[w.skip:]) < 0) != w.reverse
 }
 
 // takeClustered returns the document under the clustered iterator, or nil if it
@@ -215,7 +265,7 @@ func (w *Cursor) clusteredFirst() bool {
 func (w *Cursor) takeClustered() (*Document, error) {
 	key := w.clustered.Key()
 	doc, err := w.take(key[1:len(key)-1], w.clustered.Value(), w.collection != "")
-	w.clusteredOK = w.clustered.Next()
+	w.clusteredOK = w.advance(w.clustered)
 	return doc, err
 }
 
@@ -246,7 +296,7 @@ func (w *Cursor) takeOther() (*Document, error) {
 	if err == errs.ErrNotFound {
 		err = fmt.Errorf("member %q of %q has no document: %w", key[w.skip:len(key)-1], w.collection, storage.ErrCorrupt)
 	}
-	w.othersOK = w.others.Next()
+	w.othersOK = w.advance(w.others)
 	return doc, err
 }
 
@@ -256,7 +306,7 @@ const maxApart = 3
 
 // readOther returns a document that is not clustered. Members come in the order of
 // their documents, so that the iterator often stands right before the next one: a
-// Next is then much cheaper than a seek.
+// step is then much cheaper than a seek.
 func (w *Cursor) readOther(id []byte) (*Document, error) {
 	if w.docs == nil {
 		var err error
@@ -264,7 +314,7 @@ func (w *Cursor) readOther(id []byte) (*Document, error) {
 			return nil, err
 		}
 	}
-	found := w.apart < maxApart && w.docs.Valid() && w.docs.Next() && bytes.Equal(w.docs.Key()[1:], id)
+	found := w.apart < maxApart && w.docs.Valid() && w.advance(w.docs) && bytes.Equal(w.docs.Key()[1:], id)
 	if w.apart++; found {
 		w.apart = 0
 	} else {
@@ -337,4 +387,9 @@ type Range struct {
 	Matches    string // alternatives; "" for all
 	Exclude    string
 	After      string
+	Reverse    bool // from the greatest ID to the least
+
+	// Low and High bound the keys of the folded IDs, each an ID and 00: from Low up to
+	// but not including High. "" is no bound.
+	Low, High string
 }

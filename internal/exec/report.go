@@ -52,10 +52,14 @@ func (r *Run) steps() []string {
 			step += ", backwards"
 		}
 		steps = append(steps, step)
-	case pl.Prefix != "":
-		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.Prefix))
+	case pl.Changes != nil:
+		step := pl.Changes.String() + " of " + what
+		if pl.Reverse {
+			step += ", newest first"
+		}
+		steps = append(steps, step)
 	default:
-		steps = append(steps, "scan "+what)
+		steps = append(steps, "scan "+what+r.idsScanned())
 	}
 	if pl.Also != nil {
 		steps = append(steps, "keep what is in "+pl.Also.String())
@@ -69,7 +73,7 @@ func (r *Run) steps() []string {
 		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
 	case r.covers != nil:
 		steps = append(steps, "answer from entries, read no documents")
-	case len(pl.Access) > 0:
+	case len(pl.Access) > 0 || pl.Changes != nil:
 		steps = append(steps, "read documents")
 	}
 	if r.matcher != nil {
@@ -88,6 +92,27 @@ func (r *Run) steps() []string {
 		steps = append(steps, "group in memory")
 	}
 	return steps
+}
+
+// idsScanned describes the range of IDs of a scan, and its direction.
+func (r *Run) idsScanned() string {
+	text := ""
+	if r.plan.Prefix != "" {
+		text = fmt.Sprintf(" with IDs from %q", r.plan.Prefix)
+	}
+	low, high := r.Bounds()
+	switch {
+	case low != "" && r.plan.High != "":
+		text += fmt.Sprintf(" with IDs between %q and %q", low, high)
+	case low != "":
+		text += fmt.Sprintf(" with IDs above %q", low)
+	case r.plan.High != "":
+		text += fmt.Sprintf(" with IDs below %q", high)
+	}
+	if r.plan.Reverse {
+		text += ", backwards"
+	}
+	return text
 }
 
 func topN(r *Run) string {

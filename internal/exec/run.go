@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,6 +148,13 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 		return metadata.AppendTime(dst, metadata.Time(m.header.Modified))
 	case query.MetaChangeVector:
 		return append(dst, m.env.ChangeVector(m.header.Node, m.header.Etag)...)
+	case query.MetaEtag:
+		if m.header.Etag == 0 { // a document that a transaction has made
+			return dst
+		}
+		return strconv.AppendUint(dst, m.header.Etag, 10)
+	case query.MetaCustom:
+		return append(dst, m.header.Custom...)
 	}
 	return dst
 }
@@ -162,6 +171,14 @@ func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o 
 
 // Prefix is the folded prefix of all IDs that the run looks at; "" for no bound.
 func (r *Run) Prefix() string { return r.plan.Prefix }
+
+// Bounds are the least and the greatest folded ID that the run may look at; "" for no
+// bound.
+func (r *Run) Bounds() (low, high string) {
+	low, _, _ = strings.Cut(r.plan.Low, "\x00")
+	high, _, _ = strings.Cut(r.plan.High, "\x00")
+	return low, high
+}
 
 // start plans the query and opens what it needs.
 func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
@@ -182,7 +199,6 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 	if len(r.overlay.Written) > 0 {
-		r.plan.Ordered = false // the transaction's own documents must be sorted in
 		r.plan.Counted = false
 	}
 	where := r.plan.Residual
@@ -254,8 +270,12 @@ func hasFunctions(q *query.Query) bool {
 }
 
 // wantsAll reports whether the query asks for every document, in an order that a
-// scan has: then there is no better way than a scan.
+// scan has, or for a range of IDs that no index would narrow: then there is no better
+// way than a scan.
 func (r *Run) wantsAll() bool {
+	if (r.plan.Low != "" || r.plan.High != "") && r.Suggestion() == nil {
+		return true
+	}
 	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.Distinct
 }
 
@@ -265,8 +285,10 @@ func (r *Run) openSource(ctx context.Context) (source, error) {
 		return &idSource{r: r, ids: r.plan.IDs}, nil
 	case len(r.plan.Access) > 0:
 		return r.openIndexes(ctx)
+	case r.plan.Changes != nil:
+		return r.openChanges()
 	}
-	s := docs.Range{Collection: r.q.From, Prefix: r.plan.Prefix}
+	s := docs.Range{Collection: r.q.From, Prefix: r.plan.Prefix, Low: r.plan.Low, High: r.plan.High, Reverse: r.plan.Reverse}
 	if r.plan.Ordered && r.options.After != nil {
 		s.After = r.options.After.ID
 	}
@@ -335,13 +357,24 @@ func (r *Run) doc(d *docs.Document) query.Doc {
 // nextDocument returns the next answer, in the order of the plan, as a
 // document: those of the snapshot, then the transaction's own.
 func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
+	doc, err := r.nextStored(ctx)
+	if doc != nil || err != nil {
+		return doc, err
+	}
+	return r.nextOwn()
+}
+
+// nextStored returns the next answer of the snapshot.
+func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
 	doc, err := r.source.next(ctx, r.matches)
 	if err := r.pace.Err(); err != nil {
 		return nil, err
 	}
-	if doc != nil || err != nil {
-		return doc, err
-	}
+	return doc, err
+}
+
+// nextOwn returns the next answer among the transaction's own documents.
+func (r *Run) nextOwn() (doc *docs.Document, err error) {
 	for len(r.overlay.Own) > 0 {
 		doc, r.overlay.Own = r.overlay.Own[0], r.overlay.Own[1:]
 		r.stats.documents++
@@ -445,9 +478,15 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		r.answers, err = r.sortedAnswers(ctx)
 		return err
 	}
+	next := r.nextDocument
+	if r.sorter != nil && len(r.overlay.Own) > 0 {
+		if next, err = r.merged(); err != nil {
+			return err
+		}
+	}
 	r.answers = func(ctx context.Context) (*Row, error) {
 		for {
-			doc, err := r.nextDocument(ctx)
+			doc, err := next(ctx)
 			if doc == nil || err != nil {
 				return nil, err
 			}

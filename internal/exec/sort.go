@@ -107,6 +107,55 @@ func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
 	}, nil
 }
 
+// merged returns the function that yields the answers of the snapshot, which come in
+// order, and among them the transaction's own.
+func (r *Run) merged() (next func(context.Context) (*docs.Document, error), err error) {
+	keyed := func(doc *docs.Document) *sorted {
+		s := &sorted{doc: doc}
+		s.key, s.exact = r.sorter.AppendKey(nil, r.doc(doc))
+		return s
+	}
+	var own []*sorted
+	for {
+		doc, err := r.nextOwn()
+		if err != nil {
+			return nil, err
+		}
+		if doc == nil {
+			break
+		}
+		own = append(own, keyed(doc))
+	}
+	slices.SortFunc(own, r.compare)
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
+	var stored *sorted // the next of the snapshot
+	end := false       // there is none
+	return func(ctx context.Context) (*docs.Document, error) {
+		if stored == nil && !end {
+			doc, err := r.nextStored(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if end = doc == nil; !end {
+				stored = keyed(doc)
+			}
+		}
+		if len(own) > 0 && (stored == nil || r.compare(own[0], stored) < 0) {
+			doc := own[0].doc
+			own = own[1:]
+			return doc, r.pace.Err()
+		}
+		if stored == nil {
+			return nil, r.pace.Err()
+		}
+		doc := stored.doc
+		stored = nil
+		return doc, r.pace.Err()
+	}, nil
+}
+
 // add takes a document in if it comes after the cursor and is among the first keep;
 // below 0 all are kept.
 func (h *sortedDocuments) add(doc *docs.Document, keep int) error {

@@ -91,17 +91,34 @@ func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 
 // indexSource yields the documents in the key ranges of one or several indexes.
 type indexSource struct {
-	r      *Run
+	lookups
 	ranges []sourceRange // to come; the first is open if it is not nil
 	it     storage.Iterator
 	seen   map[string]struct{} // documents yielded, where one may come twice
 	used   int                 // bytes of seen
 	also   map[string]struct{} // if not nil, an intersection: only these can be answers
-	ahead  []candidate         // fetched together, to be yielded
-	chunk  int                 // how many were fetched together last
-	docs   storage.Iterator    // over documents; nil until needed
 	id     []byte              // what nextID returned
 	steps  int                 // entries examined
+}
+
+// lookups fetches the documents of candidates, many together.
+type lookups struct {
+	r     *Run
+	ahead []candidate      // fetched together, to be yielded
+	chunk int              // how many were fetched together last
+	docs  storage.Iterator // over documents; nil until needed
+}
+
+// candidates yields the IDs of documents that can be answers.
+type candidates interface {
+	// nextID returns the folded ID of the next candidate, nil at the end. It is valid
+	// until the next call.
+	nextID(ctx context.Context) ([]byte, error)
+	// fromEntry makes the document of the candidate of which nextID has returned the ID,
+	// nil if want does not accept it. It returns false if the document must be read.
+	fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool)
+	// broken returns the error for a candidate whose document cannot be read.
+	broken(id string, err error) error
 }
 
 // sourceRange is one range of one index.
@@ -113,7 +130,7 @@ type sourceRange struct {
 
 // openIndexes opens the indexes of the plan.
 func (r *Run) openIndexes(ctx context.Context) (source, error) {
-	s := &indexSource{r: r}
+	s := &indexSource{lookups: lookups{r: r}}
 	for i, a := range r.plan.Access {
 		var c *plan.Cover
 		if r.covers != nil {
@@ -132,7 +149,7 @@ func (r *Run) openIndexes(ctx context.Context) (source, error) {
 	if r.plan.Also == nil {
 		return s, nil
 	}
-	other := &indexSource{r: r}
+	other := &indexSource{lookups: lookups{r: r}}
 	for _, kr := range r.plan.Also.Ranges {
 		other.ranges = append(other.ranges, sourceRange{r.plan.Also.Index, nil, kr})
 	}
@@ -150,7 +167,9 @@ func (s *indexSource) startAfter() {
 	bound := r.boundParts(s.r.plan.Access[0].Equal)
 	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.After)...)
 	e := catalog.Entry{Index: r.ix, Values: values[5:]}
-	e.Unique = r.ix.IsUnique(e.Values)
+	if e.Unique = r.ix.IsUnique(e.Values); e.Unique && s.r.q.OrderBy[0].Field.Meta == query.MetaID {
+		return // its only entry has no ID in its key
+	}
 	key := e.AppendKey(nil, s.r.options.After.ID)
 	if s.r.plan.Reverse {
 		if bytes.Compare(key, r.Hi) < 0 || r.Hi == nil {
@@ -257,12 +276,17 @@ func (s *indexSource) endRange() error {
 }
 
 func (s *indexSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
+	return s.nextOf(ctx, s, want)
+}
+
+// nextOf returns the next document of candidates that want accepts, nil at the end.
+func (s *lookups) nextOf(ctx context.Context, from candidates, want docs.Filter) (*docs.Document, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if len(s.ahead) == 0 {
-			if err := s.fill(ctx, want); err != nil || len(s.ahead) == 0 {
+			if err := s.fill(ctx, from, want); err != nil || len(s.ahead) == 0 {
 				return nil, err
 			}
 		}
@@ -271,7 +295,7 @@ func (s *indexSource) next(ctx context.Context, want docs.Filter) (*docs.Documen
 		if next.later {
 			var err error
 			if next.doc, err = s.r.fetch(next.id, want); err != nil {
-				return nil, s.broken(next.id, err)
+				return nil, from.broken(next.id, err)
 			}
 		}
 		if next.doc != nil {
@@ -299,24 +323,21 @@ const (
 
 // fill fetches the next documents together, sorted by key: one iterator is faster
 // than as many look-ups, above all for adjacent documents.
-func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
+func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) error {
 	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
 	s.ahead = make([]candidate, 0, s.chunk)
 	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
 	for len(s.ahead) < s.chunk {
-		id, err := s.nextID(ctx)
+		id, err := from.nextID(ctx)
 		if err != nil {
 			return err
 		}
 		if id == nil {
 			break
 		}
-		doc, told := s.fromEntry(id, want)
+		doc, told := from.fromEntry(id, want)
 		switch {
 		case !told:
-			if s.ranges[0].cover != nil {
-				s.r.stats.untold++
-			}
 			order = append(order, len(s.ahead))
 			s.ahead = append(s.ahead, candidate{id: string(id)})
 		case doc != nil:
@@ -337,7 +358,7 @@ func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 		}
 		var err error
 		if c.doc, err = s.seek(c.id, want); err != nil {
-			return s.broken(c.id, err)
+			return from.broken(c.id, err)
 		}
 		if c.doc != nil {
 			fetched += len(c.doc.JSON())
@@ -346,14 +367,16 @@ func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
 	return nil
 }
 
-// fromEntry makes a document of the entry of an ID, if want accepts it. It returns
-// false if the document must be read.
+// fromEntry implements candidates.
 func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool) {
 	c := s.ranges[0].cover
 	if c == nil {
 		return nil, false
 	}
 	h, body, told := c.Document(s.it.Key(), s.it.Value(), id)
+	if !told {
+		s.r.stats.untold++
+	}
 	if !told || !want(id, h, body) {
 		return nil, told
 	}
@@ -363,7 +386,7 @@ func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document
 }
 
 // seek is run.fetch with a shared iterator.
-func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, error) {
+func (s *lookups) seek(folded string, want docs.Filter) (*docs.Document, error) {
 	if s.docs == nil {
 		var err error
 		if s.docs, err = s.r.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
@@ -482,10 +505,16 @@ func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err e
 
 func (s *indexSource) close() error {
 	err := s.endRange()
-	s.ranges, s.ahead = nil, nil
-	if s.docs != nil {
-		err = errs.First(err, s.docs.Close())
-		s.docs = nil
+	s.ranges = nil
+	return errs.First(err, s.lookups.close())
+}
+
+func (s *lookups) close() error {
+	s.ahead = nil
+	if s.docs == nil {
+		return nil
 	}
+	err := s.docs.Close()
+	s.docs = nil
 	return err
 }

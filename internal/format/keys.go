@@ -159,16 +159,25 @@ type Change struct {
 
 // DecodeChange is the inverse of AppendChange.
 func DecodeChange(value []byte) (Change, error) {
+	kind, collection, id, err := SplitChange(value)
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{kind, string(collection), string(id)}, nil
+}
+
+// SplitChange is DecodeChange in the memory of value.
+func SplitChange(value []byte) (kind byte, collection, foldedID []byte, err error) {
 	if len(value) < 2 {
-		return Change{}, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
+		return 0, nil, nil, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
 	}
 	n, size := binary.Uvarint(value[1:])
 	if size <= 0 || n > uint64(len(value)-1-size) {
-		return Change{}, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
+		return 0, nil, nil, fmt.Errorf("change entry %x: %w", value, errs.ErrCorrupt)
 	}
 	name := 1 + size
 	id := name + int(n)
-	return Change{value[0], string(value[name:id]), string(value[id:])}, nil
+	return value[0], value[name:id], value[id:], nil
 }
 
 // EtagOf returns the etag of a change key.
@@ -177,6 +186,14 @@ func EtagOf(key []byte) (uint64, error) {
 		return 0, fmt.Errorf("change key %x: %w", key, errs.ErrCorrupt)
 	}
 	return binary.BigEndian.Uint64(key[5:]), nil
+}
+
+// NodeOf returns the node of a change key.
+func NodeOf(key []byte) (uint64, error) {
+	if len(key) != 13 || key[0] != SpaceChanges {
+		return 0, fmt.Errorf("change key %x: %w", key, errs.ErrCorrupt)
+	}
+	return uint64(binary.BigEndian.Uint32(key[1:])), nil
 }
 
 // PrefixEnd returns the first key after all that begin with prefix.

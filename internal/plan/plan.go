@@ -9,7 +9,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jaydb/jay/ids"
@@ -27,6 +29,10 @@ type Plan struct {
 	IDs      []string   // instead of paths: the folded IDs that can match, if IDsOnly
 	IDsOnly  bool       // IDs has all candidates
 	Prefix   string     // folded prefix of the IDs that a scan must look at
+	Low      string     // bounds of their keys: see docs.Range
+	High     string     //
+	Changes  *Changes   // instead of paths: the changes are walked, in the order of commits
+	Few      bool       // the documents that a scan looks at were counted, and are few
 	Also     *Path      // an intersection: candidates must be in this path, too
 	Residual query.Expr // the part of the condition left to check on documents; nil for nothing
 	Ordered  bool       // candidates come in the query's order
@@ -58,6 +64,15 @@ type KeyRange struct {
 	at     int // where the last part that lo and hi bind begins, while planning
 }
 
+// Changes is a range of changes, one of each document, in the order of etags.
+type Changes struct {
+	First, Last uint64 // etags, both included
+
+	// Ranges are the keys: one range for each node that has written, in rising order.
+	// A node that begins to write, in a copy, does so above all etags there are.
+	Ranges []KeyRange
+}
+
 // Bounds of planning.
 const (
 	MaxRanges      = 500     // that one path has
@@ -80,11 +95,12 @@ var (
 
 // planner makes a plan for one query on one snapshot.
 type planner struct {
-	rules    ids.Rules
-	q        *query.Query
-	snapshot storage.Reader
-	indexes  []*catalog.Index // that are ready, of the collection
-	counting bool             // only the number of answers is wanted
+	rules     ids.Rules
+	separator string // of IDs, folded
+	q         *query.Query
+	snapshot  storage.Reader
+	indexes   []*catalog.Index // that are ready, of the collection
+	counting  bool             // only the number of answers is wanted
 
 	conjuncts []query.Expr
 	said      said // made when it is needed
@@ -103,7 +119,7 @@ type boundField struct {
 // New plans a query with the indexes of a catalog. With counting, only the number
 // of answers is wanted, and entries may be counted instead of documents.
 func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
-	p := &planner{rules: rules, q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
+	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
 	if q.From != "" {
 		for _, ix := range c.All {
 			if ix.Collection == format.FoldName(q.From) && ix.Info.State == index.Ready && p.implies(ix) {
@@ -270,7 +286,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		}
 		extended := extend(prefixes, bound.ranges)
 		point := bound.point
-		if bound.equal && !point && i+1 < len(ix.Fields) {
+		if bound.equal && !point && (i+1 < len(ix.Fields) || p.idOrder()) {
 			spelt, err := p.spellings(extended)
 			if err != nil {
 				return err
@@ -528,7 +544,16 @@ func (p *planner) concerns(f catalog.Field) bool {
 
 // orderBy returns how the order of a path serves the query.
 func (p *planner) orderBy(a *Path) orderMatch {
-	if len(p.q.OrderBy) == 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
+	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
+		return orderNone
+	}
+	if p.idOrder() && a.isPoints() && a.flags&catalog.FlagCut == 0 { // entries of one value are in the order of IDs
+		if a.Index.LastDescending() != p.q.OrderBy[0].Descending {
+			return orderReverse
+		}
+		return orderForward
+	}
+	if a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 {
 		return orderNone
 	}
 	i, match := 0, orderNone
@@ -593,7 +618,8 @@ func (p *planner) choose() (*Plan, error) {
 	if pl, err := p.union(); pl != nil || err != nil {
 		return pl, err
 	}
-	if len(p.paths) == 1 && len(p.paths[0].used) > 0 {
+	byEtag := p.etagOrder() && p.q.HasLimit
+	if len(p.paths) == 1 && len(p.paths[0].used) > 0 && !byEtag {
 		return p.over(p.paths[0], nil), nil // nothing to compare it with
 	}
 	var bounded, ordered []*Path
@@ -628,13 +654,18 @@ func (p *planner) choose() (*Plan, error) {
 		return p.over(bounded[0], nil), nil // few: sorting them costs nothing
 	case len(ordered) > 0 && (p.q.HasLimit || len(bounded) == 0 || ordered[0] == bounded[0]):
 		return p.over(ordered[0], nil), nil
+	case byEtag:
+		return p.changes()
 	case len(bounded) > 1:
 		return p.intersect(bounded)
 	case len(bounded) > 0:
 		return p.over(bounded[0], nil), nil
 	}
+	if pl, err := p.changes(); pl != nil || err != nil {
+		return pl, err
+	}
 	scan := p.scan()
-	if scan.Prefix != "" || scan.Ordered {
+	if !scan.IsScan() || scan.Ordered || scan.Low != "" || scan.High != "" {
 		return scan, nil
 	}
 	a, err := p.insteadOfScan()
@@ -922,26 +953,189 @@ func (p *planner) probe(a *Path, limit int) error {
 	return nil
 }
 
-// scan is the plan that looks at every document, or at those with the prefix that
-// the query gives for IDs.
+// scan is the plan that looks at every document, or at those with the prefix and in
+// the range that the query gives for IDs.
 func (p *planner) scan() *Plan {
 	pl := &Plan{Residual: p.q.Where}
 	for _, e := range p.conjuncts {
-		if s, ok := e.(query.StartsWith); ok && p.namesIDs(s.Field, s.Fold) {
-			if folded := p.rules.Fold(s.Text); len(folded) > len(pl.Prefix) {
+		switch e := e.(type) {
+		case query.StartsWith:
+			if folded := p.rules.Fold(e.Text); p.namesIDs(e.Field, e.Fold) && len(folded) > len(pl.Prefix) {
 				pl.Prefix = folded
 			}
+		case query.Compare:
+			p.boundIDs(pl, e.Field, e.Op, e.Value)
+		case query.Between:
+			p.boundIDs(pl, e.Field, query.GreaterOrEqual, e.Lo)
+			p.boundIDs(pl, e.Field, query.LessOrEqual, e.Hi)
 		}
 	}
-	pl.Ordered = p.orderedByID()
+	if p.idOrder() {
+		pl.Ordered, pl.Reverse = true, p.q.OrderBy[0].Descending
+	}
 	return pl
 }
 
-// orderedByID reports whether a scan has the order of the query. With
-// case-sensitive IDs it has not: keys are in byte order, texts in the order of
-// their folded form.
-func (p *planner) orderedByID() bool {
-	return !p.rules.CaseSensitive && len(p.q.OrderBy) == 1 && p.q.OrderBy[0].Field.Meta == query.MetaID && p.q.OrderBy[0].Column == "" && !p.q.OrderBy[0].Descending && p.q.OrderBy[0].As == query.CastNone
+// boundIDs narrows the range of IDs of a scan to those of which a comparison can be
+// true. With case-sensitive IDs it does not: keys are in byte order, texts in the
+// order of their folded form.
+func (p *planner) boundIDs(pl *Plan, f query.Field, op query.Op, v query.Value) {
+	if f.Meta != query.MetaID || v.Kind() != query.KindText || p.rules.CaseSensitive {
+		return
+	}
+	// The key of an ID ends with 00, and no ID has a byte that low.
+	id := p.rules.Fold(v.Text())
+	switch op {
+	case query.Greater:
+		pl.Low = max(pl.Low, id+"\x00\x01")
+	case query.GreaterOrEqual:
+		pl.Low = max(pl.Low, id)
+	case query.Less:
+		pl.High = least(pl.High, id+"\x00")
+	case query.LessOrEqual:
+		pl.High = least(pl.High, id+"\x00\x01")
+	}
+}
+
+// least returns the lesser of two upper bounds, of which "" is none.
+func least(a, b string) string {
+	if a == "" || b < a {
+		return b
+	}
+	return a
+}
+
+// idOrder reports whether the query is ordered by ID alone, in the order of keys. With
+// case-sensitive IDs it never is: see boundIDs.
+func (p *planner) idOrder() bool { return !p.rules.CaseSensitive && p.isOrder(query.MetaID) }
+
+// etagOrder reports whether the query is ordered by etag, of which no two documents
+// have the same.
+func (p *planner) etagOrder() bool { return p.isOrder(query.MetaEtag) }
+
+func (p *planner) isOrder(meta query.Meta) bool {
+	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 {
+		return false
+	}
+	orders := p.fieldOrders()
+	o := orders[0]
+	return len(orders) == 1 && (meta == query.MetaEtag || len(p.q.OrderBy) == 1) && o.Field.Meta == meta && o.Column == "" && o.As == query.CastNone
+}
+
+// changes plans a query that is ordered by etag, or bounds it, or returns nil. The
+// changes of a database are in the order of etags, and name the document and its
+// collection. Those of all collections are in one order, so that the documents of
+// a small collection are read and sorted instead.
+func (p *planner) changes() (*Plan, error) {
+	c := Changes{Last: math.MaxUint64}
+	for _, e := range p.conjuncts {
+		switch e := e.(type) {
+		case query.Compare:
+			c.bound(e.Field, e.Op, e.Value)
+		case query.Between:
+			c.bound(e.Field, query.GreaterOrEqual, e.Lo)
+			c.bound(e.Field, query.LessOrEqual, e.Hi)
+		}
+	}
+	ordered, bounded := p.etagOrder(), c.First > 0 || c.Last < math.MaxUint64
+	if !ordered && !bounded {
+		return nil, nil
+	}
+	if err := p.findChanges(&c); err != nil {
+		return nil, err
+	}
+	pl := &Plan{Changes: &c, Residual: p.q.Where, Ordered: ordered}
+	pl.Reverse = ordered && p.q.OrderBy[0].Descending
+	if bounded {
+		if few, err := p.areFew(c.Ranges); few || err != nil {
+			return pl, err
+		}
+	}
+	if p.q.From != "" {
+		collection := format.CollectionKey(p.q.From)
+		home := format.DocumentKey(nil, collection+p.separator)
+		home = home[:len(home)-1]
+		away := format.AppendKey(nil, format.SpaceMembers, collection)
+		few, err := p.areFew([]KeyRange{{Lo: home, Hi: format.PrefixEnd(home)}, {Lo: away, Hi: format.PrefixEnd(away)}})
+		if err != nil {
+			return nil, err
+		}
+		if few {
+			scan := p.scan()
+			scan.Few = true
+			return scan, nil
+		}
+	}
+	if !ordered {
+		return nil, nil
+	}
+	return pl, nil
+}
+
+// areFew reports whether ranges have at most ProbeKeys keys together.
+func (p *planner) areFew(ranges []KeyRange) (bool, error) {
+	counted := &Path{Ranges: ranges}
+	err := p.probe(counted, ProbeKeys)
+	return !counted.more, err
+}
+
+// findChanges sets the ranges of c.
+func (p *planner) findChanges(c *Changes) (err error) {
+	if c.First > c.Last {
+		return nil
+	}
+	it, err := p.snapshot.Iterate([]byte{format.SpaceChanges}, []byte{format.SpaceChanges + 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; {
+		p.keys++
+		node, err := format.NodeOf(it.Key())
+		if err != nil {
+			return err
+		}
+		lo, last := format.ChangeKey(nil, node, c.First), format.ChangeKey(nil, node, c.Last)
+		c.Ranges = append(c.Ranges, KeyRange{Lo: lo, Hi: append(last, 0)})
+		ok = it.SeekGE(format.ChangeKey(nil, node+1, 0))
+	}
+	return it.Error()
+}
+
+// bound narrows the range to the etags of which a comparison can be true.
+func (c *Changes) bound(f query.Field, op query.Op, v query.Value) {
+	if f.Meta != query.MetaEtag || v.Kind() != query.KindNumber {
+		return
+	}
+	n, err := strconv.ParseUint(string(v.Raw()), 10, 64)
+	if err != nil {
+		return // another notation of a number: tested on the documents
+	}
+	switch {
+	case op == query.Greater && n < math.MaxUint64:
+		c.First = max(c.First, n+1)
+	case op == query.GreaterOrEqual:
+		c.First = max(c.First, n)
+	case op == query.Less && n > 0:
+		c.Last = min(c.Last, n-1)
+	case op == query.LessOrEqual:
+		c.Last = min(c.Last, n)
+	case op == query.Equal:
+		c.First, c.Last = max(c.First, n), min(c.Last, n)
+	}
+}
+
+// String describes the walk, for Explain.
+func (c *Changes) String() string {
+	switch {
+	case c.First > 0 && c.Last < math.MaxUint64:
+		return fmt.Sprintf("changes with etags from %d to %d", c.First, c.Last)
+	case c.First > 0:
+		return fmt.Sprintf("changes with etags from %d", c.First)
+	case c.Last < math.MaxUint64:
+		return fmt.Sprintf("changes with etags to %d", c.Last)
+	}
+	return "changes"
 }
 
 // String describes a path, for Explain.
@@ -956,8 +1150,11 @@ func (a *Path) String() string {
 	return fmt.Sprintf("%s, %d ranges", text, len(a.Ranges))
 }
 
-// IsScan reports whether the plan looks at every document.
-func (pl *Plan) IsScan() bool { return !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" }
+// IsScan reports whether the plan looks at every document, or at those in a range of
+// IDs that may have all of them.
+func (pl *Plan) IsScan() bool {
+	return !pl.IDsOnly && len(pl.Access) == 0 && pl.Prefix == "" && pl.Changes == nil && !pl.Few
+}
 
 // MayRepeat reports whether the ranges may lead to one document twice.
 func (a *Path) MayRepeat() bool {

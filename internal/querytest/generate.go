@@ -144,6 +144,14 @@ func (g *Generator) ID(i int) string {
 	return Pick(g, "orders/", "Orders/", "ORDERS/", "others/", "x/ä", "x/Ä", "k", "") + Pick(g, fmt.Sprint(i), fmt.Sprint("A", i), fmt.Sprint("a", i/2), fmt.Sprintf("ß%d", i))
 }
 
+// Metadata makes the custom metadata of a document, nil for none.
+func (g *Generator) Metadata() []byte {
+	if g.Chance(60) {
+		return nil
+	}
+	return []byte(fmt.Sprintf(`{"Source":%s,"Raven-Kind":%s,"tags":%s,"d":%s}`, g.small(), g.scalar(), g.array(g.small), g.object([]string{"x"}, 0)))
+}
+
 // Collection names the collection of a document, "" for none.
 func (g *Generator) Collection() string {
 	switch n := g.IntN(10); {
@@ -158,8 +166,12 @@ func (g *Generator) Collection() string {
 func (g *Generator) path() jsonpath.Path { return jsonpath.MustParse(Pick(g, someFields...)) }
 
 func (g *Generator) field() query.Field {
-	if g.Chance(6) {
-		return query.Field{Meta: query.Meta(1 + g.IntN(4))}
+	if g.Chance(8) {
+		f := query.Field{Meta: query.Meta(1 + g.IntN(6))}
+		if f.Meta == query.MetaCustom {
+			f.Path = jsonpath.MustParse(Pick(g, "Source", "Raven-Kind", "tags[]", "d.x", "nowhere"))
+		}
+		return f
 	}
 	return query.Field{Path: g.path()}
 }
@@ -255,10 +267,22 @@ func (g *Generator) leaf() query.Expr {
 		return Pick(g, g.filters...)
 	}
 	f, fold := g.field(), g.Chance(50)
-	if g.Chance(5) {
+	if g.Chance(4) { // a range of etags
+		f = query.Field{Meta: query.MetaEtag}
+		n := func() query.Value { return query.ValueOf([]byte(fmt.Sprint(g.IntN(200)))) }
+		if g.Chance(30) {
+			return query.Between{Field: f, Lo: n(), Hi: n(), Fold: fold}
+		}
+		return query.Compare{Field: f, Op: query.Op(g.IntN(5)), Value: n(), Fold: fold}
+	}
+	if g.Chance(8) {
 		f = query.Field{Meta: query.MetaID}
 		text := query.TextValue(g.ID(g.IntN(60)))
-		switch g.IntN(3) {
+		switch g.IntN(5) {
+		case 3:
+			return query.Compare{Field: f, Op: query.Op(1 + g.IntN(4)), Value: text, Fold: fold}
+		case 4:
+			return query.Between{Field: f, Lo: text, Hi: query.TextValue(g.ID(g.IntN(60))), Fold: fold}
 		case 0:
 			return query.Compare{Field: f, Value: text, Fold: fold}
 		case 1:
@@ -298,7 +322,7 @@ func (g *Generator) orders() []query.Order {
 	for range g.IntN(4) {
 		o := query.Order{Field: g.field(), Descending: g.Chance(40)}
 		if g.Chance(20) {
-			o.Field = query.Field{Meta: query.MetaID}
+			o.Field = query.Field{Meta: Pick(g, query.MetaID, query.MetaEtag)}
 		}
 		if g.Chance(10) {
 			o.As = query.Cast(1 + g.IntN(3))
@@ -353,6 +377,8 @@ func (g *Generator) Query(indexes []jay.Index) *query.Query {
 	switch n := g.IntN(100); {
 	case n < 15 && len(indexes) > 0:
 		g.covered(q, Pick(g, indexes...))
+	case n < 22: // newest first, or oldest
+		q.OrderBy = []query.Order{{Field: query.Field{Meta: Pick(g, query.MetaID, query.MetaEtag)}, Descending: g.Chance(50)}}
 	case n < 70:
 		q.OrderBy = g.orders()
 		if g.Chance(50) {

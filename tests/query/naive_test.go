@@ -147,18 +147,27 @@ func newNaiveDoc(doc *jay.Document, sensitive bool) *naiveDoc {
 	n.meta[query.MetaCollection] = textNode(doc.Collection())
 	n.meta[query.MetaLastModified] = textNode(m.LastModified.UTC().Format("2006-01-02T15:04:05.0000000Z"))
 	n.meta[query.MetaChangeVector] = textNode(m.ChangeVector)
+	if m.Etag > 0 {
+		n.meta[query.MetaEtag] = numberNode(new(big.Rat).SetInt(new(big.Int).SetUint64(m.Etag)))
+	}
+	if m.Custom != nil {
+		n.meta[query.MetaCustom] = decodeNode(m.Custom)
+	}
 	return n
 }
 
 // ends returns what is at the end of a field's path.
 func (d *naiveDoc) ends(f query.Field) []*node {
-	if f.Meta == query.MetaNone {
+	n := d.meta[f.Meta]
+	switch {
+	case f.Meta == query.MetaNone:
 		return endsOf(d.body, f.Path, 0)
+	case n == nil || n.rank == rankText && n.text == "":
+		return nil
+	case f.Meta == query.MetaCustom:
+		return endsOf(n, f.Path, 0)
 	}
-	if n := d.meta[f.Meta]; n != nil && n.text != "" {
-		return []*node{n}
-	}
-	return nil
+	return []*node{n}
 }
 
 func endsOf(v *node, p jsonpath.Path, i int) []*node {
@@ -413,7 +422,7 @@ func (d *naiveDoc) project(columns []query.Column) string {
 		ends := d.ends(c.Field)
 		value := "null"
 		switch {
-		case c.Field.Meta == query.MetaNone && throughArray(d.body, c.Field.Path):
+		case c.Field.Meta == query.MetaNone && throughArray(d.body, c.Field.Path), c.Field.Meta == query.MetaCustom && d.meta[query.MetaCustom] != nil && throughArray(d.meta[query.MetaCustom], c.Field.Path):
 			if len(ends) > 0 {
 				var raws []string
 				for _, end := range ends {

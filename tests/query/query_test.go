@@ -104,7 +104,7 @@ func fill(t *testing.T, g *querytest.Generator, db *jay.DB, n int) {
 func writeAtRandom(t *testing.T, g *querytest.Generator, db *jay.DB) {
 	t.Helper()
 	id := g.ID(g.IntN(120))
-	_, err := db.Put(ctx, id, json.RawMessage(g.Body(g.IntN(100_000))), jay.InCollection(g.Collection()))
+	_, err := db.Put(ctx, id, json.RawMessage(g.Body(g.IntN(100_000))), jay.InCollection(g.Collection()), jay.WithMetadata(g.Metadata()))
 	if err != nil && !errors.Is(err, jay.ErrCollection) && !errors.Is(err, jay.ErrUnique) {
 		t.Fatal(err)
 	}
@@ -449,6 +449,10 @@ func builderField(f query.Field) string {
 		return "@metadata.@last-modified"
 	case query.MetaChangeVector:
 		return "@metadata.@change-vector"
+	case query.MetaEtag:
+		return "@metadata.@etag"
+	case query.MetaCustom:
+		return "@metadata." + f.Path.String()
 	}
 	return f.Path.String()
 }
