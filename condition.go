@@ -100,10 +100,21 @@ func relation(o query.Op) func(query.Field, query.Value) query.Expr {
 	return func(f query.Field, v query.Value) query.Expr { return query.Compare{Field: f, Op: o, Value: v} }
 }
 
-// parseField parses a field as the builder takes it.
+// keyText is the only field of a GroupBy.
+const keyText = "key()"
+
+// parseField parses a field as the builder takes it, or a function of groups.
 func parseField(text string) (query.Field, error) {
 	if strings.EqualFold(text, "id()") {
 		return query.Field{Meta: query.MetaID}, nil
+	}
+	if strings.HasSuffix(text, ")") {
+		c, err := parseColumn(text)
+		if err != nil {
+			return query.Field{}, err
+		}
+		c.Field.Func = c.Func
+		return c.Field, nil
 	}
 	p, err := jsonpath.Parse(text)
 	if err != nil {

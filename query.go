@@ -32,6 +32,8 @@ type Query[T any] struct {
 	via    access
 	q      query.Query
 	size   query.Size // of q.Where
+	having Condition
+	text   bool // it began as RQL, in which a name in where says what it means
 	err    error
 	run    exec.Options
 	cursor string // of After; read when the query runs, as conditions and order may still come
@@ -107,10 +109,13 @@ func parseRQL(via access, text string, params map[string]any) (Query[Row], error
 		return Query[Row]{}, err
 	}
 	size, err := query.Measure(q.Where)
+	if err == nil && q.Having != nil {
+		_, err = query.Measure(q.Having)
+	}
 	if err != nil {
 		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return Query[Row]{via: via, q: *q, size: size, decode: newRow}, nil
+	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow}, nil
 }
 
 // SyntaxError is returned for a query text that is not valid. errors.Is(err,
@@ -162,6 +167,22 @@ func (q Query[T]) Where(conditions ...Condition) Query[T] {
 	return q
 }
 
+// Having adds conditions on groups: a group must satisfy all of them, and those that the
+// query has. Their fields are functions such as "count()" and "sum(Total)", or names
+// of columns of functions. Where chooses documents before they are grouped.
+func (q Query[T]) Having(conditions ...Condition) Query[T] {
+	if len(conditions) == 0 {
+		return q
+	}
+	if q.having.expr != nil {
+		conditions = append([]Condition{q.having}, conditions...)
+	}
+	if q.having = And(conditions...); q.having.err != nil {
+		return q.fail(q.having.err)
+	}
+	return q
+}
+
 // OrderBy orders the answers by fields, the first one first; "-Total" is
 // descending. It replaces an order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
@@ -171,9 +192,12 @@ func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	}
 	for _, text := range fields {
 		text, descending := strings.CutPrefix(text, "-")
-		f, err := parseField(text)
-		if err != nil {
-			return q.fail(err)
+		f := query.Field{Path: jsonpath.MustParse(keyText)}
+		if !strings.EqualFold(text, keyText) {
+			var err error
+			if f, err = parseField(text); err != nil {
+				return q.fail(err)
+			}
 		}
 		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
 	}
@@ -214,8 +238,8 @@ func (q Query[T]) complete() (Query[T], error) {
 	if q.err != nil {
 		return q, q.err
 	}
-	if exec.IsGrouped(&q.q) {
-		q.q.OrderBy = groupOrders(&q.q)
+	if err := q.resolveGroups(); err != nil {
+		return q, err
 	}
 	if q.cursor == "" {
 		return q, nil
@@ -234,34 +258,87 @@ func (q Query[T]) complete() (Query[T], error) {
 
 // checkPaging refuses a query whose answers have no position to continue from.
 func (q Query[T]) checkPaging() error {
-	if exec.IsGrouped(&q.q) || q.q.Distinct {
+	if exec.IsGrouped(&q.q) || q.q.IsDistinct() {
 		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
 	}
 	return nil
 }
 
-// groupOrders returns the order of groups, which goes by columns: by their
-// names, or by what they show.
-func groupOrders(q *query.Query) []query.Order {
-	orders := slices.Clone(q.OrderBy)
-	for i, o := range orders {
-		if o.Column != "" {
-			continue
-		}
-		text := o.Field.Path.String() // as OrderBy was given it, count() and all
-		if o.Field.Meta != query.MetaNone {
-			text = o.Field.String()
-		}
-		want, err := parseColumn(text)
-		for _, c := range q.Select {
-			if c.Name == text || err == nil && c.Func == want.Func && c.Field.String() == want.Field.String() {
-				text = c.Name
-				break
+// resolveGroups sets the order and the condition of groups, whose fields are columns: by
+// their names, or by what they show. In a query without groups it refuses functions.
+func (q *Query[T]) resolveGroups() error {
+	grouped := exec.IsGrouped(&q.q)
+	if f, found := query.GroupField(q.q.Where); found {
+		return fmt.Errorf("%w: Where chooses documents, and %s is of groups: use Having", ErrQuery, f)
+	}
+	if q.q.Where != nil && grouped && !q.text {
+		for _, f := range query.Fields(q.q.Where) {
+			for _, c := range q.q.Select {
+				if c.Func != query.FuncNone && f.Meta == query.MetaNone && f.Path.String() == c.Name && c.Field.String() != f.String() {
+					return fmt.Errorf("%w: Where chooses documents, and %s is a column of groups: use Having, or give the column another name", ErrQuery, f)
+				}
 			}
 		}
-		orders[i].Field, orders[i].Column = query.Field{}, text
 	}
-	return orders
+	if q.having.expr != nil {
+		e, err := query.MapFields(q.having.expr, q.groupField)
+		if err != nil {
+			return err
+		}
+		q.q.Having, grouped = e, true
+	}
+	orders := slices.Clone(q.q.OrderBy)
+	for i, o := range orders {
+		if !grouped && (o.Field.Func != query.FuncNone || isKeyText(o.Field)) {
+			return fmt.Errorf("%w: order by %s, which is of groups, and there are none: GroupBy and Select make them", ErrQuery, o.Field)
+		}
+		if grouped && o.Column == "" {
+			orders[i].Field, orders[i].Column = query.Field{}, q.orderColumn(o.Field)
+		}
+	}
+	q.q.OrderBy = orders
+	return nil
+}
+
+// isKeyText reports whether a field of the builder is key().
+func isKeyText(f query.Field) bool {
+	return f.Meta == query.MetaNone && strings.EqualFold(f.Path.String(), keyText)
+}
+
+// orderColumn returns the name of the column that an order of groups goes by. If there
+// is none, running the query says so.
+func (q *Query[T]) orderColumn(f query.Field) string {
+	fn := f.Func
+	plain := f
+	plain.Func = query.FuncNone
+	if isKeyText(f) && len(q.q.GroupBy) == 1 {
+		plain = q.q.GroupBy[0]
+	}
+	for _, c := range q.q.Select {
+		if fn == query.FuncNone && plain.Meta == query.MetaNone && c.Name == plain.Path.String() {
+			return c.Name
+		}
+	}
+	for _, c := range q.q.Select {
+		if c.Func == fn && (fn == query.FuncCount || c.Field.String() == plain.String()) {
+			return c.Name
+		}
+	}
+	return f.String()
+}
+
+// groupField returns the function that a field of Having means.
+func (q *Query[T]) groupField(f query.Field) (query.Field, error) {
+	if f.Func != query.FuncNone {
+		return f, nil
+	}
+	for _, c := range q.q.Select {
+		if c.Func != query.FuncNone && f.Meta == query.MetaNone && c.Name == f.Path.String() {
+			c.Field.Func = c.Func
+			return c.Field, nil
+		}
+	}
+	return f, fmt.Errorf("%w: Having asks groups, and %s is neither a function nor the column of one: Where asks documents", ErrQuery, f)
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
@@ -273,7 +350,8 @@ func (q Query[T]) NoScan() Query[T] {
 	return q
 }
 
-// Distinct leaves out answers that are equal to an earlier one. It needs a Select.
+// Distinct leaves out answers that have the same values as an earlier one. It is of
+// columns, and changes nothing without a Select: no two documents are the same.
 func (q Query[T]) Distinct() Query[T] {
 	q.q.Distinct = true
 	return q
@@ -288,6 +366,9 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	}
 	for _, text := range fields {
 		f, err := parseField(text)
+		if err == nil && f.Func != query.FuncNone {
+			err = fmt.Errorf("%w: groups by %s, which is of groups", ErrQuery, f)
+		}
 		if err != nil {
 			return q.fail(err)
 		}
@@ -318,13 +399,13 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	if err := checkList(len(columns)); err != nil {
 		return out.fail(err)
 	}
 	for _, text := range columns {
-		c, err := parseColumn(text)
+		c, err := parseColumn(text, q.q.GroupBy...)
 		if err != nil {
 			return out.fail(err)
 		}
@@ -348,9 +429,13 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	return out
 }
 
-// parseColumn reads a column as RQL writes it.
-func parseColumn(text string) (query.Column, error) {
-	q, err := query.Parse("from '@all_docs' select "+text, nil)
+// parseColumn reads a column as RQL writes it. key() is the only one of fields.
+func parseColumn(text string, fields ...query.Field) (query.Column, error) {
+	groupBy := ""
+	if len(fields) == 1 && len(text) >= len(keyText) && strings.EqualFold(text[:len(keyText)], keyText) {
+		groupBy = " group by " + fields[0].String()
+	}
+	q, err := query.Parse("from '@all_docs'"+groupBy+" select "+text, nil)
 	if err != nil {
 		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
 	}
@@ -360,8 +445,11 @@ func parseColumn(text string) (query.Column, error) {
 	return q.Select[0], nil
 }
 
-// String returns the query as RQL.
-func (q Query[T]) String() string { return q.q.String() }
+// String returns the query as RQL, which RQL reads as the same query.
+func (q Query[T]) String() string {
+	_ = q.resolveGroups() // what it refuses, running the query refuses
+	return q.q.String()
+}
 
 // Iter runs the query. The loop sees the database as it was when it began, and
 // may be left at any time; an error comes as the last pair, with a nil value.
@@ -450,7 +538,7 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 	}
 	plain := q.q
 	plain.OrderBy, plain.Include = nil, nil
-	if len(plain.Select) > 0 || plain.Distinct || q.run.After != nil {
+	if len(plain.Select) > 0 || q.run.After != nil {
 		plain = q.q // the rows themselves must be made
 	} else {
 		q.run.Counting = true

@@ -113,7 +113,7 @@ func TestQuery_Bad_Builder(t *testing.T) {
 		}
 		for name, q := range map[string]jay.Query[jay.Document]{
 			"skip": db.Query("Values").Skip(-1), "limit": db.Query("Values").Limit(-1), "order": db.Query("Values").OrderBy("a..b"), "collection": db.Query("a\x00b"),
-			"distinct": db.Query("Values").Distinct(), "group": db.Query("Values").GroupBy("V"), "include": db.Query("Values").Include(".."), "cursor": db.Query("Values").After("x"),
+			"group": db.Query("Values").GroupBy("V"), "include": db.Query("Values").Include(".."), "cursor": db.Query("Values").After("x"),
 		} {
 			if _, err := q.All(ctx); err == nil {
 				t.Errorf("%s: accepted", name)

@@ -333,10 +333,13 @@ func canonical(v Value) Value {
 	return v.Clone()
 }
 
-// Distinct filters out repeated rows. Rows are the same if their bytes are. Make
-// one with NewDistinct. It is not safe for concurrent use.
+// Distinct filters out repeated rows. Rows are the same if their columns have the same
+// values: the notation of numbers and the escapes of text do not matter, also inside
+// arrays and objects, in which the order of members does. Make one with NewDistinct. It
+// is not safe for concurrent use.
 type Distinct struct {
 	seen  map[string]struct{}
+	key   []byte // scratch
 	used  int
 	limit int
 }
@@ -347,16 +350,39 @@ func NewDistinct(maxBytes int) *Distinct {
 	return &Distinct{seen: make(map[string]struct{}), limit: maxBytes}
 }
 
-// Add reports whether row is new. It returns a *LimitError if d exceeds its
-// memory.
+// Add reports whether row, a JSON object, is new. It returns a *LimitError if d
+// exceeds its memory.
 func (d *Distinct) Add(row []byte) (first bool, err error) {
-	if _, found := d.seen[string(row)]; found {
+	d.key = appendSame(d.key[:0], row)
+	if _, found := d.seen[string(d.key)]; found {
 		return false, nil
 	}
 	const perRow = 48
-	if d.used += perRow + len(row); d.limit > 0 && d.used > d.limit {
+	if d.used += perRow + len(d.key); d.limit > 0 && d.used > d.limit {
 		return false, &LimitError{"bytes of distinct rows", d.limit, d.used}
 	}
-	d.seen[string(row)] = struct{}{}
+	d.seen[string(d.key)] = struct{}{}
 	return true, nil
+}
+
+// appendSame appends an encoding of a JSON value, which is the same for values that
+// differ in the notation of numbers and of text only. Its recursion is bounded by the
+// levels that a document may have.
+func appendSame(dst, raw []byte) []byte {
+	switch kindOf(raw) {
+	case KindObject:
+		dst = append(dst, '{')
+		for name, value := range jsonpath.Members(raw) {
+			dst = appendIdentity(dst, ValueOf(name))
+			dst = appendSame(dst, value)
+		}
+		return append(dst, '}')
+	case KindArray:
+		dst = append(dst, '[')
+		for _, element := range jsonpath.Elements(raw) {
+			dst = appendSame(dst, element)
+		}
+		return append(dst, ']')
+	}
+	return appendIdentity(dst, ValueOf(raw))
 }

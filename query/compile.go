@@ -52,13 +52,14 @@ func Fields(e Expr) []Field {
 type fieldKey struct {
 	meta Meta
 	path string
+	fn   Func
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
-		return fieldKey{meta: f.Meta}
+		return fieldKey{meta: f.Meta, fn: f.Func}
 	}
-	return fieldKey{f.Meta, f.Path.String()}
+	return fieldKey{f.Meta, f.Path.String(), f.Func}
 }
 
 // compiler turns an Expr into a condition.

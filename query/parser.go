@@ -78,6 +78,9 @@ func ParseCondition(text string, params map[string]any) (Expr, error) {
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
+	if f, found := GroupField(e); found {
+		return nil, p.fail(0, "%s is of groups, and there are none", f)
+	}
 	return e, nil
 }
 
@@ -95,6 +98,9 @@ type parser struct {
 	depth  int             // of parentheses, not and exact()
 
 	regexps regexps // bounds the total cost of regular expressions
+
+	ofAlias map[string]bool // members that are named with the alias in front
+	where   int             // offset of the condition
 
 	columns []term // of select, parallel to Query.Select
 	orders  []term // of order by, parallel to Query.OrderBy
@@ -118,7 +124,7 @@ func newParser(text string, params map[string]any) (*parser, error) {
 		return nil, newSyntaxError(text, i, "the query is not UTF-8 from here")
 	}
 
-	p := &parser{lex: lexer{text: text}, params: params, used: map[string]bool{}}
+	p := &parser{lex: lexer{text: text}, params: params, used: map[string]bool{}, ofAlias: map[string]bool{}}
 	p.advance()
 	return p, nil
 }
@@ -383,6 +389,7 @@ func (p *parser) rest(q *Query, c clauseKind) (err error) {
 	case clauseGroup:
 		return p.groupBy(q)
 	case clauseWhere:
+		p.where = p.tok.offset
 		q.Where, err = p.condition()
 		return err
 	case clauseOrder:
@@ -394,6 +401,6 @@ func (p *parser) rest(q *Query, c clauseKind) (err error) {
 	case clauseLimit:
 		return p.limit(q)
 	}
-	q.Offset, err = p.count("offset")
+	q.Offset, _, err = p.count("offset")
 	return err
 }

@@ -2,9 +2,12 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // String returns q as RQL in canonical form: one line, keywords in lower case,
@@ -22,11 +25,15 @@ func (q *Query) String() string {
 	} else {
 		b.WriteString(printName(q.From))
 	}
+	where, alias := q.printedWhere()
+	if alias != "" {
+		b.WriteString(" as " + alias)
+	}
 
 	clause(&b, " group by ", q.GroupBy, Field.String)
-	if q.Where != nil {
+	if where != nil {
 		b.WriteString(" where ")
-		b.WriteString(FormatCondition(q.Where))
+		b.WriteString(FormatCondition(where))
 	}
 	clause(&b, " order by ", q.OrderBy, printOrder)
 
@@ -43,6 +50,62 @@ func (q *Query) String() string {
 		b.WriteString(" offset " + strconv.Itoa(q.Offset))
 	}
 	return b.String()
+}
+
+// printedWhere returns the conditions on documents and on groups as one. A field of
+// documents that has the name of a function's column needs an alias in front.
+func (q *Query) printedWhere() (where Expr, alias string) {
+	var all And
+	if q.Where != nil {
+		e := q.Where
+		if slices.ContainsFunc(q.Select, func(c Column) bool { return c.Func != FuncNone }) && slices.ContainsFunc(Fields(e), q.namesFunction) {
+			alias = q.freeAlias()
+			e, _ = MapFields(e, func(f Field) (Field, error) {
+				if q.namesFunction(f) {
+					f.Path = jsonpath.MustParse(alias + "." + f.Path.String())
+				}
+				return f, nil
+			})
+		}
+		if q.Having == nil {
+			return e, alias
+		}
+		all = append(all, conjuncts(e)...)
+	}
+	if q.Having != nil {
+		all = append(all, conjuncts(q.Having)...)
+	}
+	return joined(all), alias
+}
+
+// namesFunction reports whether f, in a condition, would be taken for a column.
+func (q *Query) namesFunction(f Field) bool {
+	name, ok := f.member()
+	return ok && f.Func == FuncNone && slices.ContainsFunc(q.Select, func(c Column) bool { return c.Func != FuncNone && c.Name == name })
+}
+
+// freeAlias returns an alias that no path begins with.
+func (q *Query) freeAlias() string {
+	roots := make(map[string]bool)
+	add := func(f Field) { roots[f.Path.Root()] = true }
+	for _, f := range Fields(q.Where) {
+		add(f)
+	}
+	for _, f := range q.GroupBy {
+		add(f)
+	}
+	for _, c := range q.Select {
+		add(c.Field)
+		roots[c.Name] = true
+	}
+	for _, o := range q.OrderBy {
+		add(o.Field)
+	}
+	alias := "d"
+	for roots[alias] {
+		alias += "d"
+	}
+	return alias
 }
 
 // clause writes a keyword and a list of items, or nothing if the list is empty.

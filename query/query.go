@@ -50,8 +50,9 @@ type Query struct {
 	From     string // collection; "" means every document
 	Where    Expr   // nil means no condition
 	GroupBy  []Field
+	Having   Expr     // condition on groups: all its fields have a Func
 	Select   []Column // empty means whole documents
-	Distinct bool
+	Distinct bool     // no row twice; whole documents are never the same
 	OrderBy  []Order
 	Include  []jsonpath.Path // paths of IDs, whose documents are returned as well
 	Offset   int             // how many answers to skip
@@ -59,11 +60,15 @@ type Query struct {
 	HasLimit bool            // false means no limit
 }
 
+// IsDistinct reports whether rows are left out that are the same as an earlier one.
+func (q *Query) IsDistinct() bool { return q.Distinct && len(q.Select) > 0 }
+
 // Field is what a condition, an order or a column refers to: a path into the
 // body or, if Meta is set, a part of the metadata.
 type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
+	Func Func          // in a condition on groups: what is asked is this function of the field
 }
 
 // Meta is a part of a document's metadata that queries can refer to.

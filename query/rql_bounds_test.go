@@ -168,9 +168,31 @@ func TestParse_CountParameters(t *testing.T) {
 			t.Errorf("%T: got %+v and error %v, want limit 5", value, q, err)
 		}
 	}
-	for _, value := range []any{-1, 1.5, "5", nil, true, json.Number("5.0"), json.Number("x"), 1e300, uint64(1 << 63), []int{5}} {
+	for _, value := range []any{-1, 1.5, "5", true, json.Number("5.0"), json.Number("x"), 1e300, uint64(1 << 63), []int{5}} {
 		if _, err := query.Parse("from a limit $p", map[string]any{"p": value}); !errors.Is(err, query.ErrSyntax) {
 			t.Errorf("%T %v: got error %v, want ErrSyntax", value, value, err)
+		}
+	}
+}
+
+// Ensure a count without a value is none: RavenDB's clients send "limit $p0, $p1" with a
+// null for what was not asked for.
+func TestParse_NullLimits(t *testing.T) {
+	for _, test := range []struct {
+		text   string
+		p0, p1 any
+		want   string
+	}{
+		{"from 'Users' limit $p0, $p1", nil, 5, "from Users limit 5"},
+		{"from 'Users' limit $p0, $p1", 5, nil, "from Users offset 5"},
+		{"from 'Users' limit $p0, $p1", nil, nil, "from Users"},
+		{"from 'Users' limit $p0, $p1", 2, 0, "from Users limit 0 offset 2"},
+		{"from 'Users' limit $p0 offset $p1", nil, 5, "from Users offset 5"},
+		{"from 'Users' limit $p0 offset $p1", 5, nil, "from Users limit 5"},
+	} {
+		q, err := query.Parse(test.text, map[string]any{"p0": test.p0, "p1": test.p1})
+		if err != nil || q.String() != test.want {
+			t.Errorf("%s with %v, %v: got %v, %v, want %s", test.text, test.p0, test.p1, q, err, test.want)
 		}
 	}
 }

@@ -244,41 +244,45 @@ func (p *parser) include(q *Query) error {
 // limit = count ( [ "," count ] | "offset" count ) . Of two counts with a comma
 // the first is the offset.
 func (p *parser) limit(q *Query) (err error) {
-	q.HasLimit = true
-	if q.Limit, err = p.count("limit"); err != nil || !p.acceptSymbol(",") {
+	if q.Limit, q.HasLimit, err = p.count("limit"); err != nil || !p.acceptSymbol(",") {
 		return err
 	}
 	// limit offset, count
 	q.Offset = q.Limit
-	if q.Limit, err = p.count("limit"); err == nil && p.tok.is("offset") {
+	if q.Limit, q.HasLimit, err = p.count("limit"); err == nil && p.tok.is("offset") {
 		err = p.fail(p.tok.offset, "a second offset: the number before the comma is one").
 			hinting(fmt.Sprintf("write limit %d offset %d", q.Limit, q.Offset))
 	}
 	return err
 }
 
-// count parses an integer that is not negative, or a parameter for one.
-func (p *parser) count(clause string) (int, error) {
+// count parses an integer that is not negative, or a parameter for one. A parameter
+// that is null is none: the clients of RavenDB send all parameters of a limit, whether
+// or not they have a value.
+func (p *parser) count(clause string) (n int, given bool, err error) {
 	at := p.tok
 	digits := at.text
 	switch at.kind {
 	case tokenParameter:
 		value, err := p.parameter()
 		if err != nil {
-			return 0, err
+			return 0, false, err
+		}
+		if value == nil {
+			return 0, false, nil
 		}
 		digits = wholeNumber(value)
 	case tokenNumber:
 		p.advance()
 	default:
-		return 0, p.unexpected("a number or a parameter for the " + clause)
+		return 0, false, p.unexpected("a number or a parameter for the " + clause)
 	}
 
-	n, err := strconv.ParseUint(digits, 10, strconv.IntSize-1)
+	whole, err := strconv.ParseUint(digits, 10, strconv.IntSize-1)
 	if err != nil {
-		return 0, p.fail(at.offset, "%s is no %s", at, clause).expecting("a whole number from 0 to " + strconv.Itoa(math.MaxInt))
+		return 0, false, p.fail(at.offset, "%s is no %s", at, clause).expecting("a whole number from 0 to " + strconv.Itoa(math.MaxInt))
 	}
-	return int(n), nil
+	return int(whole), true, nil
 }
 
 // wholeNumber returns the digits of a numeric parameter; count refuses all but

@@ -62,7 +62,7 @@ func (p *parser) primary() (Expr, error) {
 		return And{}, nil
 	case p.accept("false"):
 		return Or{}, nil
-	case !p.atCall() || p.tok.is("id"):
+	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone:
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()
@@ -177,9 +177,13 @@ func (p *parser) comparison() (Expr, error) {
 		return nil, p.fail(start.offset, "unexpected %s", start).expecting(expectedCondition).
 			hinting("the field stands on the left of a comparison")
 	}
-	field, err := p.field(expectedCondition)
+	what, err := p.term(expectedCondition, refusedConditions)
 	if err != nil {
 		return nil, err
+	}
+	field := what.field
+	if field.Func = what.fn; field.isZero() {
+		return nil, p.wholeDocument(start.offset)
 	}
 
 	operator := p.tok

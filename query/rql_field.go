@@ -42,6 +42,7 @@ func (p *parser) field(expected string) (Field, error) {
 			return Field{}, p.wholeDocument(start.offset)
 		}
 		steps = steps[1:]
+		p.ofAlias[steps[0].Name] = true
 	}
 	if steps[0].Name == metadataMember {
 		return p.metadata(start, steps)
@@ -210,6 +211,9 @@ func NewField(path jsonpath.Path) (Field, error) {
 
 // isValid reports whether f is a field that a document can have.
 func (f Field) isValid() bool {
+	if f.Func != FuncNone {
+		return false
+	}
 	switch f.Meta {
 	case MetaNone, MetaCustom:
 		return !f.Path.IsZero()
@@ -219,6 +223,12 @@ func (f Field) isValid() bool {
 
 // String returns f as a query writes it.
 func (f Field) String() string {
+	if fn := f.Func; fn != FuncNone {
+		if f.Func = FuncNone; fn == FuncCount {
+			return "count()"
+		}
+		return funcNames[fn] + "(" + f.String() + ")"
+	}
 	switch f.Meta {
 	case MetaNone:
 		return pathString(f.Path)
@@ -234,7 +244,7 @@ func (f Field) String() string {
 func sameField(a, b Field) bool { return a.String() == b.String() }
 
 // isZero reports whether f is the zero Field, the document itself.
-func (f Field) isZero() bool { return f.Meta == MetaNone && f.Path.IsZero() }
+func (f Field) isZero() bool { return f.Meta == MetaNone && f.Path.IsZero() && f.Func == FuncNone }
 
 // member returns the name of the top-level member that f is, and false if f is
 // another field.

@@ -1,5 +1,12 @@
 package query
 
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay/internal/jsonpath"
+)
+
 // funcNames are the names of the aggregate functions.
 var funcNames = [...]string{FuncNone: "", FuncCount: "count", FuncSum: "sum", FuncAvg: "avg", FuncMin: "min", FuncMax: "max"}
 
@@ -86,6 +93,9 @@ func (p *parser) grouped(q *Query) bool {
 // resolve checks group by, order by and select against one another, and resolves
 // the orders of groups to columns.
 func (p *parser) resolve(q *Query) error {
+	if err := p.splitWhere(q); err != nil {
+		return err
+	}
 	if !p.grouped(q) {
 		for _, key := range p.orders {
 			if key.fn != FuncNone {
@@ -112,6 +122,183 @@ func (p *parser) resolve(q *Query) error {
 		}
 	}
 	return nil
+}
+
+// splitWhere moves the conditions on groups from where to having. A name in them that
+// is that of a function's column means the column, as in RavenDB, unless the alias
+// stands before it.
+func (p *parser) splitWhere(q *Query) error {
+	if q.Where == nil {
+		return nil
+	}
+	if !p.grouped(q) {
+		if f, found := GroupField(q.Where); found {
+			return p.fail(p.where, "%s is of groups, and there are none", f).expecting("group by, or a function in select")
+		}
+		return nil
+	}
+	where, err := MapFields(q.Where, func(f Field) (Field, error) {
+		name, ok := f.member()
+		if !ok || p.ofAlias[name] {
+			return f, nil
+		}
+		for _, column := range q.Select {
+			if column.Func == FuncNone || column.Name != name {
+				continue
+			}
+			if column.Func != FuncCount && sameField(column.Field, f) {
+				return f, p.fail(p.where, "%s is a field of documents and a column of groups", name).
+					expecting("another name for the column, with as").
+					hinting("a condition on groups names the function: " + funcNames[column.Func] + "(" + name + "); one on documents an alias: from ... as d where d." + name)
+			}
+			column.Field.Func = column.Func
+			return column.Field, nil
+		}
+		return f, nil
+	})
+	if err != nil {
+		return err
+	}
+	var documents, groups And
+	for _, e := range conjuncts(where) {
+		ofGroups, ofDocuments := false, false
+		for _, f := range Fields(e) {
+			ofGroups, ofDocuments = ofGroups || f.Func != FuncNone, ofDocuments || f.Func == FuncNone
+		}
+		switch {
+		case ofGroups && ofDocuments:
+			return p.fail(p.where, "a condition on documents and one on groups are joined by or, or by not").expecting("only and between them").
+				hinting("documents are chosen before they are grouped, groups behind that")
+		case ofGroups:
+			groups = append(groups, e)
+		default:
+			documents = append(documents, e)
+		}
+	}
+	if len(groups) == 0 {
+		return nil
+	}
+	q.Where, q.Having = joined(documents), joined(groups)
+	return nil
+}
+
+// GroupField returns a field of e that has a Func, if there is one. The depth of e must
+// be within the bounds.
+func GroupField(e Expr) (f Field, found bool) {
+	switch e := e.(type) {
+	case And:
+		for i := 0; i < len(e) && !found; i++ {
+			f, found = GroupField(e[i])
+		}
+		return f, found
+	case Or:
+		for i := 0; i < len(e) && !found; i++ {
+			f, found = GroupField(e[i])
+		}
+		return f, found
+	case Not:
+		return GroupField(e.Expr)
+	}
+	f, _ = fieldOf(e)
+	return f, f.Func != FuncNone
+}
+
+// conjuncts returns the conditions that an And joins at the top.
+func conjuncts(e Expr) []Expr {
+	if and, ok := e.(And); ok && len(and) > 0 {
+		return and
+	}
+	return []Expr{e}
+}
+
+// joined is the inverse of conjuncts; it is nil for none.
+func joined(list And) Expr {
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
+	}
+	return list
+}
+
+// MapFields returns e with each field replaced by what fn returns for it, or the first
+// error of fn. It does not change e, whose depth must be within the bounds.
+func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
+	list := func(in []Expr) ([]Expr, error) {
+		out := make([]Expr, len(in))
+		for i, kid := range in {
+			var err error
+			if out[i], err = MapFields(kid, fn); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	var err error
+	switch e := e.(type) {
+	case And:
+		kids, err := list(e)
+		return And(kids), err
+	case Or:
+		kids, err := list(e)
+		return Or(kids), err
+	case Not:
+		e.Expr, err = MapFields(e.Expr, fn)
+		return e, err
+	case Compare:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case Between:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case In:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case StartsWith:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case EndsWith:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case Contains:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case Regexp:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case Exists:
+		e.Field, err = fn(e.Field)
+		return e, err
+	}
+	return e, nil
+}
+
+// GroupColumns returns the columns that a query with groups computes: those of select,
+// and behind them what its condition on groups asks of them beside. having is that
+// condition, on rows with these columns.
+func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
+	columns = q.Select[:len(q.Select):len(q.Select)]
+	if q.Having == nil {
+		return columns, nil, nil
+	}
+	having, err = MapFields(q.Having, func(f Field) (Field, error) {
+		if f.Func == FuncNone {
+			return f, fmt.Errorf("%w: %s is no function of a group", ErrCondition, f)
+		}
+		plain := f
+		plain.Func = FuncNone
+		at := slices.IndexFunc(columns, func(c Column) bool {
+			return c.Func == f.Func && (f.Func == FuncCount || keyOf(c.Field) == keyOf(plain))
+		})
+		if at < 0 {
+			at = len(columns)
+			columns = append(columns, Column{Name: fmt.Sprintf("%s\x00%d", f, at), Func: f.Func, Field: plain})
+		}
+		path, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, columns[at].Name)))
+		return Field{Path: path}, err
+	})
+	return columns, having, err
 }
 
 // isKey reports whether f is a field of q's group by.

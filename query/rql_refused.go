@@ -33,7 +33,7 @@ var (
 		"update":       "update { } is not there yet; change the answers of the query in Go, in a transaction",
 		"filter":       "filter is not there: where can do all of it, as it also scans where there is no index",
 		"filter_limit": "filter_limit is not there: limit bounds the answers",
-		"having":       "conditions on groups are not there yet; choose among the answers, or among documents with where",
+		"having":       "having is not there: a condition on groups stands in where, before order by: where count() > 5",
 		"join":         "joins are not there; include brings the documents along that a path refers to",
 		"union":        "a query asks once; say or in where, or ask twice",
 	}
@@ -46,7 +46,6 @@ var (
 		"intersect":    "intersect() is not there: and means the same, as every condition looks at the whole document",
 		"morelikethis": "moreLikeThis() is not there until full text is",
 		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
-		"count":        "conditions on groups are not there yet; choose among the answers, or among documents with where",
 	}
 	refusedOrders = map[string]string{
 		"score":  "score() is not there: answers have no score; order by a field",

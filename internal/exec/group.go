@@ -18,11 +18,28 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 		return rows, err
 	}
 	limit := r.env.MaxQueryBytes
-	groups, err := query.NewGroups(r.q.GroupBy, r.q.Select, limit)
+	columns, having, err := r.q.GroupColumns()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	groups, err := query.NewGroups(r.q.GroupBy, columns, limit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
 	groups.SetPace(&r.pace)
+	keep := func([]query.Value) bool { return true }
+	if having != nil {
+		matcher, err := query.Compile(having)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		matcher.SetPace(&r.pace)
+		var body []byte
+		keep = func(row []query.Value) bool {
+			body = query.AppendRow(body[:0], columns, row)
+			return matcher.Match(query.Doc{Body: body})
+		}
+	}
 	err = r.each(ctx, func(doc query.Doc) error {
 		err := groups.Add(doc)
 		if err == nil || err == r.pace.Err() {
@@ -34,11 +51,14 @@ func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
 		return nil, err
 	}
 	if len(r.q.OrderBy) == 0 {
-		return r.rowsOf(groups), nil
+		return r.rowsOf(groups, keep), nil
 	}
 	var rows [][]query.Value
 	for row := range groups.Rows() {
-		if rows = append(rows, row); !r.pace.Spend(groupWork) {
+		if keep(row) {
+			rows = append(rows, row)
+		}
+		if !r.pace.Spend(groupWork) {
 			return nil, r.pace.Err()
 		}
 	}
@@ -71,20 +91,27 @@ const groupWork = 1 << 10
 
 // rowsOf makes the rows of groups, each when its turn comes, as they may be
 // larger than what they are made of.
-func (r *Run) rowsOf(groups *query.Groups) answers {
+func (r *Run) rowsOf(groups *query.Groups, keep func(row []query.Value) bool) answers {
 	i := 0
 	return func(context.Context) (*Row, error) {
-		if i == groups.Len() {
-			return nil, nil
+		for ; i < groups.Len(); i++ {
+			row := groups.Row(i)
+			kept := keep(row)
+			if !r.pace.Spend(groupWork) {
+				return nil, r.pace.Err()
+			}
+			if kept {
+				i++
+				return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+			}
 		}
-		i++
-		return &Row{JSON: query.AppendRow(nil, r.q.Select, groups.Row(i-1))}, nil
+		return nil, nil
 	}
 }
 
 // countedGroup answers "select count()" without making documents, or returns nil.
 func (r *Run) countedGroup(ctx context.Context) (answers, error) {
-	if len(r.q.GroupBy) > 0 {
+	if len(r.q.GroupBy) > 0 || r.q.Having != nil {
 		return nil, nil
 	}
 	for _, c := range r.q.Select {

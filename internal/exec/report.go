@@ -91,6 +91,9 @@ func (r *Run) steps() []string {
 	if IsGrouped(r.q) && !r.stats.ends {
 		steps = append(steps, "group in memory")
 	}
+	if r.q.Having != nil {
+		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))
+	}
 	return steps
 }
 
@@ -117,7 +120,7 @@ func (r *Run) idsScanned() string {
 
 func topN(r *Run) string {
 	n := r.q.Offset + r.q.Limit
-	if !r.q.HasLimit || n < 0 || IsGrouped(r.q) || r.q.Distinct {
+	if !r.q.HasLimit || n < 0 || IsGrouped(r.q) || r.q.IsDistinct() {
 		return ""
 	}
 	return fmt.Sprintf(", keeping the first %d", n)

@@ -248,9 +248,6 @@ func checkQuery(q *query.Query) error {
 	if err := metadata.CheckCollection(q.From); err != nil {
 		return err
 	}
-	if q.Distinct && len(q.Select) == 0 {
-		return fmt.Errorf("%w: distinct needs a select: no two documents are the same", errs.ErrQuery)
-	}
 	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
 		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", errs.ErrQuery)
 	}
@@ -258,7 +255,9 @@ func checkQuery(q *query.Query) error {
 }
 
 // IsGrouped reports whether an answer is made of several documents.
-func IsGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
+func IsGrouped(q *query.Query) bool {
+	return len(q.GroupBy) > 0 || hasFunctions(q) || q.Having != nil
+}
 
 func hasFunctions(q *query.Query) bool {
 	for _, c := range q.Select {
@@ -276,7 +275,7 @@ func (r *Run) wantsAll() bool {
 	if (r.plan.Low != "" || r.plan.High != "") && r.Suggestion() == nil {
 		return true
 	}
-	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.Distinct
+	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.IsDistinct()
 }
 
 func (r *Run) openSource(ctx context.Context) (source, error) {
@@ -461,7 +460,7 @@ func (r *Run) nextRow(ctx context.Context) (*Row, error) {
 
 // begin decides where the answers come from.
 func (r *Run) begin(ctx context.Context) (err error) {
-	if r.q.Distinct {
+	if r.q.IsDistinct() {
 		r.distinct = query.NewDistinct(r.env.MaxQueryBytes)
 	}
 	if IsGrouped(r.q) {
@@ -574,7 +573,7 @@ func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
 
 // Count returns the number of answers, without making them where possible.
 func (r *Run) Count(ctx context.Context) (int64, error) {
-	if IsGrouped(r.q) || r.q.Distinct || len(r.q.OrderBy) > 0 {
+	if IsGrouped(r.q) || r.q.IsDistinct() || len(r.q.OrderBy) > 0 {
 		n := int64(0)
 		for {
 			row, err := r.Next(ctx)

@@ -85,6 +85,14 @@ func fieldsOf(q *query.Query, where query.Expr) []query.Field {
 			fields = append(fields, c.Field)
 		}
 	}
+	if q.Having != nil {
+		for _, f := range query.Fields(q.Having) {
+			if f.Func != query.FuncCount {
+				f.Func = query.FuncNone
+				fields = append(fields, f)
+			}
+		}
+	}
 	for _, o := range q.OrderBy {
 		if o.Column == "" {
 			fields = append(fields, o.Field)

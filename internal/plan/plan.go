@@ -728,7 +728,7 @@ func (p *planner) isTold(a *Path) (told bool, err error) {
 // HasEnds reports whether the query asks only for the minimum and the maximum of
 // the field by which the entries of the path are ordered.
 func (a *Path) HasEnds(q *query.Query) bool {
-	if len(q.GroupBy) > 0 || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
+	if len(q.GroupBy) > 0 || q.Having != nil || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
 		return false
 	}
 	return !slices.ContainsFunc(q.Select, func(c query.Column) bool {

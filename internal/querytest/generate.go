@@ -511,6 +511,35 @@ func (g *Generator) grouping(q *query.Query) {
 			q.OrderBy = append(q.OrderBy, query.Order{Column: c.Name, Descending: g.Chance(40)})
 		}
 	}
+	if g.Chance(35) {
+		q.Having = g.having(q)
+	}
+}
+
+// having makes a condition on groups, of functions that are selected or not.
+func (g *Generator) having(q *query.Query) query.Expr {
+	leaf := func() query.Expr {
+		f := query.Field{Func: query.Func(1 + g.IntN(5))}
+		if f.Func != query.FuncCount {
+			f.Path = g.path()
+		}
+		if c := Pick(g, q.Select...); c.Func != query.FuncNone && g.Chance(50) {
+			f = c.Field
+			f.Func = c.Func
+		}
+		v := query.ValueOf([]byte(Pick(g, "0", "1", "2", "3", "2.0", "5", `"a"`, "null")))
+		if g.Chance(10) {
+			return query.In{Field: f, Values: []query.Value{v, query.ValueOf([]byte("2"))}}
+		}
+		return query.Compare{Field: f, Op: query.Op(g.IntN(5)), Value: v, Fold: g.Chance(50)}
+	}
+	switch g.IntN(4) {
+	case 0:
+		return query.And{leaf(), leaf()}
+	case 1:
+		return query.Or{leaf(), query.Not{Expr: leaf()}}
+	}
+	return leaf()
 }
 
 // Rounds is how many databases the random tests of queries make;

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -384,12 +385,12 @@ func answer(q *query.Query, docs []*naiveDoc) naiveAnswer {
 			a.rows = append(a.rows, d.id)
 			continue
 		}
-		row := d.project(q.Select)
+		row := canonicalRow(d.project(q.Select))
 		if q.Distinct && seen[row] {
-			continue // by their bytes: 1 and 1.0 differ
+			continue
 		}
 		seen[row] = true
-		a.rows = append(a.rows, canonicalRow(row))
+		a.rows = append(a.rows, row)
 	}
 	return a
 }
@@ -512,6 +513,9 @@ func (a *naiveAnswer) group(q *query.Query) {
 	}
 	var rows []row
 	for _, g := range groups {
+		if q.Having != nil && !g.satisfies(q) {
+			continue
+		}
 		var parts []string
 		cells := make(map[string]*node)
 		for _, c := range q.Select {
@@ -532,6 +536,23 @@ func (a *naiveAnswer) group(q *query.Query) {
 	for _, r := range rows {
 		a.rows, a.keys = append(a.rows, r.text), append(a.keys, r.keys)
 	}
+}
+
+// satisfies tells whether the condition on groups is true of a group: of an object with
+// a member for each function in it.
+func (g *naiveGroup) satisfies(q *query.Query) bool {
+	d := &naiveDoc{body: &node{rank: rankObject, members: make(map[string]*node)}, meta: make(map[query.Meta]*node)}
+	e, err := query.MapFields(q.Having, func(f query.Field) (query.Field, error) {
+		name := "f" + strconv.Itoa(len(d.body.members))
+		c := query.Column{Func: f.Func, Field: f}
+		c.Field.Func = query.FuncNone
+		d.body.members[name] = g.cell(q, c)
+		return query.Field{Path: jsonpath.MustParse(name)}, nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return d.holds(e)
 }
 
 // groupKeys returns the groups that a document is in.
