@@ -43,6 +43,13 @@ func WithPrefix(prefix string) CollectionOption {
 	return func(m *codec.Mapping) { m.Prefix = prefix }
 }
 
+// AnyField lets queries of the collection name members that T lacks, for documents that
+// have more than T shows. Otherwise such a name is ErrQuery, since it is usually a
+// misspelling, or the name of a struct field in place of its JSON name.
+func AnyField() CollectionOption {
+	return func(m *codec.Mapping) { m.AnyField = true }
+}
+
 // WithIDField names the struct field that holds the ID.
 func WithIDField(name string) CollectionOption {
 	return func(m *codec.Mapping) { m.IDField = name }
@@ -175,7 +182,8 @@ func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOpti
 
 // All iterates over the collection in the byte order of folded IDs (users/10-A
 // before users/2-A), as it is when the iteration begins. Each value belongs to the
-// caller. If the iteration fails, its last pair is a nil value and the error.
+// caller. A document that does not decode into T comes as a nil value and a *DecodeError,
+// and the iteration goes on; any other error is its last pair.
 func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for doc, err := range c.via.Documents(ctx, Scan{Collection: c.m.Collection}) {
@@ -183,8 +191,7 @@ func (c *Collection[T]) All(ctx context.Context) iter.Seq2[*T, error] {
 				yield(nil, err)
 				return
 			}
-			v, err := c.decode(doc)
-			if !yield(v, err) || err != nil {
+			if v, err := c.decode(doc); !yield(v, err) {
 				return
 			}
 		}

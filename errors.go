@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"fmt"
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/metadata"
@@ -206,3 +207,19 @@ type ConflictError = metadata.ConflictError
 //	Current  string  the collection that it is in
 //	Given    string  the collection that the call named
 type CollectionError = metadata.CollectionError
+
+// DecodeError is a document, or a row of a query, that does not decode into its Go type.
+// Iterations go on behind it.
+type DecodeError struct {
+	ID  string // of the document; "" for a row
+	Err error  // what the decoder says
+}
+
+func (e *DecodeError) Error() string {
+	if e.ID == "" {
+		return "decode a row: " + e.Err.Error()
+	}
+	return fmt.Sprintf("decode %q: %v", e.ID, e.Err)
+}
+
+func (e *DecodeError) Unwrap() error { return e.Err }

@@ -26,11 +26,13 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), leaf("internal/spelling"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
 		{"internal/fold", nil},
+		{"internal/spelling", nil},
+		{"internal/spelling", nil},
 		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/errs", nil},
@@ -50,7 +52,7 @@ func TestImports(t *testing.T) {
 		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs")}},
 		{"patch", []string{leaf("internal/pieces"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
-		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
+		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling"), leaf("internal/spelling")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines

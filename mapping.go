@@ -3,6 +3,7 @@ package jay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -20,7 +21,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("%w: %s is not a struct", ErrType, t)
 	}
-	m := &codec.Mapping{Type: t}
+	m := &codec.Mapping{Type: t, Members: new(codec.KnownPaths)}
 	for _, option := range opts {
 		option(m)
 	}
@@ -61,10 +62,10 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 func decodeDocument(m *codec.Mapping, doc *docs.Document, v any) error {
 	if m.Exact {
 		if err := doc.Decode(v); err != nil {
-			return err
+			return &DecodeError{ID: doc.ID(), Err: errors.Unwrap(err)}
 		}
 	} else if err := m.DecodeJSON(doc.JSON(), v); err != nil {
-		return fmt.Errorf("decode %q: %w", doc.ID(), err)
+		return &DecodeError{ID: doc.ID(), Err: err}
 	}
 	version := ""
 	if m.Version != nil {

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,9 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/spelling"
 	"github.com/jaydb/jay/query"
 )
 
@@ -36,8 +40,10 @@ type Query[T any] struct {
 	text   bool // it began as RQL, in which a name in where says what it means
 	err    error
 	run    exec.Options
-	cursor string // of After; read when the query runs, as conditions and order may still come
-	decode func(r *exec.Row) (*T, error)
+	cursor string                        // of After; read when the query runs, as conditions and order may still come
+	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
+	names  *codec.Mapping                // of typed documents, whose members are known; else nil
+	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
 }
 
 // Row is one answer of a query.
@@ -81,7 +87,7 @@ func documentQuery(via access, collection string) Query[Document] {
 
 // Query asks for values of the collection.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}}
+	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}, names: c.m}
 	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }
 	return q
 }
@@ -115,7 +121,7 @@ func parseRQL(via access, text string, params map[string]any) (Query[Row], error
 	if err != nil {
 		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow}, nil
+	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow, arrive: func([]*docs.Document) {}}, nil
 }
 
 // SyntaxError is returned for a query text that is not valid. errors.Is(err,
@@ -241,6 +247,12 @@ func (q Query[T]) complete() (Query[T], error) {
 	if err := q.resolveGroups(); err != nil {
 		return q, err
 	}
+	if err := q.checkNames(); err != nil {
+		return q, err
+	}
+	if len(q.q.Include) > 0 && q.arrive == nil {
+		return q, fmt.Errorf("%w: Include on a query of %s, whose answers have no place for documents: use QueryOf with a session, or DB.RQL and Row.Included", ErrQuery, reflect.TypeFor[T]())
+	}
 	if q.cursor == "" {
 		return q, nil
 	}
@@ -254,6 +266,84 @@ func (q Query[T]) complete() (Query[T], error) {
 	var err error
 	q.run.After, err = exec.ParseCursor(q.cursor, &q.q)
 	return q, err
+}
+
+// checkNames refuses members that the documents of a typed collection never have.
+func (q *Query[T]) checkNames() error {
+	if q.names == nil || q.names.AnyField {
+		return nil
+	}
+	check := func(f query.Field) error {
+		if f.Meta != query.MetaNone || f.Path.IsZero() {
+			return nil
+		}
+		return checkMember(q.names, f.Path)
+	}
+	if err := query.EachField(q.q.Where, check); err != nil {
+		return err
+	}
+	if err := query.EachField(q.q.Having, check); err != nil {
+		return err
+	}
+	for _, f := range q.q.GroupBy {
+		if err := check(f); err != nil {
+			return err
+		}
+	}
+	for _, c := range q.q.Select {
+		if err := check(c.Field); err != nil {
+			return err
+		}
+	}
+	for _, o := range q.q.OrderBy {
+		if err := check(o.Field); err != nil {
+			return err
+		}
+	}
+	for _, p := range q.q.Include {
+		if err := checkMember(q.names, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMember returns ErrQuery for a path that leads nowhere in the JSON of a type.
+func checkMember(m *codec.Mapping, p jsonpath.Path) error {
+	if m.Members.Has(p.String()) {
+		return nil
+	}
+	names := make([]string, 0, 8)
+	for i := range p.Len() {
+		if step := p.At(i); step.Kind == jsonpath.Member {
+			names = append(names, step.Name)
+		}
+	}
+	u := m.FindMember(names)
+	if u == nil {
+		m.Members.Add(p.String())
+		return nil
+	}
+	what := fmt.Sprintf("the JSON of %s has no member %q", u.Type, errs.Shorten(u.Name))
+	hint := ""
+	near := u.ByField[u.Name]
+	for _, name := range u.Names {
+		if near == "" && strings.EqualFold(name, u.Name) {
+			near = name
+		}
+	}
+	if near == "" || !slices.Contains(u.Names, near) {
+		near = spelling.Nearest(u.Name, u.Names)
+	}
+	switch {
+	case u.Dropped || near == "" && strings.EqualFold(u.Name, "id"):
+		hint = ": the ID is id(), the version @metadata.@change-vector"
+	case near != "":
+		hint = fmt.Sprintf(": did you mean %q?", near)
+	case u.Type.Kind() != reflect.Struct:
+		hint = ", and no members at all"
+	}
+	return fmt.Errorf("%w: %s%s (option AnyField allows it)", ErrQuery, what, hint)
 }
 
 // checkPaging refuses a query whose answers have no position to continue from.
@@ -287,12 +377,17 @@ func (q *Query[T]) resolveGroups() error {
 		}
 		q.q.Having, grouped = e, true
 	}
+	if !grouped {
+		for _, o := range q.q.OrderBy {
+			if o.Field.Func != query.FuncNone || isKeyText(o.Field) {
+				return fmt.Errorf("%w: order by %s, which is of groups, and there are none: GroupBy and Select make them", ErrQuery, o.Field)
+			}
+		}
+		return nil
+	}
 	orders := slices.Clone(q.q.OrderBy)
 	for i, o := range orders {
-		if !grouped && (o.Field.Func != query.FuncNone || isKeyText(o.Field)) {
-			return fmt.Errorf("%w: order by %s, which is of groups, and there are none: GroupBy and Select make them", ErrQuery, o.Field)
-		}
-		if grouped && o.Column == "" {
+		if o.Column == "" {
 			orders[i].Field, orders[i].Column = query.Field{}, q.orderColumn(o.Field)
 		}
 	}
@@ -377,8 +472,9 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	return q
 }
 
-// Include also reads the documents whose IDs are at these paths in the answers.
-// They are in a session's Load and in Row.Included.
+// Include also reads the documents whose IDs are at these paths in the answers. They
+// arrive in Row.Included, and in the session of QueryOf, whose Load then answers
+// without reading. A query whose answers have no place for them returns ErrQuery.
 func (q Query[T]) Include(paths ...string) Query[T] {
 	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
 		return q.fail(err)
@@ -393,13 +489,14 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 	return q
 }
 
-// Select asks for columns instead of whole documents, as values of R: a
-// struct, a map, or json.RawMessage. A column is a path, "id()" or one of
+// Select asks for columns instead of whole documents, as values of R: a struct, a map or
+// json.RawMessage, or for one column its value: a string, a number, a time, a slice.
+// Without another name, id() goes into the field of a struct that takes an ID. A column is a path, "id()" or one of
 // count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, q: q.q, size: q.size, having: q.having, text: q.text, names: q.names, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	if err := checkList(len(columns)); err != nil {
 		return out.fail(err)
@@ -414,19 +511,76 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	if len(columns) == 0 {
 		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
 	}
+	if _, ofSession := q.via.(sessionAccess); ofSession {
+		out.arrive = q.arrive
+	}
 	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
+	single := !raw && isSingle(reflect.TypeFor[R]())
+	if single && len(columns) > 1 {
+		return out.fail(fmt.Errorf("%w: a %s holds one column, not %d", ErrQuery, reflect.TypeFor[R](), len(columns)))
+	}
+	if !raw && !single {
+		nameID(out.q.Select, reflect.TypeFor[R]())
+	}
 	out.decode = func(r *exec.Row) (*R, error) {
 		v := new(R)
 		if raw {
 			*any(v).(*json.RawMessage) = r.JSON
 			return v, nil
 		}
-		if err := json.Unmarshal(r.JSON, v); err != nil {
-			return nil, fmt.Errorf("decode %.100s: %w", r.JSON, err)
+		value := r.JSON
+		if single {
+			for _, member := range jsonpath.Members(r.JSON) {
+				value = member
+			}
+		}
+		if err := json.Unmarshal(value, v); err != nil {
+			return nil, &DecodeError{Err: fmt.Errorf("%.100s: %w", r.JSON, err)}
 		}
 		return v, nil
 	}
 	return out
+}
+
+// isSingle reports whether a type takes the value of one column, and no object of
+// columns: text, a number, a boolean, a list, time.Time.
+func isSingle(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	pointer := reflect.PointerTo(t)
+	switch {
+	case pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return true
+	case pointer.Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return false
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map, reflect.Interface:
+		return false
+	}
+	return true
+}
+
+// nameID gives the column id() the name of the field of a struct that takes an ID,
+// unless it was given another or the field has a column.
+func nameID(columns []query.Column, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	name := codec.IDName(t)
+	if name == "" || slices.ContainsFunc(columns, func(c query.Column) bool { return c.Name == name }) {
+		return
+	}
+	for i, c := range columns {
+		if c.Field.Meta == query.MetaID && c.Func == query.FuncNone && c.Name == "id()" {
+			columns[i].Name = name
+			return
+		}
+	}
 }
 
 // parseColumn reads a column as RQL writes it. key() is the only one of fields.
@@ -452,8 +606,9 @@ func (q Query[T]) String() string {
 }
 
 // Iter runs the query. The loop sees the database as it was when it began, and
-// may be left at any time; an error comes as the last pair, with a nil value.
-// Each value belongs to the caller.
+// may be left at any time. A document that does not decode comes as a nil value and a
+// *DecodeError, and the loop goes on; any other error comes as the last pair. Each
+// value belongs to the caller.
 func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		for row, err := range q.rows(ctx) {
@@ -461,12 +616,20 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 				yield(nil, fmt.Errorf("query: %w", err))
 				return
 			}
-			v, err := q.decode(row)
-			if !yield(v, err) || err != nil {
+			v, err := q.take(row)
+			if (v != nil || err != nil) && !yield(v, err) {
 				return
 			}
 		}
 	}
+}
+
+// take returns the value of a row, and hands on what it includes.
+func (q *Query[T]) take(row *exec.Row) (*T, error) {
+	if q.arrive != nil && len(row.Included) > 0 {
+		q.arrive(row.Included)
+	}
+	return q.decode(row)
 }
 
 // rows runs the query.
@@ -497,16 +660,50 @@ func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 }
 
 // All returns all answers. They must fit into memory: Limit or Iter is safer
-// where there may be many.
+// where there may be many. If some do not decode, it returns the others, and an error
+// that joins their *DecodeErrors.
 func (q Query[T]) All(ctx context.Context) ([]*T, error) {
 	out := []*T{}
+	var broken brokenRows
 	for v, err := range q.Iter(ctx) {
-		if err != nil {
+		switch {
+		case err == nil:
+			out = append(out, v)
+		case !broken.add(err):
 			return nil, err
 		}
-		out = append(out, v)
 	}
-	return out, nil
+	return out, broken.err()
+}
+
+// brokenRows are answers that do not decode. It keeps the first errors.
+type brokenRows struct {
+	first []error
+	more  int
+}
+
+// maxBrokenRows is how many errors of answers All and Page return.
+const maxBrokenRows = 100
+
+// add takes an error in if it is a *DecodeError.
+func (b *brokenRows) add(err error) bool {
+	var decode *DecodeError
+	switch {
+	case !errors.As(err, &decode):
+		return false
+	case len(b.first) < maxBrokenRows:
+		b.first = append(b.first, err)
+	default:
+		b.more++
+	}
+	return true
+}
+
+func (b *brokenRows) err() error {
+	if b.more > 0 {
+		return errors.Join(append(b.first, fmt.Errorf("and %d more do not decode", b.more))...)
+	}
+	return errors.Join(b.first...)
 }
 
 // First returns the first answer, or ErrNotFound.
@@ -522,11 +719,16 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 
 // Exists reports whether there is an answer.
 func (q Query[T]) Exists(ctx context.Context) (bool, error) {
-	_, err := q.First(ctx)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
+	if !q.q.HasLimit {
+		q = q.Limit(1)
 	}
-	return err == nil, err
+	for _, err := range q.rows(ctx) {
+		if err != nil {
+			return false, fmt.Errorf("query: %w", err)
+		}
+		return true, nil
+	}
+	return false, nil
 }
 
 // Count returns how many answers there are, Skip and Limit included. It reads
@@ -562,7 +764,8 @@ type Page[T any] struct {
 }
 
 // Page returns up to Limit answers (100 without one), and the cursor with
-// which the next page begins. A query without an order is ordered by ID.
+// which the next page begins. A query without an order is ordered by ID. If some answers
+// do not decode, it returns the page without them, and the error of All.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	if err := q.checkPaging(); err != nil {
 		return Page[T]{}, err
@@ -581,11 +784,13 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	q.run.Paging = true
 	p := Page[T]{Items: []*T{}}
 	var last *exec.Cursor
+	var broken brokenRows
+	taken := 0
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return Page[T]{}, fmt.Errorf("query: %w", err)
 		}
-		if len(p.Items) == limit {
+		if taken == limit {
 			if last != nil && !last.Exact {
 				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, last.ID)
 			}
@@ -594,13 +799,16 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 			}
 			break
 		}
-		v, err := q.decode(row)
-		if err != nil {
+		taken, last = taken+1, row.Cursor
+		v, err := q.take(row)
+		switch {
+		case v != nil:
+			p.Items = append(p.Items, v)
+		case err != nil && !broken.add(err):
 			return Page[T]{}, err
 		}
-		p.Items, last = append(p.Items, v), row.Cursor
 	}
-	return p, nil
+	return p, broken.err()
 }
 
 // Explain runs the query to its end and reports how it was answered.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"github.com/jaydb/jay/internal/spelling"
 	"strconv"
 	"strings"
 
@@ -203,7 +204,7 @@ func NewField(path jsonpath.Path) (Field, error) {
 		}
 		return Field{Meta: meta}, nil
 	}
-	if strings.HasPrefix(name, "@") && nearest(name, metaNames[1:]) != "" {
+	if strings.HasPrefix(name, "@") && spelling.Nearest(name, metaNames[1:]) != "" {
 		return Field{}, fmt.Errorf("%s has no member %s: Jay makes %s", metadataMember, name, strings.Join(metaNames[1:], ", "))
 	}
 	return Field{Meta: MetaCustom, Path: path.Suffix(1)}, nil

@@ -185,22 +185,43 @@ func (p *parser) splitWhere(q *Query) error {
 // GroupField returns a field of e that has a Func, if there is one. The depth of e must
 // be within the bounds.
 func GroupField(e Expr) (f Field, found bool) {
+	_ = EachField(e, func(g Field) error {
+		if g.Func != FuncNone && !found {
+			f, found = g, true
+		}
+		return nil
+	})
+	return f, found
+}
+
+// EachField calls fn with the field of each condition in e, until it returns an error. The
+// depth of e must be within the bounds. It allocates nothing.
+func EachField(e Expr, fn func(Field) error) error {
 	switch e := e.(type) {
+	case nil:
+		return nil
 	case And:
-		for i := 0; i < len(e) && !found; i++ {
-			f, found = GroupField(e[i])
+		for _, kid := range e {
+			if err := EachField(kid, fn); err != nil {
+				return err
+			}
 		}
-		return f, found
+		return nil
 	case Or:
-		for i := 0; i < len(e) && !found; i++ {
-			f, found = GroupField(e[i])
+		for _, kid := range e {
+			if err := EachField(kid, fn); err != nil {
+				return err
+			}
 		}
-		return f, found
+		return nil
 	case Not:
-		return GroupField(e.Expr)
+		return EachField(e.Expr, fn)
 	}
-	f, _ = fieldOf(e)
-	return f, f.Func != FuncNone
+	f, ok := fieldOf(e)
+	if !ok {
+		return nil
+	}
+	return fn(f)
 }
 
 // conjuncts returns the conditions that an And joins at the top.

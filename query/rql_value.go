@@ -3,6 +3,7 @@ package query
 import (
 	"encoding"
 	"encoding/json"
+	"github.com/jaydb/jay/internal/spelling"
 	"reflect"
 	"slices"
 )
@@ -124,7 +125,7 @@ func (p *parser) parameter() (any, error) {
 		}
 		slices.Sort(names)
 		err := p.fail(at.offset, "parameter $%s has no value", at.text)
-		if near := nearest(at.text, names); near != "" {
+		if near := spelling.Nearest(at.text, names); near != "" {
 			err.Hint = "did you mean $" + near + "?"
 		}
 		return nil, err

@@ -14,19 +14,22 @@ import (
 )
 
 // Mapping describes how the values of one struct type become documents of one
-// collection. It is immutable.
+// collection. It is immutable, but for Members.
 type Mapping struct {
+	Members *KnownPaths // of the type, of which queries have asked; nil remembers none
+
 	Type       reflect.Type
 	Collection string // its name
 	Prefix     string // of HiLo IDs
 	IDField    string // name of the struct field for the ID; "" for the default
 	MakeID     func(ctx context.Context, v any) (string, error)
 
-	id      []int    // index path of the ID field
-	Version []int    // index path of the version field, nil if there is none
-	Drop    []string // JSON names of both, where encoding/json writes them
-	Exact   bool     // holds interfaces: decode numbers as json.Number
-	Info    TypeInfo
+	id       []int    // index path of the ID field
+	Version  []int    // index path of the version field, nil if there is none
+	Drop     []string // JSON names of both, where encoding/json writes them
+	AnyField bool     // queries may name members that the type lacks
+	Exact    bool     // holds interfaces: decode numbers as json.Number
+	Info     TypeInfo
 }
 
 // FindID finds the ID field: the one named by IDField, otherwise the one that is
