@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )
@@ -98,13 +99,11 @@ func OrInsert(body any) PatchOption {
 			o.body = raw
 			return
 		}
-		var text bytes.Buffer
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(body); err != nil {
+		text, err := instant.Marshal(body)
+		if err != nil {
 			o.usageError = fmt.Errorf("%w: %w", ErrType, err)
 		}
-		o.body = text.Bytes()
+		o.body = text
 	})
 }
 
