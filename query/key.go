@@ -82,7 +82,7 @@ import (
 //	"K" (Kelvin)  40 6b 00 bf e2 84 aa 80
 //	[1]           48 5b 31 5d 00
 //	2026-01-01T00:00:00.5Z as an instant
-//	              58 0e e2 f2 09 80 1d cd 65 00
+//	              58 0e e2 ca 35 00 1d cd 65 00
 //
 // And descending:
 //
