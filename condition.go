@@ -179,6 +179,9 @@ func parseField(text string) (query.Field, error) {
 func parsePart(text string) (f query.Field, isPart bool, err error) {
 	name, rest, found := strings.Cut(text, "(")
 	path, closed := strings.CutSuffix(rest, ")")
+	if !found || !closed {
+		return f, false, nil
+	}
 	d := query.DateNone
 	switch strings.ToLower(name) {
 	case "year":
@@ -190,7 +193,7 @@ func parsePart(text string) (f query.Field, isPart bool, err error) {
 	case "hour":
 		d = query.DateHour
 	}
-	if !found || !closed || d == query.DateNone {
+	if d == query.DateNone {
 		return f, false, nil
 	}
 	if f, err = parseField(path); err != nil {

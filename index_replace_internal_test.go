@@ -40,7 +40,7 @@ func replacement(t *testing.T, options *Options) (*DB, *indexTask) {
 		t.Fatal(err)
 	}
 	info := IndexInfo{Index: Index{Name: "At", Fields: []string{"At as date"}}, Collection: "Events"}
-	task := &indexTask{key: keyOf("Events", "At"), info: info, replaces: db.indexes().Find("Events", "At").Number}
+	task := &indexTask{key: keyOf("Events", "At"), info: info, replaces: db.indexes.Load().Find("Events", "At").Number}
 	task.ctx, task.cancel = context.WithCancel(ctx)
 	t.Cleanup(task.cancel)
 	return db, task
@@ -261,7 +261,7 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 
 // buildChunks is buildIndex up to a number of chunks.
 func buildChunks(db *DB, task *indexTask, chunks int) error {
-	ix := db.indexes().ByNumber(task.number)
+	ix := db.indexes.Load().ByNumber(task.number)
 	w, err := db.startScan(docs.Range{Collection: "Events"}, db.env.Engine.Latest)
 	if err != nil {
 		return err

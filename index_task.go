@@ -183,7 +183,7 @@ func (db *DB) ensure(info IndexInfo, replace bool) (t *indexTask, what awaited, 
 		}
 		return nil, 0, existsAs(t.info.Index)
 	}
-	old := db.indexes().Find(info.Collection, info.Name)
+	old := db.indexes.Load().Find(info.Collection, info.Name)
 	switch {
 	case old == nil:
 		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), isMade, nil
@@ -202,7 +202,7 @@ func (db *DB) ensure(info IndexInfo, replace bool) (t *indexTask, what awaited, 
 // taskOfReplacement returns a task that replaces an index. It continues one that has
 // been begun.
 func (db *DB) taskOfReplacement(old *catalog.Index, info IndexInfo) *indexTask {
-	for _, ix := range db.indexes().Named(info.Collection, info.Name) {
+	for _, ix := range db.indexes.Load().Named(info.Collection, info.Name) {
 		if ix.Replaces == old.Number && ix.Info.State == IndexBuilding && catalog.IsSame(ix.Info.Index, info.Index) {
 			return taskOf(ix, false)
 		}
@@ -244,7 +244,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 	if in.stopped {
 		return nil, ErrClosed
 	}
-	ix := db.indexes().Find(collection, name)
+	ix := db.indexes.Load().Find(collection, name)
 	if ix == nil {
 		return nil, fmt.Errorf("%w: there is none of that name", ErrIndex)
 	}
@@ -268,7 +268,7 @@ func (db *DB) startTask(t *indexTask) *indexTask {
 	t.done = make(chan struct{})
 	t.ctx, t.cancel = context.WithCancel(in.ctx)
 	in.tasks[t.key] = t
-	build := !t.drop && (t.number == 0 || db.indexes().ByNumber(t.number).Info.State == IndexBuilding)
+	build := !t.drop && (t.number == 0 || db.indexes.Load().ByNumber(t.number).Info.State == IndexBuilding)
 	in.workers.Go(func() { db.runTask(t, build) })
 	return t
 }
@@ -325,10 +325,10 @@ func (db *DB) toRemove(t *indexTask, built bool) (numbers []uint32, own bool) {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if built && refuses(t.buildErr) && t.number != 0 && db.indexes().ByNumber(t.number) != nil {
+	if built && refuses(t.buildErr) && t.number != 0 && db.indexes.Load().ByNumber(t.number) != nil {
 		t.drop = true
 	}
-	for _, ix := range db.indexes().Named(t.info.Collection, t.info.Name) {
+	for _, ix := range db.indexes.Load().Named(t.info.Collection, t.info.Name) {
 		mine := t.drop && (t.all || ix.Number == t.number)
 		if mine || ix.Info.State == IndexDropping {
 			numbers = append(numbers, ix.Number)
@@ -448,7 +448,7 @@ func (db *DB) resumeIndexes() {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, ix := range db.indexes().All {
+	for _, ix := range db.indexes.Load().All {
 		key := keyOf(ix.Info.Collection, ix.Info.Name)
 		if ix.Info.State == IndexReady || in.tasks[key] != nil {
 			continue
@@ -462,7 +462,7 @@ func (db *DB) resumeIndexes() {
 // taskOfName returns the task that brings all indexes of a name to rest: it goes on
 // with the newest that is building, or removes what is dropping.
 func (db *DB) taskOfName(key taskKey) *indexTask {
-	c := db.indexes()
+	c := db.indexes.Load()
 	owner := c.Find(key.collection, key.name)
 	if owner == nil || owner.Info.State == IndexDropping {
 		return taskOf(c.Named(key.collection, key.name)[0], true)

@@ -63,7 +63,8 @@ const (
 	HiLo2010
 )
 
-// Growth is how ranges grow under HiLo2.
+// Growth is how ranges grow under HiLo2: Growth3, Growth2 or GrowthNone. See package
+// ids.
 type Growth = ids.Growth
 
 // The growth of ranges under HiLo2.
@@ -71,6 +72,21 @@ const (
 	Growth3    = ids.Growth3    // of RavenDB 3.0 and 3.5
 	Growth2    = ids.Growth2    // of RavenDB 2.0 and 2.5
 	GrowthNone = ids.GrowthNone // none: every range has HiLoCapacity numbers
+)
+
+// PrefixCollections says whether the prefix of an ID suggests a collection.
+type PrefixCollections uint8
+
+const (
+	// PrefixCollectionsStored follows what the database has stored. A new one stores
+	// that prefixes suggest nothing.
+	PrefixCollectionsStored PrefixCollections = iota
+
+	// PrefixCollectionsOff stores in the database that prefixes suggest nothing.
+	PrefixCollectionsOff
+
+	// PrefixCollectionsOn stores in the database that prefixes suggest collections.
+	PrefixCollectionsOn
 )
 
 // Options configure Open. The zero value, and nil, are good defaults.
@@ -129,6 +145,24 @@ type Options struct {
 	// database is created; setting it for a database that was created without it is
 	// ErrFixed.
 	CaseSensitive bool
+
+	// PrefixCollections decides where a new document goes whose write names no
+	// collection. If it is on, the prefix of the requested ID suggests one: users/ann,
+	// users| and users/ go to Users, as in RavenDB's studio. The prefix is the text
+	// before the first separator, or before the pipe; its first letter becomes upper
+	// case, unless a collection of that name exists, in whatever case: then the
+	// document goes there. A prefix that does not begin with a letter, and Raven,
+	// suggest nothing. Without a suggestion the document goes to @empty, where no
+	// query over a collection finds it.
+	//
+	// The setting is kept in the database: On and Off change it for every later Open.
+	// The command jay switches it on in the databases that it creates. A document
+	// that exists stays in its collection either way. InCollection("@empty") names a
+	// collection, and so goes before the suggestion: a server, which must not follow
+	// it, passes that with every document that names none.
+	//
+	// The default is PrefixCollectionsStored.
+	PrefixCollections PrefixCollections
 
 	// MaxIDBytes limits an ID, in bytes of UTF-8, as written and folded. At
 	// least 64, at most 2025; RavenDB allows 512. It can change from one Open
@@ -314,6 +348,8 @@ func (o *Options) check() error {
 	switch {
 	case o.Durability > Relaxed:
 		return fmt.Errorf("%w: Durability %d", ErrOption, o.Durability)
+	case o.PrefixCollections > PrefixCollectionsOn:
+		return fmt.Errorf("%w: PrefixCollections %d", ErrOption, o.PrefixCollections)
 	case o.MaxDocumentBytes < 2 || o.MaxDocumentBytes > limitMaxDocumentBytes:
 		return fmt.Errorf("%w: MaxDocumentBytes must be between 2 and %d, got %d", ErrOption, limitMaxDocumentBytes, o.MaxDocumentBytes)
 	case o.MaxDepth < 1 || o.MaxDepth > limitMaxDepth:
@@ -336,34 +372,4 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
 	return nil
-}
-
-// WriteOption changes one write.
-type WriteOption func(*op)
-
-// InCollection puts the document into the collection name, when its own
-// @metadata does not name one. If both do and differ, the write is refused
-// with ErrUsage.
-func InCollection(name string) WriteOption {
-	return func(o *op) { o.collection = name }
-}
-
-// IfMatch makes the write conditional: the document must be in this version, as
-// Metadata.ChangeVector names it. The empty string means that it must not exist.
-// Otherwise the write fails with a *ConflictError.
-func IfMatch(changeVector string) WriteOption {
-	return func(o *op) { o.expected = &changeVector }
-}
-
-// Returning stores the metadata of the write in *m when it is committed. In a
-// transaction that is when Update returns; *m then has what was not known before,
-// such as the number of an identity.
-func Returning(m *Metadata) WriteOption {
-	return func(o *op) { o.returning = m }
-}
-
-// WithMetadata adds the members of custom, a JSON object, to the document's
-// own @metadata, which it may not already hold.
-func WithMetadata(custom []byte) WriteOption {
-	return func(o *op) { o.custom = custom }
 }

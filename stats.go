@@ -8,19 +8,25 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
 // Stats are figures about a database.
 type Stats struct {
-	Separator     string            `json:"separator"`
-	NodeTag       string            `json:"nodeTag"`
-	CaseSensitive bool              `json:"caseSensitive"`
-	Collections   []CollectionStats `json:"collections"`
-	Counters      Counters          `json:"counters"`
-	Gaps          map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
-	Engine        EngineStats       `json:"engine"`
+	Separator     string `json:"separator"`
+	NodeTag       string `json:"nodeTag"`
+	CaseSensitive bool   `json:"caseSensitive"`
+
+	// PrefixCollections is true if prefixes of IDs suggest collections: see
+	// Options.PrefixCollections.
+	PrefixCollections bool `json:"prefixCollections"`
+
+	Collections []CollectionStats `json:"collections"`
+	Counters    Counters          `json:"counters"`
+	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
+	Engine      EngineStats       `json:"engine"`
 }
 
 // CollectionStats are figures about one collection. Bytes count IDs, metadata
@@ -31,9 +37,14 @@ type CollectionStats struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// EngineStats are figures about the storage engine: bytes on disk and in
-// memory, commits and syncs since Open. Fewer syncs than commits means that
-// concurrent writes shared them.
+// EngineStats are figures about the storage engine. Fewer syncs than commits means
+// that concurrent writes shared them. Its fields (see package storage):
+//
+//	DiskBytes      uint64  all files: tables, log, manifests
+//	CacheBytes     int64   blocks in the cache
+//	MemTableBytes  uint64  committed data that is not in tables yet
+//	LogSyncs       uint64  syncs of the log since Open
+//	Commits        uint64  successful writes since Open
 type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and
@@ -41,7 +52,7 @@ type EngineStats = storage.Stats
 // were when the call began. progress, if not nil, is called now and then with
 // the number of documents seen so far.
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
-	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive}
+	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
 	var err error
 	if s.Collections, err = db.countDocuments(ctx, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
@@ -49,7 +60,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	if s.Counters, err = db.Counters(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	s.Gaps = db.unused.clone()
+	s.Gaps = db.writer.Unused.Clone()
 	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
 	}
@@ -88,7 +99,7 @@ func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)
 
 	var out []CollectionStats
 	for name, c := range byName {
-		if orEmpty(name) == c.Name {
+		if write.OrEmpty(name) == c.Name {
 			out = append(out, *c)
 		}
 	}
@@ -104,7 +115,7 @@ func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *Collecti
 			return c
 		}
 	}
-	c := &CollectionStats{Name: orEmpty(name)}
+	c := &CollectionStats{Name: write.OrEmpty(name)}
 	byName[name] = c
 	return c
 }

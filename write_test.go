@@ -339,7 +339,8 @@ func TestDelete(t *testing.T) {
 }
 
 // Ensure that collections are compared without regard to case, and that a
-// document never moves (vectors 139-141).
+// document never moves (vectors 139-141). One that names no collection stays, too:
+// see TestPut_KeepsCollection.
 func TestPut_Collection(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "users/1", `{"@metadata":{"@collection":"Users"}}`)
@@ -347,7 +348,7 @@ func TestPut_Collection(t *testing.T) {
 	before := dump(t, db)
 	for name, text := range map[string]string{
 		"another collection": `{"@metadata":{"@collection":"People"}}`,
-		"no collection":      `{}`,
+		"@empty":             `{"@metadata":{"@collection":"@empty"}}`,
 	} {
 		_, err := db.Put(ctx, "users/1", []byte(text))
 		var c *jay.CollectionError

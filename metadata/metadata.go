@@ -18,7 +18,8 @@ const MaxCollectionBytes = 512
 
 // Given holds what a caller's @metadata says about the document.
 type Given struct {
-	Collection string // "" if it names none
+	Collection string // "" if it names none, or @empty
+	Empty      bool   // it names @empty
 	ID         string // @id, which a write ignores and an import may use
 	Custom     []byte // the object of the keys that are kept; nil if there are none
 }
@@ -101,7 +102,7 @@ func Parse(raw []byte) (Given, error) {
 	}
 
 	if g.Collection == Empty {
-		g.Collection = ""
+		g.Collection, g.Empty = "", true
 	}
 	if kept.Len() > 0 {
 		kept.WriteByte('}')

@@ -9,8 +9,8 @@ import (
 // walk calls fn with every node at the first end steps of the edit's path. The
 // steps from i on start at n. It does not use a node after fn has seen it, so that
 // fn may replace it. If writes is set, walk makes missing members, passing the
-// last one to fn as an absent node, and fails where it cannot. Otherwise it
-// ignores paths that lead nowhere.
+// last one to fn as an absent node, and fails where it cannot. Null on the way
+// counts as missing. If writes is not set, walk ignores paths that lead nowhere.
 func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
 	if err := t.work.spend(workPerValue); err != nil {
 		return err
@@ -21,6 +21,10 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 	s := e.path.At(i)
 	if s.Kind == jsonpath.Member {
 		return e.walkMember(t, n, i, end, writes, fn)
+	}
+	if n.kind() == jsonpath.Null && writes {
+		_, err := e.checkMissing(i)
+		return err
 	}
 	if n.kind() != jsonpath.Array {
 		return e.wrongKind(n, i, writes, jsonpath.Array)
@@ -47,6 +51,12 @@ func (e *Edit) walk(t *tree, n *node, i, end int, writes bool, fn func(*node) er
 
 // walkMember is walk for a path whose step i is a member.
 func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*node) error) error {
+	if n.kind() == jsonpath.Null && writes {
+		if nothing, err := e.checkMissing(i); nothing || err != nil {
+			return err
+		}
+		*n = node{} // opened below, as an object
+	}
 	if n.kind() != jsonpath.Object && !n.absent() {
 		return e.wrongKind(n, i, writes, jsonpath.Object)
 	}
@@ -63,21 +73,30 @@ func (e *Edit) walkMember(t *tree, n *node, i, end int, writes bool, fn func(*no
 		if !writes {
 			return nil
 		}
-		// A member that is made must get a value. If elements follow in the path,
-		// it would not: they are missing, too.
-		for j := i + 1; j < e.path.Len(); j++ {
-			switch e.path.At(j).Kind {
-			case jsonpath.Every:
-				return nil
-			case jsonpath.Index:
-				return e.error("an element must be there to be changed", fmt.Sprintf("%.80q is missing", e.path.Prefix(j)))
-			}
+		if nothing, err := e.checkMissing(i + 1); nothing || err != nil {
+			return err
 		}
 		if child, err = t.add(object, name); err != nil {
 			return err
 		}
 	}
 	return e.walk(t, child, i+1, end, writes, fn)
+}
+
+// checkMissing checks the steps from i on, at which a value is missing or null. A
+// member that is made there must get a value, and would not if elements follow in
+// the path: they are missing, too. Nothing is true if the edit then changes
+// nothing, since it is of every element.
+func (e *Edit) checkMissing(i int) (nothing bool, err error) {
+	for ; i < e.path.Len(); i++ {
+		switch e.path.At(i).Kind {
+		case jsonpath.Every:
+			return true, nil
+		case jsonpath.Index:
+			return false, e.error("an element must be there to be changed", fmt.Sprintf("%.80q is missing or null", e.path.Prefix(i)))
+		}
+	}
+	return false, nil
 }
 
 // wrongKind handles a node n that is not of the kind that step i needs: that is an
@@ -112,6 +131,12 @@ func (e *Edit) replaceBySet(w *work, _, old []byte) ([]byte, error) {
 
 // replaceByIncrement is the replacement of Increment.
 func (e *Edit) replaceByIncrement(w *work, dst, old []byte) ([]byte, error) {
+	if jsonpath.KindOf(old) == jsonpath.Null {
+		old = e.missing
+		if e.amount.zero {
+			return old, nil
+		}
+	}
 	if jsonpath.KindOf(old) != jsonpath.Number {
 		return nil, e.error("only a number can be incremented", fmt.Sprintf("it is %.60s", old))
 	}
@@ -155,6 +180,9 @@ func (e *Edit) runAppend(t *tree) error {
 		return nil
 	}
 	return e.walk(t, &t.root, 0, e.path.Len(), true, func(n *node) error {
+		if n.kind() == jsonpath.Null {
+			*n = node{}
+		}
 		if n.kind() != jsonpath.Array && !n.absent() {
 			return e.error("values can only be appended to an array", "it is "+kindText(n.kind()))
 		}

@@ -38,9 +38,9 @@ const metadataName = "@metadata"
 // it is.
 //
 // Set makes missing objects of the path: Set("a.b", 1) makes {} into
-// {"a":{"b":1}}. It is an error if the path goes through a value that is not an
-// object, null included, or to an element beyond the end of an array. With [] Set
-// puts the value at every existing element.
+// {"a":{"b":1}}, and {"a":null} as well. It is an error if the path goes through
+// any other value that is not an object, or to an element beyond the end of an
+// array. With [] Set puts the value at every existing element.
 func Set(path string, value any) Edit {
 	e := newEdit("set", path)
 	e.addValue(value)
@@ -59,8 +59,8 @@ func Unset(path string) Edit {
 
 // Increment adds a number, which may be negative, to the number at the path. By
 // is of one of Go's integer or floating-point types, or a json.Number. A missing
-// member counts as 0, and missing objects of the path are made as by Set. Null
-// and all other values that are not numbers are errors.
+// member and null count as 0, and missing objects of the path are made as by Set.
+// All other values that are not numbers are errors.
 //
 // Numbers without point and exponent are integers, and so is the sum of two. An
 // integer, as number, amount or sum, that does not fit in an int64 is an error.
@@ -80,9 +80,9 @@ func Increment(path string, by any) Edit {
 }
 
 // Append adds values, encoded as by Set, at the end of the array at the path. A
-// missing member becomes an array, and missing objects of the path are made as by
-// Set. Any other value that is not an array is an error. Without values Append
-// changes nothing.
+// missing member and null become an array, and missing objects of the path are made
+// as by Set. Any other value that is not an array is an error. Without values
+// Append changes nothing.
 func Append(path string, values ...any) Edit {
 	e := newEdit("append", path)
 	for _, v := range values {
@@ -94,9 +94,9 @@ func Append(path string, values ...any) Edit {
 }
 
 // Remove removes every element that equals one of the values, encoded as by Set,
-// from the array at the path. Numbers are equal if their exact values are. A value
-// that is not an array is an error. If the path leads nowhere Remove changes
-// nothing.
+// from the array at the path. Numbers are equal if their exact values are. If the
+// path leads nowhere, or to null, Remove changes nothing. Any other value that is
+// not an array is an error.
 func Remove(path string, values ...any) Edit {
 	e := newEdit("remove", path)
 	for _, v := range values {

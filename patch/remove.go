@@ -13,6 +13,9 @@ func (e *Edit) runRemove(t *tree) error {
 		return err
 	}
 	return e.walk(t, &t.root, 0, e.path.Len(), false, func(n *node) error {
+		if n.kind() == jsonpath.Null { // a nil slice
+			return nil
+		}
 		if n.kind() != jsonpath.Array {
 			return e.error("values can only be removed from an array", "it is "+kindText(n.kind()))
 		}

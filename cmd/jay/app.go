@@ -34,8 +34,15 @@ func (a *app) open(create bool) (*jay.DB, error) {
 		return nil, err
 	}
 	options := a.options
-	options.MustExist = !create
+	options.MustExist = true
 	db, err := jay.Open(a.dir, &options)
+	if create && errors.Is(err, jay.ErrNoDatabase) {
+		options.MustExist = false
+		if options.PrefixCollections == jay.PrefixCollectionsStored {
+			options.PrefixCollections = jay.PrefixCollectionsOn // of a new database only
+		}
+		db, err = jay.Open(a.dir, &options)
+	}
 	if err != nil {
 		return nil, a.explainOpen(err)
 	}

@@ -130,6 +130,9 @@ func (l *loader) plan(v value) (item, error) {
 	}
 	if id := m.Get(`\@id`); id.Type == gjson.String {
 		it.request, it.keep, it.collection = &id.Str, true, ""
+		if !hasCollection(m) {
+			it.collection = "@empty" // an export names all others
+		}
 		return it, nil
 	}
 	if hasCollection(m) {

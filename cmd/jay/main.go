@@ -43,6 +43,7 @@ type commandLine struct {
 	CopyTag          string           `placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
 	NodeTag          string           `placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
 	IDSeparator      string           `name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
+	Prefixes         string           `name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named; on in a new database unless told, and kept in it."`
 	HiLoMode         string           `name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010; 4 unless told."`
 	HiLoCapacity     int64            `name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `help:"Print the version and exit."`
@@ -189,15 +190,19 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		a.dir = *line.DB
 	}
 	a.options = jay.Options{
-		MaxDocumentBytes: line.MaxDocumentBytes,
-		MaxDepth:         line.MaxDepth,
-		CopyTag:          line.CopyTag,
-		NodeTag:          line.NodeTag,
-		Separator:        line.IDSeparator,
-		HiLoMode:         hiloModes[line.HiLoMode],
-		HiLoCapacity:     line.HiLoCapacity,
+		MaxDocumentBytes:  line.MaxDocumentBytes,
+		MaxDepth:          line.MaxDepth,
+		CopyTag:           line.CopyTag,
+		NodeTag:           line.NodeTag,
+		Separator:         line.IDSeparator,
+		HiLoMode:          hiloModes[line.HiLoMode],
+		PrefixCollections: prefixCollections[line.Prefixes],
+		HiLoCapacity:      line.HiLoCapacity,
 	}
 }
+
+// prefixCollections are the values of --prefix-collections.
+var prefixCollections = map[string]jay.PrefixCollections{"on": jay.PrefixCollectionsOn, "off": jay.PrefixCollectionsOff}
 
 // hiloModes are the values of --hilo-mode.
 var hiloModes = map[string]jay.HiLoMode{"4": jay.HiLo4, "2": jay.HiLo2, "2010": jay.HiLo2010}

@@ -35,6 +35,8 @@ func (*putCommand) Help() string {
 
 Without --id, the collection may also come from the document's own @metadata. An @id in it is dropped.
 
+Where neither names a collection, a document that exists stays in its own. A new one goes to the collection that its ID suggests, Users for users/ann; the database keeps whether it does (--prefix-collections), and jay stats shows it.
+
 Examples:
 
     echo '{"Name":"Ann"}' | jay put --id users/ann --collection Users

@@ -51,6 +51,7 @@ type statsResult struct {
 	Separator     string             `json:"separator"`
 	NodeTag       string             `json:"nodeTag"`
 	CaseSensitive bool               `json:"caseSensitive"`
+	Prefixes      bool               `json:"prefixCollections"`
 	Documents     int64              `json:"documents"`
 	Bytes         int64              `json:"bytes"`
 	Collections   []collectionResult `json:"collections"`
@@ -70,6 +71,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Separator:     s.Separator,
 		NodeTag:       s.NodeTag,
 		CaseSensitive: s.CaseSensitive,
+		Prefixes:      s.PrefixCollections,
 		Collections:   []collectionResult{}, // [] in JSON, not null
 		Counters:      s.Counters,
 		Engine:        s.Engine,
@@ -104,8 +106,12 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 		counters.AppendRow(table.Row{"HiLo " + tag, s.Counters.HiLo[tag]})
 	}
 
-	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %d bytes on disk, separator %s, node tag %s\n",
-		collections.Render(), counters.Render(), a.dir, s.Engine.DiskBytes, s.Separator, s.NodeTag))
+	prefixes := "suggest no collection"
+	if s.PrefixCollections {
+		prefixes = "suggest collections"
+	}
+	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %d bytes on disk, separator %s, node tag %s, prefixes %s\n",
+		collections.Render(), counters.Render(), a.dir, s.Engine.DiskBytes, s.Separator, s.NodeTag, prefixes))
 }
 
 // newTable returns a table whose columns after the first hold numbers.

@@ -62,13 +62,18 @@ type Origin struct {
 	ID  string `json:"id"` // 16 random bytes in base64 without padding
 }
 
-// Settings is the record under 'm' "database": what is fixed at creation.
+// Settings is the record under 'm' "database": what is fixed at creation, and
+// PrefixCollections, which can change.
 // Part of the on-disk format.
 type Settings struct {
 	Separator     string    `json:"separator"`
 	CaseSensitive bool      `json:"caseSensitive"`
 	Node          uint64    `json:"node"` // what this database writes as; above 0 in a copy
 	Created       time.Time `json:"created"`
+
+	// PrefixCollections makes the prefix of an ID suggest a collection. Databases
+	// without the member do not have it.
+	PrefixCollections bool `json:"prefixCollections,omitempty"`
 }
 
 // SettingsName is the name under 'm' of the Settings. Part of the on-disk format.

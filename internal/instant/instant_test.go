@@ -146,7 +146,7 @@ func TestAppend_EveryDay(t *testing.T) {
 }
 
 func TestAppend_Year(t *testing.T) {
-	for _, year := range []int{-1, 10_000, 1 << 40} {
+	for _, year := range []int{-1, 10_000, 1_000_000} {
 		var wrong *instant.YearError
 		if _, err := instant.Append(nil, time.Date(year, 5, 1, 0, 0, 0, 0, time.UTC)); !errors.As(err, &wrong) || wrong.Year != year {
 			t.Errorf("year %d: %v", year, err)
