@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
@@ -172,29 +173,59 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	})
 }
 
-// finishBuild makes the index ready. The commit waits for the disk, and so for
-// every entry.
+// finishBuild makes the index ready, in place of the one that it replaces, if any. The
+// commit waits for the disk, and so for every entry.
 func (db *DB) finishBuild(t *indexTask) error {
 	if err := t.ctx.Err(); err != nil {
 		return err
 	}
-	return db.moveIndex(t.number, IndexReady)
+	return db.changeIndexes(func(r *catalog.Record) error {
+		if db.indexes.Load().ByNumber(t.number).Replaces != 0 {
+			r.Replace(t.number)
+		} else {
+			r.Move(t.number, IndexReady)
+		}
+		return nil
+	})
 }
 
-// removeIndex removes an index with all its entries.
-func (db *DB) removeIndex(number uint32) error {
-	if db.indexes.Load().ByNumber(number).Info.State != IndexDropping {
-		if err := db.moveIndex(number, IndexDropping); err != nil {
+// removeIndexes removes indexes with all their entries. All of them begin to be dropped
+// in one commit, and are gone in another one.
+func (db *DB) removeIndexes(numbers []uint32) error {
+	current := db.indexes.Load()
+	isDropping := func(number uint32) bool { return current.ByNumber(number).Info.State == IndexDropping }
+	if !all(numbers, isDropping) {
+		err := db.changeIndexes(func(r *catalog.Record) error {
+			for _, number := range numbers {
+				if !isDropping(number) {
+					r.Move(number, IndexDropping)
+				}
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
-	for left := true; left; {
-		var err error
-		if left, err = db.removeChunk(number); err != nil {
-			return err
+	for _, number := range numbers {
+		for left := true; left; {
+			var err error
+			if left, err = db.removeChunk(number); err != nil {
+				return err
+			}
 		}
 	}
-	return db.moveIndex(number, catalog.Gone)
+	return db.changeIndexes(func(r *catalog.Record) error {
+		for _, number := range numbers {
+			r.Move(number, catalog.Gone)
+		}
+		return nil
+	})
+}
+
+// all reports whether a claim is true of all numbers.
+func all(numbers []uint32, claim func(uint32) bool) bool {
+	return !slices.ContainsFunc(numbers, func(n uint32) bool { return !claim(n) })
 }
 
 func (db *DB) removeChunk(number uint32) (left bool, err error) {

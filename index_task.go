@@ -21,12 +21,15 @@ import (
 //	from      to        made by        when
 //	(none)    building  declareIndex   EnsureIndex, or a query with AutoIndexes
 //	building  ready     finishBuild    every document is entered
-//	building  dropping  removeIndex    DropIndex, or a document refuses the index
-//	ready     dropping  removeIndex    DropIndex
-//	dropping  (none)    removeIndex    every entry is removed
+//	building  dropping  removeIndexes  DropIndex, or a document refuses the index
+//	ready     dropping  removeIndexes  DropIndex
+//	ready     dropping  finishBuild    the index that replaces it became ready, in this commit
+//	dropping  (none)    removeIndexes  every entry is removed
 //
 // Writers maintain an index that is building or ready; queries use one that is
 // ready. (none) and ready are the states of rest. An indexTask brings an index
+// to rest. An index that is replaced has a second one of its name beside it: the new
+// one, which is building, and then the old one, which is dropping. One task brings both
 // to rest. The rules that keep any interleaving of creating, dropping, building
 // and failing right:
 //
@@ -36,10 +39,11 @@ import (
 //     never used twice, names the same index throughout.
 //  2. EnsureIndex and DropIndex make no transition. Under indexing.mu they
 //     start a task or join the one that is there. A drop that joins a build
-//     sets drop and cancels the build: the same task then removes the index.
+//     sets drop and cancels the build: the same task then removes the index,
+//     and the one that was to replace it or was replaced by it.
 //  3. A task leaves indexing.tasks in the critical section in which it finds
-//     drop unset (indexing.rests). So every drop that has joined is carried
-//     out, whether or not its caller still waits for it.
+//     nothing to remove (indexing.toRemove). So every drop that has joined is
+//     carried out, whether or not its caller still waits for it.
 //  4. A task that meets Close, a failure of the engine or a panic ends and
 //     leaves its index in building or dropping: the index is stalled. The next
 //     EnsureIndex, DropIndex or Open starts another task from that state.
@@ -57,6 +61,7 @@ type indexTask struct {
 	key       taskKey
 	info      IndexInfo    // as declared
 	number    uint32       // 0 until the index is in the catalog. Used by the task only.
+	replaces  uint32       // the number of the index that a new one is to replace, or 0
 	unwatched bool         // no call waits for it
 	documents atomic.Int64 // entered so far by this process
 
@@ -64,6 +69,7 @@ type indexTask struct {
 	cancel context.CancelFunc
 
 	drop bool // the index must be removed. Guarded by indexing.mu.
+	all  bool // with drop: and all others of its name, as DropIndex asks for. Guarded by indexing.mu.
 
 	done     chan struct{} // closed at the end
 	buildErr error         // nil if the index became ready. Valid once done is closed.
@@ -82,6 +88,7 @@ type IndexOption func(*indexOptions)
 
 type indexOptions struct {
 	progress func(documents int64)
+	replace  bool
 }
 
 // IndexProgress makes EnsureIndex report now and then how many documents have been
@@ -90,9 +97,17 @@ func IndexProgress(fn func(documents int64)) IndexOption {
 	return func(o *indexOptions) { o.progress = fn }
 }
 
+// ReplaceIndex makes EnsureIndex replace an index of the same name that is declared
+// otherwise. The new one is built beside the old one, which answers queries until the
+// new one is ready and is dropped then; meanwhile Indexes has both. If the process ends,
+// the next Open continues. If documents refuse the new one, the old one stays.
+func ReplaceIndex() IndexOption {
+	return func(o *indexOptions) { o.replace = true }
+}
+
 // EnsureIndex makes sure that a collection has an index, and returns nil only when
 // the index is ready. An existing index is left as it is; one of the same name with
-// another declaration is ErrIndexExists: drop it first.
+// another declaration is ErrIndexExists, unless ReplaceIndex is among opts.
 //
 // A new index is built while reads and writes continue. If ctx ends before it is
 // ready, EnsureIndex returns its error and the build continues; if the process
@@ -117,54 +132,82 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 		return fmt.Errorf("index %s: %w", collection, err)
 	}
 	for {
-		t, removal, err := db.ensure(IndexInfo{Index: ix, Collection: collection})
+		t, what, err := db.ensure(IndexInfo{Index: ix, Collection: collection}, o.replace)
 		if err != nil {
 			return fmt.Errorf("index %s: %w", collection, err)
 		}
-		if t == nil {
+		if what == isReady {
 			return nil
 		}
 		if err := t.wait(ctx, o.progress); err != nil {
 			return err
 		}
-		if !removal {
+		if what == isMade {
 			return t.buildErr
 		}
-		if t.dropErr != nil {
+		if what == isRemoved && t.dropErr != nil {
 			return fmt.Errorf("index %q of %s, which is being dropped: %w", ix.Name, collection, t.dropErr)
 		}
 	}
 }
 
-// ensure returns the task that makes an index ready, or the one that must first
-// remove an index of its name (removal), and starts it if necessary. It returns nil
-// if the index is ready. The declaration is canonical.
-func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
+// awaited is what a task does for a call of EnsureIndex.
+type awaited int
+
+const (
+	isReady    awaited = iota // nothing: the index is ready
+	isMade                    // it makes the index ready
+	isRemoved                 // it removes an index of the same name, which must be gone first
+	isAnothers                // it makes an index of the same name ready that is to be replaced
+)
+
+// ensure returns the task that makes an index ready, or the one that must end first,
+// and starts it if necessary. With replace, an index of the same name may be declared
+// otherwise. The declaration is canonical.
+func (db *DB) ensure(info IndexInfo, replace bool) (t *indexTask, what awaited, err error) {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stopped {
-		return nil, false, ErrClosed
+		return nil, 0, ErrClosed
 	}
 	key := keyOf(info.Collection, info.Name)
 	if t := in.tasks[key]; t != nil {
-		if !t.drop && !catalog.IsSame(t.info.Index, info.Index) {
-			return nil, false, existsAs(t.info.Index)
+		switch {
+		case t.drop:
+			return t, isRemoved, nil
+		case catalog.IsSame(t.info.Index, info.Index):
+			return t, isMade, nil
+		case replace:
+			return t, isAnothers, nil
 		}
-		return t, t.drop, nil
+		return nil, 0, existsAs(t.info.Index)
 	}
 	old := db.indexes.Load().Find(info.Collection, info.Name)
 	switch {
 	case old == nil:
-		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), false, nil
+		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), isMade, nil
 	case old.Info.State == IndexDropping:
-		return db.startTask(taskOf(old, true)), true, nil
+		return db.startTask(taskOf(old, true)), isRemoved, nil
+	case !catalog.IsSame(old.Info.Index, info.Index) && !replace:
+		return nil, 0, existsAs(old.Info.Index)
 	case !catalog.IsSame(old.Info.Index, info.Index):
-		return nil, false, existsAs(old.Info.Index)
+		return db.startTask(db.taskOfReplacement(old, info)), isMade, nil
 	case old.Info.State == IndexBuilding:
-		return db.startTask(taskOf(old, false)), false, nil
+		return db.startTask(taskOf(old, false)), isMade, nil
 	}
-	return nil, false, nil
+	return nil, isReady, nil
+}
+
+// taskOfReplacement returns a task that replaces an index. It continues one that has
+// been begun.
+func (db *DB) taskOfReplacement(old *catalog.Index, info IndexInfo) *indexTask {
+	for _, ix := range db.indexes.Load().Named(info.Collection, info.Name) {
+		if ix.Replaces == old.Number && ix.Info.State == IndexBuilding && catalog.IsSame(ix.Info.Index, info.Index) {
+			return taskOf(ix, false)
+		}
+	}
+	return &indexTask{key: keyOf(info.Collection, info.Name), info: info, replaces: old.Number}
 }
 
 func existsAs(old Index) error {
@@ -206,7 +249,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 		return nil, fmt.Errorf("%w: there is none of that name", ErrIndex)
 	}
 	if t := in.tasks[keyOf(collection, name)]; t != nil {
-		t.drop = true
+		t.drop, t.all = true, true
 		t.cancel()
 		return t, nil
 	}
@@ -215,7 +258,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 
 // taskOf returns a task for an index of the catalog.
 func taskOf(ix *catalog.Index, drop bool) *indexTask {
-	return &indexTask{key: keyOf(ix.Info.Collection, ix.Info.Name), info: ix.Info, number: ix.Number, drop: drop}
+	return &indexTask{key: keyOf(ix.Info.Collection, ix.Info.Name), info: ix.Info, number: ix.Number, drop: drop, all: drop}
 }
 
 // startTask runs a task in the background. indexing.mu is held, and there is
@@ -225,50 +268,77 @@ func (db *DB) startTask(t *indexTask) *indexTask {
 	t.done = make(chan struct{})
 	t.ctx, t.cancel = context.WithCancel(in.ctx)
 	in.tasks[t.key] = t
-	removal := t.drop
-	in.workers.Go(func() { db.runTask(t, removal) })
+	build := !t.drop && (t.number == 0 || db.indexes.Load().ByNumber(t.number).Info.State == IndexBuilding)
+	in.workers.Go(func() { db.runTask(t, build) })
 	return t
 }
 
 // runTask is the goroutine of a task.
-func (db *DB) runTask(t *indexTask, removal bool) {
+func (db *DB) runTask(t *indexTask, build bool) {
 	in := &db.indexing
 	t.buildErr, t.dropErr = errTaskEnded, errTaskEnded // unless it gets further
 	defer close(t.done)
 	defer in.forget(t)
 	defer t.cancel()
 
-	if !removal {
+	if build {
 		t.buildErr = db.taskError(t, t.guard(func() error { return db.makeReady(t) }))
 	}
-	if db.rests(t) {
-		t.dropErr = t.buildErr
-		db.logTask(t, t.buildErr)
-		return
+	isDropped, removeErr := false, error(nil)
+	for removeErr == nil {
+		numbers, own := db.toRemove(t, build)
+		if len(numbers) == 0 {
+			break
+		}
+		isDropped = isDropped || own
+		removeErr = db.taskError(t, t.guard(func() error { return db.removeIndexes(numbers) }))
 	}
-	t.dropErr = db.taskError(t, t.guard(func() error { return db.removeIndex(t.number) }))
 	switch {
-	case t.buildErr == nil:
-		t.buildErr = t.dropped()
-	case !removal && t.dropErr != nil:
-		t.buildErr = errors.Join(t.buildErr, t.dropErr)
+	case isDropped:
+		t.dropErr = removeErr
+		if build && t.buildErr != nil {
+			t.buildErr = joined(t.buildErr, removeErr)
+		} else {
+			t.buildErr = t.dropped()
+		}
+	case build:
+		t.buildErr = joined(t.buildErr, removeErr)
+		t.dropErr = t.buildErr
+	default: // only what was left of an index that has been replaced
+		t.buildErr, t.dropErr = removeErr, removeErr
 	}
 	db.logTask(t, errs.First(t.dropErr, t.buildErr))
 }
 
-// rests ends a task whose index needs no removal. Otherwise the index must be
-// removed: from now on EnsureIndex sees that, and waits.
-func (db *DB) rests(t *indexTask) bool {
+// joined is errors.Join, but returns an only error as it is.
+func joined(err, other error) error {
+	if err == nil || other == nil {
+		return errs.First(err, other)
+	}
+	return errors.Join(err, other)
+}
+
+// toRemove returns the indexes that a task must remove now, and reports whether its own
+// is among them: from now on EnsureIndex sees that, and waits. If there are none the
+// task ends.
+func (db *DB) toRemove(t *indexTask, built bool) (numbers []uint32, own bool) {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	exists := t.number != 0 && db.indexes.Load().ByNumber(t.number) != nil
-	if exists && (t.drop || refuses(t.buildErr)) {
+	if built && refuses(t.buildErr) && t.number != 0 && db.indexes.Load().ByNumber(t.number) != nil {
 		t.drop = true
-		return false
 	}
-	delete(in.tasks, t.key)
-	return true
+	for _, ix := range db.indexes.Load().Named(t.info.Collection, t.info.Name) {
+		mine := t.drop && (t.all || ix.Number == t.number)
+		if mine || ix.Info.State == IndexDropping {
+			numbers = append(numbers, ix.Number)
+			own = own || mine
+		}
+	}
+	if len(numbers) == 0 {
+		delete(in.tasks, t.key)
+	}
+	return numbers, own
 }
 
 // forget removes a task from the tasks, if it is still there.
@@ -369,7 +439,7 @@ func (db *DB) autoIndex(collection string, ix Index) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = db.ensure(IndexInfo{Index: ix, Collection: collection, Automatic: true})
+	_, _, err = db.ensure(IndexInfo{Index: ix, Collection: collection, Automatic: true}, false)
 	return err
 }
 
@@ -379,12 +449,30 @@ func (db *DB) resumeIndexes() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for _, ix := range db.indexes.Load().All {
-		if ix.Info.State != IndexReady {
-			t := taskOf(ix, ix.Info.State == IndexDropping)
-			t.unwatched = true
-			db.startTask(t)
+		key := keyOf(ix.Info.Collection, ix.Info.Name)
+		if ix.Info.State == IndexReady || in.tasks[key] != nil {
+			continue
+		}
+		t := db.taskOfName(key)
+		t.unwatched = true
+		db.startTask(t)
+	}
+}
+
+// taskOfName returns the task that brings all indexes of a name to rest: it goes on
+// with the newest that is building, or removes what is dropping.
+func (db *DB) taskOfName(key taskKey) *indexTask {
+	c := db.indexes.Load()
+	owner := c.Find(key.collection, key.name)
+	if owner == nil || owner.Info.State == IndexDropping {
+		return taskOf(c.Named(key.collection, key.name)[0], true)
+	}
+	for _, ix := range c.Named(key.collection, key.name) {
+		if ix.Replaces != 0 && ix.Info.State == IndexBuilding {
+			return taskOf(ix, false)
 		}
 	}
+	return taskOf(owner, false)
 }
 
 // stopIndexes ends all tasks, for Close. No other task begins.
@@ -411,7 +499,15 @@ func (db *DB) makeReady(t *indexTask) error {
 func (db *DB) declareIndex(t *indexTask) error {
 	number := uint32(0)
 	err := db.changeIndexes(func(r *catalog.Record) error {
+		for _, e := range r.Indexes { // a replacement that was begun and declared otherwise
+			if t.replaces != 0 && e.Replaces == t.replaces && e.State == IndexBuilding {
+				r.Move(e.Number, IndexDropping)
+			}
+		}
 		kept, automatic := r.Count(t.key.collection)
+		if t.replaces != 0 {
+			kept-- // the one that it replaces
+		}
 		if kept >= catalog.MaxPerCollection {
 			return fmt.Errorf("%w: %s has %d indexes already, the most there can be", ErrIndex, t.info.Collection, catalog.MaxPerCollection)
 		}
@@ -422,19 +518,11 @@ func (db *DB) declareIndex(t *indexTask) error {
 		r.Next++
 		info := t.info
 		info.State = IndexBuilding
-		r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: number, Info: info})
+		r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: number, Replaces: t.replaces, Info: info})
 		return nil
 	})
 	if err == nil {
 		t.number = number
 	}
 	return err
-}
-
-// moveIndex commits a transition.
-func (db *DB) moveIndex(number uint32, to IndexState) error {
-	return db.changeIndexes(func(r *catalog.Record) error {
-		r.Move(number, to)
-		return nil
-	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
@@ -76,13 +77,11 @@ func OrInsert(body any) PatchOption {
 			o.Body = raw
 			return
 		}
-		var text bytes.Buffer
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(body); err != nil {
+		text, err := instant.Marshal(body)
+		if err != nil {
 			o.UsageError = fmt.Errorf("%w: %w", ErrType, err)
 		}
-		o.Body = text.Bytes()
+		o.Body = text
 	})
 }
 

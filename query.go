@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -34,7 +35,8 @@ type Query[T any] struct {
 	size   query.Size // of q.Where
 	err    error
 	run    exec.Options
-	cursor string // of After; read when the query runs, as conditions and order may still come
+	cursor string         // of After; read when the query runs, as conditions and order may still come
+	m      *codec.Mapping // of the collection's Go type; nil for documents
 	decode func(r *exec.Row) (*T, error)
 }
 
@@ -77,9 +79,13 @@ func documentQuery(via access, collection string) Query[Document] {
 	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil }}
 }
 
-// Query asks for values of the collection.
+// Query asks for values of the collection. Fields of type time.Time, of pointers to it
+// and of slices of it are compared, ordered and grouped by time, whatever the zone and
+// the digits of their spelling in a document: as "At as date" is for documents. Text of
+// RFC 3339 counts as a time there, and other text is ErrQuery; StartsWith and its like
+// look at the spelling.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}}
+	q := Query[T]{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}}
 	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }
 	return q
 }
@@ -163,7 +169,8 @@ func (q Query[T]) Where(conditions ...Condition) Query[T] {
 }
 
 // OrderBy orders the answers by fields, the first one first; "-Total" is
-// descending. It replaces an order given before.
+// descending, and "At as date" orders text by the time that it spells. It replaces an
+// order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	q.q.OrderBy = nil
 	if err := checkList(len(fields)); err != nil {
@@ -217,8 +224,9 @@ func (q Query[T]) complete() (Query[T], error) {
 	if exec.IsGrouped(&q.q) {
 		q.q.OrderBy = groupOrders(&q.q)
 	}
-	if q.cursor == "" {
-		return q, nil
+	q, err := q.dated()
+	if err != nil || q.cursor == "" {
+		return q, err
 	}
 	if err := q.checkPaging(); err != nil {
 		return q, err
@@ -227,7 +235,6 @@ func (q Query[T]) complete() (Query[T], error) {
 		q = q.OrderBy("id()")
 	}
 	q.q.Offset = 0
-	var err error
 	q.run.After, err = exec.ParseCursor(q.cursor, &q.q)
 	return q, err
 }
@@ -249,7 +256,7 @@ func groupOrders(q *query.Query) []query.Order {
 			continue
 		}
 		text := o.Field.Path.String() // as OrderBy was given it, count() and all
-		if o.Field.Meta != query.MetaNone {
+		if o.Field.Meta != query.MetaNone || o.Field.Date > query.DateInstant {
 			text = o.Field.String()
 		}
 		want, err := parseColumn(text)
@@ -280,7 +287,10 @@ func (q Query[T]) Distinct() Query[T] {
 }
 
 // GroupBy makes one answer of all documents that have the same values at fields. A
-// Select must follow with the columns of a group.
+// Select must follow with the columns of a group. Besides paths there are "At as date",
+// the time that a text spells, and of it year(At), month(At), day(At) and hour(At) in
+// UTC: text such as 2026, 2026-01, 2026-01-31 and 2026-01-31T23. Select them as they
+// are, or with a name: "month(At) as Month".
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	q.q.GroupBy = nil
 	if err := checkList(len(fields)); err != nil {
@@ -318,7 +328,7 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, m: q.m, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	if err := checkList(len(columns)); err != nil {
 		return out.fail(err)
@@ -361,7 +371,12 @@ func parseColumn(text string) (query.Column, error) {
 }
 
 // String returns the query as RQL.
-func (q Query[T]) String() string { return q.q.String() }
+func (q Query[T]) String() string {
+	if dated, err := q.dated(); err == nil {
+		q = dated
+	}
+	return q.q.String()
+}
 
 // Iter runs the query. The loop sees the database as it was when it began, and
 // may be left at any time; an error comes as the last pair, with a nil value.
@@ -477,6 +492,10 @@ type Page[T any] struct {
 // which the next page begins. A query without an order is ordered by ID.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	if err := q.checkPaging(); err != nil {
+		return Page[T]{}, err
+	}
+	q, err := q.dated() // before the cursor names the query
+	if err != nil {
 		return Page[T]{}, err
 	}
 	if len(q.q.OrderBy) == 0 {

@@ -52,13 +52,14 @@ func Fields(e Expr) []Field {
 type fieldKey struct {
 	meta Meta
 	path string
+	date Date
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone {
-		return fieldKey{meta: f.Meta}
+		return fieldKey{meta: f.Meta, date: f.Date}
 	}
-	return fieldKey{path: f.Path.String()}
+	return fieldKey{path: f.Path.String(), date: f.Date}
 }
 
 // compiler turns an Expr into a condition.
@@ -143,7 +144,43 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	if field.Meta == MetaNone && field.Path.IsZero() || field.Meta > MetaChangeVector {
 		return condition{}, fmt.Errorf("%w: %T without a field", ErrCondition, e)
 	}
+	if err := checkDate(e, field); err != nil {
+		return condition{}, err
+	}
 	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
+}
+
+// checkDate refuses a condition that compares instants with anything else. It would
+// never be true, which its author cannot mean.
+func checkDate(e Expr, f Field) error {
+	if f.Date > DateHour || f.Date != DateNone && f.Meta != MetaNone && f.Meta != MetaLastModified {
+		return fmt.Errorf("%w: %s is no date", ErrCondition, f)
+	}
+	var operands []Value
+	switch e := e.(type) {
+	case Compare:
+		operands = []Value{e.Value}
+	case Between:
+		operands = []Value{e.Lo, e.Hi}
+	case In:
+		operands = e.Values
+	case Exists:
+		return nil
+	default:
+		if f.Date == DateInstant {
+			return fmt.Errorf("%w: %s is an instant, and has no text", ErrCondition, f)
+		}
+	}
+	for _, v := range operands {
+		switch {
+		case v.kind == KindNull:
+		case f.Date == DateNone && v.kind == KindInstant, f.Date == DateInstant && v.kind != KindInstant:
+			return fmt.Errorf("%w: %s is compared with %s: instants are compared with instants", ErrCondition, f, v.kind)
+		case f.Date > DateInstant && v.kind != KindText:
+			return fmt.Errorf("%w: %s is text such as %q, and is compared with %s", ErrCondition, f, "2026-01-31T23"[:dateLengths[f.Date]], v)
+		}
+	}
+	return nil
 }
 
 // folds reports whether comparisons of a field always ignore case.

@@ -47,7 +47,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	}
 
 	var err error
-	if !p.atCall() || p.tok.is("id") {
+	if !p.atCall() || p.tok.is("id") || datePart(p.tok) != DateNone {
 		at.field, err = p.field(expected)
 		at.name, _ = at.field.member()
 		return at, err
@@ -60,7 +60,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	p.advance()
 	p.advance()
 	if at.fn != FuncCount {
-		if at.field, err = p.field("the field of " + name + "()"); err != nil {
+		if at.field, err = p.dateField("the field of " + name + "()"); err != nil {
 			return at, err
 		}
 	} else if !p.tok.isSymbol(")") {
@@ -117,7 +117,7 @@ func (p *parser) resolve(q *Query) error {
 // isKey reports whether f is a field of q's group by.
 func isKey(q *Query, f Field) bool {
 	for _, key := range q.GroupBy {
-		if sameField(key, f) {
+		if sameField(key, f) || key.shownAs(f) {
 			return true
 		}
 	}
@@ -125,9 +125,10 @@ func isKey(q *Query, f Field) bool {
 }
 
 // resolveOrder makes an order of groups refer to a column: the one with this name,
-// or else the one of the same field and function.
+// or else the one of the same field and function. Columns are instants or are not: only
+// a field of group by can be ordered by as date, and has this order anyway.
 func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
-	if key.fn == FuncNone && key.name != "" {
+	if key.fn == FuncNone && key.name != "" && key.field.Date == DateNone {
 		for _, column := range q.Select {
 			if column.Name == key.name {
 				order.Field, order.Column = Field{}, column.Name
@@ -136,7 +137,7 @@ func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
 		}
 	}
 	for _, column := range q.Select {
-		if column.Func == key.fn && sameField(column.Field, key.field) {
+		if column.Func == key.fn && (sameField(column.Field, key.field) || key.fn == FuncNone && isKey(q, key.field) && key.field.shownAs(column.Field)) {
 			order.Field, order.Column = Field{}, column.Name
 			return nil
 		}
