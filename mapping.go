@@ -23,6 +23,9 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	for _, option := range opts {
 		option(m)
 	}
+	if m.Err != nil {
+		return nil, m.Err
+	}
 	conventions := db.opts.Conventions
 	if m.Collection == "" && conventions.CollectionName != nil {
 		m.Collection = conventions.CollectionName(t)
@@ -39,8 +42,15 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.checkTag(m.Prefix)); err != nil {
 		return nil, fmt.Errorf("collection %q: %w", m.Collection, err)
 	}
-	if m.MakeID == nil && conventions.ID != nil {
+	switch {
+	case m.MakeID != nil:
+	case conventions.ID != nil:
 		m.MakeID = func(ctx context.Context, v any) (string, error) { return conventions.ID(ctx, m.Collection, v) }
+	case conventions.IDRequest != nil:
+		WithIDRequest(conventions.IDRequest(m.Collection))(m)
+	}
+	if m.MakeID != nil && !m.Requests {
+		m.MakeID = db.semanticOnly(m.MakeID)
 	}
 	if m.IDField == "" && conventions.IDField != nil {
 		m.IDField = conventions.IDField(t)
@@ -54,6 +64,21 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	m.Exact = codec.HoldsInterface(t, nil)
 	m.Inspect()
 	return m, nil
+}
+
+// semanticOnly returns a generator that refuses what makeID returns if it is a
+// request for another strategy.
+func (db *DB) semanticOnly(makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
+	return func(ctx context.Context, v any) (string, error) {
+		id, err := makeID(ctx, v)
+		if err != nil {
+			return "", err
+		}
+		if _, strategy := db.resolver.Request(id); strategy != ids.Semantic {
+			return "", &IDError{ID: id, Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
+		}
+		return id, nil
+	}
 }
 
 // decodeDocument stores a document in the struct that v points to.
@@ -106,9 +131,10 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb verb, v any, opts []
 	o := newOp(verb, id, nil, opts)
 	o.hilo = id == "" && !made
 	o.prefix = m.Prefix
-	if o.expected == nil && m.Version != nil && verb != verbInsert && id != "" && !made {
-		version := m.GetVersion(v)
-		o.expected = &version
+	if o.expected == nil && !o.anyVersion && m.Version != nil && verb != verbInsert && id != "" && !made {
+		if version := m.GetVersion(v); version != "" || verb != verbReplace {
+			o.expected = &version
+		}
 	}
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(m.Collection) {
 		o.usageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, m.Collection)

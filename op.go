@@ -84,6 +84,7 @@ type opRequest struct {
 	collection   string
 	named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	expected     *string // change vector, see IfMatch
+	anyVersion   bool    // see AnyVersion
 	custom       []byte
 	body         []byte
 	inCollection string   // folded collection that a delete is limited to
