@@ -113,8 +113,12 @@ const bulkBatches = 3
 const allBatches = bulkBatches + 1
 
 // BulkInsert starts a bulk insert. Close must be called. It returns ErrOption
-// for options that make no sense.
+// for options that make no sense, and ErrClosed after Close.
 func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
+	if err := db.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.env.Exit()
 	w := &BulkWriter{
 		db:      db,
 		full:    make(chan *bulkBatch, allBatches),
@@ -187,6 +191,9 @@ func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, o
 func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts ...WriteOption) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil %T", ErrUsage, v)
+	}
+	if db, ok := c.via.(*DB); !ok || db != w.db {
+		return fmt.Errorf("%w: BulkStore is no part of a transaction, and its writer is one of the collection's database", ErrUsage)
 	}
 	o, err := newValueOp(ctx, c.m, verbPut, v, opts)
 	if err != nil {

@@ -99,7 +99,15 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 // are part of t, and it is usable as long as t. IDs that t knows at once are
 // written into the values at once; the other IDs, and versions, are written when
 // the commit is done. IDs stay in the values even if the commit fails.
-func (c *Collection[T]) In(t *Tx) *Collection[T] { return &Collection[T]{via: t, m: c.m} }
+//
+// If t is a transaction of another database, everything that is asked of the result
+// returns ErrUsage.
+func (c *Collection[T]) In(t *Tx) *Collection[T] {
+	if t == nil || t.db != c.via.database() {
+		return &Collection[T]{via: refusing{c.via.database()}, m: c.m}
+	}
+	return &Collection[T]{via: t, m: c.m}
+}
 
 // Name returns the collection's name.
 func (c *Collection[T]) Name() string { return c.m.Collection }

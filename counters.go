@@ -9,6 +9,9 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
@@ -171,7 +174,7 @@ func (t *transaction) identity(name string) (format.Identity, error) {
 	}
 	record, err := format.DecodeIdentity(value)
 	if err := errs.First(err, closer.Close()); err != nil {
-		return format.Identity{}, fmt.Errorf("identity %q: %w", name, err)
+		return format.Identity{}, fmt.Errorf("identity %.100q: %w", name, err)
 	}
 	return record.At(t.db.reserved.session), nil
 }
@@ -386,7 +389,7 @@ func eachKey(ctx context.Context, r storage.Reader, space byte, fn func(name str
 		}
 		name := strings.TrimSuffix(string(it.Key()[1:]), "\x00")
 		if err := fn(name, it.Value()); err != nil {
-			return errors.Join(fmt.Errorf("counter %q: %w", name, err), it.Close())
+			return errors.Join(fmt.Errorf("counter %.100q: %w", name, err), it.Close())
 		}
 	}
 	return errors.Join(it.Error(), it.Close())
@@ -416,9 +419,10 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	if err := db.checkCounters(c); err != nil {
 		return err
 	}
+	now := db.env.Now() // the clock is the user's: not in the transaction
 	err := db.raiseEtag(ctx, c.Etag)
 	if err == nil {
-		err = db.transact(ctx, true, func(t *transaction) error { return t.raise(c) })
+		err = db.transact(ctx, true, func(t *transaction) error { return t.raise(c, now) })
 	}
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
@@ -465,13 +469,13 @@ func (db *DB) checkCounters(c Counters) error {
 	}
 	for name, n := range c.Identities {
 		if !strings.HasSuffix(name, ids.IdentityMark) {
-			return fmt.Errorf("%w: the name of an identity ends with '|', got %q", ErrUsage, name)
+			return fmt.Errorf("%w: the name of an identity ends with '|', got %.100q", ErrUsage, name)
 		}
 		if err := db.checkIdentity(name, name); err != nil {
 			return err
 		}
 		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: identity %q = %d is not between 0 and 1<<62", ErrUsage, name, n)
+			return fmt.Errorf("%w: identity %.100q = %d is not between 0 and 1<<62", ErrUsage, name, n)
 		}
 	}
 	for tag, n := range c.HiLo {
@@ -479,13 +483,13 @@ func (db *DB) checkCounters(c Counters) error {
 			return err
 		}
 		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: hilo %q = %d is not between 0 and 1<<62", ErrUsage, tag, n)
+			return fmt.Errorf("%w: hilo %.100q = %d is not between 0 and 1<<62", ErrUsage, tag, n)
 		}
 	}
 	return nil
 }
 
-func (t *transaction) raise(c Counters) error {
+func (t *transaction) raise(c Counters, now time.Time) error {
 	for name, n := range c.Identities {
 		if _, err := t.raiseIdentity(t.db.env.Rules.Fold(name), n); err != nil {
 			return err
@@ -499,8 +503,28 @@ func (t *transaction) raise(c Counters) error {
 		marks.Raise(n)
 		marks.Node = t.db.env.Node // in a copy this is the floor
 		t.setMarks(tag, marks)
+		if err := t.raiseMax(tag, n, now); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// raiseMax raises the Max of a HiLo document to n, so that it does not look as if
+// the document had been edited. A document that has no Max, or counts by a
+// ServerHi, is left to the next range.
+func (t *transaction) raiseMax(tag string, n int64, now time.Time) error {
+	d, err := t.hiloDocument(tag)
+	if errors.Is(err, ErrNeedsCapacity) || errors.Is(err, ErrExhausted) {
+		return nil
+	}
+	if err != nil || d.body == nil || d.max >= n {
+		return err
+	}
+	if hi, err := numberOf(d.body, serverHiField); hi > 0 || err != nil || gjson.GetBytes(d.body, format.HiLoMax).Type != gjson.Number {
+		return nil
+	}
+	return t.stageHiLo(d, n, now)
 }
 
 // raiseIdentity raises a counter to at least n, which also gives the counter of a

@@ -77,7 +77,7 @@ func (db *DB) checkTag(tag string) error {
 		return err
 	}
 	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, db.env.Rules.Separator) {
-		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ErrUsage, ids.IdentityMark, db.env.Rules.Separator, tag)
+		return fmt.Errorf("%w: a HiLo tag must not end with %.100q or %.100q: its document could not be written, got %.100q", ErrUsage, ids.IdentityMark, db.env.Rules.Separator, tag)
 	}
 	longest := tag + db.env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + db.env.Rules.NodeTag
 	if err := db.env.Rules.Check(longest); err != nil {
@@ -117,7 +117,7 @@ func (db *DB) nextRange(ctx context.Context, req RangeRequest) (Range, error) {
 		return t.stageHiLo(doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	return r, nil
 }
@@ -147,7 +147,7 @@ func (db *DB) returnRange(ctx context.Context, tag string, last, end int64) (acc
 		return t.stageHiLo(doc, last, now)
 	})
 	if err != nil {
-		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
+		return false, fmt.Errorf("return hilo range of %.100q: %w", tag, err)
 	}
 	db.unused.countLate(db.env.Rules.Fold(tag), last, end, late)
 	return accepted, nil

@@ -130,7 +130,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 	}
 	read, prefix, err := db.readBlock(req.Tag, b)
 	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	r := Range{Prefix: req.Tag + db.env.Rules.Separator + prefix, Size: b.size, GrantedAt: db.env.Now().UTC()}
 	if err := db.env.Rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
@@ -162,7 +162,7 @@ func (db *DB) nextBlock(ctx context.Context, req RangeRequest, b blockRequest) (
 		return t.stageHiLo(doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
-		return Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	return r, nil
 }

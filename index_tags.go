@@ -25,14 +25,19 @@ import (
 // "index" and "unique" declare an index on the field; with a name, all fields with
 // that name form one index, in the order of the struct. "desc" makes the field
 // descending in the declaration before it. Existing indexes are left as they are,
-// and those no longer declared are kept; see DB.EnsureIndex for the rest.
+// and those no longer declared are kept; see DB.EnsureIndex for the rest. Indexes are
+// no part of a transaction: on a collection from In EnsureIndexes returns ErrUsage.
 func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
+	db, ok := c.via.(*DB)
+	if !ok {
+		return fmt.Errorf("%w: EnsureIndexes in a transaction", ErrUsage)
+	}
 	declared, err := c.DeclaredIndexes()
 	if err != nil {
 		return err
 	}
 	for _, ix := range declared {
-		if err := c.via.database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
+		if err := db.EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
 			return err
 		}
 	}

@@ -131,7 +131,7 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 			return t.buildErr
 		}
 		if t.dropErr != nil {
-			return fmt.Errorf("index %q of %s, which is being dropped: %w", ix.Name, collection, t.dropErr)
+			return fmt.Errorf("index %.100q of %s, which is being dropped: %w", ix.Name, collection, t.dropErr)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 }
 
 func existsAs(old Index) error {
-	return fmt.Errorf("%w: %q has the fields %v, unique %v, where %q", ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where)
+	return fmt.Errorf("%w: %.100q has the fields %v, unique %v, where %.100q", ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where)
 }
 
 // DropIndex removes an index of a collection and its entries. Queries that have
@@ -188,7 +188,7 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 		err = t.dropErr
 	}
 	if err != nil {
-		return fmt.Errorf("drop index %q of %s: %w", name, collection, err)
+		return fmt.Errorf("drop index %.100q of %s: %w", name, collection, err)
 	}
 	return nil
 }
@@ -321,7 +321,7 @@ func (db *DB) taskError(t *indexTask, err error) error {
 }
 
 func (t *indexTask) dropped() error {
-	return fmt.Errorf("%w: %q was dropped while it was being built", ErrIndex, t.info.Name)
+	return fmt.Errorf("%w: %.100q was dropped while it was being built", ErrIndex, t.info.Name)
 }
 
 // logTask logs the failure of a task that no call waits for.

@@ -40,7 +40,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 		m.Prefix = conventions.Prefix(m.Collection)
 	}
 	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.checkTag(m.Prefix)); err != nil {
-		return nil, fmt.Errorf("collection %q: %w", m.Collection, err)
+		return nil, fmt.Errorf("collection %.100q: %w", m.Collection, err)
 	}
 	switch {
 	case m.MakeID != nil:
@@ -75,7 +75,7 @@ func (db *DB) semanticOnly(makeID func(context.Context, any) (string, error)) fu
 			return "", err
 		}
 		if _, strategy := db.resolver.Request(id); strategy != ids.Semantic {
-			return "", &IDError{ID: id, Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
+			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
 		}
 		return id, nil
 	}
@@ -137,7 +137,7 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb verb, v any, opts []
 		}
 	}
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(m.Collection) {
-		o.usageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, m.Collection)
+		o.usageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.collection, m.Collection)
 	}
 	o.collection = m.Collection
 	return o, nil

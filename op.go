@@ -39,7 +39,7 @@ func (o *op) initStore(collection string, body []byte, opts []WriteOption) {
 	o.init(verbInsert, "", body, opts)
 	o.hilo = true
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(collection) {
-		o.usageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.collection)
+		o.usageError = fmt.Errorf("%w: Store into %.100q with InCollection(%.100q)", ErrUsage, collection, o.collection)
 	}
 	o.collection = collection
 }
@@ -191,7 +191,36 @@ type access interface {
 var (
 	_ access = (*DB)(nil)
 	_ access = (*Tx)(nil)
+	_ access = refusing{}
 )
+
+// refusing is the access of a collection in a transaction of another database.
+type refusing struct{ db *DB }
+
+var errOtherDatabase = fmt.Errorf("%w: the transaction is one of another database than the collection", ErrUsage)
+
+// Get returns the refusal.
+func (refusing) Get(context.Context, string) (*Document, error) { return nil, errOtherDatabase }
+
+// GetMany returns the refusal.
+func (refusing) GetMany(context.Context, ...string) ([]*Document, error) {
+	return nil, errOtherDatabase
+}
+
+// Documents yields the refusal.
+func (refusing) Documents(context.Context, Scan) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) { yield(nil, errOtherDatabase) }
+}
+
+func (r refusing) database() *DB { return r.db }
+
+func (refusing) startRun(context.Context, *query.Query, runOptions) (*run, error) {
+	return nil, errOtherDatabase
+}
+
+func (refusing) write(context.Context, []*op) error { return errOtherDatabase }
+
+func (r refusing) result(o *op) Metadata { return r.db.result(o) }
 
 func writeOne(ctx context.Context, a access, o *op) (Metadata, error) {
 	if err := a.write(ctx, []*op{o}); err != nil {

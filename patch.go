@@ -165,7 +165,7 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
 	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.Collection) {
-		o.usageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.collection, c.m.Collection)
+		o.usageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.collection, c.m.Collection)
 	}
 	o.collection, o.inCollection, o.leaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {

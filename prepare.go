@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/metadata"
@@ -158,9 +159,12 @@ func (db *DB) prepareID(o *op) error {
 		return nil
 	}
 	if o.verb == verbReplace {
-		return fmt.Errorf("%w: Replace needs the id of a document; %q asks for a new %s id", ErrUsage, o.request, o.strategy)
+		return fmt.Errorf("%w: Replace needs the id of a document; %.100q asks for a new %s id", ErrUsage, o.request, o.strategy)
 	}
 	if o.expected != nil && *o.expected != "" {
+		if o.strategy == ids.Identity { // RavenDB: InvalidOperationException, and not ConcurrencyException
+			return fmt.Errorf("%w: %q asks for a new identity, which has no version to expect; it expects %q", ErrUsage, errs.Shorten(o.request), errs.Shorten(*o.expected))
+		}
 		return &ConflictError{ID: o.request, Expected: *o.expected}
 	}
 	return nil
@@ -245,7 +249,7 @@ func (db *DB) prepareBody(o *op) error {
 		return err
 	}
 	if given.Collection != "" && asked != "" && format.FoldName(given.Collection) != format.FoldName(asked) {
-		return fmt.Errorf("%w: the document's @metadata names collection %q, the call %q", ErrUsage, given.Collection, asked)
+		return fmt.Errorf("%w: the document's @metadata names collection %.100q, the call %.100q", ErrUsage, given.Collection, asked)
 	}
 	o.collection = asked
 	if given.Collection != "" {
@@ -275,7 +279,7 @@ func (db *DB) parseCustom(raw []byte) (metadata.Given, error) {
 // joinMetadata adds the members of b to a. They must not repeat.
 func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 	if a.Collection != "" && b.Collection != "" && format.FoldName(a.Collection) != format.FoldName(b.Collection) {
-		return a, fmt.Errorf("%w: @collection is %q in the document and %q in WithMetadata", ErrUsage, a.Collection, b.Collection)
+		return a, fmt.Errorf("%w: @collection is %.100q in the document and %.100q in WithMetadata", ErrUsage, a.Collection, b.Collection)
 	}
 	if a.Collection == "" {
 		a.Collection = b.Collection

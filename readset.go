@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -30,6 +31,7 @@ type version struct{ node, etag uint64 }
 // rangeRead is a range of documents that was read. Texts are folded.
 type rangeRead struct {
 	collection string // "" for all
+	named      string // the collection as the caller wrote it
 	prefix     string
 	after      string
 	last       string // where the iteration stopped; "" if it reached the end
@@ -117,6 +119,7 @@ func (db *DB) versionText(v version) string {
 // checkWalks looks for changes after f.after that touch a range read. Every change
 // of a document has an entry, and the newest is never removed.
 func (f *readSet) checkWalks(db *DB, r interface {
+	docs.Getter
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
 	it, err := r.Iterate(format.ChangeKey(nil, db.env.Node, f.after+1), format.ChangeKey(nil, db.env.Node, math.MaxUint64))
@@ -135,7 +138,7 @@ func (f *readSet) checkWalks(db *DB, r interface {
 		}
 		for _, w := range f.walks {
 			if w.covers(format.CollectionKey(c.Collection), c.FoldedID) {
-				return lostError{&ConflictError{ID: c.FoldedID, Walk: w.String(), Actual: db.env.ChangeVector(db.env.Node, after)}}
+				return lostError{&ConflictError{ID: writtenIn(r, c.FoldedID), Walk: w.String(), Actual: db.env.ChangeVector(db.env.Node, after)}}
 			}
 		}
 	}
@@ -147,10 +150,10 @@ func (f *readSet) checkWalks(db *DB, r interface {
 func (w *rangeRead) String() string {
 	text := "documents"
 	if w.collection != "" {
-		text = "collection " + w.collection
+		text = fmt.Sprintf("collection %.100s", cmp.Or(w.named, w.collection))
 	}
 	if w.prefix != "" {
-		text += fmt.Sprintf(" with prefix %q", w.prefix)
+		text += fmt.Sprintf(" with prefix %.100q", w.prefix)
 	}
 	return text
 }

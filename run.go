@@ -162,7 +162,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o runOptions) (*run, 
 	if t.writable {
 		note := &rangeRead{prefix: r.plan.Prefix}
 		if q.From != "" {
-			note.collection = format.CollectionKey(q.From)
+			note.collection, note.named = format.CollectionKey(q.From), q.From
 		}
 		t.reads.walks = append(t.reads.walks, note)
 	}
@@ -196,7 +196,7 @@ func (r *run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		return err
 	}
 	if r.options.noScan && r.plan.IsScan() && !r.wantsAll() {
-		return fmt.Errorf("%w: %s%s", ErrNoIndex, r.q, r.suggestionText())
+		return fmt.Errorf("%w: %.300s%s", ErrNoIndex, r.q, r.suggestionText())
 	}
 	r.stats.keys = int64(r.plan.Keys)
 	r.meta.db = r.db

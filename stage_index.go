@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -102,11 +103,15 @@ func (t *transaction) stageEntry(e *catalog.Entry, id, folded string) error {
 }
 
 // written returns the ID of a document as it was written.
-func (t *transaction) written(folded string) string {
-	record, err := t.record(folded)
+func (t *transaction) written(folded string) string { return writtenIn(t.tx, folded) }
+
+// writtenIn is written for any reader.
+func writtenIn(r docs.Getter, folded string) string {
+	record, closer, err := r.Get(format.DocumentKey(nil, folded))
 	if err != nil {
 		return folded
 	}
+	defer closer.Close() // only a text for an error depends on it
 	if h, _, err := metadata.Decode(record); err == nil && h.ID != nil {
 		return string(h.ID)
 	}
