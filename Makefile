@@ -3,17 +3,26 @@
 #   make demo    imports real JSON and shows every kind of ID
 #   make test    runs the tests
 #
-# make check is what CI runs.
+# make check is for every change; CI runs it and make check-full.
 
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
-.PHONY: help demo test check format vet lint invariants race cross bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+# The modules of the repository: go.work names them all (TestModules). "go test ./..."
+# in the root is the root's module and nothing else, so targets name the packages.
+MODULES = . bench cmd/jay tests tools
+PACKAGES = ./... ./cmd/jay/... ./tests/...
+
+# The oldest Go that may compile package jay: that of the root's go.mod.
+OLDEST = go$(shell sed -n 's/^go //p' go.mod)
+
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm damage fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
-	@echo "check       what CI runs: format vet lint test invariants race cross bench-smoke"
+	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "crash       500 processes killed while they write"
@@ -26,35 +35,58 @@ demo:
 	$(GO) run ./cmd/jay demo
 
 test:
-	$(GO) test -timeout 20m ./...
+	$(GO) test -timeout 20m $(PACKAGES)
 
 build:
 	$(GO) build -o bin/jay ./cmd/jay
 
 check: format vet lint test invariants race cross bench-smoke
 
+check-full: modules oldest suites readme demo
+
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
 
 vet:
-	$(GO) vet ./...
-	cd bench && $(GO) vet ./...
+	$(GO) vet $(PACKAGES) ./bench/...
 
 lint:
-	$(GO) tool $(STATICCHECK) ./...
+	$(GO) tool $(STATICCHECK) $(PACKAGES)
 
 # The short tests of the root with checks of what the comments promise.
 invariants:
 	$(GO) test -tags invariants -short -timeout 20m .
 
 race:
-	$(GO) test -race -short -timeout 20m ./...
+	$(GO) test -race -short -timeout 20m $(PACKAGES)
 
 # Without cgo, and for the other systems.
 cross:
-	CGO_ENABLED=0 $(GO) build ./...
-	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build ./...
-	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build ./...
+	CGO_ENABLED=0 $(GO) build $(PACKAGES)
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build $(PACKAGES)
+	CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build $(PACKAGES)
+
+# Each module as it is without the others: with the versions of its own go.mod. The
+# linter's module has no package, only a tool.
+modules:
+	@for m in $(filter-out tools,$(MODULES)); do echo "vet $$m"; (cd $$m && GOWORK=off $(GO) vet ./...) || exit 1; done
+	cd tools && GOWORK=off $(GO) tool $(STATICCHECK) -version
+
+# The root with the oldest Go that its go.mod allows, and without go.work. Go
+# fetches that version as it fetches modules; if it cannot, this fails.
+oldest:
+	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) version | grep -F ' $(OLDEST) '
+	GOWORK=off GOTOOLCHAIN=$(OLDEST) $(GO) test -short -timeout 20m ./...
+
+# The long suites in full, with checks of what the comments promise; and those in
+# which goroutines meet, in full, with the race detector.
+suites:
+	$(GO) test -tags invariants -timeout 30m ./tests/...
+	$(GO) test -race -timeout 30m ./tests/txn ./tests/dialogue ./tests/bounds
+
+# The program and the commands of README, in an empty module and in a clone.
+readme:
+	JAY_README=1 $(GO) test -count=1 -timeout 10m ./tests/readme
 
 # The long ones, for a quiet evening.
 crash:
@@ -80,7 +112,7 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzRules -fuzztime 60s ./ids
 	$(GO) test -run xxx -fuzz FuzzExtract -fuzztime 60s ./internal/jsonpath
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
-	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/invariants"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // Ensure that the common calls allocate no more than they did. Each limit is what
@@ -80,7 +81,7 @@ func TestAllocations(t *testing.T) {
 		for range 20 {
 			c.call()
 		}
-		if got := testing.AllocsPerRun(200, c.call); got > c.most {
+		if got := jaytest.Allocs(200, c.most, c.call); got > c.most {
 			t.Errorf("%s allocates %v times, at most %v before", c.name, got, c.most)
 		} else {
 			t.Logf("%s: %v of %v", c.name, got, c.most)

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -164,9 +165,9 @@ func (o *BulkOptions) fill() error {
 // Store adds a document under a new HiLo ID of the collection, and returns the
 // ID. body is copied.
 func (w *BulkWriter) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (id string, err error) {
-	p := preparations.Get().(*preparation)
-	defer p.release()
-	p.op.initStore(collection, body, opts)
+	p := write.Preparations.Get().(*write.Preparation)
+	defer p.Release()
+	initStore(&p.Op, collection, body, opts)
 	return w.add(ctx, p)
 }
 
@@ -174,9 +175,9 @@ func (w *BulkWriter) Store(ctx context.Context, collection string, body json.Raw
 // "" makes a GUID. Server-side IDs and identities are made by the commit; Returning
 // reports them after a Flush or Close. body is copied.
 func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (string, error) {
-	p := preparations.Get().(*preparation)
-	defer p.release()
-	p.op.init(verbPut, id, body, opts)
+	p := write.Preparations.Get().(*write.Preparation)
+	defer p.Release()
+	initOp(&p.Op, write.Put, id, body, opts)
 	return w.add(ctx, p)
 }
 
@@ -195,7 +196,7 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts
 	if db, ok := c.via.(*DB); !ok || db != w.db {
 		return fmt.Errorf("%w: BulkStore is no part of a transaction, and its writer is one of the collection's database", ErrUsage)
 	}
-	o, err := newValueOp(ctx, c.m, verbPut, v, opts)
+	o, err := newValueOp(ctx, c.m, write.Put, v, opts)
 	if err != nil {
 		return err
 	}
@@ -205,9 +206,9 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts
 	if err != nil {
 		return err
 	}
-	o.setBody(c.m, body)
-	if !o.strategyUnknown(w.db) {
-		id, err := w.add(ctx, &preparation{op: *o})
+	o.SetBody(c.m, body)
+	if !o.StrategyUnknown(w.db.writer) {
+		id, err := w.add(ctx, &write.Preparation{Op: *o})
 		if err == nil {
 			c.m.SetIdentity(v, id, c.m.GetVersion(v))
 		}
@@ -217,39 +218,30 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts
 	// The commit writes the ID, and may do so before add returns: compare with the
 	// ID before.
 	before := c.m.GetID(v)
-	c.m.SetIdentity(v, o.request, c.m.GetVersion(v))
-	o.committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
-	if _, err := w.add(ctx, &preparation{op: *o}); err != nil {
+	c.m.SetIdentity(v, o.RequestID, c.m.GetVersion(v))
+	o.Committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
+	if _, err := w.add(ctx, &write.Preparation{Op: *o}); err != nil {
 		c.m.SetIdentity(v, before, c.m.GetVersion(v))
 		return err
 	}
 	return nil
 }
 
-// strategyUnknown reports whether the commit will make the op's ID.
-func (o *op) strategyUnknown(db *DB) bool {
-	if o.hilo {
-		return false
-	}
-	_, strategy := db.resolver.Request(o.request)
-	return strategy == ids.ServerSide || strategy == ids.Identity
-}
-
 // add prepares a document outside the lock and adds it to the batch.
-func (w *BulkWriter) add(ctx context.Context, p *preparation) (string, error) {
-	o := &p.op
+func (w *BulkWriter) add(ctx context.Context, p *write.Preparation) (string, error) {
+	o := &p.Op
 	if err := w.prepare(ctx, p); err != nil {
-		return "", opError([]*op{o}, o, err)
+		return "", write.OpError([]*op{o}, o, err)
 	}
-	id := o.id
+	id := o.ID
 	if id == "" {
-		id = o.resolved
+		id = o.Resolved
 	}
 
 	added := false
 	defer func() {
 		if !added { // an error, or a context that panics
-			w.db.unused.count([]*op{o})
+			w.db.writer.Unused.Count([]*op{o})
 		}
 	}()
 	if err := w.lock(ctx); err != nil {
@@ -302,7 +294,7 @@ func (w *BulkWriter) lock(ctx context.Context) error {
 	}
 }
 
-func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
+func (w *BulkWriter) prepare(ctx context.Context, p *write.Preparation) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -310,12 +302,12 @@ func (w *BulkWriter) prepare(ctx context.Context, p *preparation) error {
 		return err
 	}
 	defer w.db.env.Exit()
-	p.use(w.db)
-	if err := w.db.prepare(&p.op, metadata.Ticks(w.db.env.Now()), &p.naming); err != nil {
+	p.Use(w.db.writer)
+	if err := w.db.writer.Prepare(&p.Op, metadata.Ticks(w.db.env.Now()), &p.Naming); err != nil {
 		return err
 	}
-	p.op.exposed = true
-	return w.db.drawID(ctx, &p.op)
+	p.Op.Exposed = true
+	return w.db.writer.DrawID(ctx, &p.Op)
 }
 
 // add copies o and its body.
@@ -326,12 +318,12 @@ func (b *bulkBatch) add(o *op) {
 	}
 	b.slab = append(b.slab, *o)
 	mine := &b.slab[len(b.slab)-1]
-	mine.json = b.keep(o.json)
-	mine.tail = b.keep(o.tail)
-	mine.header.Custom = bytes.Clone(o.header.Custom)
-	mine.body, mine.custom = nil, nil
+	mine.JSON = b.keep(o.JSON)
+	mine.Tail = b.keep(o.Tail)
+	mine.Header.Custom = bytes.Clone(o.Header.Custom)
+	mine.Body, mine.Custom = nil, nil
 	b.ops = append(b.ops, mine)
-	b.bytes += len(mine.json) + len(mine.tail) + len(mine.id)
+	b.bytes += len(mine.JSON) + len(mine.Tail) + len(mine.ID)
 }
 
 // keep copies p into the batch's memory.
@@ -472,7 +464,7 @@ func (w *BulkWriter) take(b *bulkBatch) {
 		w.free <- b
 	}()
 	if w.failure() != nil {
-		w.db.unused.count(b.ops)
+		w.db.writer.Unused.Count(b.ops)
 		return
 	}
 	stored := false
@@ -540,10 +532,10 @@ func (w *BulkWriter) commit(b *bulkBatch) bool {
 // the next as well. w.state is held.
 func (w *BulkWriter) checkEtags(ops []*op) {
 	for _, o := range ops {
-		if o.header.Etag <= w.newest {
-			invariants.Broken("a bulk writer commits etag %d behind %d", o.header.Etag, w.newest)
+		if o.Header.Etag <= w.newest {
+			invariants.Broken("a bulk writer commits etag %d behind %d", o.Header.Etag, w.newest)
 		}
-		w.newest = o.header.Etag
+		w.newest = o.Header.Etag
 	}
 }
 
@@ -568,26 +560,26 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 	written := false
 	defer func() {
 		if !written {
-			db.unused.count(ops)
+			db.writer.Unused.Count(ops)
 		}
 	}()
-	if err := db.supposeCollections(context.Background(), ops); err != nil {
+	if err := db.writer.SupposeCollections(context.Background(), ops); err != nil {
 		return err
 	}
-	err := db.transact(context.Background(), sync, func(t *transaction) error {
+	err := db.writer.Transact(context.Background(), sync, func(t *write.Txn) error {
 		for _, o := range ops {
-			if o.strategy == ids.Identity {
-				t.tx.RequireSync() // readers may see its number at once
+			if o.Strategy == ids.Identity {
+				t.Tx.RequireSync() // readers may see its number at once
 				break
 			}
 		}
-		return t.run(ops)
+		return t.Run(ops)
 	})
 	if err != nil {
 		return err
 	}
 	written = true
-	db.publish(ops)
+	db.writer.Publish(ops)
 	return nil
 }
 

@@ -44,7 +44,7 @@ func TestBulkWriter_WaitingHonoursContext(t *testing.T) {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			held.Unlock()
 			t.Fatalf("%s waits on, although its context has ended", name)
 			return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -357,7 +358,7 @@ func TestBulkWriter_ConcurrentClose(t *testing.T) {
 		equal(t, w.Progress().Documents, n)
 	}
 	must(t, db.Close())
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for deadline := time.Now().Add(jaytest.HangGuard); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, before %d", runtime.NumGoroutine(), before)
 		}

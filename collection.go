@@ -8,8 +8,11 @@ import (
 	"reflect"
 
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Collection holds the documents of one collection as values of the struct type T.
@@ -29,9 +32,6 @@ type Collection[T any] struct {
 	via access // the database, or a transaction
 	m   *codec.Mapping
 }
-
-// CollectionOption changes how one collection is mapped.
-type CollectionOption func(*codec.Mapping)
 
 // Named gives the collection this name instead of the type's plural.
 func Named(collection string) CollectionOption {
@@ -117,29 +117,29 @@ func (c *Collection[T]) Name() string { return c.m.Collection }
 // DB.Put, and an existing document with it is ErrExists. On an error v is
 // unchanged.
 func (c *Collection[T]) Insert(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
-	return c.writeOne(ctx, verbInsert, v, opts)
+	return c.writeOne(ctx, write.Insert, v, opts)
 }
 
 // InsertMany inserts all of vs in one write, or none of them.
 func (c *Collection[T]) InsertMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
-	return c.write(ctx, verbInsert, vs, opts)
+	return c.write(ctx, write.Insert, vs, opts)
 }
 
 // Put stores v, replacing an existing document with its ID, and writes the final ID
 // into v's ID field. An empty field asks for a HiLo ID.
 func (c *Collection[T]) Put(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
-	return c.writeOne(ctx, verbPut, v, opts)
+	return c.writeOne(ctx, write.Put, v, opts)
 }
 
 // PutMany puts all of vs in one write, or none of them.
 func (c *Collection[T]) PutMany(ctx context.Context, vs []*T, opts ...WriteOption) ([]Metadata, error) {
-	return c.write(ctx, verbPut, vs, opts)
+	return c.write(ctx, write.Put, vs, opts)
 }
 
 // Replace stores v over the existing document with its ID. It returns ErrNotFound
 // if there is none. An empty version field means any version.
 func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
-	return c.writeOne(ctx, verbReplace, v, opts)
+	return c.writeOne(ctx, write.Replace, v, opts)
 }
 
 // Get returns the value with this ID. It returns ErrNotFound if there is none,
@@ -191,8 +191,8 @@ func (c *Collection[T]) Exists(ctx context.Context, id string) (bool, error) {
 // error, unless IfMatch asks for a version; one of another collection is a
 // *CollectionError.
 func (c *Collection[T]) Delete(ctx context.Context, id string, opts ...WriteOption) error {
-	o := newOp(verbDelete, id, nil, opts)
-	o.collection, o.inCollection = c.m.Collection, format.FoldName(c.m.Collection)
+	o := newOp(write.Delete, id, nil, opts)
+	o.Collection, o.InCollection = c.m.Collection, format.FoldName(c.m.Collection)
 	_, err := writeOne(ctx, c.via, o)
 	return err
 }
@@ -224,7 +224,7 @@ func (c *Collection[T]) decode(doc *Document) (*T, error) {
 	return v, nil
 }
 
-func (c *Collection[T]) writeOne(ctx context.Context, verb verb, v *T, opts []WriteOption) (Metadata, error) {
+func (c *Collection[T]) writeOne(ctx context.Context, verb write.Verb, v *T, opts []WriteOption) (Metadata, error) {
 	out, err := c.write(ctx, verb, []*T{v}, opts)
 	if err != nil {
 		return Metadata{}, err
@@ -232,7 +232,7 @@ func (c *Collection[T]) writeOne(ctx context.Context, verb verb, v *T, opts []Wr
 	return out[0], nil
 }
 
-func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
+func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opts []WriteOption) ([]Metadata, error) {
 	_, later := c.via.(*Tx) // the commit makes versions, and some IDs
 	ops := make([]*op, len(vs))
 	for i, v := range vs {
@@ -244,7 +244,7 @@ func (c *Collection[T]) write(ctx context.Context, verb verb, vs []*T, opts []Wr
 			return nil, err
 		}
 		if later {
-			o.committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
+			o.Committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
 		}
 		ops[i] = o
 	}
@@ -272,8 +272,48 @@ func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 			if err != nil {
 				return err
 			}
-			ops[i].setBody(c.m, body)
+			ops[i].SetBody(c.m, body)
 		}
 		return nil
 	})
+}
+
+// getInto decodes the document with this ID into v. A document that is neither
+// cached nor about to be is decoded in the memory of the storage engine. No user
+// code must run meanwhile: Close waits for the call.
+func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := db.env.Enter(); err != nil {
+		return err
+	}
+	defer db.env.Exit()
+	var scratch [128]byte
+	folded := db.env.Rules.AppendFold(scratch[:0], id)
+	doc, ticket := db.docs.Cache.Get(folded)
+	if doc != nil {
+		return decodeMember(m, doc, v)
+	}
+	key := format.NewDocumentKey(folded)
+	if ticket.Valid {
+		doc, err := db.docs.ReadKey(db.env.Engine, key)
+		if err != nil {
+			return getError(id, err)
+		}
+		db.docs.Cache.Enter(ticket, doc)
+		return decodeMember(m, doc, v)
+	}
+
+	record, closer, err := docs.ReadRecord(db.env.Engine, key)
+	if err != nil {
+		return getError(id, err)
+	}
+	lent, err := db.docs.Lend(key, record)
+	if err != nil {
+		err = fmt.Errorf("get %.100q: %w", id, err)
+	} else {
+		err = decodeMember(m, &lent, v)
+	}
+	return errs.First(err, closer.Close())
 }

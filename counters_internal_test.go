@@ -21,10 +21,10 @@ func TestReserveEtags_Grows(t *testing.T) {
 		{400_001, 400_001 + 262_144},
 		{9_000_000, 9_000_000 + 262_144},
 	} {
-		if err := db.reserveEtags(context.Background(), step.used); err != nil {
+		if err := db.reserved.ReserveEtags(context.Background(), step.used); err != nil {
 			t.Fatal(err)
 		}
-		if got := db.reserved.etags(); got != step.ceiling {
+		if got := db.reserved.Etags(); got != step.ceiling {
 			t.Errorf("etag %d reserves up to %d, want %d", step.used, got, step.ceiling)
 		}
 	}

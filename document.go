@@ -6,14 +6,21 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 )
 
-// Metadata is what Jay knows about a stored document, beside its body.
+// Metadata is what Jay stores about a document, in addition to its body. Its fields
+// (see package metadata):
+//
+//	ID            string           in the case in which it was last written
+//	Collection    string           the collection's name, or "@empty"
+//	ChangeVector  string           this version of the document, for IfMatch; compare it only for equality
+//	Etag          uint64           the number of the write; etags rise over the whole database
+//	LastModified  time.Time        when it was written, in UTC
+//	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
 type Metadata = metadata.Metadata
 
 // Document is a document as it was when it was read. It is immutable and does not
@@ -105,46 +112,6 @@ func (e *missingError) Error() string { return fmt.Sprintf("get %q: %v", e.id, E
 
 // Unwrap returns ErrNotFound.
 func (e *missingError) Unwrap() error { return ErrNotFound }
-
-// getInto decodes the document with this ID into v. A document that is neither
-// cached nor about to be is decoded in the memory of the storage engine. No user
-// code must run meanwhile: Close waits for the call.
-func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-	var scratch [128]byte
-	folded := db.env.Rules.AppendFold(scratch[:0], id)
-	doc, ticket := db.docs.Cache.Get(folded)
-	if doc != nil {
-		return decodeMember(m, doc, v)
-	}
-	key := format.NewDocumentKey(folded)
-	if ticket.Valid {
-		doc, err := db.docs.ReadKey(db.env.Engine, key)
-		if err != nil {
-			return getError(id, err)
-		}
-		db.docs.Cache.Enter(ticket, doc)
-		return decodeMember(m, doc, v)
-	}
-
-	record, closer, err := docs.ReadRecord(db.env.Engine, key)
-	if err != nil {
-		return getError(id, err)
-	}
-	lent, err := db.docs.Lend(key, record)
-	if err != nil {
-		err = fmt.Errorf("get %q: %w", errs.Shorten(id), err)
-	} else {
-		err = decodeMember(m, &lent, v)
-	}
-	return errs.First(err, closer.Close())
-}
 
 // GetMany returns the documents with these IDs, in their order, read at one moment.
 // A missing document is nil.

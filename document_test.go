@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // Ensure that a Get of a missing document says which, whoever reuses the memory
@@ -112,7 +113,7 @@ func TestDB_Get_Cached(t *testing.T) {
 	}
 	get()
 	get()
-	if n := testing.AllocsPerRun(100, get); n != 0 {
+	if n := jaytest.Allocs(100, 0, get); n != 0 {
 		t.Errorf("got %v allocations", n)
 	}
 }

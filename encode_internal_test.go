@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -237,16 +238,16 @@ func (db *DB) outcomeOf(m *codec.Mapping, v any) (_ outcome, trusted bool) {
 	e := codec.NewEncoder(1)
 	defer e.Release()
 	body, err := e.Encode(m, v, db.env.Limits)
-	o := newOp(verbPut, "things/1", nil, nil)
-	o.collection = m.Collection
+	o := newOp(write.Put, "things/1", nil, nil)
+	o.Collection = m.Collection
 	if err == nil {
-		o.setBody(m, body)
-		err = db.prepare(o, 1, &collectionNaming{})
+		o.SetBody(m, body)
+		err = db.writer.Prepare(o, 1, &write.CollectionNaming{})
 	}
 	if err != nil {
 		return outcome{err: err.Error()}, body.Stored
 	}
-	return outcome{string(o.json), string(o.tail), o.header, ""}, body.Stored
+	return outcome{string(o.JSON), string(o.Tail), o.Header, ""}, body.Stored
 }
 
 // Ensure that a body that is trusted is what the pass over it would have made

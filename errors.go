@@ -1,9 +1,6 @@
 package jay
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/metadata"
@@ -57,8 +54,8 @@ var (
 	ErrCorrupt = storage.ErrCorrupt
 
 	// ErrUnreadable is returned, by Open too, when the system refuses to open or
-	// read a file of the database that is there: see to its permissions and to
-	// the disk. The system's error is wrapped.
+	// read an existing file of the database: check its permissions and the disk. The
+	// system's error is wrapped.
 	ErrUnreadable = storage.ErrUnreadable
 )
 
@@ -154,79 +151,58 @@ var (
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
-	// the disk in the background. Reads go on. Close the database, see to the
-	// disk, open it again.
+	// the disk in the background. Reads go on. Close the database, check the
+	// disk, and open the database again.
 	ErrFailed = storage.ErrFailed
 )
 
-// DamageError says what is wrong with a directory that Open does not open, since
-// it does not hold what was written: which file, where, what going on would
-// lose, and how. errors.Is(err, ErrCorrupt).
+// DamageError is returned by Open for a directory that does not hold what was
+// written to it. Nothing was changed. errors.Is(err, ErrCorrupt) is true.
+// Its fields (see package storage):
+//
+//	Dir      string  the directory, as Open was given it
+//	File     string  the name of the damaged or missing file in it
+//	Offset   int64   where in the file; -1 if it is missing or has another length
+//	Problem  string  what is wrong
+//	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
 type DamageError = storage.DamageError
 
-// IDError says which rule an ID breaks. errors.Is(err, ErrInvalidID).
+// IDError names the rule that an ID breaks. errors.Is(err, ErrInvalidID) is true.
+// Its fields (see package ids):
+//
+//	ID      string  the final ID, or the requested one if no final ID was made
+//	Rule    string  such as "at most 2025 bytes"
+//	Limit   int     in bytes; 0 if the rule has no limit
+//	Actual  int     the size in bytes, or without a limit the offset of the wrong byte
 type IDError = ids.Error
 
-// DocumentError says which rule a document's JSON breaks, and at which byte.
-// errors.Is(err, ErrInvalidDocument).
+// DocumentError names the rule that a document's JSON breaks, and the byte where it
+// does. errors.Is(err, ErrInvalidDocument) is true. Its fields (see package
+// metadata):
+//
+//	Rule    string  such as "keys must not repeat"
+//	Detail  string  what was found; may be empty
+//	Offset  int     in bytes, from the beginning of the JSON
+//	Limit   int     0 if the rule has no limit
+//	Actual  int     the size or depth, if the rule has a limit
 type DocumentError = metadata.Error
 
-// ConflictError says that a document is not in the version expected of it: by
-// IfMatch, or by a transaction that has read it. errors.Is(err, ErrConflict)
-// is always true; ErrExists and ErrNotFound are true as they apply.
-type ConflictError struct {
-	ID       string // "" for a new document that has none yet
-	Expected string // the change vector asked for; "" means it must not exist
-	Actual   string // the document's change vector; "" if it does not exist
-	Walk     string // what a transaction walked over before the document changed; else ""
-}
+// ConflictError is returned when a document does not have the expected version: that
+// of IfMatch, of a version field, or the one that a transaction has read. Nothing was
+// changed. errors.Is(err, ErrConflict) is always true, and errors.Is with ErrExists
+// and ErrNotFound as they apply. Its fields (see package metadata):
+//
+//	ID        string  "" for a new document that has no ID yet
+//	Expected  string  the expected change vector; "" if the document must not exist
+//	Actual    string  the document's change vector; "" if it does not exist
+//	Walk      string  what a transaction had read when the document changed, such as a query; else ""
+type ConflictError = metadata.ConflictError
 
-// Error says what was expected and what is there.
-func (e *ConflictError) Error() string {
-	name := strconv.Quote(errs.Shorten(e.ID))
-	if e.ID == "" {
-		name = "a new document"
-	}
-	expected, actual := errs.Shorten(e.Expected), errs.Shorten(e.Actual)
-	switch {
-	case e.Walk != "":
-		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had walked over the %s", name, actual, e.Walk)
-	case e.Actual == "" && e.Expected == "":
-		return fmt.Sprintf("jay: conflict on %s: a document that is not there cannot be deleted on the condition that it is not there", name)
-	case e.Actual == "":
-		return fmt.Sprintf("jay: conflict on %s: expected version %s, but there is no such document", name, expected)
-	case e.Expected == "":
-		return fmt.Sprintf("jay: conflict on %s: expected no such document, but it has version %s", name, actual)
-	}
-	return fmt.Sprintf("jay: conflict on %s: expected version %s, but it has %s", name, expected, actual)
-}
-
-// Is reports what the conflict amounts to.
-func (e *ConflictError) Is(target error) bool {
-	switch target {
-	case ErrConflict:
-		return true
-	case ErrExists:
-		return e.Expected == "" && e.Actual != "" && e.Walk == ""
-	case ErrNotFound:
-		return e.Actual == "" && e.Expected != ""
-	}
-	return false
-}
-
-// CollectionError says which collection a document is in, and which one the
-// call named. A document stays in its collection: to move it, delete it and
-// store it anew. errors.Is(err, ErrCollection).
-type CollectionError struct {
-	ID      string
-	Current string // where the document is
-	Given   string // where the call wants it
-}
-
-// Error names both collections.
-func (e *CollectionError) Error() string {
-	return fmt.Sprintf("jay: document %q is in collection %q, not in %q, and documents do not move", errs.Shorten(e.ID), errs.Shorten(e.Current), errs.Shorten(e.Given))
-}
-
-// Is makes errors.Is(err, ErrCollection) true.
-func (e *CollectionError) Is(target error) bool { return target == ErrCollection }
+// CollectionError is returned for a write that would move a document to another
+// collection. A document stays in its collection: to move it, delete it and store it
+// again. errors.Is(err, ErrCollection) is true. Its fields (see package metadata):
+//
+//	ID       string  the document
+//	Current  string  the collection that it is in
+//	Given    string  the collection that the call named
+type CollectionError = metadata.CollectionError

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/query"
 )
 
@@ -36,90 +38,41 @@ func (e Explanation) String() string {
 
 // command returns the command that makes the suggested index.
 func (e Explanation) command() string {
-	return suggestion(e.Collection, e.Suggestion)
+	return exec.CreateCommand(e.Collection, e.Suggestion)
 }
 
-// explain reports how the run went.
-func (r *run) explain() Explanation {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := Explanation{
-		Query:      r.q.String(),
-		Plan:       r.steps(),
-		Keys:       r.stats.keys,
-		Documents:  r.stats.documents,
-		Returned:   r.stats.returned,
-		Elapsed:    time.Since(r.started),
-		Collection: r.q.From,
+// explain reports how a run went.
+func explain(r *exec.Run, q *query.Query) Explanation {
+	report := r.Report()
+	return Explanation{
+		Query:      q.String(),
+		Plan:       report.Steps,
+		Keys:       report.Keys,
+		Documents:  report.Documents,
+		Returned:   report.Returned,
+		Elapsed:    report.Elapsed,
+		Suggestion: report.Suggestion,
+		Collection: q.From,
 	}
-	e.Suggestion = r.suggestion()
-	return e
 }
 
-// steps describes the plan and how it was carried out.
-func (r *run) steps() []string {
-	pl := r.plan
-	var steps []string
-	what := "all documents"
-	if r.q.From != "" {
-		what = r.q.From
-	}
-	switch {
-	case pl.IDsOnly:
-		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
-	case len(pl.Access) > 1:
-		steps = append(steps, "union of")
-		for _, a := range pl.Access {
-			steps = append(steps, "   "+a.String())
-		}
-	case len(pl.Access) == 1:
-		step := pl.Access[0].String()
-		if pl.Reverse {
-			step += ", backwards"
-		}
-		steps = append(steps, step)
-	case pl.Prefix != "":
-		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.Prefix))
-	default:
-		steps = append(steps, "scan "+what)
-	}
-	if pl.Also != nil {
-		steps = append(steps, "keep what is in "+pl.Also.String())
-	}
-	switch {
-	case r.stats.ends:
-		steps = append(steps, "take the ends of the range, read no documents")
-	case r.stats.counted:
-		steps = append(steps, "count entries, read no documents")
-	case r.covers != nil && r.stats.untold > 0:
-		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
-	case r.covers != nil:
-		steps = append(steps, "answer from entries, read no documents")
-	case len(pl.Access) > 0:
-		steps = append(steps, "read documents")
-	}
-	if r.matcher != nil {
-		residual := pl.Residual
-		if len(r.own) > 0 {
-			residual = r.q.Where
-		}
-		steps = append(steps, "filter: "+query.FormatCondition(residual))
-	}
-	if r.stats.sorted {
-		steps = append(steps, "sort in memory"+topN(r))
-	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
-		steps = append(steps, "already in order")
-	}
-	if isGrouped(r.q) && !r.stats.ends {
-		steps = append(steps, "group in memory")
-	}
-	return steps
-}
+// autoIndexAfter is how many documents a query must have read without using them
+// before it is worth an index of its own.
+const autoIndexAfter = 1000
 
-func topN(r *run) string {
-	n := r.q.Offset + r.q.Limit
-	if !r.q.HasLimit || n < 0 || isGrouped(r.q) || r.q.Distinct {
-		return ""
+// suggestIndex builds the index that would have helped a run, if the database was
+// opened with AutoIndexes.
+func (db *DB) suggestIndex(r *exec.Run, collection string) {
+	if db.opts.AutoIndexes == 0 || db.indexes.Load().Automatic() >= db.opts.AutoIndexes {
+		return
 	}
-	return fmt.Sprintf(", keeping the first %d", n)
+	report := r.Report()
+	ix := report.Suggestion
+	if ix == nil || report.Documents < autoIndexAfter || report.Returned*10 > report.Documents {
+		return
+	}
+	ix.Name = catalog.Cut("Auto/"+collection+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
+	if err := db.autoIndex(collection, *ix); err != nil && db.env.Logger != nil {
+		db.env.Logger.Warn("jay: automatic index", "collection", collection, "fields", ix.Fields, "err", err)
+	}
 }

@@ -3,11 +3,11 @@ package jay
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // NextIdentity uses the next number of an identity, without a document, and returns
@@ -15,7 +15,7 @@ import (
 // document exists are skipped. The number is on disk before NextIdentity returns,
 // under any durability.
 func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error) {
-	err = db.onIdentity(ctx, "next", name, func(t *transaction, request string) error {
+	err = db.onIdentity(ctx, "next", name, func(t *write.Txn, request string) error {
 		if _, err := db.resolver.Identity(t, request); err != nil {
 			return err
 		}
@@ -42,13 +42,13 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
-	err = db.onIdentity(ctx, "seed", name, func(t *transaction, request string) error {
+	err = db.onIdentity(ctx, "seed", name, func(t *write.Txn, request string) error {
 		counter := db.env.Rules.Fold(request)
 		if force {
 			last = value
 			return t.SetIdentity(counter, value)
 		}
-		last, err = t.raiseIdentity(counter, value)
+		last, err = t.RaiseIdentity(counter, value)
 		return err
 	})
 	return last, err
@@ -63,7 +63,7 @@ func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
 
 // onIdentity runs fn in a synced transaction with the request that name
 // stands for.
-func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *transaction, request string) error) error {
+func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *write.Txn, request string) error) error {
 	if err := db.env.Enter(); err != nil {
 		return err
 	}
@@ -74,19 +74,10 @@ func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *tran
 	}
 	err := db.checkIdentity(name, request)
 	if err == nil {
-		err = db.transact(ctx, true, func(t *transaction) error { return fn(t, request) })
+		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return fn(t, request) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
 	}
 	return nil
-}
-
-// checkIdentity refuses names that can never make an ID, up to the largest
-// number.
-func (db *DB) checkIdentity(name, request string) error {
-	if strings.TrimSpace(name) == "" {
-		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
-	}
-	return db.env.Rules.Check(db.resolver.IdentityID(request, math.MaxInt64))
 }

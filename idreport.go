@@ -1,10 +1,5 @@
 package jay
 
-import (
-	"context"
-	"fmt"
-)
-
 // IDReport is the result of InspectIDs: the IDs of a database, all at one moment.
 type IDReport struct {
 	// NodeTag is the tag that this database's own HiLo and server-side IDs
@@ -227,17 +222,3 @@ const (
 	// than 1,048,576 deleted numbers, the rest of which count as unaccounted.
 	WarnTooMany IDWarningKind = "too-many"
 )
-
-// InspectIDs examines the IDs of all documents and the counters behind them, and
-// reports how the IDs were made, which numbers are used, and what looks wrong. It
-// changes nothing. It reads every document's header and the records of all deletes,
-// as they were when the call began, and keeps at most 10,000 prefixes, tags and
-// identities each, and 1,048,576 numbers of deleted documents. progress, if not
-// nil, is called now and then with the number of documents seen so far.
-func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
-	r, err := db.inspectIDs(ctx, progress)
-	if err != nil {
-		return IDReport{}, fmt.Errorf("inspect ids: %w", err)
-	}
-	return r, nil
-}

@@ -26,11 +26,12 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/parallel"), leaf("internal/plan"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
 		{"internal/fold", nil},
+		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
@@ -41,15 +42,20 @@ func TestImports(t *testing.T) {
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/parallel")}},
+		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), "github.com/go-json-experiment/json"}},
-		{"internal/docs", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs")}},
-		{"patch", []string{leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
+		{"patch", []string{leaf("internal/pieces"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"query", []string{leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
-		{"storage/storagetest", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2/vfs"}},
-		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
+		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
+		{"storage/lsm", []string{leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {
@@ -90,7 +96,9 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/query": {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
+		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
+		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
+		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

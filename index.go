@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -18,10 +17,17 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Index declares a secondary index on one collection: see [index.Index].
+// Index declares a secondary index on one collection, for EnsureIndex. Its fields
+// (see package index):
+//
+//	Name    string    the default is the fields, joined by commas
+//	Fields  []string  one to eight paths, such as "Address.City"; "-Total" is descending
+//	Unique  bool      refuses a document that has the values of another one
+//	Where   string    indexes only documents of which this condition is true
 type Index = index.Index
 
-// IndexState is what an index can be used for.
+// IndexState is the stage of an index's life: IndexBuilding, IndexReady or
+// IndexDropping. See package index.
 type IndexState = index.State
 
 const (
@@ -36,11 +42,24 @@ const (
 	IndexDropping = index.Dropping
 )
 
-// IndexInfo is an index as it stands: see [index.Info].
+// IndexInfo is the declaration of an index and its state, as Indexes returns them. Its fields (see
+// package index), and those of the embedded Index:
+//
+//	Index                   its declaration
+//	Collection  string      the collection that it indexes
+//	State       IndexState  whether it is being built, ready or being dropped
+//	Automatic   bool        whether a query made it, by Options.AutoIndexes
 type IndexInfo = index.Info
 
-// UniqueError reports that another document has the values already in a unique
-// index. errors.Is(err, ErrUnique).
+// UniqueError is returned for a write that would give two documents the same values
+// in a unique index. Nothing was changed. errors.Is(err, ErrUnique) is true. Its
+// fields (see package index):
+//
+//	Index       string  the name of the index
+//	Collection  string  its collection
+//	Value       string  the values, as a JSON array
+//	ID          string  the refused document
+//	Other       string  the document that has the values
 type UniqueError = index.UniqueError
 
 // indexing is what DB needs to change its indexes. See index_task.go.
@@ -54,16 +73,7 @@ type indexing struct {
 	workers sync.WaitGroup // the running tasks
 
 	changing chan struct{} // of one element, which is in it while the catalog is changed
-
-	// view is held for reading while a query takes its catalog and its
-	// snapshot, so that they agree, and for writing while the catalog is
-	// replaced.
-	view    sync.RWMutex
-	current atomic.Pointer[catalog.Catalog]
 }
-
-// indexes returns the catalog as it is now.
-func (db *DB) indexes() *catalog.Catalog { return db.indexing.current.Load() }
 
 // loadIndexes opens the catalog, for Open.
 func (db *DB) loadIndexes() error {
@@ -85,7 +95,7 @@ func (db *DB) loadIndexes() error {
 	if err != nil {
 		return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
 	}
-	db.indexing.current.Store(c)
+	db.indexes.Replace(c)
 	return nil
 }
 
@@ -104,7 +114,7 @@ func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 	}
 	defer db.env.Exit()
 
-	old := db.indexes()
+	old := db.indexes.Load()
 	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
 	if err := edit(&record); err != nil {
 		return err
@@ -119,9 +129,7 @@ func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 	if err != nil {
 		return err
 	}
-	in.view.Lock()
-	defer in.view.Unlock()
-	in.current.Store(c)
+	db.indexes.Replace(c)
 	return nil
 }
 
@@ -136,7 +144,7 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 	}
 	defer db.env.Exit()
 	out := []IndexInfo{}
-	for _, ix := range db.indexes().All {
+	for _, ix := range db.indexes.Load().All {
 		if collection == "" || format.FoldName(collection) == ix.Collection {
 			out = append(out, ix.Info)
 		}

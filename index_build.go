@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -19,6 +20,10 @@ var (
 	dropChunk  = 5000
 )
 
+// onChunk, if it is set, is called before each commit of a build or a drop, with
+// the context that Close ends. A variable for tests.
+var onChunk func(ctx context.Context, state IndexState)
+
 // chunkBytes is about how many bytes of entries one commit adds or removes, where
 // documents and entries are few and long: writers wait for it.
 const chunkBytes = 1 << 20
@@ -26,7 +31,7 @@ const chunkBytes = 1 << 20
 // buildIndex adds all existing documents. Documents written since the index was
 // declared are added by their writers.
 func (db *DB) buildIndex(t *indexTask) error {
-	ctx, ix := t.ctx, db.indexes().ByNumber(t.number)
+	ctx, ix := t.ctx, db.indexes.Load().ByNumber(t.number)
 	if err := db.passWrites(); err != nil {
 		return err
 	}
@@ -87,7 +92,7 @@ func (db *DB) buildCursor(number uint32) (string, error) {
 // builtDocument is a document as the build has read it.
 type builtDocument struct {
 	id, foldedID string
-	seen         version
+	seen         write.Version
 	entries      *catalog.Entries
 }
 
@@ -107,7 +112,7 @@ func newBuildExtraction(ix *catalog.Index) *buildExtraction {
 // in each index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
 func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error) {
-	all := db.indexes().Of(e.ix.Collection)
+	all := db.indexes.Load().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
 		return e.alone.ExtractForBuild(body, e.ix.Number)
 	}
@@ -130,7 +135,7 @@ func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction)
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
-		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), version{doc.Header().Node, doc.Header().Etag}, entries})
+		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag}, entries})
 	}
 	return chunk, true, nil
 }
@@ -142,24 +147,27 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}
+	if onChunk != nil {
+		onChunk(db.indexing.ctx, IndexBuilding)
+	}
 	if err := db.env.Enter(); err != nil {
 		return err
 	}
 	defer db.env.Exit()
-	return db.transact(db.indexing.ctx, false, func(t *transaction) error {
+	return db.writer.Transact(db.indexing.ctx, false, func(t *write.Txn) error {
 		for _, d := range chunk {
-			now, err := t.version(d.foldedID)
+			now, err := t.Version(d.foldedID)
 			if err != nil {
 				return err
 			}
 			if now != d.seen {
 				continue // the write that changed it has added it
 			}
-			if err := t.stageIndexes(nil, d.id, d.foldedID, oldDocument{}, d.entries); err != nil {
+			if err := t.StageIndexes(nil, d.id, d.foldedID, write.OldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}
-		t.tx.Set(format.IndexCursorKey(ix.Number), []byte(chunk[len(chunk)-1].foldedID), nil)
+		t.Tx.Set(format.IndexCursorKey(ix.Number), []byte(chunk[len(chunk)-1].foldedID), nil)
 		return nil
 	})
 }
@@ -175,7 +183,7 @@ func (db *DB) finishBuild(t *indexTask) error {
 
 // removeIndex removes an index with all its entries.
 func (db *DB) removeIndex(number uint32) error {
-	if db.indexes().ByNumber(number).Info.State != IndexDropping {
+	if db.indexes.Load().ByNumber(number).Info.State != IndexDropping {
 		if err := db.moveIndex(number, IndexDropping); err != nil {
 			return err
 		}
@@ -190,6 +198,9 @@ func (db *DB) removeIndex(number uint32) error {
 }
 
 func (db *DB) removeChunk(number uint32) (left bool, err error) {
+	if onChunk != nil {
+		onChunk(db.indexing.ctx, IndexDropping)
+	}
 	if err := db.env.Enter(); err != nil {
 		return false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
@@ -27,16 +28,26 @@ func SetBuildChunks(build, drop int) (restore func()) {
 	return func() { buildChunk, dropChunk = oldBuild, oldDrop }
 }
 
-// Building tells whether an index is being built or dropped.
-func Building(db *DB) bool {
-	db.indexing.mu.Lock()
-	defer db.indexing.mu.Unlock()
-	for _, t := range db.indexing.tasks {
-		if t.drop || db.indexes().Find(t.key.collection, t.key.name) != nil {
-			return true
+// OnBuildChunk calls fn before each commit of a build or a drop, outside of the
+// gate and with the context that Close ends, and returns what undoes that. Nothing
+// may be built or dropped when it is called, and when it is undone.
+func OnBuildChunk(fn func(ctx context.Context, state IndexState)) (restore func()) {
+	onChunk = fn
+	return func() { onChunk = nil }
+}
+
+// HoldBuild makes the next build wait before its first commit, when it has read
+// its documents. building is closed when it waits, release lets it go on, once or
+// more often. Like OnBuildChunk it is undone with restore.
+func HoldBuild() (building <-chan struct{}, release, restore func()) {
+	waits, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	restore = OnBuildChunk(func(_ context.Context, state IndexState) {
+		if state == IndexBuilding {
+			once.Do(func() { close(waits); <-goOn })
 		}
-	}
-	return false
+	})
+	return waits, sync.OnceFunc(func() { close(goOn) }), restore
 }
 
 // WaitIndexTasks returns when no index is being made, built or dropped any
@@ -64,7 +75,7 @@ func CheckIndexes(db *DB) (err error) {
 		return err
 	}
 	defer db.env.Exit()
-	c, snapshot := db.viewIndexes(db.env.Engine.Snapshot)
+	c, snapshot := db.indexes.View(db.env.Engine.Snapshot)
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
 	want, flags, err := expectedEntries(db, c, snapshot)

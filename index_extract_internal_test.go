@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // bombFields are eight array fields, in as many orders as indexes are asked for.
@@ -233,8 +234,8 @@ func checkBounded(t *testing.T, db *DB) {
 // are when their turn comes are extracted again outside of the transaction, of
 // whichever kind they are, and have the entries of all indexes.
 func TestIndexBounds_IndexesChange(t *testing.T) {
-	defer func(n int) { maxEnteredBytes = n }(maxEnteredBytes)
-	maxEnteredBytes = 0
+	defer func(n int) { write.MaxEnteredBytes = n }(write.MaxEnteredBytes)
+	write.MaxEnteredBytes = 0
 	ctx := context.Background()
 	in := InCollection("Things")
 	writes := map[string]func(db *DB, i int) error{

@@ -153,7 +153,7 @@ func (db *DB) ensure(info IndexInfo) (t *indexTask, removal bool, err error) {
 		}
 		return t, t.drop, nil
 	}
-	old := db.indexes().Find(info.Collection, info.Name)
+	old := db.indexes.Load().Find(info.Collection, info.Name)
 	switch {
 	case old == nil:
 		return db.startTask(&indexTask{key: key, info: info, unwatched: info.Automatic}), false, nil
@@ -201,7 +201,7 @@ func (db *DB) drop(collection, name string) (*indexTask, error) {
 	if in.stopped {
 		return nil, ErrClosed
 	}
-	ix := db.indexes().Find(collection, name)
+	ix := db.indexes.Load().Find(collection, name)
 	if ix == nil {
 		return nil, fmt.Errorf("%w: there is none of that name", ErrIndex)
 	}
@@ -262,7 +262,7 @@ func (db *DB) rests(t *indexTask) bool {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	exists := t.number != 0 && db.indexes().ByNumber(t.number) != nil
+	exists := t.number != 0 && db.indexes.Load().ByNumber(t.number) != nil
 	if exists && (t.drop || refuses(t.buildErr)) {
 		t.drop = true
 		return false
@@ -378,7 +378,7 @@ func (db *DB) resumeIndexes() {
 	in := &db.indexing
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for _, ix := range db.indexes().All {
+	for _, ix := range db.indexes.Load().All {
 		if ix.Info.State != IndexReady {
 			t := taskOf(ix, ix.Info.State == IndexDropping)
 			t.unwatched = true

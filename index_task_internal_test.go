@@ -61,7 +61,7 @@ func TestEnsureIndex_BuildPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := Index{Name: "a", Fields: []string{"a"}}
-	c := *db.indexes()
+	c := *db.indexes.Load()
 	c.Record.Next = 2
 	c.Record.Indexes = []catalog.RecordEntry{{Number: 1, Info: IndexInfo{Index: broken, Collection: "Things", State: IndexBuilding}}}
 	ix, err := catalog.Open(c.Record.Indexes[0])
@@ -71,7 +71,7 @@ func TestEnsureIndex_BuildPanics(t *testing.T) {
 	ix.Filter = query.Exists{}
 	ix.Matchers = &sync.Pool{New: func() any { panic("a bug") }}
 	c.All = []*catalog.Index{ix}
-	db.indexing.current.Store(&c)
+	db.indexes.Replace(&c)
 
 	for range 2 {
 		err := db.EnsureIndex(ctx, "Things", broken)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/child"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -56,7 +57,8 @@ func noEntries(t testing.TB, db *jay.DB) {
 }
 
 // Ensure that two droppers and one ensurer of the same index, beside queries and
-// a writer, never make a query count wrong, and leave no entry.
+// a writer, never make a query count wrong, and leave no entry. A build or a drop
+// now and then waits for two looks of droppers, so that they meet it on any machine.
 func TestIndex_Storm(t *testing.T) {
 	defer jay.SetBuildChunks(100, 100)()
 	const documents = 500
@@ -79,11 +81,24 @@ func TestIndex_Storm(t *testing.T) {
 			}
 		})
 	}
-	var drops, counts, checks atomic.Int64
+	var looks, drops, counts, checks atomic.Int64
+	defer jay.OnBuildChunk(func(closing context.Context, _ jay.IndexState) {
+		if rand.IntN(8) > 0 {
+			return
+		}
+		for until := looks.Load() + 2; looks.Load() < until; runtime.Gosched() {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	})()
 	// dropper drops as soon as there is an index, or first lets it become ready.
 	dropper := func(drop func() error) {
 		patient := false
 		loop(func(random *rand.Rand) {
+			looks.Add(1)
 			infos, err := db.Indexes(ctx, "Things")
 			if err != nil || len(infos) == 0 || patient && infos[0].State == jay.IndexBuilding {
 				runtime.Gosched()
@@ -124,7 +139,8 @@ func TestIndex_Storm(t *testing.T) {
 		checks.Add(1)
 	})
 	ready, gone, rounds := 0, 0, indexRounds(t)
-	for drops.Load() < int64(rounds) && !t.Failed() {
+	met := func() bool { return ready > 0 && gone > 0 && counts.Load() > 0 && checks.Load() > 0 }
+	for more := jaytest.Patience(); (drops.Load() < int64(rounds) || more(met())) && !t.Failed(); {
 		switch err := db.EnsureIndex(ctx, "Things", ix); {
 		case err == nil:
 			ready++
@@ -143,7 +159,7 @@ func TestIndex_Storm(t *testing.T) {
 	jay.WaitIndexTasks(db)
 	noEntries(t, db)
 	t.Logf("EnsureIndex found %d ready and %d dropped; %d drops, %d counts, %d checks of every entry", ready, gone, drops.Load(), counts.Load(), checks.Load())
-	if ready == 0 || gone == 0 || counts.Load() == 0 || checks.Load() == 0 {
+	if !met() {
 		t.Error("the droppers, the ensurer and the queries never met: the test does not test it")
 	}
 }
@@ -233,26 +249,25 @@ func TestEnsureIndex_AfterCutDrop(t *testing.T) {
 // kills.
 const dropVariable = "JAY_CRASH_DROP"
 
-// TestEnsureIndex_AfterKilledDrop_Process is that process: it drops an index,
-// one entry at a time, and prints when it is in the middle.
+// TestEnsureIndex_AfterKilledDrop_Process is that process: it drops an index, and
+// prints when it is in the middle, where it stays.
 func TestEnsureIndex_AfterKilledDrop_Process(t *testing.T) {
 	dir := os.Getenv(dropVariable)
 	if dir == "" {
 		t.Skip("only in a process of TestEnsureIndex_AfterKilledDrop")
 	}
-	jay.SetBuildChunks(500, 1)
+	jay.SetBuildChunks(500, 100)
 	db := open(t, dir, nil)
 	must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}))
-	go func() {
-		for {
-			if infos, err := db.Indexes(ctx, ""); err == nil && len(infos) == 1 && infos[0].State == jay.IndexDropping {
-				fmt.Println("dropping")
-				return
-			}
+	chunks := 0
+	jay.OnBuildChunk(func(context.Context, jay.IndexState) {
+		if chunks++; chunks == 5 {
+			fmt.Println("dropping")
+			select {} // until it is killed
 		}
-	}()
+	})
 	must(t, db.DropIndex(ctx, "Things", "v"))
-	select {} // until it is killed
+	t.Error("the drop has not been held up")
 }
 
 // Ensure that EnsureIndex heals what a process has left that was killed in the
@@ -260,10 +275,9 @@ func TestEnsureIndex_AfterKilledDrop_Process(t *testing.T) {
 func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir, nil)
-	numbered(t, db, 20_000)
+	numbered(t, db, 2000)
 	closeDB(t, db)
-	cut := 0
-	for range 3 {
+	for range 2 {
 		child.Start(t, "TestEnsureIndex_AfterKilledDrop_Process", dropVariable+"="+dir).KillAt(func(line string) bool {
 			return line == "dropping"
 		})
@@ -271,17 +285,14 @@ func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 		db := open(t, dir, nil)
 		infos, err := db.Indexes(ctx, "")
 		must(t, err)
-		if len(infos) == 1 && infos[0].State == jay.IndexDropping {
-			cut++
+		if len(infos) > 1 || len(infos) == 1 && infos[0].State != jay.IndexDropping { // Open goes on with it
+			t.Errorf("after a drop that was cut: %+v", infos)
 		}
 		must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}))
 		if err := jay.CheckIndexes(db); err != nil {
 			t.Error(err)
 		}
 		closeDB(t, db)
-	}
-	if cut == 0 {
-		t.Error("no drop was cut: the test does not test it")
 	}
 }
 

@@ -16,9 +16,12 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -112,8 +115,8 @@ type atHand struct {
 
 // atHand collects it from the clients of this process.
 func (db *DB) atHand() atHand {
-	a := atHand{lost: make(map[string]int64), late: db.unused.returnedLate(), held: make(map[string][]ids.Lease)}
-	for tag, n := range db.unused.unused() {
+	a := atHand{lost: make(map[string]int64), late: db.writer.Unused.ReturnedLate(), held: make(map[string][]ids.Lease)}
+	for tag, n := range db.writer.Unused.Free() {
 		a.lost[db.env.Rules.Fold(tag)] += n
 	}
 	db.eachClient(func(c *ids.Client) {
@@ -194,12 +197,12 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	if !stored.Created.IsZero() {
 		in.age = in.now.Sub(stored.Created)
 	}
-	if in.report.Etags.Last, err = in.db.lastEtag(snapshot); err != nil {
+	if in.report.Etags.Last, err = in.db.reserved.LastEtag(snapshot); err != nil {
 		return err
 	}
 	in.etags.last = int64(min(in.report.Etags.Last, math.MaxInt64))
 
-	err = eachKey(ctx, snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
+	err = counters.EachKey(ctx, snapshot, format.SpaceHiLo, func(tag string, value []byte) error {
 		marks, err := format.DecodeMarks(value)
 		if t := in.tag(tag); err == nil && t != nil {
 			t.Mark, t.Top, t.OpenLeases = marks.Mark, marks.Top, len(marks.Leases)
@@ -211,7 +214,7 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	if err != nil {
 		return err
 	}
-	return eachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+	return counters.EachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
@@ -220,7 +223,7 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 			in.unlisted["identities"] = maxListed
 			return nil
 		}
-		last := int64(record.At(in.db.reserved.session).Last)
+		last := int64(in.db.reserved.Number(record).Last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.env.FoldedSeparator
 		in.identities[prefix] = &identityState{
 			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.env.Node},
@@ -399,7 +402,7 @@ func (in *inspection) row(prefix, collection []byte) *IDPrefix {
 	switch {
 	case row != nil:
 	case len(in.foldedRows) < maxListed:
-		row = &IDPrefix{Prefix: written.prefix, Collection: orEmpty(written.collection)}
+		row = &IDPrefix{Prefix: written.prefix, Collection: write.OrEmpty(written.collection)}
 		in.foldedRows[folded] = row
 	default:
 		if in.rest == nil {
@@ -512,7 +515,7 @@ func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 	}
 
 	t.Document = true
-	hi, _ := numberOf(doc.JSON(), serverHiField)
+	hi, _ := hilo.NumberOf(doc.JSON(), hilo.ServerHiField)
 	t.ServerHi = hi
 	switch {
 	case hi > 0 && in.db.opts.HiLoCapacity == 0:
@@ -522,7 +525,7 @@ func (in *inspection) hiloDocument(t *tagState, doc *docs.Document) {
 		in.warn(WarnHiLoWithoutMax, t.Tag, "document %q has no number in %s; the next range goes on from the mark, %d, and puts it right", name, format.HiLoMax, t.Mark)
 		return
 	}
-	used, err := in.db.maxOf(doc.JSON())
+	used, err := in.db.ranges.MaxOf(doc.JSON())
 	if err != nil {
 		used = math.MaxInt64 // no number is left above it
 	}
@@ -681,4 +684,18 @@ func (in *inspection) checkPrefixes() {
 
 func (in *inspection) warn(kind IDWarningKind, name, format string, args ...any) {
 	in.report.Warnings = append(in.report.Warnings, IDWarning{Kind: kind, Name: name, Text: fmt.Sprintf(format, args...)})
+}
+
+// InspectIDs examines the IDs of all documents and the counters behind them, and
+// reports how the IDs were made, which numbers are used, and what looks wrong. It
+// changes nothing. It reads every document's header and the records of all deletes,
+// as they were when the call began, and keeps at most 10,000 prefixes, tags and
+// identities each, and 1,048,576 numbers of deleted documents. progress, if not
+// nil, is called now and then with the number of documents seen so far.
+func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
+	r, err := db.inspectIDs(ctx, progress)
+	if err != nil {
+		return IDReport{}, fmt.Errorf("inspect ids: %w", err)
+	}
+	return r, nil
 }

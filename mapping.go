@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -39,7 +40,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if m.Prefix == "" {
 		m.Prefix = conventions.Prefix(m.Collection)
 	}
-	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.checkTag(m.Prefix)); err != nil {
+	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.writer.CheckTag(m.Prefix)); err != nil {
 		return nil, fmt.Errorf("collection %.100q: %w", m.Collection, err)
 	}
 	switch {
@@ -116,7 +117,7 @@ func owns(m *codec.Mapping, doc *docs.Document) bool {
 }
 
 // newValueOp returns the write of a value, which is still to be encoded.
-func newValueOp(ctx context.Context, m *codec.Mapping, verb verb, v any, opts []WriteOption) (*op, error) {
+func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, opts []WriteOption) (*op, error) {
 	id := m.GetID(v)
 	made := id == "" && m.MakeID != nil
 	if made {
@@ -125,20 +126,23 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb verb, v any, opts []
 			return nil, fmt.Errorf("make an id for %s: %w", m.Collection, err)
 		}
 	}
-	if id == "" && verb == verbReplace {
+	if id == "" && verb == write.Replace {
 		return nil, fmt.Errorf("%w: Replace of a %s without an id", ErrUsage, m.Type)
 	}
 	o := newOp(verb, id, nil, opts)
-	o.hilo = id == "" && !made
-	o.prefix = m.Prefix
-	if o.expected == nil && !o.anyVersion && m.Version != nil && verb != verbInsert && id != "" && !made {
-		if version := m.GetVersion(v); version != "" || verb != verbReplace {
-			o.expected = &version
+	o.HiLo = id == "" && !made
+	o.Prefix = m.Prefix
+	if o.Expected == nil && !o.AnyVersion && m.Version != nil && verb != write.Insert && id != "" && !made {
+		if version := m.GetVersion(v); version != "" || verb != write.Replace {
+			o.Expected = &version
 		}
 	}
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(m.Collection) {
-		o.usageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.collection, m.Collection)
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(m.Collection) {
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, m.Collection)
 	}
-	o.collection = m.Collection
+	o.Collection = m.Collection
 	return o, nil
 }
+
+// CollectionOption changes how one collection is mapped.
+type CollectionOption func(*codec.Mapping)

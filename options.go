@@ -63,7 +63,8 @@ const (
 	HiLo2010
 )
 
-// Growth is how ranges grow under HiLo2.
+// Growth is how ranges grow under HiLo2: Growth3, Growth2 or GrowthNone. See package
+// ids.
 type Growth = ids.Growth
 
 // The growth of ranges under HiLo2.
@@ -378,43 +379,4 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
 	return nil
-}
-
-// WriteOption changes one write.
-type WriteOption func(*op)
-
-// InCollection puts the document into the collection name, when its own
-// @metadata does not name one. If both do and differ, the write is refused
-// with ErrUsage. "@empty" is the name of no collection.
-//
-// A write that names none keeps the collection of the document that it replaces.
-// For a new document see Options.PrefixCollections.
-func InCollection(name string) WriteOption {
-	return func(o *op) { o.collection = name }
-}
-
-// IfMatch makes the write conditional: the document must be in this version, as
-// Metadata.ChangeVector names it. The empty string means that it must not exist.
-// Otherwise the write fails with a *ConflictError.
-func IfMatch(changeVector string) WriteOption {
-	return func(o *op) { o.expected, o.anyVersion = &changeVector, false }
-}
-
-// AnyVersion makes the write of a typed value independent of its version field, so
-// that Put inserts or overwrites whatever is there.
-func AnyVersion() WriteOption {
-	return func(o *op) { o.expected, o.anyVersion = nil, true }
-}
-
-// Returning stores the metadata of the write in *m when it is committed. In a
-// transaction that is when Update returns; *m then has what was not known before,
-// such as the number of an identity.
-func Returning(m *Metadata) WriteOption {
-	return func(o *op) { o.returning = m }
-}
-
-// WithMetadata adds the members of custom, a JSON object, to the document's
-// own @metadata, which it may not already hold.
-func WithMetadata(custom []byte) WriteOption {
-	return func(o *op) { o.custom = custom }
 }

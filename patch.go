@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )
@@ -30,30 +30,8 @@ func (w WriteOption) patch(o *op) { w(o) }
 type edit patch.Edit
 
 func (e edit) patch(o *op) {
-	p := o.patched()
-	p.edits = append(p.edits, patch.Edit(e))
-}
-
-// patching is the part of an op that only patches have.
-type patching struct {
-	edits    []patch.Edit
-	orInsert bool // if nothing is there, insert the op's body
-
-	// Set by prepare.
-	modified uint64      // in ticks
-	insert   *op         // if orInsert
-	guess    speculation // the result of the patch on the document as it was
-	stale    bool        // the transaction found another version than the one speculated on
-
-	status PatchStatus // decided by the transaction
-}
-
-// patched returns the patching of o, which makes o a patch.
-func (o *op) patched() *patching {
-	if o.patching == nil {
-		o.patching = new(patching)
-	}
-	return o.patching
+	p := o.Patched()
+	p.Edits = append(p.Edits, patch.Edit(e))
 }
 
 // Set puts a value at the path, replacing an existing one. Missing objects on the
@@ -93,18 +71,18 @@ func JSONPatch(doc json.RawMessage) PatchOption { return edit(patch.JSONPatch(do
 // named as in Put.
 func OrInsert(body any) PatchOption {
 	return WriteOption(func(o *op) {
-		o.patched().orInsert = true
+		o.Patched().OrInsert = true
 		if raw, ok := body.(json.RawMessage); ok {
-			o.body = raw
+			o.Body = raw
 			return
 		}
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(false)
 		if err := encoder.Encode(body); err != nil {
-			o.usageError = fmt.Errorf("%w: %w", ErrType, err)
+			o.UsageError = fmt.Errorf("%w: %w", ErrType, err)
 		}
-		o.body = text.Bytes()
+		o.Body = text.Bytes()
 	})
 }
 
@@ -113,17 +91,17 @@ type PatchStatus string
 
 const (
 	// PatchPatched: the document was changed.
-	PatchPatched PatchStatus = "Patched"
+	PatchPatched PatchStatus = PatchStatus(write.StatusPatched)
 
 	// PatchCreated: it was not there, and OrInsert has inserted it.
-	PatchCreated PatchStatus = "Created"
+	PatchCreated PatchStatus = PatchStatus(write.StatusCreated)
 
 	// PatchNotModified: it is already as the edits would leave it. Nothing was
 	// written; its version is the same.
-	PatchNotModified PatchStatus = "NotModified"
+	PatchNotModified PatchStatus = PatchStatus(write.StatusNotModified)
 
 	// PatchNotFound: it is not there, and nothing was written.
-	PatchNotFound PatchStatus = "DocumentDoesNotExist"
+	PatchNotFound PatchStatus = PatchStatus(write.StatusNotFound)
 )
 
 // PatchResult is the outcome of a patch and the document after it.
@@ -133,13 +111,19 @@ type PatchResult struct {
 	Body     json.RawMessage `json:"body,omitempty"` // of the document now; the caller must not change it
 }
 
-// PatchError says which edit of a patch cannot be made, and why.
-// errors.Is(err, ErrInvalidPatch).
+// PatchError names the edit of a patch that cannot be made, and the reason. Nothing
+// was changed. errors.Is(err, ErrInvalidPatch) is true. Its fields (see package
+// patch):
+//
+//	Rule    string  such as "only a number can be incremented"
+//	Path    string  the path of the edit, a JSON Pointer for JSONPatch; may be empty
+//	Detail  string  what was found; may be empty
+//	Edit    int     the position of the edit, counted from 0; -1 for an error of the document
 type PatchError = patch.Error
 
 // ErrPatchWork is the *PatchError of a patch that takes too much work: more than
 // 16 units for each byte of Options.MaxDocumentBytes, and than 512 Mi units. A
-// unit is a byte that is looked at or written; a value that is touched counts
+// unit is a byte that is read, compared or written; a value that is edited counts
 // for more. The same patch of the same document always takes the same work.
 // Make fewer edits at a time, or split the document.
 var ErrPatchWork = patch.ErrTooMuchWork
@@ -164,10 +148,10 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 // *CollectionError.
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
-	if o.collection != "" && format.FoldName(o.collection) != format.FoldName(c.m.Collection) {
-		o.usageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.collection, c.m.Collection)
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
 	}
-	o.collection, o.inCollection, o.leaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
+	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {
 		return t.patch(ctx, o)
 	}
@@ -179,87 +163,28 @@ func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOptio
 
 // Patch adds DB.Patch.
 func (b *Batch) Patch(id string, opts ...PatchOption) {
-	b.add().initPatch(id, opts)
+	initPatch(b.add(), id, opts)
 }
 
 func newPatch(id string, opts []PatchOption) *op {
 	o := new(op)
-	o.initPatch(id, opts)
+	initPatch(o, id, opts)
 	return o
 }
 
-func (o *op) initPatch(id string, opts []PatchOption) {
-	o.verb, o.request, o.patching = verbPatch, id, new(patching)
+func initPatch(o *op, id string, opts []PatchOption) {
+	o.Verb, o.RequestID, o.Patching = write.Patch, id, new(write.Patching)
 	for _, option := range opts {
 		option.patch(o)
 	}
 }
 
 func patchResult(a access, o *op) PatchResult {
-	r := PatchResult{Status: o.patching.status, Metadata: a.result(o)}
+	r := PatchResult{Status: PatchStatus(o.Patching.Status), Metadata: a.result(o)}
 	if r.Status != PatchNotFound {
-		r.Body = o.json
+		r.Body = o.JSON
 	}
 	return r
-}
-
-// preparePatch checks everything that does not need the document.
-func (db *DB) preparePatch(o *op, modified uint64, last *collectionNaming) error {
-	p := o.patching
-	if len(p.edits) == 0 {
-		return fmt.Errorf("%w: a patch without edits", ErrUsage)
-	}
-	for i, e := range p.edits {
-		if err := e.Err(); err != nil {
-			var wrong *PatchError
-			if errors.As(err, &wrong) {
-				numbered := *wrong // other patches may share the edit
-				numbered.Edit = i
-				return &numbered
-			}
-			return err
-		}
-	}
-	o.foldedID, p.modified = db.env.Rules.Fold(o.id), modified
-	if !p.orInsert {
-		return nil
-	}
-	p.insert = &op{opRequest: opRequest{verb: verbInsert, request: o.request, collection: o.collection, custom: o.custom, body: o.body, leaveOut: o.leaveOut}}
-	return db.prepare(p.insert, modified, last)
-}
-
-// stageMissing stages a patch of a document that does not exist.
-func (t *transaction) stageMissing(o *op) error {
-	if err := t.checkVersion(o, oldDocument{}, false); err != nil {
-		return err
-	}
-	p := o.patching
-	if p.insert == nil {
-		p.status, o.outcome = PatchNotFound, absent
-		return nil
-	}
-	etag, err := t.Sequence()
-	if err != nil {
-		return err
-	}
-	if err := t.stagePut(p.insert, etag); err != nil {
-		return err
-	}
-	p.status, o.outcome = PatchCreated, present
-	o.id, o.header = p.insert.id, p.insert.header
-	o.json = bytes.Clone(p.insert.json) // it may be the caller's own memory
-	return nil
-}
-
-// record returns a copy of a document's record, or storage.ErrNotFound unwrapped.
-func (t *transaction) record(folded string) ([]byte, error) {
-	t.key = format.DocumentKey(t.key[:0], folded)
-	value, closer, err := t.tx.Get(t.key)
-	if err != nil {
-		return nil, err
-	}
-	record := bytes.Clone(value)
-	return record, closer.Close()
 }
 
 // Patch is DB.Patch. The transaction must then still find the document as it
@@ -279,7 +204,7 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		return PatchResult{}, fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
 	}
 	if err := t.prepareOne(p); err != nil {
-		return PatchResult{}, opError([]*op{p}, p, err)
+		return PatchResult{}, write.OpError([]*op{p}, p, err)
 	}
 	o, result, err := t.resolvePatch(ctx, p)
 	if err == nil && o != nil {
@@ -288,52 +213,52 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		}
 	}
 	if err != nil {
-		return PatchResult{}, opError([]*op{p}, p, err)
+		return PatchResult{}, write.OpError([]*op{p}, p, err)
 	}
 	if o == nil {
-		if p.returning != nil {
-			*p.returning = result.Metadata
+		if p.Returning != nil {
+			*p.Returning = result.Metadata
 		}
 		return result, nil
 	}
-	result.Metadata, result.Body = t.result(o), bytes.Clone(o.json) // see Tx.pending
+	result.Metadata, result.Body = t.result(o), bytes.Clone(o.JSON) // see Tx.pending
 	return result, nil
 }
 
 // prepareOne prepares an op whose name is not to be in the error.
 func (t *Tx) prepareOne(o *op) error {
-	var last collectionNaming
-	return t.db.prepare(o, metadata.Ticks(t.db.env.Now()), &last)
+	var last write.CollectionNaming
+	return t.db.writer.Prepare(o, metadata.Ticks(t.db.env.Now()), &last)
 }
 
 // resolvePatch returns the write that is the result of a prepared patch, or nil if
 // it changes nothing.
 func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
-	doc, err := t.lookup(p.foldedID)
+	doc, err := t.lookup(p.FoldedID)
 	if err != nil && err != ErrNotFound {
 		return nil, PatchResult{}, err
 	}
-	o := &op{opRequest: opRequest{verb: verbPut, request: p.id, expected: p.expected, returning: p.returning}}
+	o := &op{Request: write.Request{Verb: write.Put, RequestID: p.ID, Expected: p.Expected, Returning: p.Returning}}
 	if doc == nil {
-		if p.patching.insert == nil {
-			p.outcome = absent
+		if p.Patching.Insert == nil {
+			p.Outcome = write.Absent
 			return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
 		}
-		o.verb, o.body, o.collection, o.custom, o.leaveOut = verbInsert, p.body, p.collection, p.custom, p.leaveOut
+		o.Verb, o.Body, o.Collection, o.Custom, o.LeaveOut = write.Insert, p.Body, p.Collection, p.Custom, p.LeaveOut
 		return o, PatchResult{Status: PatchCreated}, nil
 	}
-	if p.inCollection != "" && !docs.SameCollection(doc.Header().Collection, p.inCollection) {
-		return nil, PatchResult{}, &CollectionError{ID: p.id, Current: doc.Collection(), Given: p.collection}
+	if p.InCollection != "" && !docs.SameCollection(doc.Header().Collection, p.InCollection) {
+		return nil, PatchResult{}, &CollectionError{ID: p.ID, Current: doc.Collection(), Given: p.Collection}
 	}
-	out, changed, err := t.db.applyEdits(ctx, p, doc.JSON(), 0)
+	out, changed, err := t.db.writer.ApplyEdits(ctx, p, doc.JSON(), 0)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
 	if !changed {
-		p.outcome, p.id, p.header = present, doc.ID(), *doc.Header()
+		p.Outcome, p.ID, p.Header = write.Present, doc.ID(), *doc.Header()
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
-	o.request, o.body, o.custom = doc.ID(), out, doc.Header().Custom
-	o.collection = doc.Collection()
+	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
+	o.Collection = doc.Collection()
 	return o, PatchResult{Status: PatchPatched}, nil
 }

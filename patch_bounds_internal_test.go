@@ -7,13 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Ensure that a batch of patches does not make more bodies than a transaction
 // may stage before it is refused, and that it is refused before the transaction.
 func TestApply_PatchesAreBounded(t *testing.T) {
-	defer func(patched int) { maxPatchedBytes = patched }(maxPatchedBytes)
-	maxPatchedBytes = 10_000
+	defer func(patched int) { write.MaxPatchedBytes = patched }(write.MaxPatchedBytes)
+	write.MaxPatchedBytes = 10_000
 	ctx := context.Background()
 	db, err := OpenMemory(nil)
 	if err != nil {
@@ -32,14 +34,14 @@ func TestApply_PatchesAreBounded(t *testing.T) {
 		if _, err := db.Apply(ctx, &b); !errors.Is(err, want) {
 			t.Errorf("%d patches: got %v, want %v", n, err, want)
 		}
-		guessed, err := db.speculatePatches(ctx, b.ops)
+		guessed, err := db.writer.SpeculatePatches(ctx, b.ops)
 		if !errors.Is(err, want) {
 			t.Errorf("%d patches before the transaction: got %v, want %v", n, err, want)
 		}
-		guessed.close()
+		guessed.Close()
 		for _, o := range b.ops {
-			if o.patching.guess.body != nil {
-				t.Errorf("%d patches: the batch keeps the body of %s", n, o.id)
+			if o.Patching.Guess.Body != nil {
+				t.Errorf("%d patches: the batch keeps the body of %s", n, o.ID)
 			}
 		}
 		doc, err := db.Get(ctx, fmt.Sprint(n, "/0"))

@@ -8,10 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
 )
 
 // padded returns a document with a member n and n bytes more.
@@ -20,7 +24,7 @@ func padded(n int) []byte {
 }
 
 // largePad makes a document too large to be patched in a transaction.
-const largePad = 2 * maxWorkHere
+const largePad = 2 * write.MaxWorkHere
 
 func memoryDB(t *testing.T) *DB {
 	t.Helper()
@@ -57,23 +61,23 @@ func TestPatch_Overtaken(t *testing.T) {
 		name  string
 		pad   int
 		stale error
-	}{{"small", 10, nil}, {"large", largePad, errStale}} {
+	}{{"small", 10, nil}, {"large", largePad, write.ErrStale}} {
 		t.Run(test.name, func(t *testing.T) {
 			db := memoryDB(t)
 			mustPut(t, db, "docs/1", padded(test.pad))
 			ops := []*op{newPatch("docs/1", []PatchOption{Increment("n", 10)})}
-			if err := db.prepareAll(ops); err != nil {
+			if err := db.writer.PrepareAll(ops); err != nil {
 				t.Fatal(err)
 			}
-			g, err := db.speculatePatches(ctx, ops)
+			g, err := db.writer.SpeculatePatches(ctx, ops)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer g.close()
+			defer g.Close()
 			rival := bytes.Replace(padded(test.pad), []byte(`"n":1`), []byte(`"n":5`), 1)
 			mustPut(t, db, "docs/1", rival)
 
-			if err := db.commit(ctx, ops, nil); !errors.Is(err, test.stale) {
+			if err := db.writer.Commit(ctx, ops, nil); !errors.Is(err, test.stale) {
 				t.Fatalf("got %v, want %v", err, test.stale)
 			}
 			if test.stale != nil {
@@ -82,13 +86,13 @@ func TestPatch_Overtaken(t *testing.T) {
 				}
 				ended, cancel := context.WithCancel(ctx)
 				cancel()
-				if err := db.resolveAndCommit(ended, ops, nil, g); !errors.Is(err, context.Canceled) {
+				if err := db.writer.ResolveAndCommit(ended, ops, nil, g); !errors.Is(err, context.Canceled) {
 					t.Errorf("with a context that has ended: got %v", err)
 				}
-				if err := g.again(ended); !errors.Is(err, context.Canceled) {
+				if err := g.Again(ended); !errors.Is(err, context.Canceled) {
 					t.Errorf("again with a context that has ended: got %v", err)
 				}
-				if err := db.resolveAndCommit(ctx, ops, nil, g); err != nil {
+				if err := db.writer.ResolveAndCommit(ctx, ops, nil, g); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -103,25 +107,25 @@ func TestPatch_Overtaken(t *testing.T) {
 func TestPatch_Overtaken_Many(t *testing.T) {
 	db := memoryDB(t)
 	var b Batch
-	for i := range maxPatchesHere + 1 {
+	for i := range write.MaxPatchesHere + 1 {
 		mustPut(t, db, fmt.Sprint("docs/", i), padded(10))
 		b.Patch(fmt.Sprint("docs/", i), Increment("n", 10))
 	}
-	if err := db.prepareAll(b.ops); err != nil {
+	if err := db.writer.PrepareAll(b.ops); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.commit(context.Background(), b.ops[:maxPatchesHere], nil); err != nil {
-		t.Errorf("%d patches: got %v", maxPatchesHere, err)
+	if err := db.writer.Commit(context.Background(), b.ops[:write.MaxPatchesHere], nil); err != nil {
+		t.Errorf("%d patches: got %v", write.MaxPatchesHere, err)
 	}
-	if err := db.commit(context.Background(), b.ops, nil); !errors.Is(err, errStale) {
-		t.Errorf("%d patches: got %v", maxPatchesHere+1, err)
+	if err := db.writer.Commit(context.Background(), b.ops, nil); !errors.Is(err, write.ErrStale) {
+		t.Errorf("%d patches: got %v", write.MaxPatchesHere+1, err)
 	}
 	if _, err := db.Apply(context.Background(), &b); err != nil {
 		t.Error(err)
 	}
-	for i := range maxPatchesHere + 1 {
+	for i := range write.MaxPatchesHere + 1 {
 		want := `{"n":21,`
-		if i == maxPatchesHere {
+		if i == write.MaxPatchesHere {
 			want = `{"n":11,`
 		}
 		if got := bodyOf(t, db, fmt.Sprint("docs/", i)); !strings.HasPrefix(got, want) {
@@ -178,15 +182,15 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 			})
 			var b Batch
 			writes(func(add func(b *Batch)) { add(&b) })
-			if err := batched.prepareAll(b.ops); err != nil {
+			if err := batched.writer.PrepareAll(b.ops); err != nil {
 				t.Fatal(err)
 			}
-			g, err := batched.speculatePatches(ctx, b.ops)
+			g, err := batched.writer.SpeculatePatches(ctx, b.ops)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer g.close()
-			if err := batched.commit(ctx, b.ops, nil); err != nil {
+			defer g.Close()
+			if err := batched.writer.Commit(ctx, b.ops, nil); err != nil {
 				t.Fatal(err)
 			}
 			for i := 1; i <= 4; i++ {
@@ -209,6 +213,65 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// countingEngine counts the look-ups of transactions.
+type countingEngine struct {
+	storage.Engine
+	gets int
+}
+
+func (e *countingEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	return e.Engine.Update(ctx, sync, func(tx storage.Tx) error { return fn(countingTx{tx, e}) })
+}
+
+type countingTx struct {
+	storage.Tx
+	e *countingEngine
+}
+
+func (t countingTx) Get(key []byte) ([]byte, io.Closer, error) {
+	if key[0] == format.SpaceDocument {
+		t.e.gets++
+	}
+	return t.Tx.Get(key)
+}
+
+// Ensure that the transaction of a patch does not read the document again, for which
+// other writes would wait, unless it was written in between.
+func TestPatch_UnchangedIsNotReadAgain(t *testing.T) {
+	ctx := context.Background()
+	db := memoryDB(t)
+	mustPut(t, db, "docs/1", padded(largePad))
+	e := &countingEngine{Engine: db.env.Engine}
+	db.env.Engine = e
+	for _, edit := range []PatchOption{Increment("n", 1), Increment("n", 0)} {
+		e.gets = 0
+		if _, err := db.Patch(ctx, "docs/1", edit); err != nil || e.gets != 0 {
+			t.Errorf("the transaction has read the document %d times, %v", e.gets, err)
+		}
+	}
+
+	ops := []*op{newPatch("docs/1", []PatchOption{Increment("n", 10)})}
+	if err := db.writer.PrepareAll(ops); err != nil {
+		t.Fatal(err)
+	}
+	g, err := db.writer.SpeculatePatches(ctx, ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	mustPut(t, db, "docs/1", padded(largePad))
+	e.gets = 0
+	if err := db.writer.Commit(ctx, ops, nil); !errors.Is(err, write.ErrStale) || e.gets != 1 {
+		t.Errorf("a document that was written in between: %v, read %d times", err, e.gets)
+	}
+	if err := db.writer.ResolveAndCommit(ctx, ops, nil, g); err != nil {
+		t.Fatal(err)
+	}
+	if got := bodyOf(t, db, "docs/1"); !strings.HasPrefix(got, `{"n":11,`) {
+		t.Errorf("got %.20s", got)
 	}
 }
 
@@ -250,64 +313,5 @@ func TestPatch_ScribbledBody(t *testing.T) {
 	}
 	if got := bodyOf(t, db, "docs/1"); got != `{"n":2,"s":"text"}` {
 		t.Errorf("got %s", got)
-	}
-}
-
-// Ensure that turns are given in the order in which they are asked for, that who
-// gives up loses nothing of others, and that nothing is kept.
-func TestPatchTurns(t *testing.T) {
-	ctx := context.Background()
-	var turns patchTurns
-	if turns.awaited("a") {
-		t.Error("a turn is awaited that no patch took")
-	}
-	leave, err := turns.take(ctx, []string{"b", "a", "b"})
-	if err != nil || !turns.awaited("a") || !turns.awaited("b") || turns.awaited("c") {
-		t.Fatal(err)
-	}
-	waiters := func(n int) {
-		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			turns.mu.Lock()
-			users := turns.byID["a"].users
-			turns.mu.Unlock()
-			if users == n {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%d have the turn or wait for it, want %d", users, n)
-			}
-		}
-	}
-	var order []int
-	var wg sync.WaitGroup
-	for i := range 5 {
-		wg.Go(func() {
-			leave, err := turns.take(ctx, []string{"a"})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			order = append(order, i) // guarded by the turn
-			leave()
-		})
-		waiters(2 + i)
-	}
-	ended, cancel := context.WithCancel(ctx)
-	wg.Go(func() {
-		if _, err := turns.take(ended, []string{"a", "c"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-	})
-	waiters(7)
-	cancel()
-	waiters(6)
-	leave()
-	wg.Wait()
-	if fmt.Sprint(order) != "[0 1 2 3 4]" {
-		t.Errorf("the order is %v", order)
-	}
-	if len(turns.byID) != 0 || turns.waiting.Load() != 0 {
-		t.Errorf("%d turns are left, %d users", len(turns.byID), turns.waiting.Load())
 	}
 }

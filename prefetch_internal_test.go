@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // checkChanges makes sure that every document has one change entry, its own.
@@ -119,7 +120,7 @@ func TestApply_ReadsAhead_Conflict(t *testing.T) {
 		for writer := range 4 {
 			writers.Go(func() {
 				var b Batch
-				for i := range 2 * manyOps {
+				for i := range 2 * write.ManyOps {
 					b.Put(fmt.Sprintf("w%d/%d", writer, i), []byte(`{}`))
 				}
 				b.Put(id, []byte(`{"n":1}`), IfMatch(before.ChangeVector))
@@ -152,7 +153,7 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 	defer db.Close()
 	batch := func(text string) *Batch {
 		b := new(Batch)
-		for i := range manyOps {
+		for i := range write.ManyOps {
 			b.Put(fmt.Sprintf("users/%d", i), fmt.Appendf(nil, `{"Name":%q}`, text), InCollection("Users"))
 		}
 		return b
@@ -163,18 +164,18 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 
 	// db.write, with something in its middle.
 	ops := batch("after").ops
-	if err := db.prepareAll(ops); err != nil {
+	if err := db.writer.PrepareAll(ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.prefetch(context.Background(), ops)
+	a, err := db.writer.Prefetch(context.Background(), ops)
 	if err != nil || a == nil {
 		t.Fatalf("read ahead: %v, %v", a, err)
 	}
-	defer a.close(ops)
+	defer a.Close(ops)
 	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"Name"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.commit(ctx, ops, a); err != nil {
+	if err := db.writer.Commit(ctx, ops, a); err != nil {
 		t.Fatal(err)
 	}
 	if err := CheckIndexes(db); err != nil {
@@ -209,8 +210,8 @@ func TestApply_FirstErrorOfMany(t *testing.T) {
 // Ensure that what is read ahead is bounded, and that what is not read ahead
 // leaves the indexes as well.
 func TestApply_ReadsAhead_Bounded(t *testing.T) {
-	defer func(old int64) { maxPrefetchBytes = old }(maxPrefetchBytes)
-	maxPrefetchBytes = 10_000
+	defer func(old int64) { write.MaxPrefetchBytes = old }(write.MaxPrefetchBytes)
+	write.MaxPrefetchBytes = 10_000
 	ctx := context.Background()
 	db, err := OpenMemory(nil)
 	if err != nil {
@@ -229,30 +230,30 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 	if _, err := db.Apply(ctx, &puts); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.prepareAll(deletes.ops); err != nil {
+	if err := db.writer.PrepareAll(deletes.ops); err != nil {
 		t.Fatal(err)
 	}
-	a, err := db.prefetch(ctx, deletes.ops)
+	a, err := db.writer.Prefetch(ctx, deletes.ops)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ahead := 0
 	for _, o := range deletes.ops {
-		if o.before != nil {
-			ahead += len(o.before.Body)
+		if o.Before != nil {
+			ahead += len(o.Before.Body)
 		}
 	}
 	// Each goroutine may have one more under way.
 	if ahead == 0 || ahead > 10_000+parallel.MaxWorkers*200 {
 		t.Errorf("%d bytes were read ahead", ahead)
 	}
-	a.close(deletes.ops)
+	a.Close(deletes.ops)
 	if _, err := db.Apply(ctx, &deletes); err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range deletes.ops {
-		if o.before != nil {
-			t.Fatalf("the batch still holds the old body of %s", o.id)
+		if o.Before != nil {
+			t.Fatalf("the batch still holds the old body of %s", o.ID)
 		}
 	}
 	it, err := db.env.Engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})

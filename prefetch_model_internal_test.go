@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jaydb/jay/internal/write"
 )
 
 // aheadPair are two databases that are written alike, one with what was read
@@ -61,19 +63,19 @@ func (p *aheadPair) oneBatch(n int, seed uint64) *Batch {
 }
 
 // begin does what db.write does before the transaction, and reads ahead.
-func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *prefetched) {
+func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *write.Prefetched) {
 	p.t.Helper()
-	err := db.prepareAll(ops)
+	err := db.writer.PrepareAll(ops)
 	for _, o := range ops {
 		if err == nil {
-			err = db.drawID(context.Background(), o)
+			err = db.writer.DrawID(context.Background(), o)
 		}
 	}
 	if err == nil {
-		_, err = db.speculatePatches(context.Background(), ops)
+		_, err = db.writer.SpeculatePatches(context.Background(), ops)
 	}
 	if reads && err == nil {
-		a, err = db.prefetch(context.Background(), ops)
+		a, err = db.writer.Prefetch(context.Background(), ops)
 	}
 	if err != nil || reads != (a != nil) {
 		p.t.Fatalf("before the transaction: %v, read ahead: %v", err, a)
@@ -82,9 +84,9 @@ func (p *aheadPair) begin(db *DB, ops []*op, reads bool) (a *prefetched) {
 }
 
 // end does the rest.
-func (p *aheadPair) end(db *DB, ops []*op, a *prefetched) error {
-	defer a.close(ops)
-	return db.resolveAndCommit(context.Background(), ops, a, &speculations{db: db, ops: ops})
+func (p *aheadPair) end(db *DB, ops []*op, a *write.Prefetched) error {
+	defer a.Close(ops)
+	return db.writer.ResolveAndCommit(context.Background(), ops, a, nil)
 }
 
 // changeIndexes makes an index or drops one, in both databases.
@@ -135,7 +137,7 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 		seed, _ = strconv.ParseUint(s, 10, 64)
 	}
 	t.Logf("JAY_AHEAD_SEED=%d", seed)
-	defer func(old int64) { maxPrefetchBytes = old }(maxPrefetchBytes)
+	defer func(old int64) { write.MaxPrefetchBytes = old }(write.MaxPrefetchBytes)
 
 	open := func() *DB {
 		var key [32]byte
@@ -152,9 +154,10 @@ func TestApply_ReadsAhead_Model(t *testing.T) {
 
 	ctx := context.Background()
 	committed, refused := 0, 0
-	for round := range 25 {
-		maxPrefetchBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
-		a, b := p.batch(manyOps * 3)
+	begun := time.Now()
+	for round := 0; round < 25 || committed < 4 && time.Since(begun) < time.Minute; round++ {
+		write.MaxPrefetchBytes = []int64{0, 500, 32 << 20}[p.r.IntN(3)]
+		a, b := p.batch(write.ManyOps * 3)
 		between, same := p.batch(1 + p.r.IntN(12))
 
 		reads := p.begin(p.with, a.ops, true)

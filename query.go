@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exec"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
@@ -32,9 +33,9 @@ type Query[T any] struct {
 	q      query.Query
 	size   query.Size // of q.Where
 	err    error
-	run    runOptions
+	run    exec.Options
 	cursor string // of After; read when the query runs, as conditions and order may still come
-	decode func(r *Row) (*T, error)
+	decode func(r *exec.Row) (*T, error)
 }
 
 // Row is one answer of a query.
@@ -45,8 +46,15 @@ type Row struct {
 	JSON json.RawMessage
 	// Included are the included documents that no earlier answer brought.
 	Included []*Document
+}
 
-	cursor *cursor
+// newRow makes the public form of a row.
+func newRow(r *exec.Row) (*Row, error) {
+	row := &Row{Document: (*Document)(r.Document), JSON: r.JSON}
+	for _, doc := range r.Included {
+		row.Included = append(row.Included, (*Document)(doc))
+	}
+	return row, nil
 }
 
 // MarshalJSON returns what was selected, or the whole document with its
@@ -66,13 +74,13 @@ func (db *DB) Query(collection string) Query[Document] { return documentQuery(db
 func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
 
 func documentQuery(via access, collection string) Query[Document] {
-	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *Row) (*Document, error) { return r.Document, nil }}
+	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil }}
 }
 
 // Query asks for values of the collection.
 func (c *Collection[T]) Query() Query[T] {
 	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}}
-	q.decode = func(r *Row) (*T, error) { return c.decode(r.Document) }
+	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }
 	return q
 }
 
@@ -102,11 +110,21 @@ func parseRQL(via access, text string, params map[string]any) (Query[Row], error
 	if err != nil {
 		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return Query[Row]{via: via, q: *q, size: size, decode: func(r *Row) (*Row, error) { return r, nil }}, nil
+	return Query[Row]{via: via, q: *q, size: size, decode: newRow}, nil
 }
 
-// SyntaxError says where a query's text is wrong and what was expected there.
-// errors.Is(err, ErrSyntax). Its Caret shows the place.
+// SyntaxError is returned for a query text that is not valid. errors.Is(err,
+// ErrSyntax) is true. Its fields and methods (see package query):
+//
+//	Line         int     of the first wrong character, from 1
+//	Column       int     of it, in characters, from 1
+//	Offset       int     of it, in bytes, from 0
+//	Message      string  what is wrong
+//	Expected     string  what would be valid there; may be empty
+//	Hint         string  what to write instead; may be empty
+//	Text         string  the whole line
+//	Caret()      string  the line, and below it a caret at the wrong character
+//	Explanation() string the message with what was expected and the hint, without the position
 type SyntaxError = query.SyntaxError
 
 // checkList refuses a list of n fields if a query may not have so many.
@@ -200,7 +218,7 @@ func (q Query[T]) complete() (Query[T], error) {
 	if q.err != nil {
 		return q, q.err
 	}
-	if isGrouped(&q.q) {
+	if exec.IsGrouped(&q.q) {
 		q.q.OrderBy = groupOrders(&q.q)
 	} else {
 		for _, o := range q.q.OrderBy {
@@ -220,7 +238,7 @@ func (q Query[T]) complete() (Query[T], error) {
 	}
 	q.q.Offset = 0
 	var err error
-	q.run.after, err = parseCursor(q.cursor, &q.q)
+	q.run.After, err = exec.ParseCursor(q.cursor, &q.q)
 	return q, err
 }
 
@@ -234,7 +252,7 @@ func (q Query[T]) checkIncludes() error {
 
 // checkPaging refuses a query whose answers have no position to continue from.
 func (q Query[T]) checkPaging() error {
-	if isGrouped(&q.q) || q.q.Distinct {
+	if exec.IsGrouped(&q.q) || q.q.Distinct {
 		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
 	}
 	return nil
@@ -278,7 +296,7 @@ func groupOrders(q *query.Query) []query.Order {
 // that an index could have served. It is meant for tests. A query that asks
 // for all documents as they come is not refused.
 func (q Query[T]) NoScan() Query[T] {
-	q.run.noScan = true
+	q.run.NoScan = true
 	return q
 }
 
@@ -345,7 +363,7 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
 	}
 	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
-	out.decode = func(r *Row) (*R, error) {
+	out.decode = func(r *exec.Row) (*R, error) {
 		v := new(R)
 		if raw {
 			*any(v).(*json.RawMessage) = r.JSON
@@ -381,7 +399,7 @@ func parseColumn(of *query.Query, text string) (query.Column, error) {
 // NoScan and the type of the answers are no part of it. The text of a query with an
 // error need not be one.
 func (q Query[T]) String() string {
-	if isGrouped(&q.q) {
+	if exec.IsGrouped(&q.q) {
 		q.q.OrderBy = groupOrders(&q.q)
 	}
 	return q.q.String()
@@ -391,7 +409,7 @@ func (q Query[T]) String() string {
 // asked for.
 func (q Query[T]) Rows() Query[Row] {
 	return Query[Row]{via: q.via, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor,
-		decode: func(r *Row) (*Row, error) { return r, nil }}
+		decode: newRow}
 }
 
 // Iter runs the query. The loop sees the database as it was when it began, and
@@ -413,8 +431,8 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 }
 
 // rows runs the query.
-func (q Query[T]) rows(ctx context.Context) iter.Seq2[*Row, error] {
-	return func(yield func(*Row, error) bool) {
+func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
+	return func(yield func(*exec.Row, error) bool) {
 		q, err := q.complete()
 		if err == nil {
 			err = q.checkIncludes()
@@ -428,9 +446,9 @@ func (q Query[T]) rows(ctx context.Context) iter.Seq2[*Row, error] {
 			yield(nil, err)
 			return
 		}
-		defer r.close()
+		defer r.Close()
 		for {
-			row, err := r.next(ctx)
+			row, err := r.Next(ctx)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -485,17 +503,17 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 	}
 	plain := q.q
 	plain.OrderBy, plain.Include = nil, nil
-	if len(plain.Select) > 0 || plain.Distinct || q.run.after != nil {
+	if len(plain.Select) > 0 || plain.Distinct || q.run.After != nil {
 		plain = q.q // the rows themselves must be made
 	} else {
-		q.run.counting = true
+		q.run.Counting = true
 	}
 	r, err := q.via.startRun(ctx, &plain, q.run)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
-	defer r.close()
-	n, err := r.count(ctx)
+	defer r.Close()
+	n, err := r.Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
@@ -525,20 +543,20 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		return Page[T]{}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
 	}
 	q = q.Limit(limit + 1)
-	q.run.paging = true
+	q.run.Paging = true
 	p := Page[T]{Items: []*T{}}
-	var last *cursor
+	var last *exec.Cursor
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return Page[T]{}, fmt.Errorf("query: %w", err)
 		}
 		if len(p.Items) == limit {
-			if last != nil && !last.exact {
+			if last != nil && !last.Exact {
 				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
 			if last != nil {
-				p.Next = last.text(&q.q)
+				p.Next = last.Text(&q.q)
 			}
 			break
 		}
@@ -546,7 +564,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		if err != nil {
 			return Page[T]{}, err
 		}
-		p.Items, last = append(p.Items, v), row.cursor
+		p.Items, last = append(p.Items, v), row.Cursor
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {
 				lastID = row.Document.ID()
@@ -554,15 +572,6 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		}
 	}
 	return p, nil
-}
-
-func hasFunctions(q *query.Query) bool {
-	for _, c := range q.Select {
-		if c.Func != query.FuncNone {
-			return true
-		}
-	}
-	return false
 }
 
 // Explain runs the query to its end and reports how it was answered.
@@ -575,14 +584,14 @@ func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, fmt.Errorf("explain: %w", err)
 	}
-	defer r.close()
+	defer r.Close()
 	for {
-		row, err := r.next(ctx)
+		row, err := r.Next(ctx)
 		if err != nil {
 			return Explanation{}, fmt.Errorf("explain: %w", err)
 		}
 		if row == nil {
-			return r.explain(), nil
+			return explain(r, &q.q), nil
 		}
 	}
 }

@@ -439,7 +439,7 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	if err != nil {
 		return err
 	}
-	given, err := s.db.parseCustom(custom)
+	given, err := s.db.writer.ParseCustom(custom)
 	if err != nil {
 		return err
 	}

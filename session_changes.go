@@ -5,8 +5,11 @@ import (
 	"github.com/jaydb/jay/patch"
 )
 
-// FieldChange is one difference between two bodies: the path of a member or an
-// element, and what was and is there.
+// FieldChange is one difference between two bodies. Its fields (see package patch):
+//
+//	Path      string           of the member or element, as in a patch
+//	Kind      patch.ChangeKind added, removed or changed
+//	Old, New  json.RawMessage  the values; nil if it was added or removed
 type FieldChange = patch.Change
 
 // EntityState is what SaveChanges will do with an entity.
@@ -63,7 +66,7 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 	if w.kept {
 		return nil, nil
 	}
-	now, err := s.strip(w.entity.m, codec.Encoded{Body: w.op.body, Stored: w.op.validated})
+	now, err := s.strip(w.entity.m, codec.Encoded{Body: w.op.Body, Stored: w.op.Validated})
 	if err != nil {
 		return nil, err
 	}

@@ -197,8 +197,8 @@ func (s *Session) includeIDs(ids []string, loaded []*entity, paths []jsonpath.Pa
 // appendIDs appends the texts that paths reach in a body, those in arrays at
 // their ends included.
 func appendIDs(out []string, body []byte, paths []jsonpath.Path) []string {
-	eachID(body, paths, func(raw []byte) bool {
-		if isID(raw) {
+	docs.EachID(body, paths, func(raw []byte) bool {
+		if docs.IsID(raw) {
 			out = append(out, string(jsonpath.AppendUnquoted(nil, raw)))
 		}
 		return true
@@ -206,40 +206,11 @@ func appendIDs(out []string, body []byte, paths []jsonpath.Path) []string {
 	return out
 }
 
-// eachID calls fn with the values at paths, raw, until it returns false. An
-// array at the end of a path stands for its elements.
-func eachID(body []byte, paths []jsonpath.Path, fn func(raw []byte) bool) {
-	for _, p := range paths {
-		more := true
-		jsonpath.EachLoose(body, p, func(raw []byte) bool {
-			if raw[0] != '[' {
-				more = fn(raw)
-				return more
-			}
-			for _, element := range jsonpath.Elements(raw) {
-				if more = fn(element); !more {
-					break
-				}
-			}
-			return more
-		})
-		if !more {
-			return
-		}
-	}
-}
-
-// isID reports whether a raw value may be an ID: a text that is not empty.
-func isID(raw []byte) bool { return len(raw) > 2 && raw[0] == '"' }
-
-// maxIncludes bounds the documents that one Load includes.
-const maxIncludes = 10_000
-
 // readIncludes reads the documents that the session does not hold.
 func (s *Session) readIncludes(ctx context.Context, tx *Tx, ids []string) ([]*docs.Document, error) {
 	ids = s.notHeld(ids)
-	if len(ids) > maxIncludes {
-		return nil, fmt.Errorf("%w: the includes name %d documents, at most %d", ErrTooLarge, len(ids), maxIncludes)
+	if len(ids) > docs.MaxIncludes {
+		return nil, fmt.Errorf("%w: the includes name %d documents, at most %d", ErrTooLarge, len(ids), docs.MaxIncludes)
 	}
 	found, err := tx.GetMany(ctx, ids...)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -66,14 +67,14 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.etags()}
+			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
 	docs := make([]docs.Document, len(writes))
 	for i, w := range writes {
 		s.saved(w, &docs[i])
-		w.op.release()
+		w.op.Release()
 	}
 	s.deletes = nil
 	return nil
@@ -127,12 +128,12 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 
 // savingOfDeletion returns the write of a deletion.
 func (s *Session) savingOfDeletion(d *deletion) *saving {
-	o := newOp(verbDelete, d.id, nil, nil)
+	o := newOp(write.Delete, d.id, nil, nil)
 	if e := d.entity; e != nil {
-		o.collection, o.inCollection = e.m.Collection, format.FoldName(e.m.Collection)
+		o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
 		if e.doc != nil && (s.optimistic || e.m.Version != nil) {
 			version := e.doc.ChangeVector()
-			o.expected = &version
+			o.Expected = &version
 		}
 	}
 	return &saving{op: o, deletion: d}
@@ -151,25 +152,25 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		return saving{}, err
 	}
 	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
-	o := takeOp()
-	o.init(verbPut, e.id, body.Body, nil)
+	o := write.TakeOp()
+	initOp(o, write.Put, e.id, body.Body, nil)
 	if !kept {
-		o.setBody(e.m, body)
+		o.SetBody(e.m, body)
 	}
-	o.collection, o.prefix = e.m.Collection, e.m.Prefix
-	o.custom = e.custom
-	if o.custom == nil && e.doc != nil {
-		o.custom = e.doc.Header().Custom
+	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
+	o.Custom = e.custom
+	if o.Custom == nil && e.doc != nil {
+		o.Custom = e.doc.Header().Custom
 	}
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):
-		o.verb = verbInsert
+		o.Verb = write.Insert
 	case s.optimistic || e.m.Version != nil:
 		version := e.version
 		if e.doc != nil {
 			version = e.doc.ChangeVector()
 		}
-		o.expected = &version
+		o.Expected = &version
 	}
 	return saving{op: o, entity: e, kept: kept}, nil
 }
@@ -238,9 +239,9 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		return
 	}
 	e, o := w.entity, w.op
-	known := e.id == o.id && e.foldedID == o.foldedID // to the session and to the value
-	e.id, e.foldedID = o.id, o.foldedID
-	*doc = docs.Make(s.db.env.Origins, o.foldedID, o.header, o.json)
+	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
+	e.id, e.foldedID = o.ID, o.FoldedID
+	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, o.JSON)
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
 	if e.evicted || known && e.m.Version == nil {
@@ -346,8 +347,8 @@ func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving
 func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
-		etag := w.op.header.Etag
-		if w.op.outcome == unsettled || w.entity != nil && etag == 0 {
+		etag := w.op.Header.Etag
+		if w.op.Outcome == write.Unsettled || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {
@@ -356,8 +357,8 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 		if w.entity == nil {
 			continue
 		}
-		doc, err := s.db.Get(ctx, w.op.id)
-		if err == nil && doc.ChangeVector() == a.db.env.ChangeVector(w.op.header.Node, etag) {
+		doc, err := s.db.Get(ctx, w.op.ID)
+		if err == nil && doc.ChangeVector() == a.db.env.ChangeVector(w.op.Header.Node, etag) {
 			return true, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotFound) {
@@ -365,7 +366,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 		}
 	}
 	// Only the failed handle can have written etags between first and the ceiling.
-	return first > 0 && s.db.newest >= first && s.db.newest <= a.ceiling, nil
+	return first > 0 && s.db.reserved.Newest() >= first && s.db.reserved.Newest() <= a.ceiling, nil
 }
 
 func (s *Session) dropDeletion(done *deletion) {

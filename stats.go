@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -36,9 +37,14 @@ type CollectionStats struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// EngineStats are figures about the storage engine: bytes on disk and in
-// memory, commits and syncs since Open. Fewer syncs than commits means that
-// concurrent writes shared them.
+// EngineStats are figures about the storage engine. Fewer syncs than commits means
+// that concurrent writes shared them. Its fields (see package storage):
+//
+//	DiskBytes      uint64  all files: tables, log, manifests
+//	CacheBytes     int64   blocks in the cache
+//	MemTableBytes  uint64  committed data that is not in tables yet
+//	LogSyncs       uint64  syncs of the log since Open
+//	Commits        uint64  successful writes since Open
 type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and
@@ -54,7 +60,7 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	if s.Counters, err = db.Counters(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	s.Gaps = db.unused.clone()
+	s.Gaps = db.writer.Unused.Clone()
 	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
 	}
@@ -93,7 +99,7 @@ func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)
 
 	var out []CollectionStats
 	for name, c := range byName {
-		if orEmpty(name) == c.Name {
+		if write.OrEmpty(name) == c.Name {
 			out = append(out, *c)
 		}
 	}
@@ -109,7 +115,7 @@ func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *Collecti
 			return c
 		}
 	}
-	c := &CollectionStats{Name: orEmpty(name)}
+	c := &CollectionStats{Name: write.OrEmpty(name)}
 	byName[name] = c
 	return c
 }

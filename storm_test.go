@@ -149,7 +149,16 @@ func TestStorm(t *testing.T) {
 		gusts[g] = &gust{storm: s, Rand: rand.New(rand.NewPCG(seed, uint64(g)+1)), g: g, own: make(map[string]stormState)}
 	}
 	rounds := 0
-	for end := time.Now().Add(lasts); time.Now().Before(end) && !t.Failed(); rounds++ {
+	everyVerb := func() bool {
+		for i := range stormVerbs {
+			if s.verbs[i].Load() == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	more := jaytest.Patience()
+	for end := time.Now().Add(lasts); (time.Now().Before(end) || more(testing.Short() || everyVerb())) && !t.Failed(); rounds++ {
 		length := min(lasts/3, 5*time.Second)
 		length = length/2 + time.Duration(random.Int64N(int64(length)))
 		var group sync.WaitGroup

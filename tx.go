@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -110,29 +111,23 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		option(&o)
 	}
 	numbers := &drawn{all: make(map[string][]string)}
-	defer db.unused.countDrawn(numbers) // those that were not used
+	defer db.writer.Unused.CountDrawn(numbers.all) // those that were not used
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		err := db.updateOnce(ctx, numbers, fn)
-		switch lost, isLost := err.(lostError); {
+		switch lost, isLost := err.(write.LostError); {
 		case err == errClash:
 			run--
 		case !isLost:
 			return err
 		case run >= o.retries:
-			return db.settleRefusal(ctx, fmt.Errorf("update: %w", lost.cause))
+			return db.writer.SettleRefusal(ctx, fmt.Errorf("update: %w", lost.Cause))
 		}
 		numbers.again()
 	}
 }
-
-// lostError marks a conflict found by the commit: the function may run again.
-type lostError struct{ cause error }
-
-func (e lostError) Error() string { return e.cause.Error() }
-func (e lostError) Unwrap() error { return e.cause }
 
 // errClash ends a run in which the caller named a reissued number itself: see
 // drawn.
@@ -204,7 +199,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	if writable {
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
-	c, snapshot := db.viewIndexes(take)
+	c, snapshot := db.indexes.View(take)
 	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
 	db.env.Register((*txHandle)(t))
 	return t, nil
@@ -216,6 +211,8 @@ func (t *Tx) end() {
 	_ = t.release(ErrTxDone)
 	t.db.env.Unregister((*txHandle)(t)) // last: Close waits for registered handles
 }
+
+var _ access = (*Tx)(nil)
 
 // txHandle is a Tx as an env.Handle, for Close.
 type txHandle Tx
@@ -337,10 +334,10 @@ func (t *Tx) lookup(folded string) (*docs.Document, error) {
 func (t *Tx) base(folded string) (*docs.Document, error) {
 	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
 	if err == nil {
-		t.saw(folded, version{doc.Header().Node, doc.Header().Etag})
+		t.saw(folded, write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag})
 	}
 	if err == ErrNotFound {
-		t.saw(folded, version{})
+		t.saw(folded, write.Version{})
 	}
 	return doc, err
 }
@@ -359,23 +356,23 @@ func (t *Tx) pending(o *op) (*docs.Document, error) {
 // peek is pending with the body that the commit will write: it must not leave the
 // package.
 func (t *Tx) peek(o *op) (*docs.Document, error) {
-	if o.verb == verbDelete {
+	if o.Verb == write.Delete {
 		return nil, ErrNotFound
 	}
-	header, replaced := o.header, t.reads.versions[o.foldedID]
-	header.Node, header.Etag = replaced.node, replaced.etag
-	doc := docs.Make(t.db.env.Origins, o.foldedID, header, o.json)
+	header, replaced := o.Header, t.reads.versions[o.FoldedID]
+	header.Node, header.Etag = replaced.Node, replaced.Etag
+	doc := docs.Make(t.db.env.Origins, o.FoldedID, header, o.JSON)
 	return &doc, nil
 }
 
 // Put is DB.Put.
 func (t *Tx) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, t, newOp(verbPut, id, body, opts))
+	return writeOne(ctx, t, newOp(write.Put, id, body, opts))
 }
 
 // Insert is DB.Insert.
 func (t *Tx) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, t, newOp(verbInsert, id, body, opts))
+	return writeOne(ctx, t, newOp(write.Insert, id, body, opts))
 }
 
 // Store is DB.Store.
@@ -385,12 +382,12 @@ func (t *Tx) Store(ctx context.Context, collection string, body json.RawMessage,
 
 // Replace is DB.Replace.
 func (t *Tx) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
-	return writeOne(ctx, t, newOp(verbReplace, id, body, opts))
+	return writeOne(ctx, t, newOp(write.Replace, id, body, opts))
 }
 
 // Delete is DB.Delete.
 func (t *Tx) Delete(ctx context.Context, id string, opts ...WriteOption) error {
-	_, err := writeOne(ctx, t, newOp(verbDelete, id, nil, opts))
+	_, err := writeOne(ctx, t, newOp(write.Delete, id, nil, opts))
 	return err
 }
 
@@ -404,7 +401,7 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	ops := make([]*op, len(b.ops))
 	for i, o := range b.ops {
 		slab[i] = *o
-		slab[i].tail, slab[i].written = nil, nil
+		slab[i].Tail, slab[i].Written = nil, nil
 		ops[i] = &slab[i]
 	}
 	if err := t.write(ctx, ops); err != nil {
@@ -423,7 +420,7 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	if !t.writable {
 		return fmt.Errorf("%w: a transaction of View only reads", ErrUsage)
 	}
-	if err := t.db.prepareAll(ops); err != nil {
+	if err := t.db.writer.PrepareAll(ops); err != nil {
 		return err
 	}
 	count, bytes := len(t.ops), t.bytes
@@ -438,7 +435,7 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		staged, before, err := t.stage(ctx, o)
 		if err != nil {
-			return opError(ops, o, err)
+			return write.OpError(ops, o, err)
 		}
 		if staged {
 			replaced = append(replaced, before)
@@ -447,14 +444,14 @@ func (t *Tx) write(ctx context.Context, ops []*op) error {
 		}
 	}
 	whole = true
-	t.db.publish(unchanged)
+	t.db.writer.Publish(unchanged)
 	return nil
 }
 
 // stage stages a prepared op, or reports that it changes nothing. before is the op
 // of the same document that it replaces, or -1.
 func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err error) {
-	if o.verb != verbPatch {
+	if o.Verb != write.Patch {
 		before, err = t.add(ctx, o)
 		return true, before, err
 	}
@@ -466,7 +463,7 @@ func (t *Tx) stage(ctx context.Context, o *op) (staged bool, before int, err err
 		return false, 0, err
 	}
 	before, err = t.add(ctx, w)
-	o.outcome, o.id, o.header = w.outcome, w.id, w.header
+	o.Outcome, o.ID, o.Header = w.Outcome, w.ID, w.Header
 	return true, before, err
 }
 
@@ -476,11 +473,11 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 	for i := len(replaced) - 1; i >= 0; i-- {
 		o := t.ops[count+i]
 		switch {
-		case o.foldedID == "":
+		case o.FoldedID == "":
 		case replaced[i] < 0:
-			delete(t.staged, o.foldedID)
+			delete(t.staged, o.FoldedID)
 		default:
-			t.staged[o.foldedID] = replaced[i]
+			t.staged[o.FoldedID] = replaced[i]
 		}
 	}
 	t.ops, t.bytes = t.ops[:count], bytes
@@ -492,18 +489,18 @@ const opBytes = 512
 // add stages one prepared op, and returns the previous newest op of its document,
 // or -1.
 func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
-	size := len(o.json) + len(o.header.Custom) + 2*len(o.id) + opBytes
+	size := len(o.JSON) + len(o.Header.Custom) + 2*len(o.ID) + opBytes
 	if t.bytes+size > storage.MaxTxBytes {
 		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, t.bytes+size, storage.MaxTxBytes)
 	}
 	if err := t.drawID(ctx, o); err != nil {
 		return 0, err
 	}
-	if o.verb == verbDelete {
-		o.foldedID = t.db.env.Rules.Fold(o.id)
+	if o.Verb == write.Delete {
+		o.FoldedID = t.db.env.Rules.Fold(o.ID)
 	}
-	if o.strategy == ids.Semantic {
-		if err := t.named(o.foldedID); err != nil {
+	if o.Strategy == ids.Semantic {
+		if err := t.named(o.FoldedID); err != nil {
 			return 0, err
 		}
 	}
@@ -514,23 +511,23 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 		return 0, err
 	}
 
-	o.own()
-	if o.outcome = provisional; o.verb == verbDelete {
-		o.outcome = absent
+	o.Own()
+	if o.Outcome = write.Provisional; o.Verb == write.Delete {
+		o.Outcome = write.Absent
 	}
 	staged := *o // the commit writes its results here, and the caller reads those in o
 	t.ops, t.bytes = append(t.ops, &staged), t.bytes+size
-	if o.foldedID == "" {
+	if o.FoldedID == "" {
 		return -1, nil // the commit makes its ID
 	}
-	before, found := t.staged[o.foldedID]
+	before, found := t.staged[o.FoldedID]
 	if !found {
 		before = -1
 	}
 	if t.staged == nil {
 		t.staged = make(map[string]int)
 	}
-	t.staged[o.foldedID] = len(t.ops) - 1
+	t.staged[o.FoldedID] = len(t.ops) - 1
 	return before, nil
 }
 
@@ -539,38 +536,38 @@ func (t *Tx) result(o *op) Metadata { return t.db.result(o) }
 // drawID makes HiLo IDs and GUIDs that no document has, in the database or in this
 // transaction.
 func (t *Tx) drawID(ctx context.Context, o *op) error {
-	if o.strategy != ids.HiLo && o.strategy != ids.GUID {
+	if o.Strategy != ids.HiLo && o.Strategy != ids.GUID {
 		return nil
 	}
-	if o.id = t.drawnBefore(o); o.id != "" {
-		t.db.encodeTail(o)
-	} else if err := t.db.drawID(ctx, o); err != nil {
+	if o.ID = t.drawnBefore(o); o.ID != "" {
+		t.db.writer.EncodeTail(o)
+	} else if err := t.db.writer.DrawID(ctx, o); err != nil {
 		return err
 	}
-	given := o.id
-	taken, err := docs.Exists(t.db.env.Engine, format.DocumentKey(nil, o.foldedID))
-	for err == nil && (taken || t.wrote(o.foldedID)) {
-		err, taken = t.db.redrawID(ctx, o), false
+	given := o.ID
+	taken, err := docs.Exists(t.db.env.Engine, format.DocumentKey(nil, o.FoldedID))
+	for err == nil && (taken || t.wrote(o.FoldedID)) {
+		err, taken = t.db.writer.RedrawID(ctx, o), false
 	}
 	if err != nil {
 		return err
 	}
-	o.exposed = true
-	if o.strategy == ids.HiLo && (given != o.id || !t.reused[o.foldedID]) {
-		t.numbers.all[o.tag] = append(t.numbers.all[o.tag], o.id)
+	o.Exposed = true
+	if o.Strategy == ids.HiLo && (given != o.ID || !t.reused[o.FoldedID]) {
+		t.numbers.all[o.Tag] = append(t.numbers.all[o.Tag], o.ID)
 	}
 	return nil
 }
 
 // drawnBefore returns the next HiLo ID that an earlier run drew, or "".
 func (t *Tx) drawnBefore(o *op) string {
-	if o.strategy != ids.HiLo || t.numbers.keep {
+	if o.Strategy != ids.HiLo || t.numbers.keep {
 		return ""
 	}
-	for free := t.numbers.free[o.tag]; len(free) > 0; {
+	for free := t.numbers.free[o.Tag]; len(free) > 0; {
 		id := free[0]
 		free = free[1:]
-		t.numbers.free[o.tag] = free
+		t.numbers.free[o.Tag] = free
 		if folded := t.db.env.Rules.Fold(id); !t.wrote(folded) {
 			if t.reused == nil {
 				t.reused = make(map[string]bool)
@@ -588,20 +585,20 @@ func (t *Tx) wrote(folded string) bool { _, found := t.staged[folded]; return fo
 // expect checks the condition of o on the document, as the transaction sees it, and
 // adds the document to the read set.
 func (t *Tx) expect(o *op) error {
-	if o.strategy != ids.Semantic || (o.verb != verbInsert && o.verb != verbReplace && o.expected == nil && o.inCollection == "") {
+	if o.Strategy != ids.Semantic || (o.Verb != write.Insert && o.Verb != write.Replace && o.Expected == nil && o.InCollection == "") {
 		return nil
 	}
-	doc, err := t.lookup(o.foldedID)
+	doc, err := t.lookup(o.FoldedID)
 	if err != nil && err != ErrNotFound {
 		return err
 	}
-	if o.inCollection != "" && doc != nil && !docs.SameCollection(doc.Header().Collection, o.inCollection) {
-		return &CollectionError{ID: o.id, Current: doc.Collection(), Given: o.collection}
+	if o.InCollection != "" && doc != nil && !docs.SameCollection(doc.Header().Collection, o.InCollection) {
+		return &CollectionError{ID: o.ID, Current: doc.Collection(), Given: o.Collection}
 	}
 	switch {
-	case o.verb == verbInsert && doc != nil:
+	case o.Verb == write.Insert && doc != nil:
 		return ErrExists
-	case o.verb == verbReplace && doc == nil:
+	case o.Verb == write.Replace && doc == nil:
 		return ErrNotFound
 	}
 	return t.expectVersion(o)
@@ -611,17 +608,17 @@ func (t *Tx) expect(o *op) error {
 // transaction: its own writes have none yet. The commit need not compare again: it
 // checks the read set.
 func (t *Tx) expectVersion(o *op) error {
-	if o.expected == nil {
+	if o.Expected == nil {
 		return nil
 	}
 	actual, err := t.actualVersion(o)
 	if err != nil {
 		return err
 	}
-	if actual != *o.expected || (o.verb == verbDelete && actual == "") {
-		return &ConflictError{ID: o.id, Expected: *o.expected, Actual: actual}
+	if actual != *o.Expected || (o.Verb == write.Delete && actual == "") {
+		return &ConflictError{ID: o.ID, Expected: *o.Expected, Actual: actual}
 	}
-	o.expected = nil
+	o.Expected = nil
 	return nil
 }
 
@@ -629,13 +626,13 @@ func (t *Tx) expectVersion(o *op) error {
 // the transaction has deleted, and for one that it wrote blindly, if that write
 // reported "".
 func (t *Tx) actualVersion(o *op) (string, error) {
-	if i, found := t.staged[o.foldedID]; found {
-		_, looked := t.reads.versions[o.foldedID]
-		if t.ops[i].verb == verbDelete || !looked && *o.expected == "" {
+	if i, found := t.staged[o.FoldedID]; found {
+		_, looked := t.reads.versions[o.FoldedID]
+		if t.ops[i].Verb == write.Delete || !looked && *o.Expected == "" {
 			return "", nil
 		}
 	}
-	doc, err := t.base(o.foldedID)
+	doc, err := t.base(o.FoldedID)
 	if err == ErrNotFound {
 		return "", nil
 	}
@@ -655,14 +652,14 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	if len(t.ops) == 0 {
 		return false, nil
 	}
-	if err := t.reads.prepare(ctx, t.db, t.snapshot); err != nil {
+	if err := t.reads.prepare(ctx, t.db.env, t.snapshot); err != nil {
 		return true, err
 	}
-	err = t.db.transact(ctx, t.db.env.Synced, func(in *transaction) error {
+	err = t.db.writer.Transact(ctx, t.db.env.Synced, func(in *write.Txn) error {
 		if err := t.reads.check(in); err != nil {
 			return err
 		}
-		return in.run(t.ops)
+		return in.Run(t.ops)
 	})
 	if err != nil {
 		return true, err
@@ -670,6 +667,38 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	for prefix, list := range t.numbers.all {
 		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.env.Rules.Fold(id)) })
 	}
-	t.db.publish(t.ops)
+	t.db.writer.Publish(t.ops)
 	return true, nil
+}
+
+// adopt puts o into the collection that its document has for the transaction. That
+// is no read of the document: the commit only checks that the collection is the
+// same, which takes a deletion to change.
+func (t *Tx) adopt(o *op) error {
+	if !o.Adopts() {
+		return nil
+	}
+	collection := o.Suggested
+	if i, found := t.staged[o.FoldedID]; found {
+		if before := t.ops[i]; before.Verb != write.Delete {
+			collection = string(before.Header.Collection)
+		}
+	} else {
+		seen, _, err := t.db.writer.CollectionAt(t.snapshot, o, &collection)
+		if err != nil {
+			return err
+		}
+		o.Seen = &seen
+	}
+	o.TakeCollection(t.db.writer, collection)
+	return o.ExtractFor(t.db.indexes.Load())
+}
+
+// saw adds a document to the read set, found or missing. A transaction that cannot
+// write has nothing to check at its end, and records nothing: it may read any
+// number of documents.
+func (t *Tx) saw(folded string, v write.Version) {
+	if t.writable {
+		t.reads.document(folded, v)
+	}
 }

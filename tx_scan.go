@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
 // Documents is DB.Documents. The iteration includes what the transaction had
@@ -73,11 +74,11 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.verb != verbDelete && w.note.covers(o.foldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.header, o.json)) {
+		if o.Verb != write.Delete && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
 			w.own = append(w.own, o)
 		}
 	}
-	slices.SortFunc(w.own, func(a, b *op) int { return strings.Compare(a.foldedID, b.foldedID) })
+	slices.SortFunc(w.own, func(a, b *op) int { return strings.Compare(a.FoldedID, b.FoldedID) })
 
 	if t.writable {
 		t.reads.walks = append(t.reads.walks, w.note)
@@ -104,7 +105,7 @@ func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 			w.ahead = doc
 		}
 	}
-	if len(w.own) > 0 && (w.ahead == nil || w.own[0].foldedID < w.ahead.FoldedID()) {
+	if len(w.own) > 0 && (w.ahead == nil || w.own[0].FoldedID < w.ahead.FoldedID()) {
 		o := w.own[0]
 		w.own = w.own[1:]
 		return w.t.pending(o)

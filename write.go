@@ -2,185 +2,200 @@ package jay
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 
-	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
 )
 
-// errIDInUse means that the made ID of some op is in use: draw another and run
-// again.
-var errIDInUse = errors.New("a made id is in use")
-
-// write is the write path: all changes to documents go through it, in five steps.
-// The database is as it was if it returns an error other than ErrUnknownOutcome.
-func (db *DB) write(ctx context.Context, ops []*op) error {
-	if len(ops) == 0 {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-
-	// 1. Prepare: validate, fold, extract index entries. No lock, no number.
-	if err := db.prepareAll(ops); err != nil {
-		return err
-	}
-
-	// 2. Draw HiLo numbers and GUIDs: last, so that no refusal costs a number.
-	written := false
-	defer func() {
-		if !written { // an error, or a panic of user code
-			db.unused.count(ops)
-		}
-	}()
-	if err := db.drawIDs(ctx, ops); err != nil {
-		return err
-	}
-
-	// Work that needs no lock and may turn out to be stale: the collections of
-	// documents, the results of patches, and the documents that a large batch
-	// replaces.
-	if err := db.supposeCollections(ctx, ops); err != nil {
-		return err
-	}
-	guesses, err := db.speculatePatches(ctx, ops)
-	if err != nil {
-		return err
-	}
-	defer guesses.close()
-	ahead, err := db.prefetch(ctx, ops)
-	if err != nil {
-		return err
-	}
-	defer ahead.close(ops)
-
-	// 3. Resolve and stage, in a transaction. 4. Commit, and share the sync.
-	if err := db.resolveAndCommit(ctx, ops, ahead, guesses); err != nil {
-		return err
-	}
-
-	// 5. Publish: the callers get the results.
-	written = true
-	db.publish(ops)
-	return nil
+// Batch is a list of writes that DB.Apply commits together: all of them or none.
+// The zero value is empty and ready to use. A Batch keeps the bodies it is given
+// until it is applied or Reset; they must not change meanwhile. It is not safe for
+// concurrent use.
+type Batch struct {
+	ops  []*op
+	slab []op // memory for ops to come
 }
 
-// resolveAndCommit runs the transaction of ops. It runs it again with other numbers
-// as long as a drawn ID is in use, and with new results of patches as long as a
-// patched document has changed since.
-func (db *DB) resolveAndCommit(ctx context.Context, ops []*op, ahead *prefetched, guesses *speculations) error {
-	for {
-		err := db.commit(ctx, ops, ahead)
-		switch {
-		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
-			err = db.redrawTaken(ctx, ops)
-		case errors.Is(err, errStale):
-			err = guesses.again(ctx)
-		default:
-			return err
-		}
-		if err != nil {
-			return err
-		}
+// add returns a new op at the end of the batch.
+func (b *Batch) add() *op {
+	if n := len(b.ops); n < cap(b.ops) && b.ops[:n+1][n] != nil {
+		b.ops = b.ops[:n+1]
+		return b.ops[n]
 	}
+	if len(b.slab) == 0 {
+		b.slab = make([]op, min(max(1, len(b.ops)), 64))
+	}
+	o := &b.slab[0]
+	b.slab = b.slab[1:]
+	b.ops = append(b.ops, o)
+	return o
 }
 
-// drawIDs makes the IDs of ops that the transaction does not make.
-func (db *DB) drawIDs(ctx context.Context, ops []*op) error {
-	for _, o := range ops {
-		if err := db.drawID(ctx, o); err != nil {
-			return opError(ops, o, err)
-		}
-	}
-	return nil
+// Put adds DB.Put.
+func (b *Batch) Put(id string, body json.RawMessage, opts ...WriteOption) {
+	initOp(b.add(), write.Put, id, body, opts)
 }
 
-// redrawTaken makes other IDs for the ops whose IDs are in use.
-func (db *DB) redrawTaken(ctx context.Context, ops []*op) error {
-	for _, o := range ops {
-		if !o.idInUse {
-			continue
-		}
-		o.prefetched = false
-		if err := db.redrawID(ctx, o); err != nil {
-			return opError(ops, o, err)
-		}
-	}
-	return nil
+// Insert adds DB.Insert.
+func (b *Batch) Insert(id string, body json.RawMessage, opts ...WriteOption) {
+	initOp(b.add(), write.Insert, id, body, opts)
 }
 
-// drawID makes the IDs that are not made in the transaction: HiLo and GUID.
-func (db *DB) drawID(ctx context.Context, o *op) (err error) {
-	switch {
-	case o.verb == verbDelete, o.verb == verbPatch:
-		return nil
-	case o.strategy == ids.HiLo:
-		o.id, err = db.client.Next(ctx, o.tag)
-	case o.strategy == ids.GUID:
-		o.id, err = db.resolver.NewGUID()
-	default:
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if err := db.env.Rules.Check(o.id); err != nil {
-		return err
-	}
-	db.encodeTail(o)
-	return nil
+// Store adds DB.Store.
+func (b *Batch) Store(collection string, body json.RawMessage, opts ...WriteOption) {
+	initStore(b.add(), collection, body, opts)
 }
 
-// maxGUIDs is how many GUIDs are tried for one document before their source counts
-// as broken.
-const maxGUIDs = 10
+// Replace adds DB.Replace.
+func (b *Batch) Replace(id string, body json.RawMessage, opts ...WriteOption) {
+	initOp(b.add(), write.Replace, id, body, opts)
+}
 
-// redrawID draws until the ID is free in the committed state: the transaction
-// checks again.
-func (db *DB) redrawID(ctx context.Context, o *op) error {
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if o.redraws++; o.strategy == ids.GUID && o.redraws > maxGUIDs {
-			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ErrUsage, maxGUIDs)
-		}
-		db.unused.countTaken(o)
-		o.id = "" // it is counted: if the draw panics, it must not be counted twice
-		if err := db.drawID(ctx, o); err != nil {
-			return err
-		}
-		var scratch [128]byte
-		found, err := docs.Exists(db.env.Engine, format.DocumentKey(scratch[:0], db.env.Rules.Fold(o.id)))
-		if err != nil || !found {
-			return err
-		}
+// Delete adds DB.Delete.
+func (b *Batch) Delete(id string, opts ...WriteOption) {
+	initOp(b.add(), write.Delete, id, nil, opts)
+}
+
+// Len returns the number of writes in the batch.
+func (b *Batch) Len() int { return len(b.ops) }
+
+// Reset empties the batch for the next use.
+func (b *Batch) Reset() {
+	for _, o := range b.ops {
+		*o = op{Prepared: write.Prepared{Tail: o.Tail[:0], Written: o.Written[:0]}} // its memory is reused
+	}
+	b.ops = b.ops[:0]
+}
+
+// Apply commits the writes of b, in their order, atomically: later ones see earlier
+// ones, and if one fails, nothing is changed and the error has its position. It
+// returns the metadata of each write; that of a delete has only an ID. The batch
+// can be applied again after an error: semantic IDs stay, others are made anew.
+func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
+	if b == nil {
+		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
+	}
+	if err := db.write(ctx, b.ops); err != nil {
+		return nil, err
+	}
+	return results(db, b.ops), nil
+}
+
+// Put stores body as the document with this ID, replacing an existing one, and
+// returns its metadata with the final ID. The package documentation lists the forms
+// of id: "" makes a GUID, "users/" a server-side ID, "users|" an identity. An ID
+// made in this way never overwrites a document.
+//
+// body must be a JSON object, within Options.MaxDocumentBytes and MaxDepth,
+// in valid UTF-8, without repeated keys; else Put returns a *DocumentError.
+// Its @metadata, if any, is taken out: @collection names the collection,
+// unknown keys are kept, and what Jay computes itself (@id, @change-vector,
+// @last-modified, …) is dropped. body is not kept: the caller may reuse it.
+//
+// Without @collection and InCollection a document that exists stays in its
+// collection, and a new one goes where Options.PrefixCollections says. A document
+// never moves: naming another collection than its own is a *CollectionError.
+//
+// The write is atomic, and on disk when Put returns (Options.Durability). A refused
+// write changes nothing and uses no number. The errors are *IDError,
+// *DocumentError, *ConflictError (IfMatch), *CollectionError, ErrUsage, and those
+// of storage: ErrUnknownOutcome, ErrFailed, ErrClosed.
+func (db *DB) Put(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, db, newOp(write.Put, id, body, opts))
+}
+
+// Insert is Put for a new document: if one with the ID exists, Insert returns
+// ErrExists and changes nothing.
+func (db *DB) Insert(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, db, newOp(write.Insert, id, body, opts))
+}
+
+// Store inserts body under a new HiLo ID of the collection, such as users/33-A for
+// Users (Options.Conventions.Prefix). Numbers come from a range reserved in
+// advance, so that Store costs no more than a Put. A number is skipped if its ID
+// was already written by hand.
+func (db *DB) Store(ctx context.Context, collection string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, db, newStore(collection, body, opts))
+}
+
+// Replace is Put for an existing document: if there is none with the ID, Replace
+// returns ErrNotFound and changes nothing. The ID must be a semantic one.
+func (db *DB) Replace(ctx context.Context, id string, body json.RawMessage, opts ...WriteOption) (Metadata, error) {
+	return writeOne(ctx, db, newOp(write.Replace, id, body, opts))
+}
+
+// Delete removes the document with this ID. Deleting a missing document is no
+// error, unless IfMatch asks for a version.
+func (db *DB) Delete(ctx context.Context, id string, opts ...WriteOption) error {
+	_, err := writeOne(ctx, db, newOp(write.Delete, id, nil, opts))
+	return err
+}
+
+func newOp(v write.Verb, id string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	initOp(o, v, id, body, opts)
+	return o
+}
+
+func initOp(o *op, v write.Verb, id string, body []byte, opts []WriteOption) {
+	o.Verb, o.RequestID, o.Body = v, id, body
+	for _, option := range opts {
+		option(o)
 	}
 }
 
-// commit runs the transaction of ops.
-func (db *DB) commit(ctx context.Context, ops []*op, a *prefetched) error {
-	return db.transact(ctx, db.env.Synced, func(t *transaction) error {
-		t.ahead = a
-		return t.run(ops)
-	})
+func newStore(collection string, body []byte, opts []WriteOption) *op {
+	o := new(op)
+	initStore(o, collection, body, opts)
+	return o
 }
 
-// publish passes the results to the callers of ops.
-func (db *DB) publish(ops []*op) {
-	for _, o := range ops {
-		if o.returning != nil {
-			*o.returning = db.result(o)
-		}
-		if o.committed != nil {
-			o.committed(db.result(o))
-		}
+func initStore(o *op, collection string, body []byte, opts []WriteOption) {
+	initOp(o, write.Insert, "", body, opts)
+	o.HiLo = true
+	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(collection) {
+		o.UsageError = fmt.Errorf("%w: Store into %.100q with InCollection(%.100q)", ErrUsage, collection, o.Collection)
 	}
+	o.Collection = collection
+}
+
+// WriteOption changes one write.
+type WriteOption func(*op)
+
+// InCollection puts the document into the collection name, when its own
+// @metadata does not name one. If both do and differ, the write is refused
+// with ErrUsage. "@empty" is the name of no collection.
+//
+// A write that names none keeps the collection of the document that it replaces.
+// For a new document see Options.PrefixCollections.
+func InCollection(name string) WriteOption {
+	return func(o *op) { o.Collection = name }
+}
+
+// IfMatch makes the write conditional: the document must be in this version, as
+// Metadata.ChangeVector names it. The empty string means that it must not exist.
+// Otherwise the write fails with a *ConflictError.
+func IfMatch(changeVector string) WriteOption {
+	return func(o *op) { o.Expected, o.AnyVersion = &changeVector, false }
+}
+
+// AnyVersion makes the write of a typed value independent of its version field, so
+// that Put inserts or overwrites whatever is there.
+func AnyVersion() WriteOption {
+	return func(o *op) { o.Expected, o.AnyVersion = nil, true }
+}
+
+// Returning stores the metadata of the write in *m when it is committed. In a
+// transaction that is when Update returns; *m then has what was not known before,
+// such as the number of an identity.
+func Returning(m *Metadata) WriteOption {
+	return func(o *op) { o.Returning = m }
+}
+
+// WithMetadata adds the members of custom, a JSON object, to the document's
+// own @metadata, which it may not already hold.
+func WithMetadata(custom []byte) WriteOption {
+	return func(o *op) { o.Custom = custom }
 }

@@ -2,6 +2,10 @@
 // beside its peers: bbolt, badger, badgerhold, buntdb, SQLite.
 //
 //	go run . [-full | -smoke | -growth] [-only REGEXP] [-engines LIST] [-targets]
+//	go run . -plots ../docs/benchmarks
+//
+// The second form measures nothing: it draws the plots of stored results anew, and
+// prints the table of docs/benchmarks.md.
 //
 // Every engine runs in a process of its own, all in turns, round by round: the
 // figures to read are the ratios, as the machine's own speed and noise touch
@@ -11,13 +15,16 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"time"
 
+	"github.com/jaydb/jay/bench/report"
 	"github.com/jaydb/jay/bench/worker"
 )
 
@@ -35,6 +42,10 @@ func main() {
 		o.printList()
 		return
 	}
+	if o.plots != "" {
+		exitOn(drawStored(o.plots))
+		return
+	}
 	failed, err := o.run()
 	exitOn(err)
 	if failed {
@@ -49,6 +60,28 @@ func exitOn(err error) {
 	}
 }
 
+// drawStored draws the plots of the results that are stored in dir, and prints the
+// table of docs/benchmarks.md.
+func drawStored(dir string) error {
+	for _, name := range []string{"results.json", "growth.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		var r report.Report
+		if err := json.Unmarshal(text, &r); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := r.Plot(dir); err != nil {
+			return err
+		}
+		if name == "results.json" {
+			fmt.Print(r.Summary())
+		}
+	}
+	return nil
+}
+
 // options are the command line.
 type options struct {
 	docs, size, rounds   int
@@ -57,6 +90,7 @@ type options struct {
 	list, targets        bool
 	only, engines        string
 	dir, out, profileDir string
+	plots                string
 }
 
 func parse() *options {
@@ -72,6 +106,7 @@ func parse() *options {
 	flag.StringVar(&o.engines, "engines", "", "run only these engines, with commas between them")
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
 	flag.StringVar(&o.out, "out", "", "directory for tables, JSON and plots, such as ../docs/benchmarks")
+	flag.StringVar(&o.plots, "plots", "", "draw the plots of the results.json and growth.json in this directory, and run nothing")
 	flag.StringVar(&o.profileDir, "profile", "", "directory for CPU profiles of every round")
 	flag.BoolVar(&o.targets, "targets", false, "print what the targets came to instead of the tables of all rows")
 	flag.BoolVar(&o.list, "list", false, "list the workloads and engines, and run nothing")

@@ -51,7 +51,7 @@ var (
 var (
 	// ErrConflict is returned when another transaction changed what this one
 	// read. Nothing was changed.
-	ErrConflict = errors.New("transaction conflict")
+	ErrConflict = errs.ErrConflict
 
 	// ErrUnknownOutcome is returned when the log could not be written or
 	// synced. The commit may or may not be there after the database is

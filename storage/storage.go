@@ -5,7 +5,7 @@
 // ([Engine.Snapshot] those of one moment), an [Iterator] walks over a range of
 // them, and errors.go lists the errors. Package storage/lsm is the engine on
 // Pebble. Another engine on an ordered, transactional store must pass
-// storagetest.Run.
+// enginetest.Run.
 //
 // This package is for the authors of engines and changes with what they need:
 // a minor version of Jay may add to it or rename. Programs use package jay.

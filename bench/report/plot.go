@@ -51,8 +51,38 @@ var looks = map[string]look{
 	engine.JayPatch:   {color.RGBA{R: 0xcc, G: 0x79, B: 0xa7, A: 255}, draw.PyramidGlyph{}},
 }
 
-// plot writes the plots, NAME.svg, one for each group that has rows.
-func (r *Report) plot(dir string) error {
+// overview is the plot of the README: one row of each kind, and the engines that keep
+// their data on disk and that a program would choose between.
+var overview = struct{ rows, engines []string }{
+	[]string{
+		"bulk load, synced", "durable insert, 1 goroutine", "durable insert, 32 goroutines", "random get, in cache", "typed get",
+		"collection scan", "update, durable, 32 goroutines", "query: equality on an index, 10 documents",
+		"query: range and order by an index, top 10",
+	},
+	[]string{engine.Jay, "bbolt", "bbolt-tuned", "badger", "sqlite-modernc", "sqlite-mattn"},
+}
+
+// Plot writes the plots of the report to dir: overview.svg, NAME.svg for each
+// group that has rows, and growth-NAME.svg.
+func (r *Report) Plot(dir string) error {
+	var chosen []*Row
+	for _, name := range overview.rows {
+		for _, row := range r.Rows {
+			if row.Workload.Name == name && row.Workload.Group != workload.GroupGrowth {
+				chosen = append(chosen, row)
+				break
+			}
+		}
+	}
+	if len(chosen) == len(overview.rows) {
+		if err := r.plotRows("Jay and its peers", chosen, overview.engines).save(filepath.Join(dir, "overview.svg")); err != nil {
+			return err
+		}
+	}
+	all := make([]string, len(r.Engines))
+	for i, e := range r.Engines {
+		all[i] = e.Name
+	}
 	for _, g := range groups {
 		var rows []*Row
 		for _, row := range r.Rows {
@@ -63,49 +93,64 @@ func (r *Report) plot(dir string) error {
 		if len(rows) == 0 {
 			continue
 		}
-		if err := r.plotGroup(filepath.Join(dir, g.name+".svg"), g.title, rows); err != nil {
+		if err := r.plotRows(g.title, rows, all).save(filepath.Join(dir, g.name+".svg")); err != nil {
 			return err
 		}
 	}
 	return r.plotGrowth(dir)
 }
 
-// plotGroup draws one row of dots for each workload, one dot for each engine,
-// with a line from its least to its most.
-func (r *Report) plotGroup(file, title string, rows []*Row) error {
-	p := plot.New()
-	p.Title.Text = title + ": less is better"
-	p.X.Label.Text = "µs per " + rows[0].Workload.Unit
-	p.Add(plotter.NewGrid())
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[len(rows)-1-i] = "  " + row.Workload.Name // the first on top
+// plotRows draws a band for each workload, and in it a line for each engine that
+// has a figure: a dot at the median, a bar from the least to the most.
+func (r *Report) plotRows(title string, rows []*Row, engines []string) *figure {
+	engines = slices.DeleteFunc(slices.Clone(engines), func(name string) bool {
+		return !slices.ContainsFunc(rows, func(row *Row) bool { l := row.Line(name); return l != nil && l.Spread.Min > 0 })
+	})
+	unit := rows[0].Workload.Unit
+	if slices.ContainsFunc(rows, func(row *Row) bool { return row.Workload.Unit != unit }) {
+		unit = "operation"
 	}
-	p.NominalY(names...)
-	for _, e := range r.Engines {
+	f := newFigure(title, "µs per "+unit+", logarithmic: left is better. Dot: median of the rounds; bar: least and most.")
+
+	names := make([]string, len(rows))
+	f.Add(bands(len(rows)))
+	grid := plotter.NewGrid()
+	grid.Horizontal.Width = 0
+	f.Add(grid)
+	for i, row := range rows {
+		names[len(rows)-1-i] = row.Workload.Name // the first on top
+	}
+	f.NominalY(names...)
+	f.Y.Tick.Length, f.Y.LineStyle.Width = 0, 0
+	f.Y.Padding = vg.Points(4)
+	for k, name := range engines {
+		// The engines of a band lie below one another, so that no dot hides another one.
+		offset := 0.8 * (0.5 - (float64(k)+0.5)/float64(len(engines)))
 		var points intervals
 		for i, row := range rows {
-			if l := row.Line(e.Name); l != nil && l.Spread.Min > 0 {
-				points.add(l, float64(len(rows)-1-i))
+			if l := row.Line(name); l != nil && l.Spread.Min > 0 {
+				points.add(l, float64(len(rows)-1-i)+offset)
 			}
 		}
-		if err := points.draw(p, e.Name); err != nil {
-			return err
-		}
+		f.addIntervals(name, points)
 	}
-	logarithmic(&p.X)
-	p.X.Max *= 30 // room for the legend
-	p.Y.Min, p.Y.Max = -0.5, float64(len(rows))-0.5
-	p.Legend.Top = true
-	height := 3*vg.Centimeter + vg.Length(max(6, len(rows)))*1.1*vg.Centimeter
-	return p.Save(26*vg.Centimeter, height, file)
+	logarithmic(&f.X)
+	f.Y.Min, f.Y.Max = -0.5, float64(len(rows))-0.5
+	band := max(vg.Points(20), vg.Length(len(engines))*vg.Points(7)+vg.Points(6))
+	f.area = vg.Length(len(rows))*band + vg.Points(40)
+	return f
 }
 
-// logarithmic makes an axis that has its data already logarithmic.
-func logarithmic(a *plot.Axis) {
-	a.Scale = plot.LogScale{}
-	a.Tick.Marker = plot.LogTicks{Prec: -1}
-	a.Min, a.Max = a.Min*0.8, a.Max*1.25
+// bands shades every second of n rows.
+type bands int
+
+// Plot draws the bands.
+func (n bands) Plot(c draw.Canvas, p *plot.Plot) {
+	_, y := p.Transforms(&c)
+	for i := 0; i < int(n); i += 2 {
+		lo, hi := y(float64(i)-0.5), y(float64(i)+0.5)
+		c.FillPolygon(color.Gray{Y: 0xf1}, []vg.Point{{X: c.Min.X, Y: lo}, {X: c.Max.X, Y: lo}, {X: c.Max.X, Y: hi}, {X: c.Min.X, Y: hi}})
+	}
 }
 
 // intervals are medians with their least and most, along x.
@@ -120,25 +165,6 @@ func (v *intervals) add(l *Line, y float64) {
 	v.XErrors = append(v.XErrors, struct{ Low, High float64 }{s.Median - s.Min, s.Max - s.Median})
 }
 
-func (v *intervals) draw(p *plot.Plot, name string) error {
-	if len(v.XYs) == 0 {
-		return nil
-	}
-	bars, err := plotter.NewXErrorBars(v)
-	if err != nil {
-		return err
-	}
-	bars.Color = looks[name].color
-	dots, err := plotter.NewScatter(v.XYs)
-	if err != nil {
-		return err
-	}
-	dots.Color, dots.Shape, dots.Radius = looks[name].color, looks[name].shape, vg.Points(4)
-	p.Add(bars, dots)
-	p.Legend.Add(name, dots)
-	return nil
-}
-
 // plotGrowth draws costs and memory against the number of documents.
 func (r *Report) plotGrowth(dir string) error {
 	for _, g := range []struct {
@@ -148,8 +174,8 @@ func (r *Report) plotGrowth(dir string) error {
 		{"growth-load.svg", rowBulk, "Bulk load, unsynced", "µs per document", micros},
 		{"growth-get.svg", rowGet, "Random get, in cache", "µs per get", micros},
 		{"growth-get-default-cache.svg", "random get, default cache", "Random get, default cache", "µs per get", micros},
-		{"growth-memory-load.svg", rowBulk, "Memory during a bulk load", "peak RSS, MiB", memory},
-		{"growth-memory-get.svg", "random get, default cache", "Memory during random gets, default cache", "peak RSS, MiB", memory},
+		{"growth-memory-load.svg", rowBulk, "Memory during a bulk load", "peak RSS in MiB", memory},
+		{"growth-memory-get.svg", "random get, default cache", "Memory during random gets, default cache", "peak RSS in MiB", memory},
 	} {
 		var rows []*Row
 		for _, row := range r.Rows {
@@ -160,7 +186,7 @@ func (r *Report) plotGrowth(dir string) error {
 		if len(rows) < 2 {
 			continue
 		}
-		if err := r.plotLines(filepath.Join(dir, g.file), g.title, g.unit, rows, g.value); err != nil {
+		if err := r.plotLines(g.title, g.unit, rows, g.value).save(filepath.Join(dir, g.file)); err != nil {
 			return err
 		}
 	}
@@ -171,11 +197,9 @@ func micros(l *Line) float64 { return l.Spread.Median }
 func memory(l *Line) float64 { return float64(l.Summary.PeakRSS) / (1 << 20) }
 
 // plotLines draws a line for each engine.
-func (r *Report) plotLines(file, title, unit string, rows []*Row, value func(l *Line) float64) error {
-	p := plot.New()
-	p.Title.Text = title
-	p.X.Label.Text, p.Y.Label.Text = "documents", unit
-	p.Add(plotter.NewGrid())
+func (r *Report) plotLines(title, unit string, rows []*Row, value func(l *Line) float64) *figure {
+	f := newFigure(title, unit+", by the number of documents; both logarithmic.")
+	f.Add(plotter.NewGrid())
 	for _, e := range r.Engines {
 		var points plotter.XYs
 		for _, row := range rows {
@@ -183,21 +207,11 @@ func (r *Report) plotLines(file, title, unit string, rows []*Row, value func(l *
 				points = append(points, plotter.XY{X: float64(row.Workload.Docs), Y: value(l)})
 			}
 		}
-		if len(points) == 0 {
-			continue
-		}
 		slices.SortFunc(points, func(a, b plotter.XY) int { return int(a.X - b.X) })
-		line, dots, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return err
-		}
-		line.Color, dots.Color, dots.Shape = looks[e.Name].color, looks[e.Name].color, looks[e.Name].shape
-		p.Add(line, dots)
-		p.Legend.Add(e.Name, line, dots)
+		f.addLine(e.Name, points)
 	}
-	logarithmic(&p.X)
-	logarithmic(&p.Y)
-	p.X.Max *= 8 // room for the legend
-	p.Legend.Top = true
-	return p.Save(20*vg.Centimeter, 13*vg.Centimeter, file)
+	logarithmic(&f.X)
+	logarithmic(&f.Y)
+	f.area = 9 * vg.Centimeter
+	return f
 }

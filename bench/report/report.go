@@ -144,5 +144,5 @@ func (r *Report) Save(dir, name string) error {
 	if err := os.WriteFile(filepath.Join(dir, name+".txt"), []byte(r.Text()), 0o644); err != nil {
 		return err
 	}
-	return r.plot(dir)
+	return r.Plot(dir)
 }

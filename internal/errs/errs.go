@@ -8,6 +8,8 @@ import "errors"
 // by package storage for files, by package metadata for the records in them.
 var ErrCorrupt = errors.New("stored data is corrupt")
 
+var ErrConflict = errors.New("transaction conflict")
+
 // The sentinels of package jay, which documents them by occasion: the packages below it
 // return them too.
 var (

@@ -197,6 +197,32 @@ func Concurrently(t testing.TB, fn func(g int, random *rand.Rand)) {
 // test.
 const HangGuard = time.Minute
 
+// Patience is for tests whose rounds depend on chance, such as goroutines that
+// meet: they make more rounds until what they look for has happened, however slow
+// the machine. The function that it returns reports whether to go on: as long as
+// done is false, for HangGuard at most.
+//
+//	more := jaytest.Patience()
+//	for round := 0; round < 20 || more(met > 0); round++ {
+func Patience() (more func(done bool) bool) {
+	begun := time.Now()
+	return func(done bool) bool { return !done && time.Since(begun) < HangGuard }
+}
+
+// Allocs returns how often fn allocates, as testing.AllocsPerRun, but the least of
+// a few measurements, or the first that is not above enough: goroutines of the
+// database that run beside fn are counted, too.
+func Allocs(runs int, enough float64, fn func()) float64 {
+	least := testing.AllocsPerRun(runs, fn)
+	for range 9 {
+		if least <= enough {
+			break
+		}
+		least = min(least, testing.AllocsPerRun(runs, fn))
+	}
+	return least
+}
+
 // Within returns the answer, which must come before HangGuard.
 func Within(t testing.TB, answer <-chan error, who string) error {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/lsm"
@@ -273,9 +274,11 @@ func TestUpdate_DamageInCompaction(t *testing.T) {
 	}
 	defer e.Close()
 	value := strings.Repeat("v", 64<<10)
-	for i := range 2000 { // tables over the damaged ones, which are merged in the end
-		if err = set(e, fmt.Sprintf("key%03d", i%300), value); err != nil {
-			break
+	begun := time.Now()
+	for i := 0; err == nil && time.Since(begun) < time.Minute; i++ { // tables over the damaged ones, which are merged in the end
+		err = set(e, fmt.Sprintf("key%03d", i%300), value)
+		if i > 2000 {
+			time.Sleep(time.Millisecond) // for the compaction, and to leave room on the disk
 		}
 	}
 	if !errors.Is(err, storage.ErrFailed) && !errors.Is(err, storage.ErrUnknownOutcome) || !errors.Is(err, storage.ErrCorrupt) {

@@ -388,6 +388,17 @@ func (f *blockedTables) Create(name string, category vfs.DiskWriteCategory) (vfs
 	return f.FS.Create(name, category)
 }
 
+// inWriteStall reports whether Pebble makes a writer wait until a table is written.
+func inWriteStall() bool {
+	text := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(text[:runtime.Stack(text, true)]), "\n\n") {
+		if state, _, _ := strings.Cut(stack, "\n"); strings.Contains(state, "sync.Cond.Wait") && strings.Contains(stack, "pebble/v2.(*DB).maybeInduceWriteStall(") {
+			return true
+		}
+	}
+	return false
+}
+
 // Ensure that Updates whose contexts end behind a write stall return: those in
 // the queue with nothing changed, the one that Pebble holds up with an unknown
 // outcome; and that all goes on when the stall is over.
@@ -406,8 +417,9 @@ func TestUpdate_ContextEndsBehindStall(t *testing.T) {
 		done := make(chan error, 1)
 		c, cancel := context.WithCancel(ctx)
 		go func() { done <- fill(c, fmt.Sprint("fill", i)) }()
-		for begin := time.Now(); len(done) == 0 && !stalled; runtime.Gosched() {
-			stalled = fs.waiting.Load() > 0 && time.Since(begin) > 2*time.Second
+		for len(done) == 0 && !stalled {
+			stalled = fs.waiting.Load() > 0 && inWriteStall()
+			runtime.Gosched()
 		}
 		if !stalled {
 			if err := <-done; err != nil {

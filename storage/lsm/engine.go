@@ -90,7 +90,8 @@ var _ storage.Engine = (*Engine)(nil)
 func Open(dir string, opts Options) (*Engine, error) {
 	e, err := open(dir, opts)
 	if err != nil {
-		if damage, is := errors.AsType[*storage.DamageError](err); is {
+		var damage *storage.DamageError
+		if errors.As(err, &damage) {
 			damage.Dir = dir
 		}
 		return nil, dirError(dir, err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/enginetest"
 	"github.com/jaydb/jay/storage/lsm"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -51,7 +52,7 @@ func has(t *testing.T, e storage.Engine, key string) bool {
 
 func TestEngine_Contract(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
-		storagetest.Run(t, func(t *testing.T) storage.Engine {
+		enginetest.Run(t, func(t *testing.T) storage.Engine {
 			e, err := lsm.Open("db", lsm.Options{InMemory: true})
 			if err != nil {
 				t.Fatal(err)
@@ -60,7 +61,7 @@ func TestEngine_Contract(t *testing.T) {
 		})
 	})
 	t.Run("disk", func(t *testing.T) {
-		storagetest.Run(t, func(t *testing.T) storage.Engine {
+		enginetest.Run(t, func(t *testing.T) storage.Engine {
 			e, err := lsm.Open(t.TempDir(), lsm.Options{})
 			if err != nil {
 				t.Fatal(err)

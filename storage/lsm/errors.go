@@ -70,7 +70,8 @@ func damagedFile(err error) string {
 	if at := logOffset.FindStringSubmatch(fmt.Sprintf("%+v", err)); at != nil {
 		return fmt.Sprintf("%s, at byte %s,", filepath.Base(at[1]), at[2])
 	}
-	if path, is := errors.AsType[*fs.PathError](err); is {
+	var path *fs.PathError
+	if errors.As(err, &path) {
 		return filepath.Base(path.Path)
 	}
 	text := err.Error()
@@ -141,8 +142,8 @@ func (e *Engine) recoveryError(err error) error {
 // unreadable marks an error of opening or reading a file that is there as
 // ErrUnreadable, and returns any other as it is.
 func unreadable(err error) error {
-	path, is := errors.AsType[*fs.PathError](err)
-	if !is || errors.Is(err, fs.ErrNotExist) {
+	var path *fs.PathError
+	if !errors.As(err, &path) || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	switch path.Op {
@@ -160,17 +161,13 @@ func unreadable(err error) error {
 
 // isSystemError reports whether err comes from the operating system.
 func isSystemError(err error) bool {
-	if _, is := errors.AsType[syscall.Errno](err); is {
-		return true
-	}
-	if _, is := errors.AsType[*fs.PathError](err); is {
-		return true
-	}
-	if _, is := errors.AsType[*os.LinkError](err); is {
-		return true
-	}
-	_, is := errors.AsType[*os.SyscallError](err)
-	return is || errors.Is(err, io.ErrShortWrite)
+	var (
+		number syscall.Errno
+		path   *fs.PathError
+		link   *os.LinkError
+		call   *os.SyscallError
+	)
+	return errors.As(err, &number) || errors.As(err, &path) || errors.As(err, &link) || errors.As(err, &call) || errors.Is(err, io.ErrShortWrite)
 }
 
 // dirError names the directory that could not be opened.

@@ -29,7 +29,7 @@ func TestEngine_TrackWrites_BesideTransaction(t *testing.T) {
 		go func() { began <- e.TrackWrites() }()
 		select {
 		case w = <-began:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			return errors.New("TrackWrites waits for the transaction")
 		}
 		look, err := w.NewReader()

@@ -1,3 +1,7 @@
+// Package storagetest has disks for tests of programs that use Jay: a Disk is a
+// file system in memory that loses its power, fails and hangs on request. It goes
+// into jay.Options.FS and is one of Pebble's; what an engine of package storage
+// must pass is package enginetest.
 package storagetest
 
 import (

@@ -22,7 +22,7 @@ import (
 // gigabytes, not a measurement.
 func quick(t *testing.T, name string, fn func()) {
 	t.Helper()
-	const most, mostBytes = 10 * time.Second, 200 << 20
+	const most, mostBytes = jaytest.HangGuard, 200 << 20
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)

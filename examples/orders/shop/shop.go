@@ -164,7 +164,7 @@ func (s *Shop) AddLine(ctx context.Context, order string, item Item) error {
 			return err
 		}
 
-		// Take first, look afterwards: an error undoes all of it.
+		// Change first, then check: an error undoes all of it.
 		product, err := s.move(ctx, tx, item.Product, -item.Quantity)
 		if err != nil {
 			return err

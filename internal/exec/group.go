@@ -1,0 +1,138 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+)
+
+// groupAnswers gathers the documents into groups.
+func (r *Run) groupAnswers(ctx context.Context) (answers, error) {
+	if rows, err := r.countedGroup(ctx); rows != nil || err != nil {
+		return rows, err
+	}
+	if rows, err := r.extremes(); rows != nil || err != nil {
+		return rows, err
+	}
+	limit := r.env.MaxQueryBytes
+	groups, err := query.NewGroups(r.q.GroupBy, r.q.Select, limit)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	groups.SetPace(&r.pace)
+	err = r.each(ctx, func(doc query.Doc) error {
+		err := groups.Add(doc)
+		if err == nil || err == r.pace.Err() {
+			return err
+		}
+		return fmt.Errorf("%w: document %q: %w", errs.ErrQuery, doc.Meta.AppendMeta(nil, query.MetaID), err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(r.q.OrderBy) == 0 {
+		return r.rowsOf(groups), nil
+	}
+	var rows [][]query.Value
+	for row := range groups.Rows() {
+		if rows = append(rows, row); !r.pace.Spend(groupWork) {
+			return nil, r.pace.Err()
+		}
+	}
+	r.stats.sorted = true
+	sorter, err := query.NewRowSorter(r.q.OrderBy, r.q.Select)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	slices.SortStableFunc(rows, func(a, b []query.Value) int {
+		if !r.pace.Spend(groupWork) {
+			return 0
+		}
+		return sorter.Compare(a, b)
+	})
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
+	return func(context.Context) (*Row, error) {
+		if len(rows) == 0 {
+			return nil, nil
+		}
+		row := rows[0]
+		rows = rows[1:]
+		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+	}, nil
+}
+
+// groupWork is what a row of a group counts for where its size is not looked at.
+const groupWork = 1 << 10
+
+// rowsOf makes the rows of groups, each when its turn comes, as they may be
+// larger than what they are made of.
+func (r *Run) rowsOf(groups *query.Groups) answers {
+	i := 0
+	return func(context.Context) (*Row, error) {
+		if i == groups.Len() {
+			return nil, nil
+		}
+		i++
+		return &Row{JSON: query.AppendRow(nil, r.q.Select, groups.Row(i-1))}, nil
+	}
+}
+
+// countedGroup answers "select count()" without making documents, or returns nil.
+func (r *Run) countedGroup(ctx context.Context) (answers, error) {
+	if len(r.q.GroupBy) > 0 {
+		return nil, nil
+	}
+	for _, c := range r.q.Select {
+		if c.Func != query.FuncCount {
+			return nil, nil
+		}
+	}
+	n, err := r.countDocuments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	row := make([]query.Value, len(r.q.Select))
+	for i := range row {
+		if row[i], err = query.NewValue(n); err != nil {
+			return nil, err
+		}
+	}
+	return r.oneRow(row), nil
+}
+
+// oneRow is the answer of a query that has one.
+func (r *Run) oneRow(row []query.Value) answers {
+	done := false
+	return func(context.Context) (*Row, error) {
+		if done {
+			return nil, nil
+		}
+		done = true
+		return &Row{JSON: query.AppendRow(nil, r.q.Select, row)}, nil
+	}
+}
+
+// extremes answers "select min(path), max(path)" from the two ends of the range of
+// an index that has the path's values in order, or returns nil.
+func (r *Run) extremes() (answers, error) {
+	s, ok := r.source.(*indexSource)
+	if !ok || r.covers == nil || !r.plan.Counted || len(s.ranges) != 1 || !r.plan.Access[0].HasEnds(r.q) {
+		return nil, nil
+	}
+	a := r.plan.Access[0]
+	f := a.Index.Fields[a.Equal]
+	row := make([]query.Value, len(r.q.Select))
+	for i, c := range r.q.Select {
+		var err error
+		if row[i], err = s.extreme(a.Equal, (c.Func == query.FuncMin) != f.Descending); err != nil {
+			return nil, err
+		}
+	}
+	r.stats.ends = true
+	return r.oneRow(row), nil
+}

@@ -1,0 +1,99 @@
+package exec
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/query"
+)
+
+// Report is how a run went so far.
+type Report struct {
+	Steps                     []string // first to last
+	Keys, Documents, Returned int64    // keys examined, documents read, answers
+	Elapsed                   time.Duration
+	Suggestion                *index.Index // an index that would help, or nil. The caller's.
+}
+
+// Report reports how the run went so far.
+func (r *Run) Report() Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return Report{
+		Steps:      r.steps(),
+		Keys:       r.stats.keys,
+		Documents:  r.stats.documents,
+		Returned:   r.stats.returned,
+		Elapsed:    time.Since(r.started),
+		Suggestion: r.Suggestion(),
+	}
+}
+
+// steps describes the plan and how it was carried out.
+func (r *Run) steps() []string {
+	pl := r.plan
+	var steps []string
+	what := "all documents"
+	if r.q.From != "" {
+		what = r.q.From
+	}
+	switch {
+	case pl.IDsOnly:
+		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
+	case len(pl.Access) > 1:
+		steps = append(steps, "union of")
+		for _, a := range pl.Access {
+			steps = append(steps, "   "+a.String())
+		}
+	case len(pl.Access) == 1:
+		step := pl.Access[0].String()
+		if pl.Reverse {
+			step += ", backwards"
+		}
+		steps = append(steps, step)
+	case pl.Prefix != "":
+		steps = append(steps, fmt.Sprintf("scan %s with IDs from %q", what, pl.Prefix))
+	default:
+		steps = append(steps, "scan "+what)
+	}
+	if pl.Also != nil {
+		steps = append(steps, "keep what is in "+pl.Also.String())
+	}
+	switch {
+	case r.stats.ends:
+		steps = append(steps, "take the ends of the range, read no documents")
+	case r.stats.counted:
+		steps = append(steps, "count entries, read no documents")
+	case r.covers != nil && r.stats.untold > 0:
+		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
+	case r.covers != nil:
+		steps = append(steps, "answer from entries, read no documents")
+	case len(pl.Access) > 0:
+		steps = append(steps, "read documents")
+	}
+	if r.matcher != nil {
+		residual := pl.Residual
+		if len(r.overlay.Own) > 0 {
+			residual = r.q.Where
+		}
+		steps = append(steps, "filter: "+query.FormatCondition(residual))
+	}
+	if r.stats.sorted {
+		steps = append(steps, "sort in memory"+topN(r))
+	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
+		steps = append(steps, "already in order")
+	}
+	if IsGrouped(r.q) && !r.stats.ends {
+		steps = append(steps, "group in memory")
+	}
+	return steps
+}
+
+func topN(r *Run) string {
+	n := r.q.Offset + r.q.Limit
+	if !r.q.HasLimit || n < 0 || IsGrouped(r.q) || r.q.Distinct {
+		return ""
+	}
+	return fmt.Sprintf(", keeping the first %d", n)
+}

@@ -1,0 +1,606 @@
+// Package exec runs queries. It carries out the plan of package plan on one snapshot:
+// a source yields the candidates, the residual condition filters them, and they are
+// sorted, grouped, cut to a page and projected. Nothing here enters the gate of the
+// database.
+package exec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// Run is a query under way, on one snapshot.
+type Run struct {
+	// Closed is called by Close, if it is not nil.
+	Closed func(*Run)
+
+	env  *env.Env
+	docs *docs.Reader
+	q    *query.Query
+	plan *plan.Plan
+
+	mu       sync.Mutex // guards what follows, against DB.Close and the end of the transaction
+	closed   error
+	snapshot storage.Reader
+	owned    storage.Snapshot // to be closed with the run, or nil
+	source   source
+	matcher  *query.Matcher // of the plan's residual; nil for none
+	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
+	meta     docMeta
+	options  Options
+	key      []byte // scratch
+	sorter   *query.Sorter
+
+	pace query.Pace // of all that works on documents; ends with the context, and with the run
+
+	answers   answers // what next returns; nil before the first call
+	projector *query.Projector
+	distinct  *query.Distinct
+	included  map[string]bool // included documents so far, by folded ID
+	skip      int
+	left      int // answers to come; below 0 for no limit
+
+	overlay Overlay
+	stats   queryStats
+	started time.Time
+}
+
+// Row is one answer.
+type Row struct {
+	Document *docs.Document // the whole document, for queries that select nothing else
+	JSON     []byte         // what was selected, as an object
+	Included []*docs.Document
+	Cursor   *Cursor // of an ordered query, if Options.Paging
+}
+
+// Database is what a run reads.
+type Database struct {
+	Env      *env.Env
+	Docs     *docs.Reader
+	Snapshot storage.Reader
+	Owned    storage.Snapshot // Snapshot, if the run has to close it; else nil
+	Catalog  *catalog.Catalog // the indexes as they are in Snapshot
+}
+
+// Overlay is what a transaction lays over the snapshot that it reads. The zero value
+// is for runs outside transactions.
+type Overlay struct {
+	Written map[string]bool  // the documents that it has written, by folded ID
+	Own     []*docs.Document // those of them that can be answers, in the order of IDs
+
+	// Enter begins a read by the transaction, which Exit ends. Read returns a document
+	// as the transaction sees it, or ErrNotFound unwrapped.
+	Enter func(context.Context) error
+	Exit  func()
+	Read  func(foldedID string) (*docs.Document, error)
+}
+
+// readFunc returns the current document with a folded ID, or ErrNotFound unwrapped.
+type readFunc func(foldedID string) (*docs.Document, error)
+
+// Options are what is asked of a run beside the query.
+type Options struct {
+	NoScan   bool    // fail rather than look at every document
+	Paging   bool    // every row needs its cursor
+	Counting bool    // only the number of answers is wanted
+	After    *Cursor // begin behind it; nil for the beginning
+}
+
+// queryStats are the cost of a run.
+type queryStats struct {
+	keys, documents, returned int64
+	untold                    int64 // documents read because their entries were not covering
+	counted                   bool  // entries were, instead of documents
+	ends                      bool  // only the ends of a range were examined
+	sorted                    bool
+	elapsed                   time.Duration
+}
+
+// source yields the documents that may be answers.
+type source interface {
+	// next returns the next document that want accepts, or nil at the end.
+	// What want is given is valid until it returns.
+	next(ctx context.Context, want docs.Filter) (*docs.Document, error)
+	close() error
+}
+
+// answers yields rows in their order, nil at the end.
+type answers func(ctx context.Context) (*Row, error)
+
+// docMeta is the query.Metadata of the document that is looked at.
+type docMeta struct {
+	env    *env.Env
+	folded []byte
+	header *metadata.Header
+}
+
+// AppendMeta implements query.Metadata.
+func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
+	switch part {
+	case query.MetaID:
+		if m.header.ID != nil {
+			return append(dst, m.header.ID...)
+		}
+		return append(dst, m.folded...)
+	case query.MetaCollection:
+		if len(m.header.Collection) == 0 {
+			return append(dst, metadata.Empty...)
+		}
+		return append(dst, m.header.Collection...)
+	case query.MetaLastModified:
+		return metadata.AppendTime(dst, metadata.Time(m.header.Modified))
+	case query.MetaChangeVector:
+		return append(dst, m.env.ChangeVector(m.header.Node, m.header.Etag)...)
+	}
+	return dst
+}
+
+// Start plans a query and opens what it reads. Close must follow if it succeeds; if
+// not, the snapshot remains the caller's.
+func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
+	r := &Run{env: db.Env, docs: db.Docs, q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o}
+	if err := r.start(ctx, db.Catalog); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Prefix is the folded prefix of all IDs that the run looks at; "" for no bound.
+func (r *Run) Prefix() string { return r.plan.Prefix }
+
+// start plans the query and opens what it needs.
+func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
+	r.started = time.Now()
+	if err := checkQuery(r.q); err != nil {
+		return err
+	}
+	if r.plan, err = plan.New(r.q, c, r.snapshot, r.env.Rules, r.options.Counting); err != nil {
+		return err
+	}
+	if r.options.NoScan && r.plan.IsScan() && !r.wantsAll() {
+		return fmt.Errorf("%w: %.300s%s", errs.ErrNoIndex, r.q, r.suggestionText())
+	}
+	r.stats.keys = int64(r.plan.Keys)
+	r.meta.env = r.env
+	r.skip, r.left = r.q.Offset, -1
+	if r.q.HasLimit {
+		r.left = r.q.Limit
+	}
+	if len(r.overlay.Written) > 0 {
+		r.plan.Ordered = false // the transaction's own documents must be sorted in
+		r.plan.Counted = false
+	}
+	where := r.plan.Residual
+	if len(r.overlay.Own) > 0 {
+		where = r.q.Where // the transaction's own documents are in no index yet
+	}
+	if where != nil {
+		if r.matcher, err = query.Compile(where, queryOptions(r.env)...); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		r.matcher.SetPace(&r.pace)
+	}
+	r.cover(where)
+	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) {
+		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		r.sorter.SetPace(&r.pace)
+	}
+	r.source, err = r.openSource(ctx)
+	return err
+}
+
+// cover makes the Covers that answer from entries, if the entries of every path
+// have all that the query and where look at.
+func (r *Run) cover(where query.Expr) {
+	for _, a := range r.plan.Access {
+		c := plan.NewCover(r.q, r.options.Counting, a.Index, where)
+		if c == nil {
+			r.covers = nil
+			return
+		}
+		r.covers = append(r.covers, c)
+	}
+}
+
+// queryOptions are how conditions are compiled for a database.
+func queryOptions(e *env.Env) []query.Option {
+	if e.Rules.CaseSensitive {
+		return []query.Option{query.SensitiveIDs()}
+	}
+	return nil
+}
+
+// checkQuery refuses queries without meaning.
+func checkQuery(q *query.Query) error {
+	if err := metadata.CheckCollection(q.From); err != nil {
+		return err
+	}
+	if q.Distinct && len(q.Select) == 0 {
+		return fmt.Errorf("%w: distinct needs a select: no two documents are the same", errs.ErrQuery)
+	}
+	if len(q.GroupBy) > 0 && len(q.Select) == 0 {
+		return fmt.Errorf("%w: group by needs a select that says what is wanted of each group", errs.ErrQuery)
+	}
+	return nil
+}
+
+// IsGrouped reports whether an answer is made of several documents.
+func IsGrouped(q *query.Query) bool { return len(q.GroupBy) > 0 || hasFunctions(q) }
+
+func hasFunctions(q *query.Query) bool {
+	for _, c := range q.Select {
+		if c.Func != query.FuncNone {
+			return true
+		}
+	}
+	return false
+}
+
+// wantsAll reports whether the query asks for every document, in an order that a
+// scan has: then there is no better way than a scan.
+func (r *Run) wantsAll() bool {
+	return r.q.Where == nil && (len(r.q.OrderBy) == 0 || r.plan.Ordered) && !IsGrouped(r.q) && !r.q.Distinct
+}
+
+func (r *Run) openSource(ctx context.Context) (source, error) {
+	switch {
+	case r.plan.IDsOnly:
+		return &idSource{r: r, ids: r.plan.IDs}, nil
+	case len(r.plan.Access) > 0:
+		return r.openIndexes(ctx)
+	}
+	s := docs.Range{Collection: r.q.From, Prefix: r.plan.Prefix}
+	if r.plan.Ordered && r.options.After != nil {
+		s.After = r.options.After.ID
+	}
+	w, err := r.docs.NewCursor(s, r.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	r.env.Unregister(w) // the run is registered instead
+	source := &scanSource{r: r, w: w}
+	w.Want = source.look
+	return source, nil
+}
+
+// Close ends the run.
+func (r *Run) Close() {
+	// An iterator that cannot be closed is garbage; its read errors have been
+	// returned. DB.Close waits for registered handles, so the run is unregistered
+	// only when it is released.
+	_ = r.Release(errs.ErrClosed)
+	r.env.Unregister(r)
+	if r.Closed != nil {
+		r.Closed(r)
+	}
+}
+
+// Release implements env.Handle.
+func (r *Run) Release(cause error) error {
+	r.pace.Stop(cause) // a document may take long
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil
+	}
+	r.closed = cause
+	r.stats.elapsed = time.Since(r.started)
+	err := r.source.close()
+	if r.owned != nil {
+		err = errors.Join(err, r.owned.Close())
+	}
+	return err
+}
+
+// matches is the docs.Filter of the query: it reports whether a document is an
+// answer, or the work has ended for a reason that r.pace holds.
+func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
+	if !r.pace.Spend(len(body)) {
+		return true
+	}
+	if r.overlay.Written != nil && r.overlay.Written[string(folded)] {
+		return false
+	}
+	if r.matcher == nil {
+		return true
+	}
+	r.meta.folded, r.meta.header = folded, h
+	return r.matcher.Match(query.Doc{Body: body, Meta: &r.meta}) || r.pace.Err() != nil
+}
+
+// doc returns a document as package query wants it. It is valid until the next
+// call.
+func (r *Run) doc(d *docs.Document) query.Doc {
+	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.FoldedID()...), d.Header()
+	return query.Doc{Body: d.JSON(), Meta: &r.meta}
+}
+
+// nextDocument returns the next answer, in the order of the plan, as a
+// document: those of the snapshot, then the transaction's own.
+func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
+	doc, err := r.source.next(ctx, r.matches)
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
+	if doc != nil || err != nil {
+		return doc, err
+	}
+	for len(r.overlay.Own) > 0 {
+		doc, r.overlay.Own = r.overlay.Own[0], r.overlay.Own[1:]
+		r.stats.documents++
+		if r.plan.IDsOnly {
+			if _, found := slices.BinarySearch(r.plan.IDs, doc.FoldedID()); !found {
+				continue
+			}
+		}
+		if r.pace.Spend(len(doc.JSON())) && (r.matcher == nil || r.matcher.Match(r.doc(doc))) && r.pace.Err() == nil {
+			doc.CloneBody() // see Tx.pending
+			return doc, nil
+		}
+	}
+	return nil, r.pace.Err()
+}
+
+// Next returns the next answer, or nil at the end.
+func (r *Run) Next(ctx context.Context) (*Row, error) {
+	row, err := r.nextRow(ctx)
+	if row == nil || err != nil || len(r.q.Include) == 0 {
+		return row, err
+	}
+	// Included documents are read by the transaction, which is entered for that only,
+	// as the search for an answer may take any time.
+	read := func(folded string) (*docs.Document, error) { return r.docs.ReadFolded(r.snapshot, folded) }
+	if r.overlay.Enter != nil {
+		if err := r.overlay.Enter(ctx); err != nil {
+			return nil, err
+		}
+		defer r.overlay.Exit()
+		read = r.overlay.Read
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil, r.closed
+	}
+	return row, r.include(row, read)
+}
+
+// nextRow is Next without the included documents.
+func (r *Run) nextRow(ctx context.Context) (*Row, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return nil, r.closed
+	}
+	r.pace.Begin(ctx)
+	if r.answers == nil {
+		if err := r.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for r.left != 0 {
+		row, err := r.answers(ctx)
+		if err != nil || row == nil {
+			return nil, err
+		}
+		if r.distinct != nil {
+			r.pace.Spend(len(row.JSON))
+			first, err := r.distinct.Add(row.JSON)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+			}
+			if !first {
+				continue
+			}
+		}
+		if r.skip > 0 {
+			r.skip--
+			continue
+		}
+		if r.left > 0 {
+			r.left--
+		}
+		r.stats.returned++
+		return row, nil
+	}
+	return nil, nil
+}
+
+// begin decides where the answers come from.
+func (r *Run) begin(ctx context.Context) (err error) {
+	if r.q.Distinct {
+		r.distinct = query.NewDistinct(r.env.MaxQueryBytes)
+	}
+	if IsGrouped(r.q) {
+		r.answers, err = r.groupAnswers(ctx)
+		return err
+	}
+	if len(r.q.Select) > 0 {
+		if r.projector, err = query.NewProjector(r.q.Select); err != nil {
+			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		r.projector.SetPace(&r.pace)
+	}
+	if r.sorter != nil && !r.plan.Ordered {
+		r.answers, err = r.sortedAnswers(ctx)
+		return err
+	}
+	r.answers = func(ctx context.Context) (*Row, error) {
+		for {
+			doc, err := r.nextDocument(ctx)
+			if doc == nil || err != nil {
+				return nil, err
+			}
+			row := &Row{Document: doc}
+			if r.sorter != nil && (r.options.Paging || r.options.After != nil) {
+				row.Cursor = r.cursorOf(doc)
+				if r.options.After != nil && !r.isAfter(row.Cursor) {
+					continue
+				}
+			}
+			return r.project(row)
+		}
+	}
+	return nil
+}
+
+// project makes the selected columns of a document. A row may be as large as its
+// document, or as what a query may hold in memory if that is more.
+func (r *Run) project(row *Row) (*Row, error) {
+	if r.projector == nil {
+		return row, nil
+	}
+	var err error
+	limit := max(r.env.MaxQueryBytes, len(row.Document.JSON()))
+	if row.JSON, err = r.projector.AppendWithin(nil, r.doc(row.Document), limit); err != nil {
+		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", errs.ErrQuery, row.Document.ID(), err)
+	}
+	if len(r.q.Include) == 0 {
+		row.Document = nil
+	}
+	return row, r.pace.Err()
+}
+
+// include reads the documents that a row includes.
+func (r *Run) include(row *Row, read readFunc) error {
+	if len(r.q.Include) == 0 || row.Document == nil {
+		return nil
+	}
+	if r.included == nil {
+		r.included = make(map[string]bool)
+	}
+	used := 0
+	var err error
+	docs.EachID(row.Document.JSON(), r.q.Include, func(raw []byte) bool {
+		if !r.pace.Spend(len(raw)) {
+			err = r.pace.Err()
+		} else if docs.IsID(raw) {
+			err = r.includeOne(row, string(jsonpath.AppendUnquoted(nil, raw)), read, &used)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	if r.projector != nil {
+		row.Document = nil
+	}
+	return nil
+}
+
+// includeOne reads one included document. used is how many bytes those of the row
+// have.
+func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
+	folded := r.env.Rules.Fold(id)
+	if r.included[folded] {
+		return nil
+	}
+	if len(r.included) >= docs.MaxIncludes {
+		return fmt.Errorf("%w: the includes name more than %d documents", errs.ErrQuery, docs.MaxIncludes)
+	}
+	r.included[folded] = true
+	doc, err := read(folded)
+	if err == errs.ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if *used += len(doc.JSON()); len(row.Included) > 0 && *used > r.env.MaxQueryBytes {
+		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), r.env.MaxQueryBytes)
+	}
+	row.Included = append(row.Included, doc)
+	return nil
+}
+
+// Count returns the number of answers, without making them where possible.
+func (r *Run) Count(ctx context.Context) (int64, error) {
+	if IsGrouped(r.q) || r.q.Distinct || len(r.q.OrderBy) > 0 {
+		n := int64(0)
+		for {
+			row, err := r.Next(ctx)
+			if err != nil || row == nil {
+				return n, err
+			}
+			n++
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed != nil {
+		return 0, r.closed
+	}
+	r.pace.Begin(ctx)
+	n, err := r.countDocuments(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n = max(0, n-int64(r.skip))
+	if r.left >= 0 {
+		n = min(n, int64(r.left))
+	}
+	r.stats.returned = n
+	return n, nil
+}
+
+// countDocuments counts what matches, without copying it.
+func (r *Run) countDocuments(ctx context.Context) (int64, error) {
+	if s, ok := r.source.(*indexSource); ok && r.plan.Counted {
+		r.stats.counted = true
+		return s.countEntries(ctx)
+	}
+	n := int64(0)
+	err := r.each(ctx, func(query.Doc) error {
+		n++
+		return nil
+	})
+	return n, err
+}
+
+// each calls fn with every document that matches, until it returns an error.
+// What it is given is valid until it returns.
+func (r *Run) each(ctx context.Context, fn func(query.Doc) error) error {
+	var failed error
+	_, err := r.source.next(ctx, func(folded []byte, h *metadata.Header, body []byte) bool {
+		if failed == nil && r.matches(folded, h, body) {
+			if failed = r.pace.Err(); failed != nil {
+				return true
+			}
+			r.meta.folded, r.meta.header = folded, h
+			failed = fn(query.Doc{Body: body, Meta: &r.meta})
+		}
+		return failed != nil // accept no document, except to end the walk
+	})
+	if err := cmp.Or(failed, err); err != nil {
+		return err
+	}
+	for {
+		doc, err := r.nextDocument(ctx) // the transaction's own
+		if doc == nil || err != nil {
+			return err
+		}
+		if err := fn(r.doc(doc)); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package exec
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/query"
+)
+
+// sorted is a document on its way through a sort.
+type sorted struct {
+	key   []byte
+	exact bool
+	doc   *docs.Document
+}
+
+// sortedDocuments is a heap of the documents that come first, the last of them
+// on top.
+type sortedDocuments struct {
+	r     *Run
+	items []sorted
+	bytes int
+}
+
+// compare orders two documents: by their keys, then by ID.
+func (r *Run) compare(a, b *sorted) int {
+	if !r.pace.Spend(len(a.key)) {
+		return 0 // in any order: the answers are no longer wanted
+	}
+	c := bytes.Compare(a.key, b.key)
+	if !a.exact || !b.exact {
+		r.pace.Spend(len(a.doc.JSON()) + len(b.doc.JSON()))
+		var metaA, metaB = docMeta{r.env, []byte(a.doc.FoldedID()), a.doc.Header()}, docMeta{r.env, []byte(b.doc.FoldedID()), b.doc.Header()}
+		c = r.sorter.Compare(query.Doc{Body: a.doc.JSON(), Meta: &metaA}, query.Doc{Body: b.doc.JSON(), Meta: &metaB})
+	}
+	if c == 0 {
+		c = strings.Compare(a.doc.FoldedID(), b.doc.FoldedID())
+		if r.tiesDescend() {
+			c = -c
+		}
+	}
+	return c
+}
+
+// tiesDescend reports whether equal documents come in descending order of IDs: in
+// the direction of the last field of the order.
+func (r *Run) tiesDescend() bool { return r.q.OrderBy[len(r.q.OrderBy)-1].Descending }
+
+func (h *sortedDocuments) Len() int { return len(h.items) }
+
+func (h *sortedDocuments) Less(i, j int) bool { return h.r.compare(&h.items[i], &h.items[j]) > 0 }
+
+func (h *sortedDocuments) Swap(i, j int) { h.items[i], h.items[j] = h.items[j], h.items[i] }
+
+func (h *sortedDocuments) Push(x any) { h.items = append(h.items, x.(sorted)) }
+
+func (h *sortedDocuments) Pop() any {
+	last := h.items[len(h.items)-1]
+	h.items = h.items[:len(h.items)-1]
+	return last
+}
+
+// size is about how much memory an item takes.
+func (s *sorted) size() int { return len(s.key) + len(s.doc.JSON()) + len(s.doc.FoldedID()) + 200 }
+
+// sortedAnswers sorts the documents: all of them, or with a limit only as many
+// as can be answers.
+func (r *Run) sortedAnswers(ctx context.Context) (answers, error) {
+	r.stats.sorted = true
+	keep := -1
+	if r.left >= 0 && r.distinct == nil {
+		keep = r.skip + r.left
+	}
+	h := &sortedDocuments{r: r}
+	for keep != 0 {
+		doc, err := r.nextDocument(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if doc == nil {
+			break
+		}
+		if err := cmp.Or(h.add(doc, keep), r.pace.Err()); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(h.items, func(a, b sorted) int { return r.compare(&a, &b) })
+	if err := r.pace.Err(); err != nil {
+		return nil, err
+	}
+
+	return func(context.Context) (*Row, error) {
+		if len(h.items) == 0 {
+			return nil, nil
+		}
+		item := h.items[0]
+		h.items = h.items[1:]
+		row := &Row{Document: item.doc, Cursor: &Cursor{Key: item.key, ID: item.doc.FoldedID(), Exact: item.exact}}
+		return r.project(row)
+	}, nil
+}
+
+// add takes a document in if it comes after the cursor and is among the first keep;
+// below 0 all are kept.
+func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
+	r := h.r
+	item := sorted{doc: doc}
+	item.key, item.exact = r.sorter.AppendKey(nil, r.doc(doc))
+	if r.options.After != nil && !r.isAfter(&Cursor{Key: item.key, ID: doc.FoldedID()}) {
+		return nil
+	}
+	if keep >= 0 && len(h.items) == keep {
+		if r.compare(&item, &h.items[0]) >= 0 {
+			return nil
+		}
+		h.bytes += item.size() - h.items[0].size()
+		h.items[0] = item
+		heap.Fix(h, 0)
+	} else {
+		h.bytes += item.size()
+		if keep >= 0 {
+			heap.Push(h, item)
+		} else {
+			h.items = append(h.items, item)
+		}
+	}
+	if limit := r.env.MaxQueryBytes; h.bytes > limit {
+		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, limit, r.suggestionText())
+	}
+	return nil
+}

@@ -1,0 +1,491 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/query"
+	"github.com/jaydb/jay/storage"
+)
+
+// scanSource yields the documents of a scan.
+type scanSource struct {
+	r    *Run
+	w    *docs.Cursor
+	want docs.Filter
+}
+
+func (s *scanSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
+	s.want = want
+	return s.w.Next(ctx)
+}
+
+// look is the docs.Filter of the scan.
+func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
+	s.r.stats.documents++
+	return s.want(folded, h, body)
+}
+
+func (s *scanSource) close() error { return s.w.Release(errs.ErrClosed) }
+
+// idSource yields the documents of a list of IDs.
+type idSource struct {
+	r   *Run
+	ids []string
+}
+
+func (s *idSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
+	for len(s.ids) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		folded := s.ids[0]
+		s.ids = s.ids[1:]
+		doc, err := s.r.fetch(folded, func(id []byte, h *metadata.Header, body []byte) bool {
+			return (s.r.q.From == "" || docs.SameCollection(h.Collection, format.CollectionKey(s.r.q.From))) && want(id, h, body)
+		})
+		if err == errs.ErrNotFound {
+			continue
+		}
+		if doc != nil || err != nil {
+			return doc, err
+		}
+	}
+	return nil, nil
+}
+
+func (s *idSource) close() error { return nil }
+
+// fetch returns the document with an ID if want accepts it, nil if not, and
+// errs.ErrNotFound if there is none.
+func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
+	r.key = format.DocumentKey(r.key[:0], folded)
+	value, closer, err := r.snapshot.Get(r.key)
+	if err == storage.ErrNotFound {
+		return nil, errs.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, body, err := metadata.Decode(value)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
+	}
+	r.stats.documents++
+	if !want(format.DocumentID(r.key), &h, body) {
+		return nil, closer.Close()
+	}
+	doc, err := r.docs.CopyDocument(format.DocumentID(r.key), value)
+	return doc, errs.First(err, closer.Close())
+}
+
+// indexSource yields the documents in the key ranges of one or several indexes.
+type indexSource struct {
+	r      *Run
+	ranges []sourceRange // to come; the first is open if it is not nil
+	it     storage.Iterator
+	seen   map[string]struct{} // documents yielded, where one may come twice
+	used   int                 // bytes of seen
+	also   map[string]struct{} // if not nil, an intersection: only these can be answers
+	ahead  []candidate         // fetched together, to be yielded
+	chunk  int                 // how many were fetched together last
+	docs   storage.Iterator    // over documents; nil until needed
+	id     []byte              // what nextID returned
+	steps  int                 // entries examined
+}
+
+// sourceRange is one range of one index.
+type sourceRange struct {
+	ix    *catalog.Index
+	cover *plan.Cover // nil if documents must be read
+	plan.KeyRange
+}
+
+// openIndexes opens the indexes of the plan.
+func (r *Run) openIndexes(ctx context.Context) (source, error) {
+	s := &indexSource{r: r}
+	for i, a := range r.plan.Access {
+		var c *plan.Cover
+		if r.covers != nil {
+			c = r.covers[i]
+		}
+		for _, kr := range a.Ranges {
+			s.ranges = append(s.ranges, sourceRange{a.Index, c, kr})
+		}
+		if len(r.plan.Access) > 1 || a.MayRepeat() {
+			s.seen = make(map[string]struct{})
+		}
+	}
+	if r.plan.Ordered && r.options.After != nil {
+		s.startAfter()
+	}
+	if r.plan.Also == nil {
+		return s, nil
+	}
+	other := &indexSource{r: r}
+	for _, kr := range r.plan.Also.Ranges {
+		other.ranges = append(other.ranges, sourceRange{r.plan.Also.Index, nil, kr})
+	}
+	var err error
+	s.also, err = other.collect(ctx)
+	return s, err
+}
+
+// startAfter leaves out the entries up to a cursor.
+func (s *indexSource) startAfter() {
+	if len(s.ranges) == 0 {
+		return // the condition is never true
+	}
+	r := &s.ranges[0] // an ordered plan has no more than one
+	bound := r.boundParts(s.r.plan.Access[0].Equal)
+	values := append(bytes.Clone(bound), s.r.indexKey(s.r.options.After)...)
+	e := catalog.Entry{Index: r.ix, Values: values[5:]}
+	e.Unique = r.ix.IsUnique(e.Values)
+	key := e.AppendKey(nil, s.r.options.After.ID)
+	if s.r.plan.Reverse {
+		if bytes.Compare(key, r.Hi) < 0 || r.Hi == nil {
+			r.Hi = key
+		}
+		return
+	}
+	if key = append(key, 0); bytes.Compare(key, r.Lo) > 0 {
+		r.Lo = key
+	}
+}
+
+// boundParts returns what a range's keys begin with: the index, and n parts.
+func (r *sourceRange) boundParts(n int) []byte {
+	rest := r.Lo[5:]
+	for range n {
+		rest, _ = query.SkipKey(rest)
+	}
+	return r.Lo[:len(r.Lo)-len(rest)]
+}
+
+// nextID moves to the next entry that leads to a candidate, and returns the
+// candidate's folded ID, nil at the end. It is valid until the next call.
+func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
+	for {
+		ok, err := s.advance(ctx)
+		if err != nil || !ok {
+			return nil, err
+		}
+		if s.id, err = s.ranges[0].ix.AppendDecodedID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
+			return nil, err
+		}
+		if s.also != nil {
+			if _, found := s.also[string(s.id)]; !found {
+				continue
+			}
+		}
+		if s.seen == nil {
+			return s.id, nil
+		}
+		if _, found := s.seen[string(s.id)]; found {
+			continue
+		}
+		s.seen[string(s.id)] = struct{}{}
+		if s.used += len(s.id) + 48; s.used > s.r.env.MaxQueryBytes {
+			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", errs.ErrQuery, s.r.env.MaxQueryBytes)
+		}
+		return s.id, nil
+	}
+}
+
+// advance moves to the next entry.
+func (s *indexSource) advance(ctx context.Context) (bool, error) {
+	if s.steps++; s.steps%keysPerLook == 0 {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+	}
+	for len(s.ranges) > 0 {
+		ok := false
+		if s.it != nil {
+			if s.r.plan.Reverse {
+				ok = s.it.Prev()
+			} else {
+				ok = s.it.Next()
+			}
+		} else {
+			r := s.ranges[0]
+			if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
+				s.ranges = s.ranges[1:]
+				continue
+			}
+			var err error
+			if s.it, err = s.r.snapshot.Iterate(r.Lo, r.Hi); err != nil {
+				return false, err
+			}
+			if s.r.plan.Reverse {
+				ok = s.it.Last()
+			} else {
+				ok = s.it.First()
+			}
+		}
+		if ok {
+			s.r.stats.keys++
+			return true, nil
+		}
+		if err := s.endRange(); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+func (s *indexSource) endRange() error {
+	if s.it == nil {
+		return nil
+	}
+	err := errs.First(s.it.Error(), s.it.Close())
+	s.it = nil
+	if len(s.ranges) > 0 {
+		s.ranges = s.ranges[1:]
+	}
+	return err
+}
+
+func (s *indexSource) next(ctx context.Context, want docs.Filter) (*docs.Document, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if len(s.ahead) == 0 {
+			if err := s.fill(ctx, want); err != nil || len(s.ahead) == 0 {
+				return nil, err
+			}
+		}
+		next := s.ahead[0]
+		s.ahead = s.ahead[1:]
+		if next.later {
+			var err error
+			if next.doc, err = s.r.fetch(next.id, want); err != nil {
+				return nil, s.broken(next.id, err)
+			}
+		}
+		if next.doc != nil {
+			return next.doc, nil
+		}
+	}
+}
+
+// candidate is a document that an index entry points to.
+type candidate struct {
+	id    string
+	doc   *docs.Document // nil if it is not accepted
+	later bool           // it is fetched when it is its turn
+}
+
+// keysPerLook is how many entries are examined between two checks of the context.
+const keysPerLook = 128
+
+// Bounds of fetching together.
+const (
+	firstAhead = 16
+	mostAhead  = 128
+	bytesAhead = 4 << 20 // documents beyond are fetched one by one
+)
+
+// fill fetches the next documents together, sorted by key: one iterator is faster
+// than as many look-ups, above all for adjacent documents.
+func (s *indexSource) fill(ctx context.Context, want docs.Filter) error {
+	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
+	s.ahead = make([]candidate, 0, s.chunk)
+	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
+	for len(s.ahead) < s.chunk {
+		id, err := s.nextID(ctx)
+		if err != nil {
+			return err
+		}
+		if id == nil {
+			break
+		}
+		doc, told := s.fromEntry(id, want)
+		switch {
+		case !told:
+			if s.ranges[0].cover != nil {
+				s.r.stats.untold++
+			}
+			order = append(order, len(s.ahead))
+			s.ahead = append(s.ahead, candidate{id: string(id)})
+		case doc != nil:
+			s.ahead = append(s.ahead, candidate{doc: doc})
+		}
+	}
+	if len(order) == 1 {
+		s.ahead[order[0]].later = true // a look-up is faster than an iterator
+		return nil
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.ahead[a].id, s.ahead[b].id) })
+	fetched := 0
+	for _, i := range order {
+		c := &s.ahead[i]
+		if fetched > bytesAhead {
+			c.later = true
+			continue
+		}
+		var err error
+		if c.doc, err = s.seek(c.id, want); err != nil {
+			return s.broken(c.id, err)
+		}
+		if c.doc != nil {
+			fetched += len(c.doc.JSON())
+		}
+	}
+	return nil
+}
+
+// fromEntry makes a document of the entry of an ID, if want accepts it. It returns
+// false if the document must be read.
+func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool) {
+	c := s.ranges[0].cover
+	if c == nil {
+		return nil, false
+	}
+	h, body, told := c.Document(s.it.Key(), s.it.Value(), id)
+	if !told || !want(id, h, body) {
+		return nil, told
+	}
+	header := metadata.Header{ID: bytes.Clone(h.ID)}
+	found := docs.Make(s.r.env.Origins, string(id), header, bytes.Clone(body))
+	return &found, true
+}
+
+// seek is run.fetch with a shared iterator.
+func (s *indexSource) seek(folded string, want docs.Filter) (*docs.Document, error) {
+	if s.docs == nil {
+		var err error
+		if s.docs, err = s.r.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
+			return nil, err
+		}
+	}
+	key := format.DocumentKey(s.r.key[:0], folded)
+	s.r.key = key
+	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
+		return nil, errs.First(s.docs.Error(), errs.ErrNotFound)
+	}
+	value := s.docs.Value()
+	h, body, err := metadata.Decode(value)
+	if err != nil {
+		return nil, fmt.Errorf("document %q: %w", folded, err)
+	}
+	s.r.stats.documents++
+	if !want(format.DocumentID(key), &h, body) {
+		return nil, nil
+	}
+	return s.r.docs.CopyDocument(format.DocumentID(key), value)
+}
+
+// broken returns the error for an entry whose document cannot be read.
+func (s *indexSource) broken(id string, err error) error {
+	if err == errs.ErrNotFound {
+		return fmt.Errorf("an index leads to %q, which is not there: %w", id, errs.ErrCorrupt)
+	}
+	return err
+}
+
+// need is how many documents the remaining answers need at least, if answers are
+// streamed; otherwise it is unlimited.
+func (r *Run) need() int {
+	streamed := r.distinct == nil && !IsGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
+	if !streamed || r.left < 0 {
+		return mostAhead
+	}
+	return max(1, r.skip+r.left)
+}
+
+// countEntries counts the documents that the entries point to.
+func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	n := int64(0)
+	for {
+		if s.seen != nil {
+			id, err := s.nextID(ctx)
+			if err != nil || id == nil {
+				return n, err
+			}
+		} else {
+			ok, err := s.advance(ctx)
+			if err != nil || !ok {
+				return n, err
+			}
+		}
+		n++
+	}
+}
+
+// extreme returns the first or the last value of a field in the range of the
+// source, in which the fields before it have one value each. It is Missing if no
+// document has one.
+func (s *indexSource) extreme(field int, first bool) (_ query.Value, err error) {
+	r := s.ranges[0]
+	if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
+		return query.Value{}, nil
+	}
+	it, err := s.r.snapshot.Iterate(r.Lo, r.Hi)
+	if err != nil {
+		return query.Value{}, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	descending := r.ix.Fields[field].Descending
+	missing, _ := query.AppendKey(bytes.Clone(r.boundParts(field)), query.Value{}, descending)
+	var ok bool
+	switch { // entries of missing values are at one end
+	case first && !descending:
+		if ok = it.First(); ok && bytes.HasPrefix(it.Key(), missing) {
+			ok = it.SeekGE(format.PrefixEnd(missing))
+			s.r.stats.keys++
+		}
+	case first:
+		ok = it.First()
+	case descending:
+		if ok = it.Last(); ok && bytes.HasPrefix(it.Key(), missing) {
+			ok = it.SeekLT(missing)
+			s.r.stats.keys++
+		}
+	default:
+		ok = it.Last()
+	}
+	if !ok {
+		return query.Value{}, it.Error()
+	}
+	s.r.stats.keys++
+	v, _ := query.DecodeKey(it.Key()[len(r.boundParts(field)):])
+	return v, nil
+}
+
+// collect returns all IDs of the source.
+func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err error) {
+	defer func() { err = errs.First(err, s.close()) }()
+	ids := make(map[string]struct{})
+	for {
+		id, err := s.nextID(ctx)
+		if err != nil || id == nil {
+			return ids, err
+		}
+		ids[string(id)] = struct{}{}
+	}
+}
+
+func (s *indexSource) close() error {
+	err := s.endRange()
+	s.ranges, s.ahead = nil, nil
+	if s.docs != nil {
+		err = errs.First(err, s.docs.Close())
+		s.docs = nil
+	}
+	return err
+}

@@ -1,0 +1,173 @@
+package write
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/metadata"
+)
+
+// StrategyUnknown reports whether the commit will make the op's ID.
+func (o *Op) StrategyUnknown(db *Writer) bool {
+	if o.HiLo {
+		return false
+	}
+	_, strategy := db.Resolver.Request(o.RequestID)
+	return strategy == ids.ServerSide || strategy == ids.Identity
+}
+
+// Own copies what an op shares with its caller.
+func (o *Op) Own() {
+	o.JSON = bytes.Clone(o.JSON)
+	o.Header.Custom = bytes.Clone(o.Header.Custom)
+	o.Body, o.Custom = nil, nil
+}
+
+// Verb is what a write does with the document that is there already.
+type Verb uint8
+
+const (
+	Put     Verb = iota // write it, whatever is there
+	Insert              // it must not be there
+	Replace             // it must be there
+	Delete
+	Patch
+)
+
+// String returns the method's name, for errors.
+func (v Verb) String() string {
+	return [...]string{"put", "insert", "replace", "delete", "patch"}[v]
+}
+
+// Op is one write on its way through the write path.
+type Op struct {
+	Request
+	Prepared
+	Result
+}
+
+// Request is what the caller asked for. Preparing it replaces the collection by that
+// which the document's own @metadata names, and nothing else.
+type Request struct {
+	Verb         Verb
+	RequestID    string // the ID as the caller wrote it
+	HiLo         bool   // no ID was given: draw one
+	Prefix       string // of HiLo IDs, checked; "" for that of the conventions
+	Collection   string
+	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
+	Expected     *string // change vector, see IfMatch
+	AnyVersion   bool    // the version field of a value does not matter
+	Custom       []byte
+	Body         []byte
+	InCollection string   // folded collection that a delete is limited to
+	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
+	Validated    bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
+	UsageError   error
+	Patching     *Patching                      // of a patch
+	Returning    *metadata.Metadata             // gets the result
+	Committed    func(result metadata.Metadata) // called after the commit
+}
+
+// Prepared is the result of preparing the request, outside the transaction.
+type Prepared struct {
+	Strategy         ids.Strategy
+	Resolved         string // the request, as the strategy wants it
+	ID               string // final, unless the transaction makes it
+	FoldedID         string
+	Tag              string // HiLo: the prefix of the ID
+	JSON             []byte // the body as it is stored
+	Header           metadata.Header
+	Tail             []byte // header.AppendTail
+	Written          []byte // id, if header has it
+	Exposed          bool   // the made ID is known outside and cannot be changed
+	FoldedCollection string
+	Suggested        string   // the collection of a new document, if none is named
+	Seen             *Version // in a Tx, the document whose collection this op has taken; the commit checks it
+	indexed          *catalog.Collection
+	entries          *catalog.Entries // in those indexes
+	refused          error            // why those indexes refuse the document
+	Late             bool             // the body was made in the transaction
+	prefetched       bool             // before was read before the transaction
+	Before           *OldDocument     // the document found by prefetching; nil if there was none
+}
+
+// Result is what the transaction decided. Each run overwrites it.
+type Result struct {
+	Outcome Outcome
+	idInUse bool // a made ID turned out to be in use
+	redraws int  // how often
+}
+
+// Outcome is the outcome of an op.
+type Outcome uint8
+
+const (
+	Unsettled   Outcome = iota
+	Provisional         // staged in a Tx, whose commit decides the rest
+	Absent              // there is no document
+	Present             // the document is as the header says
+)
+
+// ResultOf returns the metadata of the document that o wrote, or only its ID if there
+// is none now. The caller owns it. It is made on request: bulk loads never ask for
+// it.
+func (w *Writer) ResultOf(o *Op) metadata.Metadata {
+	switch o.Outcome {
+	case Unsettled:
+		return metadata.Metadata{}
+	case Absent:
+		return metadata.Metadata{ID: o.ID}
+	}
+	m := metadata.Metadata{ID: cmp.Or(o.ID, o.Resolved), Collection: OrEmpty(o.collectionOf()), Custom: bytes.Clone(o.Header.Custom)}
+	if o.Outcome == Present {
+		m.ChangeVector = w.Env.ChangeVector(o.Header.Node, o.Header.Etag)
+		m.Etag, m.LastModified = o.Header.Etag, metadata.Time(o.Header.Modified)
+	}
+	return m
+}
+
+// collectionOf returns the collection of the document that o writes, as written. A
+// patch leaves its document in its collection; the collection of the op is that of
+// a document which it inserts. A write that names no collection keeps the one that
+// it finds.
+func (o *Op) collectionOf() string {
+	if o.Verb == Patch || !o.Named {
+		return string(o.Header.Collection)
+	}
+	return o.Collection
+}
+
+// opPool keeps ops for sessions, each with the memory of its tail.
+var opPool = sync.Pool{New: func() any { return new(Op) }}
+
+// TakeOp returns an empty op of the pool. Release gives it back.
+func TakeOp() *Op { return opPool.Get().(*Op) }
+
+// Release returns the op to the pool. Neither it nor its tail may be used any more.
+func (o *Op) Release() {
+	*o = Op{Prepared: Prepared{Tail: o.Tail[:0]}}
+	opPool.Put(o)
+}
+
+// OpError adds to err which write failed.
+func OpError(ops []*Op, o *Op, err error) error {
+	name := o.RequestID
+	if o.HiLo {
+		name = "new document of " + o.Collection
+	}
+	err = fmt.Errorf("%s %q: %w", o.Verb, errs.Shorten(name), err)
+	if len(ops) == 1 {
+		return err
+	}
+	for i := range ops {
+		if ops[i] == o {
+			return fmt.Errorf("write %d of %d: %w", i+1, len(ops), err)
+		}
+	}
+	return err
+}

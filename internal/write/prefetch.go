@@ -1,0 +1,162 @@
+package write
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// ManyOps is the size of a batch from which several goroutines are worth their
+// cost.
+const ManyOps = 128
+
+// opsPerPart is how many ops a goroutine takes at a time.
+const opsPerPart = 32
+
+// Prefetched is what was read before a transaction: the documents that its ops will
+// find. A nil *prefetched holds nothing.
+type Prefetched struct {
+	watch   storage.WriteTracker
+	catalog *catalog.Catalog // decided which bodies were kept
+	bodies  atomic.Int64     // bytes of them
+}
+
+// MaxPrefetchBytes is about how many bytes of bodies are prefetched: the rest is
+// read by the transaction. A variable for tests.
+var MaxPrefetchBytes int64 = 32 << 20
+
+// Prefetch reads the documents that many ops will find, with several goroutines and
+// without blocking other writers. The transaction uses those that were not written
+// since (storage.Tx.Unchanged). New HiLo IDs are left out: they lie in ranges
+// that the storage knows to hold no key.
+func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
+	named := namedOps(ops)
+	if len(named) < ManyOps {
+		return nil, nil
+	}
+	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: w.Indexes.Load()}
+	var mu sync.Mutex
+	var looks []storage.BatchReader // one for each goroutine
+	whole := false
+	defer func() {
+		for _, look := range looks {
+			err = errs.First(err, look.Close())
+		}
+		if !whole || err != nil { // a context may panic
+			a.Close(ops)
+		}
+	}()
+	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
+		look, err := a.watch.NewReader()
+		if err != nil {
+			return func(int, int) error { return err }
+		}
+		mu.Lock()
+		looks = append(looks, look)
+		mu.Unlock()
+		return func(lo, hi int) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return a.read(w, ops, named[lo:hi], look)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	whole = true
+	return a, nil
+}
+
+// namedOps returns the ops whose document may exist, sorted by ID: neighbours lie
+// in the same blocks.
+func namedOps(ops []*Op) []*Op {
+	if len(ops) < ManyOps {
+		return nil
+	}
+	named := make([]*Op, 0, len(ops))
+	for _, o := range ops {
+		if o.Verb != Patch && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+			named = append(named, o)
+		}
+	}
+	slices.SortFunc(named, func(a, b *Op) int { return strings.Compare(a.FoldedID, b.FoldedID) })
+	return named
+}
+
+// read reads the documents of some of all ops.
+func (a *Prefetched) read(db *Writer, all, some []*Op, look storage.BatchReader) error {
+	var scratch [128]byte
+	found := make([]OldDocument, 0, len(some))
+	for _, o := range some {
+		if a.bodies.Load() > MaxPrefetchBytes {
+			return nil
+		}
+		value, err := look.Get(format.DocumentKey(scratch[:0], o.FoldedID))
+		if err == storage.ErrNotFound {
+			o.prefetched, o.Before = true, nil
+			continue
+		}
+		var old OldDocument
+		if err == nil {
+			old, err = decodeOld(db, a.catalog, o, value)
+		}
+		if err != nil {
+			return OpError(all, o, err)
+		}
+		found = append(found, old)
+		o.prefetched, o.Before = true, &found[len(found)-1]
+		a.bodies.Add(int64(len(old.Body)))
+	}
+	return nil
+}
+
+// Close stops the write tracker and releases what was read.
+func (a *Prefetched) Close(ops []*Op) {
+	if a == nil {
+		return
+	}
+	a.watch.Close()
+	for _, o := range ops {
+		o.prefetched, o.Before = false, nil
+	}
+}
+
+// decodeOld decodes what a write needs to know of a record. It does not keep the
+// record.
+func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocument, error) {
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return OldDocument{}, err
+	}
+	old := oldOf(db, c, o, &h, body)
+	old.Body = bytes.Clone(old.Body)
+	return old, nil
+}
+
+// oldOf returns what o needs to know of the document that it finds. The body is not
+// copied.
+func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
+	old := OldDocument{Node: h.Node, Etag: h.Etag}
+	if string(h.Collection) == o.Collection {
+		old.Collection = o.Collection // saves an allocation
+	} else {
+		old.Collection = string(h.Collection)
+	}
+	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
+		old.Body, old.ID = body, docs.WrittenID(h, o.FoldedID)
+	}
+	return old
+}

@@ -1,0 +1,346 @@
+package write
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// CheckTag checks that a tag makes valid IDs, up to the largest number, and a valid
+// HiLo document.
+func (w *Writer) CheckTag(tag string) error {
+	if tag == "" {
+		return fmt.Errorf("%w: a HiLo tag must not be empty", ids.ErrUsage)
+	}
+	if err := w.Env.Rules.Check(tag); err != nil {
+		return err
+	}
+	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, w.Env.Rules.Separator) {
+		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %.100q", ids.ErrUsage, ids.IdentityMark, w.Env.Rules.Separator, tag)
+	}
+	longest := tag + w.Env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + w.Env.Rules.NodeTag
+	if err := w.Env.Rules.Check(longest); err != nil {
+		return err
+	}
+	return w.Env.Rules.Check(format.HiLoPrefix + tag)
+}
+
+// Preparation is the scratch memory for preparing a document.
+type Preparation struct {
+	Op     Op
+	db     *Writer // whose conventions made the cached naming
+	Naming CollectionNaming
+}
+
+// Preparations are kept for their scratch memory. Release gives one back.
+var Preparations = sync.Pool{New: func() any { return new(Preparation) }}
+
+// Release gives the scratch memory back. What was prepared must not be used any more.
+func (p *Preparation) Release() {
+	p.Op = Op{Prepared: Prepared{Tail: p.Op.Tail[:0]}}
+	Preparations.Put(p)
+}
+
+// Use drops the cached naming if it follows the conventions of another database.
+func (p *Preparation) Use(db *Writer) {
+	if p.db != db {
+		p.db, p.Naming = db, CollectionNaming{}
+	}
+}
+
+// SetBody makes the JSON of a value the body of its write.
+func (o *Op) SetBody(m *codec.Mapping, e codec.Encoded) {
+	if o.Body, o.Validated = e.Body, e.Stored; !o.Validated {
+		o.LeaveOut = m.Drop
+	}
+}
+
+// extract extracts the entries of o for indexes, which may be nil.
+func (o *Op) extract(ci *catalog.Collection) {
+	o.indexed, o.entries, o.refused = ci, nil, nil
+	if ci != nil {
+		o.entries, o.refused = ci.Extract(o.JSON)
+	}
+}
+
+// ExtractFor extracts the entries of o for the indexes of c, and returns their
+// refusal.
+func (o *Op) ExtractFor(c *catalog.Catalog) error {
+	o.extract(c.Of(o.FoldedCollection))
+	return o.refused
+}
+
+// PrepareAll checks every op before the first number is drawn.
+func (w *Writer) PrepareAll(ops []*Op) error {
+	modified := metadata.Ticks(w.Env.Now())
+	if err := w.prepareOps(ops, modified); err != nil {
+		return err
+	}
+	size := 0
+	for _, o := range ops {
+		size += len(o.JSON) + len(o.Tail) + 2*len(o.ID)
+	}
+	if size > storage.MaxTxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d; use several batches", storage.ErrTooLarge, size, storage.MaxTxBytes)
+	}
+	return nil
+}
+
+func (w *Writer) prepareOps(ops []*Op, modified uint64) error {
+	if len(ops) >= ManyOps {
+		return parallel.DoChunks(len(ops), opsPerPart, func() func(lo, hi int) error {
+			last := new(CollectionNaming)
+			return func(lo, hi int) error { return w.prepareSome(ops, ops[lo:hi], modified, last) }
+		})
+	}
+	p := Preparations.Get().(*Preparation) // it may have the naming of the collection
+	defer Preparations.Put(p)
+	p.Use(w)
+	return w.prepareSome(ops, ops, modified, &p.Naming)
+}
+
+func (w *Writer) prepareSome(all, some []*Op, modified uint64, last *CollectionNaming) error {
+	for _, o := range some {
+		if err := w.Prepare(o, modified, last); err != nil {
+			return OpError(all, o, err)
+		}
+	}
+	return nil
+}
+
+// Prepare checks and encodes everything that does not need the transaction.
+func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
+	o.ID, o.FoldedID = "", "" // as an earlier use of the batch may have left them
+	if o.UsageError != nil {
+		return o.UsageError
+	}
+	if err := w.prepareID(o); err != nil {
+		return err
+	}
+	if o.Verb == Delete {
+		o.FoldedID = w.Env.Rules.Fold(o.ID)
+		return nil
+	}
+	if o.Verb == Patch {
+		return w.preparePatch(o, modified, last)
+	}
+	if err := w.prepareBody(o); err != nil {
+		return err
+	}
+	if o.HiLo {
+		if err := w.prepareHiLo(o, last); err != nil {
+			return err
+		}
+	}
+	collection, err := w.intendedCollection(o, last)
+	if err != nil {
+		return err
+	}
+	if last.folded == "" || last.collection != collection {
+		last.name(collection)
+	}
+	o.FoldedCollection = last.folded
+	// Without a name the document may turn out to be in another collection, whose
+	// indexes do not refuse it.
+	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil && o.Named {
+		return o.refused
+	}
+	o.Header.Modified = modified
+	o.Header.Node = w.Env.Node
+	o.Header.Collection = last.bytes
+	if o.Strategy == ids.Semantic {
+		w.EncodeTail(o)
+	}
+	return nil
+}
+
+// prepareID decides the strategy, and refuses what can never be an ID.
+func (w *Writer) prepareID(o *Op) error {
+	if o.HiLo {
+		o.Strategy = ids.HiLo
+		return nil
+	}
+	if o.Verb == Delete {
+		// A delete looks an ID up, and makes none.
+		o.Strategy, o.ID = ids.Semantic, o.RequestID
+		return nil
+	}
+	o.Resolved, o.Strategy = w.Resolver.Request(o.RequestID)
+	if o.Verb == Patch && o.Strategy != ids.Semantic {
+		return &ids.Error{ID: o.RequestID, Rule: "a patch needs the id of a document, not a request for one"}
+	}
+	if err := w.Resolver.Check(o.Resolved, o.Strategy); err != nil {
+		return err
+	}
+	if o.Strategy == ids.Semantic {
+		o.ID = o.Resolved
+		return nil
+	}
+	if o.Verb == Replace {
+		return fmt.Errorf("%w: Replace needs the id of a document; %.100q asks for a new %s id", ids.ErrUsage, o.RequestID, o.Strategy)
+	}
+	if o.Expected != nil && *o.Expected != "" {
+		if o.Strategy == ids.Identity { // RavenDB: InvalidOperationException, and not ConcurrencyException
+			return fmt.Errorf("%w: %.100q asks for a new identity, which has no version to expect; it expects %.100q", ids.ErrUsage, o.RequestID, *o.Expected)
+		}
+		return &metadata.ConflictError{ID: o.RequestID, Expected: *o.Expected}
+	}
+	return nil
+}
+
+// prepareHiLo checks that the tag can make IDs within the rules, before a
+// number is drawn.
+func (w *Writer) prepareHiLo(o *Op, last *CollectionNaming) error {
+	if o.Collection == "" || o.Collection == metadata.Empty {
+		return fmt.Errorf("%w: a HiLo id needs a collection", ids.ErrUsage)
+	}
+	if o.Expected != nil && *o.Expected != "" {
+		return &metadata.ConflictError{Expected: *o.Expected} // there is no ID to name: none was drawn
+	}
+	if o.Prefix != "" {
+		o.Tag = o.Prefix // mappingOf has checked it
+		return nil
+	}
+	if last.prefix != "" && last.collection == o.Collection {
+		o.Tag = last.prefix
+		return nil
+	}
+	o.Tag = w.PrefixOf(o.Collection)
+	if err := w.CheckTag(o.Tag); err != nil {
+		return err
+	}
+	last.name(o.Collection)
+	last.prefix = o.Tag
+	return nil
+}
+
+// CollectionNaming caches what follows from the name of a collection. Most batches
+// have one collection only.
+type CollectionNaming struct {
+	collection string
+	folded     string
+	bytes      []byte
+	prefix     string // checked; "" if not made yet
+
+	suggestion, spelled string // see spelling
+}
+
+// name makes c the naming of another collection.
+func (c *CollectionNaming) name(collection string) {
+	c.collection, c.folded, c.bytes, c.prefix = collection, format.CollectionKey(collection), []byte(collection), ""
+}
+
+// prepareBody validates the JSON, extracts its @metadata and decides the
+// collection.
+func (w *Writer) prepareBody(o *Op) error {
+	scanned := metadata.Scanned{Body: o.Body}
+	if !o.Validated {
+		var err error
+		if scanned, err = metadata.Scan(o.Body, w.Env.Limits, o.LeaveOut...); err != nil {
+			return err
+		}
+	}
+	o.JSON = scanned.Body
+	o.Header = metadata.Header{}
+
+	given, err := w.parseMetadata(scanned.Metadata)
+	if err != nil {
+		return err
+	}
+	if o.Custom != nil {
+		added, err := w.ParseCustom(o.Custom)
+		if err != nil {
+			return err
+		}
+		if given, err = joinMetadata(given, added); err != nil {
+			return err
+		}
+	}
+	o.Header.Custom = given.Custom
+
+	asked := o.Collection
+	o.Named = o.Named || asked != "" || given.Collection != "" || given.Empty
+	if asked == metadata.Empty {
+		asked = ""
+	}
+	if err := metadata.CheckCollection(asked); err != nil {
+		return err
+	}
+	if given.Collection != "" && asked != "" && format.FoldName(given.Collection) != format.FoldName(asked) {
+		return fmt.Errorf("%w: the document's @metadata names collection %.100q, the call %.100q", ids.ErrUsage, given.Collection, asked)
+	}
+	o.Collection = asked
+	if given.Collection != "" {
+		o.Collection = given.Collection
+	}
+	return nil
+}
+
+func (w *Writer) parseMetadata(raw []byte) (metadata.Given, error) {
+	if raw == nil {
+		return metadata.Given{}, nil
+	}
+	return metadata.Parse(raw)
+}
+
+// ParseCustom reads the object that WithMetadata gave.
+func (w *Writer) ParseCustom(raw []byte) (metadata.Given, error) {
+	limits := w.Env.Limits
+	limits.MaxDepth-- // it will lie in the document
+	scanned, err := metadata.Scan(raw, limits)
+	if err != nil {
+		return metadata.Given{}, fmt.Errorf("custom metadata: %w", err)
+	}
+	return metadata.Parse(scanned.Body)
+}
+
+// joinMetadata adds the members of b to a. They must not repeat.
+func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
+	if a.Collection != "" && b.Collection != "" && format.FoldName(a.Collection) != format.FoldName(b.Collection) {
+		return a, fmt.Errorf("%w: @collection is %.100q in the document and %.100q in WithMetadata", ids.ErrUsage, a.Collection, b.Collection)
+	}
+	if a.Collection == "" {
+		a.Collection = b.Collection
+	}
+	a.Empty = a.Empty || b.Empty
+	if a.Custom == nil {
+		a.Custom = b.Custom
+		return a, nil
+	}
+	if b.Custom == nil {
+		return a, nil
+	}
+	joined := bytes.Join([][]byte{a.Custom[:len(a.Custom)-1], b.Custom[1:]}, []byte{','})
+	if _, err := metadata.Scan(joined, metadata.Limits{MaxBytes: len(joined), MaxDepth: math.MaxInt}); err != nil {
+		return a, fmt.Errorf("@metadata and WithMetadata together: %w", err)
+	}
+	a.Custom = joined
+	return a, nil
+}
+
+// EncodeTail encodes what depends on the final ID.
+func (w *Writer) EncodeTail(o *Op) {
+	o.Header.ID = nil
+	o.FoldedID = w.Env.Rules.Fold(o.ID)
+	if o.FoldedID != o.ID {
+		o.Written = append(o.Written[:0], o.ID...)
+		o.Header.ID = o.Written
+	}
+	if o.Tail == nil {
+		const numbers = 3 * binary.MaxVarintLen16 // lengths; Modified has its own
+		o.Tail = make([]byte, 0, binary.MaxVarintLen64+numbers+len(o.Header.Collection)+len(o.Header.ID)+len(o.Header.Custom))
+	}
+	o.Tail = o.Header.AppendTail(o.Tail[:0])
+}

@@ -1,0 +1,289 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Run stages ops, in their order. It returns errIDInUse when all are looked at, so
+// that every ID that is in use is marked.
+func (t *Txn) Run(ops []*Op) error {
+	taken := false
+	t.hint, t.ops = uint64(len(ops)), ops
+	for _, o := range ops {
+		err := t.stage(o)
+		if errors.Is(err, errIDInUse) {
+			taken = true
+			continue
+		}
+		if _, lost := err.(LostError); lost {
+			return err // Update looks for it
+		}
+		if err != nil {
+			return OpError(ops, o, err)
+		}
+	}
+	if taken {
+		return errIDInUse
+	}
+	return nil
+}
+
+// stage resolves and stages one op.
+func (t *Txn) stage(o *Op) error {
+	o.Outcome, o.idInUse, o.Header.Etag = Unsettled, false, 0 // as an earlier run may have left them
+	switch o.Verb {
+	case Delete:
+		return t.stageDelete(o)
+	case Patch:
+		return t.stagePatch(o)
+	}
+	etag := uint64(0)
+	var err error
+	switch o.Strategy {
+	case ids.ServerSide:
+		o.ID, etag, err = t.Writer.Resolver.ServerSide(t, o.Resolved)
+	case ids.Identity:
+		o.ID, err = t.Writer.Resolver.Identity(t, o.Resolved)
+	}
+	if err != nil {
+		return err
+	}
+	if o.Strategy == ids.ServerSide || o.Strategy == ids.Identity {
+		t.Writer.EncodeTail(o)
+	}
+	if etag == 0 {
+		if etag, err = t.Sequence(); err != nil {
+			return err
+		}
+	}
+	return t.StagePut(o, etag)
+}
+
+// StagePut checks the document that is there and stages the new one.
+func (t *Txn) StagePut(o *Op, etag uint64) error {
+	old, found, err := t.old(o)
+	if err != nil {
+		return err
+	}
+	if found && !o.Exposed && (o.Strategy == ids.HiLo || o.Strategy == ids.GUID) {
+		o.idInUse = true
+		return errIDInUse
+	}
+	if found && o.Strategy != ids.Semantic {
+		// Server-side IDs and identities were made to be free in this same
+		// transaction.
+		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
+	}
+	if !o.Named {
+		if err := t.adopt(o, old, found); err != nil {
+			return err
+		}
+	}
+	if err := t.check(o, old, found); err != nil {
+		return err
+	}
+	return t.stageDocument(o, etag, old, found)
+}
+
+// stageDocument stages the document of o and its change, membership and index
+// entries.
+func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) error {
+	folded := o.FoldedID
+	if found { // a missing document is neither in the cache nor about to enter it
+		t.change(folded)
+	}
+	o.Header.Etag = etag
+	t.key = format.DocumentKey(t.key[:0], folded)
+	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
+	t.Tx.Set(t.key, t.value, o.JSON)
+	t.stageChange(format.ChangePut, etag, o.collectionOf(), folded)
+	switch {
+	case found:
+		t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+	case !format.IsClustered(folded, o.FoldedCollection, t.Writer.Env.FoldedSeparator): // a document stays in its collection
+		t.key = format.MemberKey(t.key[:0], o.FoldedCollection, folded)
+		t.Tx.Set(t.key, nil, nil)
+	}
+	if err := t.stageEntries(o, old); err != nil {
+		return err
+	}
+	o.Outcome = Present
+	return nil
+}
+
+// stageEntries stages the index entries of o. Entries extracted before the
+// transaction are used only if the indexes are still the same: see extractAgain.
+func (t *Txn) stageEntries(o *Op, old OldDocument) error {
+	ci := t.indexes().Of(o.FoldedCollection)
+	if ci == nil {
+		return nil
+	}
+	if ci != o.indexed {
+		if t.entered += len(o.JSON); t.entered > MaxEnteredBytes && !o.Late {
+			return errIndexesChanged
+		}
+		o.extract(ci)
+	}
+	if o.refused != nil {
+		return o.refused
+	}
+	return t.StageIndexes(ci, o.ID, o.FoldedID, old, o.entries)
+}
+
+// indexes returns the indexes that this run of the transaction maintains. An
+// engine that several processes share must read them from the store here.
+func (t *Txn) indexes() *catalog.Catalog {
+	if t.catalog == nil {
+		t.catalog = t.Writer.Indexes.Load()
+	}
+	return t.catalog
+}
+
+// change keeps a document out of the cache until the transaction has ended.
+func (t *Txn) change(folded string) {
+	if t.Writer.Docs.Cache == nil {
+		return
+	}
+	if t.changing == nil {
+		t.changing = &changes{cache: t.Writer.Docs.Cache}
+		t.changing.hashes = t.changing.first[:0]
+	}
+	t.changing.hashes = append(t.changing.hashes, t.Writer.Docs.Cache.Begin(folded))
+}
+
+func (t *Txn) stageChange(kind byte, etag uint64, collection, folded string) {
+	t.key = format.ChangeKey(t.key[:0], t.Writer.Env.Node, etag)
+	t.value = format.AppendChange(t.value[:0], kind, collection, folded)
+	t.Tx.Set(t.key, t.value, nil)
+}
+
+func (t *Txn) stageDelete(o *Op) error {
+	folded := o.FoldedID
+	old, found, err := t.old(o)
+	if err != nil {
+		return err
+	}
+	if err := t.checkVersion(o, old, found); err != nil {
+		return err
+	}
+	if !found {
+		o.Outcome = Absent
+		return nil
+	}
+	if o.InCollection != "" && format.CollectionKey(old.Collection) != o.InCollection {
+		return &metadata.CollectionError{ID: o.ID, Current: OrEmpty(old.Collection), Given: o.Collection}
+	}
+
+	etag, err := t.Sequence()
+	if err != nil {
+		return err
+	}
+	collection := old.Collection
+	key := format.CollectionKey(collection)
+	t.change(folded)
+	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
+	if !format.IsClustered(folded, key, t.Writer.Env.FoldedSeparator) {
+		t.Tx.Delete(format.MemberKey(t.key[:0], key, folded))
+	}
+	t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
+	t.stageChange(format.ChangeDelete, etag, collection, folded)
+	if ci := t.indexes().Of(key); ci != nil {
+		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
+			return err
+		}
+	}
+	o.Outcome, o.Header.Etag = Absent, etag // results do not report it, but sessions do
+	return nil
+}
+
+// OldDocument is what a write needs to know of the document that it finds.
+type OldDocument struct {
+	Node, Etag uint64
+	Collection string
+	Body       []byte // only if its collection has indexes
+	ID         string // as it was written, if there is a body
+}
+
+// old finds the document that o replaces, unless it was prefetched and is
+// unchanged.
+func (t *Txn) old(o *Op) (OldDocument, bool, error) {
+	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
+	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.Tx.Unchanged(t.ahead.watch, t.key) {
+		if o.Before == nil {
+			return OldDocument{}, false, nil
+		}
+		return *o.Before, true, nil
+	}
+	if o.Strategy == ids.Semantic {
+		if doc := t.Writer.Docs.Cache.Current(format.DocumentID(t.key)); doc != nil {
+			// Not the body: readers share it, and a change that one of them made to
+			// it would leave the index entries of the stored one behind.
+			if old := oldOf(t.Writer, t.indexes(), o, doc.Header(), doc.JSON()); old.Body == nil {
+				return old, true, nil
+			}
+		}
+	}
+	value, closer, err := t.Tx.Get(t.key)
+	if err == storage.ErrNotFound {
+		return OldDocument{}, false, nil
+	}
+	if err != nil {
+		return OldDocument{}, false, err
+	}
+	old, err := decodeOld(t.Writer, t.indexes(), o, value)
+	return old, true, errs.First(err, closer.Close())
+}
+
+// check checks the op's conditions on the document found.
+func (t *Txn) check(o *Op, old OldDocument, found bool) error {
+	if err := t.checkVersion(o, old, found); err != nil {
+		return err
+	}
+	switch {
+	case o.Verb == Insert && found:
+		return errs.ErrExists
+	case o.Verb == Replace && !found:
+		return errs.ErrNotFound
+	}
+	if found && format.CollectionKey(old.Collection) != o.FoldedCollection {
+		return &metadata.CollectionError{ID: o.ID, Current: OrEmpty(old.Collection), Given: OrEmpty(o.Collection)}
+	}
+	return nil
+}
+
+func (t *Txn) checkVersion(o *Op, old OldDocument, found bool) error {
+	if o.Expected == nil {
+		return nil
+	}
+	actual := ""
+	if found {
+		actual = t.Writer.Env.ChangeVector(old.Node, old.Etag)
+	}
+	// A delete that expects the document to be missing contradicts itself: RavenDB
+	// refuses it, found or not.
+	if actual == *o.Expected && (o.Verb != Delete || found) {
+		return nil
+	}
+	return &metadata.ConflictError{ID: o.ID, Expected: *o.Expected, Actual: actual}
+}
+
+// OrEmpty returns the name that a collection is reported under.
+func OrEmpty(collection string) string {
+	if collection == "" {
+		return metadata.Empty
+	}
+	return collection
+}
+
+// MaxEnteredBytes is how many bytes of bodies a transaction extracts the entries
+// of, while other writes wait. Beyond it the transaction gives up: see
+// extractAgain. A variable for tests.
+var MaxEnteredBytes = 1 << 20

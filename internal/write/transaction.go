@@ -1,0 +1,154 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// ErrOvertaken means that another client changed the document between reading and
+// writing it.
+var ErrOvertaken = errors.New("another client was quicker")
+
+// Version returns the version of a document that a transaction commits on.
+func (t *Txn) Version(folded string) (Version, error) {
+	t.key = format.DocumentKey(t.key[:0], folded)
+	return versionAt(t.Tx, t.key)
+}
+
+// Transact runs fn in a transaction, which may run it more than once, reserves the
+// etags that it needs, and records the reservations that the commit made durable.
+//
+// A refusal, an error of fn, is returned when everything that it may depend on is
+// on disk. For errors after which the caller runs the transaction again, waiting is
+// left to the caller.
+func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) error {
+	t := transactions.Get().(*Txn)
+	defer transactions.Put(t)
+	defer func() { *t = Txn{key: t.key, value: t.value} }()
+	for {
+		t.changing = nil
+		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, changing: t.changing, key: t.key, value: t.value}
+			err := fn(t)
+			if t.changing != nil {
+				tx.OnDecided(t.changing)
+			}
+			return err
+		})
+		if err == nil {
+			w.Reserved.Durable(t.Raised)
+			return nil
+		}
+		if errors.Is(err, storage.ErrUnknownOutcome) {
+			return err // the engine may still be running it
+		}
+		t.changing.Decided()
+		if errors.Is(err, errIndexesChanged) {
+			w.extractAgain(t.ops)
+			continue
+		}
+		if errors.Is(err, counters.ErrReserve) {
+			if err := w.Reserved.ReserveEtags(ctx, t.Needed+t.hint); err != nil {
+				return fmt.Errorf("reserve etags: %w", err)
+			}
+			continue
+		}
+		if isRetried(err) {
+			return err
+		}
+		return w.SettleRefusal(ctx, err)
+	}
+}
+
+// isRetried reports whether the transaction that ended with err runs again, in
+// another way.
+func isRetried(err error) bool {
+	_, lost := err.(LostError)
+	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale)
+}
+
+// SettleRefusal returns err, a refusal, when everything that it may depend on is on
+// disk. If that fails, the error is also an ErrUnknownOutcome.
+func (w *Writer) SettleRefusal(ctx context.Context, err error) error {
+	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	if unsure := w.Env.Engine.Sync(ctx); unsure != nil {
+		return fmt.Errorf("%w: %w", unsure, err)
+	}
+	return err
+}
+
+// changes are the documents that a transaction keeps out of the cache, until no
+// reader can read an older version.
+type changes struct {
+	cache  *docs.Cache
+	hashes []uint64
+	first  [4]uint64 // room for hashes
+	ended  atomic.Bool
+}
+
+// Decided implements storage.Decider. Only the first call has an effect.
+func (c *changes) Decided() {
+	if c != nil && c.ended.CompareAndSwap(false, true) {
+		c.cache.End(c.hashes)
+	}
+}
+
+// transactions are kept for their scratch memory.
+var transactions = sync.Pool{New: func() any { return new(Txn) }}
+
+// Txn stages ops. It lives for one run of one transaction.
+type Txn struct {
+	counters.Txn
+	Writer   *Writer
+	catalog  *catalog.Catalog // see indexes
+	ops      []*Op            // that run was given
+	entered  int              // bytes of bodies whose entries were extracted in the transaction
+	ahead    *Prefetched      // what was read before
+	hint     uint64           // etags that will be needed in addition
+	patched  int              // bytes of bodies that patches have made
+	here     int              // patches that were made in this run
+	changing *changes         // of this run, and of those before it in one Update; nil for none
+	flags    map[uint32]byte  // of indexes, as far as they are known
+	key      []byte           // scratch
+	value    []byte           // scratch
+}
+
+// errIndexesChanged ends a transaction whose ops have entries for other indexes
+// than the current ones.
+var errIndexesChanged = errors.New("the indexes have changed since the entries were extracted")
+
+// extractAgain extracts the entries of ops for the current indexes, outside the
+// transaction. It is needed whenever indexes change.
+func (w *Writer) extractAgain(ops []*Op) {
+	for _, o := range ops {
+		if o.Verb == Patch {
+			if g := &o.Patching.Guess; g.Body != nil && g.indexed != w.Indexes.Load().Of(g.folded) {
+				g.extract(w)
+			}
+			if o = o.Patching.Insert; o == nil {
+				continue
+			}
+		}
+		if ci := w.Indexes.Load().Of(o.FoldedCollection); o.Verb != Delete && ci != o.indexed {
+			o.extract(ci)
+		}
+	}
+}
+
+// LostError marks a conflict found by the commit: the function may run again.
+type LostError struct{ Cause error }
+
+func (e LostError) Error() string { return e.Cause.Error() }
+
+func (e LostError) Unwrap() error { return e.Cause }

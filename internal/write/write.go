@@ -1,0 +1,203 @@
+// Package write is the write path: all changes to documents go through Writer.Write, in
+// five steps. It prepares ops without a lock, draws their HiLo numbers and GUIDs,
+// resolves and stages them in a transaction of the engine, commits, and publishes the
+// results.
+//
+// Transactions that stage something else beside documents, such as HiLo ranges and
+// identities, run in Writer.Transact. Nothing here enters the gate of the database.
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// Writer writes to an open database. Its fields are set before the first write and do
+// not change afterwards. It is safe for concurrent use.
+type Writer struct {
+	Env      *env.Env
+	Docs     *docs.Reader
+	Resolver *ids.Resolver
+	Reserved *counters.Reserved
+	Indexes  *catalog.Current
+	Client   *ids.Client                    // draws the HiLo IDs
+	PrefixOf func(collection string) string // of HiLo IDs
+
+	PrefixCollections bool // prefixes of IDs suggest collections
+
+	Unused Unused
+
+	turns patchTurns
+}
+
+// errIDInUse means that the made ID of some op is in use: draw another and run
+// again.
+var errIDInUse = errors.New("a made id is in use")
+
+// Write is the write path: all changes to documents go through it, in five steps.
+// The database is as it was if it returns an error other than ErrUnknownOutcome.
+func (w *Writer) Write(ctx context.Context, ops []*Op) error {
+	// 1. Prepare: validate, fold, extract index entries. No lock, no number.
+	if err := w.PrepareAll(ops); err != nil {
+		return err
+	}
+
+	// 2. Draw HiLo numbers and GUIDs: last, so that no refusal costs a number.
+	written := false
+	defer func() {
+		if !written { // an error, or a panic of user code
+			w.Unused.Count(ops)
+		}
+	}()
+	if err := w.drawIDs(ctx, ops); err != nil {
+		return err
+	}
+
+	// Work that needs no lock and may turn out to be stale: the collections of
+	// documents, the results of patches, and the documents that a large batch
+	// replaces.
+	if err := w.SupposeCollections(ctx, ops); err != nil {
+		return err
+	}
+	guesses, err := w.SpeculatePatches(ctx, ops)
+	if err != nil {
+		return err
+	}
+	defer guesses.Close()
+	ahead, err := w.Prefetch(ctx, ops)
+	if err != nil {
+		return err
+	}
+	defer ahead.Close(ops)
+
+	// 3. Resolve and stage, in a transaction. 4. Commit, and share the sync.
+	if err := w.ResolveAndCommit(ctx, ops, ahead, guesses); err != nil {
+		return err
+	}
+
+	// 5. Publish: the callers get the results.
+	written = true
+	w.Publish(ops)
+	return nil
+}
+
+// ResolveAndCommit runs the transaction of ops. It runs it again with other numbers
+// as long as a drawn ID is in use, and with new results of patches as long as a
+// patched document has changed since.
+func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, ahead *Prefetched, guesses *Speculations) error {
+	for {
+		err := w.Commit(ctx, ops, ahead)
+		switch {
+		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
+			err = w.redrawTaken(ctx, ops)
+		case errors.Is(err, ErrStale):
+			err = guesses.Again(ctx)
+		default:
+			return err
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// drawIDs makes the IDs of ops that the transaction does not make.
+func (w *Writer) drawIDs(ctx context.Context, ops []*Op) error {
+	for _, o := range ops {
+		if err := w.DrawID(ctx, o); err != nil {
+			return OpError(ops, o, err)
+		}
+	}
+	return nil
+}
+
+// redrawTaken makes other IDs for the ops whose IDs are in use.
+func (w *Writer) redrawTaken(ctx context.Context, ops []*Op) error {
+	for _, o := range ops {
+		if !o.idInUse {
+			continue
+		}
+		o.prefetched = false
+		if err := w.RedrawID(ctx, o); err != nil {
+			return OpError(ops, o, err)
+		}
+	}
+	return nil
+}
+
+// DrawID makes the IDs that are not made in the transaction: HiLo and GUID.
+func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
+	switch {
+	case o.Verb == Delete, o.Verb == Patch:
+		return nil
+	case o.Strategy == ids.HiLo:
+		o.ID, err = w.Client.Next(ctx, o.Tag)
+	case o.Strategy == ids.GUID:
+		o.ID, err = w.Resolver.NewGUID()
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := w.Env.Rules.Check(o.ID); err != nil {
+		return err
+	}
+	w.EncodeTail(o)
+	return nil
+}
+
+// maxGUIDs is how many GUIDs are tried for one document before their source counts
+// as broken.
+const maxGUIDs = 10
+
+// RedrawID draws until the ID is free in the committed state: the transaction
+// checks again.
+func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if o.redraws++; o.Strategy == ids.GUID && o.redraws > maxGUIDs {
+			return fmt.Errorf("%w: %d new GUIDs were taken already: Options.Rand repeats itself", ids.ErrUsage, maxGUIDs)
+		}
+		w.Unused.countTaken(o)
+		o.ID = "" // it is counted: if the draw panics, it must not be counted twice
+		if err := w.DrawID(ctx, o); err != nil {
+			return err
+		}
+		var scratch [128]byte
+		found, err := docs.Exists(w.Env.Engine, format.DocumentKey(scratch[:0], w.Env.Rules.Fold(o.ID)))
+		if err != nil || !found {
+			return err
+		}
+	}
+}
+
+// Commit runs the transaction of ops.
+func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched) error {
+	return w.Transact(ctx, w.Env.Synced, func(t *Txn) error {
+		t.ahead = a
+		return t.Run(ops)
+	})
+}
+
+// Publish passes the results to the callers of ops.
+func (w *Writer) Publish(ops []*Op) {
+	for _, o := range ops {
+		if o.Returning != nil {
+			*o.Returning = w.ResultOf(o)
+		}
+		if o.Committed != nil {
+			o.Committed(w.ResultOf(o))
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package jay
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/lsm"
+)
+
+// Open opens the database in directory dir, creating both if they do not exist. Nil
+// options mean the defaults.
+//
+// The directory belongs to this process until Close: any other Open of it, by any
+// path, returns ErrLocked at once. The path is resolved once, so a later change of
+// the working directory or of a symbolic link does not matter.
+//
+// Open returns ErrNotDatabase for a directory of other files, ErrNewerFormat for a
+// database that a newer Jay wrote, ErrFixed for options that contradict those the
+// database was created with, ErrOption for invalid values, and ErrNotWritable if
+// nothing can be written there. Every error names dir.
+func Open(dir string, opts *Options) (*DB, error) {
+	return open(dir, opts, false)
+}
+
+// OpenMemory opens a new database in memory, which behaves like one on disk in
+// every other way. Its contents are gone after Close. It is meant for tests.
+func OpenMemory(opts *Options) (*DB, error) {
+	return open("memory", opts, true)
+}
+
+func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
+	opts, err := given.withDefaults()
+	if dir == "" && err == nil {
+		err = fmt.Errorf("%w: no directory is named", ErrOption)
+	}
+	if inMemory && opts.FS != nil && err == nil {
+		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %q: %w", dir, err)
+	}
+	engine, err := lsm.Open(dir, lsm.Options{
+		InMemory:      inMemory,
+		MustExist:     opts.MustExist,
+		DurableReads:  opts.Durability == Synced,
+		AcceptLoss:    opts.AcceptLoss,
+		CacheBytes:    opts.CacheBytes,
+		MemTableBytes: opts.MemTableBytes,
+		TableBounds:   format.TableBounds,
+		Logger:        opts.Logger,
+		FS:            opts.FS,
+		CloseTimeout:  knobs.CloseTimeout,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("jay: %w", err)
+	}
+
+	opened := false
+	defer func() {
+		if !opened { // an error, or a clock that panics: release the directory
+			err = errors.Join(err, engine.Close())
+		}
+	}()
+	e := newEnv(dir, engine, &opts)
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
+	if err := db.load(); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
+	db.client = db.ranges.NewClient(hilo.Ungated{})
+	db.writer.Client = db.client
+	db.resumeIndexes()
+	opened = true
+	return db, nil
+}
+
+// newEnv returns what the parts of the database share, as far as it is known before
+// the settings are read.
+func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
+	e := env.New()
+	e.Dir, e.Engine, e.Synced = dir, engine, opts.Durability == Synced
+	e.Limits = metadata.Limits{MaxBytes: opts.MaxDocumentBytes, MaxDepth: opts.MaxDepth}
+	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = opts.MaxQueryBytes, opts.Now, opts.Rand, opts.Logger
+	return e
+}
+
+// load reads the settings of the database, or writes them if the database is new.
+func (db *DB) load() error {
+	ctx := context.Background()
+	stored, err := db.loadSettings()
+	if errors.Is(err, storage.ErrNotFound) {
+		if err = db.checkNew(); err == nil {
+			stored, err = db.create(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if db.env.Engine.Creating() {
+		if err := db.env.Engine.FinishCreation(); err != nil {
+			return err
+		}
+	}
+	if db.env.Origins, err = db.loadNodes(); err != nil {
+		return err
+	}
+	if _, found := db.env.Origins[stored.Node]; !found {
+		return fmt.Errorf("node %d has no record: %w", stored.Node, ErrCorrupt)
+	}
+	if tag := db.opts.CopyTag; tag != "" && tag != db.env.Origins[stored.Node].Tag {
+		if stored, err = db.retag(ctx, stored, tag); err != nil {
+			return err
+		}
+	}
+	own := db.env.Origins[stored.Node]
+	if err := db.checkFixed(stored, own); err != nil {
+		return err
+	}
+	if stored, err = db.setPrefixCollections(ctx, stored); err != nil {
+		return err
+	}
+	db.prefixCollections = stored.PrefixCollections
+
+	db.env.Node = stored.Node
+	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
+	if err := db.env.Rules.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
+	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
+	if db.reserved, err = counters.Open(db.env); err != nil {
+		return err
+	}
+	return db.loadIndexes()
+}
+
+func (db *DB) loadSettings() (format.Settings, error) {
+	var s format.Settings
+	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
+	if err != nil {
+		return s, err
+	}
+	defer closer.Close()
+	if err := json.Unmarshal(value, &s); err != nil {
+		return s, fmt.Errorf("database record: %w: %w", ErrCorrupt, err)
+	}
+	return s, nil
+}
+
+// checkNew returns an error for a store without settings, unless its creation was
+// cut short: the first commit has the settings. With Options.AcceptLoss they are
+// made anew.
+func (db *DB) checkNew() error {
+	problem := "the settings of the database are missing"
+	if db.env.Engine.Creating() {
+		it, err := db.env.Engine.Iterate(nil, nil)
+		if err != nil {
+			return err
+		}
+		empty := !it.First()
+		if err := errors.Join(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if empty {
+			return nil
+		}
+		problem += ", though it has keys"
+	}
+	damage := &DamageError{Dir: db.env.Dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
+	if db.opts.AcceptLoss == nil {
+		return damage
+	}
+	db.opts.AcceptLoss(damage)
+	return nil
+}
+
+// create writes the records of a new database in one synced commit. A crash
+// before it leaves an empty store, which the next Open creates again.
+func (db *DB) create(ctx context.Context) (format.Settings, error) {
+	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.env.Now().UTC()}
+	s.PrefixCollections = db.opts.PrefixCollections == PrefixCollectionsOn
+	if s.Separator == "" {
+		s.Separator = ids.DefaultSeparator
+	}
+	if err := ids.CheckSeparator(s.Separator); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	own, err := db.newOrigin(cmp.Or(db.opts.CopyTag, db.opts.NodeTag, ids.DefaultNodeTag))
+	if err != nil {
+		return s, err
+	}
+	return s, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		if err := setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
+			return err
+		}
+		return setJSON(tx, format.NodeKey(s.Node), own)
+	})
+}
+
+// setPrefixCollections stores Options.PrefixCollections, if that is not what the
+// database has stored.
+func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) (format.Settings, error) {
+	on := db.opts.PrefixCollections == PrefixCollectionsOn
+	if db.opts.PrefixCollections == PrefixCollectionsStored || on == stored.PrefixCollections {
+		return stored, nil
+	}
+	stored.PrefixCollections = on
+	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
+	})
+}
+
+// newOrigin makes a database ID for a node tag.
+func (db *DB) newOrigin(tag string) (format.Origin, error) {
+	if err := ids.CheckNodeTag(tag); err != nil {
+		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	var id [16]byte
+	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
+		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
+	}
+	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
+}
+
+func (db *DB) loadNodes() (env.Origins, error) {
+	lo := []byte{format.SpaceNode}
+	it, err := db.env.Engine.Iterate(lo, format.PrefixEnd(lo))
+	if err != nil {
+		return nil, err
+	}
+	defer it.Close()
+	nodes := make(env.Origins)
+	for ok := it.First(); ok; ok = it.Next() {
+		var o format.Origin
+		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
+			return nil, fmt.Errorf("node record %x: %w", it.Key(), ErrCorrupt)
+		}
+		k := it.Key()[1:]
+		nodes[uint64(k[0])<<24|uint64(k[1])<<16|uint64(k[2])<<8|uint64(k[3])] = o
+	}
+	return nodes, it.Error()
+}
+
+// checkFixed compares the options with what the database was created with.
+func (db *DB) checkFixed(stored format.Settings, own format.Origin) error {
+	switch {
+	case db.opts.Separator != "" && db.opts.Separator != stored.Separator:
+		return fmt.Errorf("%w: its separator is %q, not %q", ErrFixed, stored.Separator, db.opts.Separator)
+	case db.opts.NodeTag != "" && db.opts.NodeTag != own.Tag:
+		return fmt.Errorf("%w: its node tag is %q, not %q", ErrFixed, own.Tag, db.opts.NodeTag)
+	case db.opts.CaseSensitive && !stored.CaseSensitive:
+		return fmt.Errorf("%w: its ids are not case-sensitive", ErrFixed)
+	}
+	return nil
+}
+
+// Close waits for the calls in progress and the functions of Read, returns unused
+// HiLo numbers, makes every write durable and releases the directory. Iterations
+// over documents that are still running end with ErrClosed. Close is idempotent:
+// later calls return nil when the database is closed. If Options.Now panics during
+// Close, the database is closed before the panic reaches the caller.
+//
+// If the disk does not answer for 10 seconds, writes that wait for it return
+// ErrUnknownOutcome, and Close returns an ErrFailed. The directory stays locked
+// until the disk answers or the process ends: goroutines of the engine may
+// still write to it.
+func (db *DB) Close() error {
+	first := false
+	var ending relay.Ending // of shutDown, for the first caller
+	db.closing.Do(func() {
+		first = true
+		go func() {
+			defer close(db.down)
+			ending.Watch(func() { db.downErr = db.shutDown() })
+		}()
+	})
+	if err := db.env.Engine.Await(db.down); err != nil {
+		return fmt.Errorf("jay: %w", err)
+	}
+	if first {
+		ending.Repeat()
+	}
+	return db.takeCloseError()
+}
+
+// takeCloseError returns the error of Close, to the first caller that asks.
+func (db *DB) takeCloseError() error {
+	db.downMu.Lock()
+	defer db.downMu.Unlock()
+	err := db.downErr
+	db.downErr = nil
+	return err
+}
+
+// shutDown closes the database, and waits as long as that takes.
+func (db *DB) shutDown() (err error) {
+	db.stopIndexes()
+	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
+	db.env.CloseGate()
+
+	// Deferred, as the client calls Options.Now, which may panic.
+	var clientErr error
+	defer func() { err = db.closeEngine(clientErr) }()
+	clientErr = db.client.Close(context.Background())
+	return nil
+}
+
+// closeEngine releases everything that is open, and then closes the engine.
+// clientErr is the error of returning HiLo numbers. No call is inside the gate.
+func (db *DB) closeEngine(clientErr error) error {
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.reserved.Release(context.Background()))
+	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
+		// The write that met the failure has returned it, and no acknowledged write
+		// is lost: the rest is to release the resources.
+		err = nil
+	}
+	return errors.Join(err, db.env.Engine.Close())
+}
