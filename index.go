@@ -143,7 +143,7 @@ func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts
 			return t.BuildErr
 		}
 		if what == indexer.IsRemoved && t.DropErr != nil {
-			return fmt.Errorf("index %q of %s, which is being dropped: %w", ix.Name, collection, t.DropErr)
+			return fmt.Errorf("index %.100q of %s, which is being dropped: %w", ix.Name, collection, t.DropErr)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
 		err = t.DropErr
 	}
 	if err != nil {
-		return fmt.Errorf("drop index %q of %s: %w", name, collection, err)
+		return fmt.Errorf("drop index %.100q of %s: %w", name, collection, err)
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (in *Indexer) taskOfReplacement(old *catalog.Index, info index.Info) *Task 
 }
 
 func existsAs(old index.Index) error {
-	return fmt.Errorf("%w: %q has the fields %v, unique %v, where %q", errs.ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where)
+	return fmt.Errorf("%w: %.100q has the fields %v, unique %v, where %.100q", errs.ErrIndexExists, old.Name, old.Fields, old.Unique, old.Where)
 }
 
 // Drop returns the task that removes an index, and starts it if necessary.
@@ -298,7 +298,7 @@ func (in *Indexer) taskError(t *Task, err error) error {
 }
 
 func (t *Task) dropped() error {
-	return fmt.Errorf("%w: %q was dropped while it was being built", errs.ErrIndex, t.Info.Name)
+	return fmt.Errorf("%w: %.100q was dropped while it was being built", errs.ErrIndex, t.Info.Name)
 }
 
 // logTask logs the failure of a task that no call waits for.
