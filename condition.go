@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
@@ -18,6 +19,11 @@ import (
 // value that the field reaches satisfies it. Values are compared exactly, and text
 // case-sensitively unless IgnoreCase says otherwise; docs/queries.md has the order
 // of all values.
+//
+// A time.Time makes the comparison one of instants: the field is read as a date, so that
+// the zone and the digits of the stored text do not matter, and what is no date-time of
+// RFC 3339 is equal to no instant. "At as date" does the same for text: Ge("At as date",
+// "2026-01-31T00:00:00Z"). Text without it is compared as text.
 //
 // A mistake, such as a path that does not parse, a value that JSON cannot
 // represent, or more than the bounds of docs/limits.md, is kept in the Condition:
@@ -81,7 +87,40 @@ func compare(field string, value any, make func(f query.Field, v query.Value) qu
 	if err != nil {
 		return Condition{err: err}
 	}
+	if f.Date != query.DateNone || v.Kind() == query.KindInstant {
+		if f, v, err = datedOperand(field, f, v); err != nil {
+			return Condition{err: err}
+		}
+	}
 	return newCondition(make(f, v))
+}
+
+// datedOperand makes the field and the value of a comparison of dates.
+func datedOperand(field string, f query.Field, v query.Value) (query.Field, query.Value, error) {
+	values := []query.Value{v}
+	if err := query.Dated(&f, values); err != nil {
+		return f, v, fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)
+	}
+	return f, values[0], nil
+}
+
+// operands parses a field and returns the values to compare it with. A time.Time among
+// them makes the field a date.
+func operands(field string, values ...any) (query.Field, []query.Value, error) {
+	f, err := parseField(field)
+	if err != nil {
+		return f, nil, err
+	}
+	out := make([]query.Value, len(values))
+	for i, value := range values {
+		if out[i], err = operand(field, value); err != nil {
+			return f, nil, err
+		}
+	}
+	if err := query.Dated(&f, out); err != nil {
+		return f, nil, fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)
+	}
+	return f, out, nil
 }
 
 // operand returns a value to compare with.
@@ -105,11 +144,24 @@ const keyText = "key()"
 
 // parseField parses a field as the builder takes it, or a function of groups.
 func parseField(text string) (query.Field, error) {
+	if path, date := catalog.CutDate(text); date {
+		f, err := parseField(path)
+		switch {
+		case err != nil:
+		case f.Meta != query.MetaNone && f.Meta != query.MetaLastModified || f.Date != query.DateNone:
+			err = fmt.Errorf("%w: %s is no date", ErrQuery, errs.Shorten(path))
+		}
+		f.Date = query.DateInstant
+		return f, err
+	}
+	if f, isPart, err := parsePart(text); isPart {
+		return f, err
+	}
 	if strings.EqualFold(text, "id()") {
 		return query.Field{Meta: query.MetaID}, nil
 	}
 	if strings.HasSuffix(text, ")") {
-		c, err := parseColumn(text)
+		c, err := parseColumn(new(query.Query), text)
 		if err != nil {
 			return query.Field{}, err
 		}
@@ -125,6 +177,38 @@ func parseField(text string) (query.Field, error) {
 		return query.Field{}, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
 	return f, nil
+}
+
+// parsePart parses a part of a date, such as month(At). It reports whether text is
+// one.
+func parsePart(text string) (f query.Field, isPart bool, err error) {
+	name, rest, found := strings.Cut(text, "(")
+	path, closed := strings.CutSuffix(rest, ")")
+	if !found || !closed {
+		return f, false, nil
+	}
+	d := query.DateNone
+	switch strings.ToLower(name) {
+	case "year":
+		d = query.DateYear
+	case "month":
+		d = query.DateMonth
+	case "day":
+		d = query.DateDay
+	case "hour":
+		d = query.DateHour
+	}
+	if d == query.DateNone {
+		return f, false, nil
+	}
+	if f, err = parseField(path); err != nil {
+		return f, true, err
+	}
+	if f.Date != query.DateNone || f.Meta != query.MetaNone && f.Meta != query.MetaLastModified {
+		return f, true, fmt.Errorf("%w: %s is no date", ErrQuery, errs.Shorten(path))
+	}
+	f.Date = d
+	return f, true, nil
 }
 
 // Eq is true if the field reaches a value equal to this one.
@@ -149,13 +233,11 @@ func Ge(field string, value any) Condition {
 
 // Between is true if the field reaches one value from lo to hi, both included.
 func Between(field string, lo, hi any) Condition {
-	h, err := operand(field, hi)
+	f, values, err := operands(field, lo, hi)
 	if err != nil {
 		return Condition{err: err}
 	}
-	return compare(field, lo, func(f query.Field, l query.Value) query.Expr {
-		return query.Between{Field: f, Lo: l, Hi: h}
-	})
+	return newCondition(query.Between{Field: f, Lo: values[0], Hi: values[1]})
 }
 
 // In is true if the field reaches one of values.
@@ -165,22 +247,18 @@ func In[V any](field string, values ...V) Condition { return in(field, values, f
 func AllIn[V any](field string, values ...V) Condition { return in(field, values, true) }
 
 func in[V any](field string, values []V, all bool) Condition {
-	f, err := parseField(field)
-	if err != nil {
-		return Condition{err: err}
-	}
 	if err := (query.Size{Values: len(values)}).Check(); err != nil {
 		return Condition{err: fmt.Errorf("%w: %w", ErrQuery, err)}
 	}
-	e := query.In{Field: f, All: all}
-	for _, value := range values {
-		v, err := operand(field, value)
-		if err != nil {
-			return Condition{err: err}
-		}
-		e.Values = append(e.Values, v)
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
 	}
-	return newCondition(e)
+	f, compared, err := operands(field, list...)
+	if err != nil {
+		return Condition{err: err}
+	}
+	return newCondition(query.In{Field: f, Values: compared, All: all})
 }
 
 // StartsWith is true if the field reaches text that begins with prefix.

@@ -2,7 +2,6 @@ package jay
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/write"
-	"github.com/jaydb/jay/storage"
 )
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -31,21 +30,12 @@ type DB struct {
 	client   *ids.Client // of the writer
 	clients  clients
 	ranges   *hilo.Granter
+	indexer  *indexer.Indexer
 
-	closing  sync.Once
-	down     chan struct{} // closed when Close has finished
-	downMu   sync.Mutex
-	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
-	indexing indexing
-}
-
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	tx.Set(key, text, nil)
-	return nil
+	closing sync.Once
+	down    chan struct{} // closed when Close has finished
+	downMu  sync.Mutex
+	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 }
 
 // Dir returns the directory that Open was given.

@@ -39,6 +39,33 @@ func TestIndex_Layout_Golden(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	inFormat(t, db)
+}
+
+// Ensure that the bytes of an index of instants are those of docs/format.md.
+func TestIndex_Layout_Golden_Instants(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(&Options{Rand: zeros{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.EnsureIndex(ctx, "Logs", Index{Fields: []string{"At  AS date", "-Done as date"}}); err != nil {
+		t.Fatal(err)
+	}
+	var b Batch
+	b.Put("logs/1", []byte(`{"At":"2026-01-01T00:00:00.5000000Z","Done":null}`), InCollection("Logs"))
+	b.Put("logs/2", []byte(`{"At":"2026-01-01T02:00:00.5+02:00","Done":"2026-01-01T00:00:00.0000000Z"}`), InCollection("Logs"))
+	b.Put("logs/3", []byte(`{"At":"yesterday"}`), InCollection("Logs"))
+	if _, err := db.Apply(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	inFormat(t, db)
+}
+
+// inFormat compares all keys of indexes with docs/format.md.
+func inFormat(t *testing.T, db *DB) {
+	t.Helper()
 	it, err := db.env.Engine.Iterate([]byte{1}, []byte{255})
 	if err != nil {
 		t.Fatal(err)

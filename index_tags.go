@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
@@ -24,15 +26,25 @@ import (
 //
 // "index" and "unique" declare an index on the field; with a name, all fields with
 // that name form one index, in the order of the struct. "desc" makes the field
-// descending in the declaration before it. Existing indexes are left as they are,
-// and those no longer declared are kept; see DB.EnsureIndex for the rest.
+// descending in the declaration before it. Fields of type time.Time, of pointers to it
+// and of slices of it are entered as instants.
+//
+// An existing index that is declared otherwise now, as by a Jay that entered times as
+// text, is replaced: see ReplaceIndex. Indexes that are no longer declared are kept. See
+// DB.EnsureIndex for the rest. Indexes are no part of a transaction: on a collection
+// from In EnsureIndexes returns ErrUsage.
 func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
+	db, ok := c.via.(*DB)
+	if !ok {
+		return fmt.Errorf("%w: EnsureIndexes in a transaction", ErrUsage)
+	}
 	declared, err := c.DeclaredIndexes()
 	if err != nil {
 		return err
 	}
+	opts = append(slices.Clip(opts), ReplaceIndex())
 	for _, ix := range declared {
-		if err := c.via.database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
+		if err := db.EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
 			return err
 		}
 	}
@@ -47,6 +59,9 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 		return nil, fmt.Errorf("%s: %w", c.m.Type, err)
 	}
 	for i, ix := range t.indexes {
+		if ix.Name == "" { // the same for times as for text, so that the one replaces the other
+			ix.Name = catalog.DefaultName(t.names[i], "")
+		}
 		var err error
 		if t.indexes[i], err = catalog.Canonical(ix, c.m.Collection); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.m.Type, err)
@@ -58,6 +73,7 @@ func (c *Collection[T]) DeclaredIndexes() ([]Index, error) {
 // tagged gathers indexes from tags.
 type tagged struct {
 	indexes []Index
+	names   [][]string     // parallel to indexes: their fields, of times without "as date"
 	byName  map[string]int // position in indexes of those with a name
 }
 
@@ -116,10 +132,11 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 		kind, name, _ := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case kind == "desc" && last >= 0:
-			fields := t.indexes[last].Fields
-			fields[len(fields)-1] = "-" + path
+			for _, fields := range [][]string{t.indexes[last].Fields, t.names[last]} {
+				fields[len(fields)-1] = "-" + fields[len(fields)-1]
+			}
 		case kind == "index" || kind == "unique":
-			last = t.put(name, path, kind == "unique")
+			last = t.put(name, path, codec.IsTimeType(f.Type), kind == "unique")
 		default:
 			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, index, unique, index=NAME, unique=NAME, desc", ErrIndex, f.Name, item)
 		}
@@ -129,12 +146,16 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 
 // put adds a field to the index of this name, or to a new one, and returns its
 // position.
-func (t *tagged) put(name, path string, unique bool) int {
+func (t *tagged) put(name, path string, isTime, unique bool) int {
 	at, found := t.byName[name]
 	if !found || name == "" {
 		at = len(t.indexes)
-		t.indexes = append(t.indexes, Index{Name: name})
+		t.indexes, t.names = append(t.indexes, Index{Name: name}), append(t.names, nil)
 		t.byName[name] = at
+	}
+	t.names[at] = append(t.names[at], path)
+	if isTime {
+		path = catalog.AsDate(path)
 	}
 	t.indexes[at].Fields = append(t.indexes[at].Fields, path)
 	t.indexes[at].Unique = t.indexes[at].Unique || unique

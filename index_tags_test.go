@@ -30,7 +30,7 @@ func TestCollection_EnsureIndexes(t *testing.T) {
 	users := collectionOf[taggedUser](t, db)
 	declared, err := users.DeclaredIndexes()
 	must(t, err)
-	want := `[{Email [Email] true } {-Born [-Born] false } {byNameAndBirth [Born Name] false } {Tags [Tags] false } {place ['homes.all'.city -'homes.all'.Zip] false }]`
+	want := `[{Email [Email] true } {-Born [-Born as date] false } {byNameAndBirth [Born as date Name] false } {Tags [Tags] false } {place ['homes.all'.city -'homes.all'.Zip] false }]`
 	if got := fmt.Sprint(declared); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

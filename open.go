@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
@@ -87,7 +88,9 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
-	db.resumeIndexes()
+	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
+	db.indexer.MaxAutomatic = opts.AutoIndexes
+	db.indexer.Resume()
 	opened = true
 	return db, nil
 }
@@ -149,7 +152,7 @@ func (db *DB) load() error {
 	if db.reserved, err = counters.Open(db.env); err != nil {
 		return err
 	}
-	return db.loadIndexes()
+	return indexer.Load(db.env, db.indexes)
 }
 
 func (db *DB) loadSettings() (format.Settings, error) {
@@ -208,10 +211,10 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 		return s, err
 	}
 	return s, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
+		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
 			return err
 		}
-		return setJSON(tx, format.NodeKey(s.Node), own)
+		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
 }
 
@@ -224,7 +227,7 @@ func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) 
 	}
 	stored.PrefixCollections = on
 	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 }
 
@@ -312,7 +315,7 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
-	db.stopIndexes()
+	db.indexer.Stop()
 	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
@@ -76,13 +77,11 @@ func OrInsert(body any) PatchOption {
 			o.Body = raw
 			return
 		}
-		var text bytes.Buffer
-		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(body); err != nil {
+		text, err := instant.Marshal(body)
+		if err != nil {
 			o.UsageError = fmt.Errorf("%w: %w", ErrType, err)
 		}
-		o.Body = text.Bytes()
+		o.Body = text
 	})
 }
 
@@ -149,7 +148,7 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
 	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
-		o.UsageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.Collection, c.m.Collection)
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
 	}
 	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {

@@ -42,7 +42,7 @@ type Query[T any] struct {
 	run    exec.Options
 	cursor string                        // of After; read when the query runs, as conditions and order may still come
 	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
-	names  *codec.Mapping                // of typed documents, whose members are known; else nil
+	m      *codec.Mapping                // of the collection's Go type; nil for documents
 	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
 }
 
@@ -85,9 +85,13 @@ func documentQuery(via access, collection string) Query[Document] {
 	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil }}
 }
 
-// Query asks for values of the collection.
+// Query asks for values of the collection. Fields of type time.Time, of pointers to it
+// and of slices of it are compared, ordered and grouped by time, whatever the zone and
+// the digits of their spelling in a document: as "At as date" is for documents. Text of
+// RFC 3339 counts as a time there, and other text is ErrQuery; StartsWith and its like
+// look at the spelling.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via, q: query.Query{From: c.m.Collection}, names: c.m}
+	q := Query[T]{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}}
 	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }
 	return q
 }
@@ -190,7 +194,8 @@ func (q Query[T]) Having(conditions ...Condition) Query[T] {
 }
 
 // OrderBy orders the answers by fields, the first one first; "-Total" is
-// descending. It replaces an order given before.
+// descending, and "At as date" orders text by the time that it spells. It replaces an
+// order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	q.q.OrderBy = nil
 	if err := checkList(len(fields)); err != nil {
@@ -250,11 +255,12 @@ func (q Query[T]) complete() (Query[T], error) {
 	if err := q.checkNames(); err != nil {
 		return q, err
 	}
-	if len(q.q.Include) > 0 && q.arrive == nil {
-		return q, fmt.Errorf("%w: Include on a query of %s, whose answers have no place for documents: use QueryOf with a session, or DB.RQL and Row.Included", ErrQuery, reflect.TypeFor[T]())
+	if err := q.checkIncludes(); err != nil {
+		return q, err
 	}
-	if q.cursor == "" {
-		return q, nil
+	q, err := q.dated()
+	if err != nil || q.cursor == "" {
+		return q, err
 	}
 	if err := q.checkPaging(); err != nil {
 		return q, err
@@ -263,21 +269,20 @@ func (q Query[T]) complete() (Query[T], error) {
 		q = q.OrderBy("id()")
 	}
 	q.q.Offset = 0
-	var err error
 	q.run.After, err = exec.ParseCursor(q.cursor, &q.q)
 	return q, err
 }
 
 // checkNames refuses members that the documents of a typed collection never have.
 func (q *Query[T]) checkNames() error {
-	if q.names == nil || q.names.AnyField {
+	if q.m == nil || q.m.AnyField {
 		return nil
 	}
 	check := func(f query.Field) error {
 		if f.Meta != query.MetaNone || f.Path.IsZero() {
 			return nil
 		}
-		return checkMember(q.names, f.Path)
+		return checkMember(q.m, f.Path)
 	}
 	if err := query.EachField(q.q.Where, check); err != nil {
 		return err
@@ -301,7 +306,7 @@ func (q *Query[T]) checkNames() error {
 		}
 	}
 	for _, p := range q.q.Include {
-		if err := checkMember(q.names, p); err != nil {
+		if err := checkMember(q.m, p); err != nil {
 			return err
 		}
 	}
@@ -344,6 +349,14 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 		hint = ", and no members at all"
 	}
 	return fmt.Errorf("%w: %s%s (option AnyField allows it)", ErrQuery, what, hint)
+}
+
+// checkIncludes refuses a query whose includes could not arrive.
+func (q Query[T]) checkIncludes() error {
+	if q.arrive != nil || len(q.q.Include) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %T has no place for what the query includes: ask for rows, with Rows, or for entities of a session, with QueryOf", ErrQuery, *new(T))
 }
 
 // checkPaging refuses a query whose answers have no position to continue from.
@@ -415,7 +428,7 @@ func (q *Query[T]) orderColumn(f query.Field) string {
 		}
 	}
 	for _, c := range q.q.Select {
-		if c.Func == fn && (fn == query.FuncCount || c.Field.String() == plain.String()) {
+		if c.Func == fn && (fn == query.FuncCount || plain.ShownAs(c.Field)) {
 			return c.Name
 		}
 	}
@@ -430,6 +443,9 @@ func (q *Query[T]) groupField(f query.Field) (query.Field, error) {
 	for _, c := range q.q.Select {
 		if c.Func != query.FuncNone && f.Meta == query.MetaNone && c.Name == f.Path.String() {
 			c.Field.Func = c.Func
+			if f.Date == query.DateInstant {
+				c.Field.Date = f.Date
+			}
 			return c.Field, nil
 		}
 	}
@@ -453,7 +469,10 @@ func (q Query[T]) Distinct() Query[T] {
 }
 
 // GroupBy makes one answer of all documents that have the same values at fields. A
-// Select must follow with the columns of a group.
+// Select must follow with the columns of a group. Besides paths there are "At as date",
+// the time that a text spells, and of it year(At), month(At), day(At) and hour(At) in
+// UTC: text such as 2026, 2026-01, 2026-01-31 and 2026-01-31T23. Select them as they
+// are, or with a name: "month(At) as Month".
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	q.q.GroupBy = nil
 	if err := checkList(len(fields)); err != nil {
@@ -473,8 +492,10 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 }
 
 // Include also reads the documents whose IDs are at these paths in the answers. They
-// arrive in Row.Included, and in the session of QueryOf, whose Load then answers
-// without reading. A query whose answers have no place for them returns ErrQuery.
+// arrive in Row.Included: make it a query for rows, with Rows, if it is not one of
+// DB.RQL; or in the session of QueryOf, whose Load then answers without reading. The
+// answers of any other query have no place for them, and it fails with ErrQuery when it
+// runs.
 func (q Query[T]) Include(paths ...string) Query[T] {
 	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
 		return q.fail(err)
@@ -496,13 +517,13 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // it another name. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, q: q.q, size: q.size, having: q.having, text: q.text, names: q.names, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	if err := checkList(len(columns)); err != nil {
 		return out.fail(err)
 	}
 	for _, text := range columns {
-		c, err := parseColumn(text, q.q.GroupBy...)
+		c, err := parseColumn(&q.q, text)
 		if err != nil {
 			return out.fail(err)
 		}
@@ -583,13 +604,15 @@ func nameID(columns []query.Column, t reflect.Type) {
 	}
 }
 
-// parseColumn reads a column as RQL writes it. key() is the only one of fields.
-func parseColumn(text string, fields ...query.Field) (query.Column, error) {
-	groupBy := ""
-	if len(fields) == 1 && len(text) >= len(keyText) && strings.EqualFold(text[:len(keyText)], keyText) {
-		groupBy = " group by " + fields[0].String()
+// parseColumn reads a column of a query as RQL writes it.
+func parseColumn(of *query.Query, text string) (query.Column, error) {
+	from := "from '@all_docs' "
+	if name, _, found := strings.Cut(text, "("); found && strings.EqualFold(strings.TrimSpace(name), "key") {
+		for i, f := range of.GroupBy {
+			from += [...]string{"group by ", ", "}[min(i, 1)] + f.String() + " "
+		}
 	}
-	q, err := query.Parse("from '@all_docs'"+groupBy+" select "+text, nil)
+	q, err := query.Parse(from+"select "+text, nil)
 	if err != nil {
 		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
 	}
@@ -599,10 +622,22 @@ func parseColumn(text string, fields ...query.Field) (query.Column, error) {
 	return q.Select[0], nil
 }
 
-// String returns the query as RQL, which RQL reads as the same query.
+// String returns the query as RQL, which DB.RQL reads as the same query. After,
+// NoScan and the type of the answers are no part of it. The text of a query with an
+// error need not be one.
 func (q Query[T]) String() string {
 	_ = q.resolveGroups() // what it refuses, running the query refuses
+	if dated, err := q.dated(); err == nil {
+		q = dated
+	}
 	return q.q.String()
+}
+
+// Rows returns the query with rows for its answers, which bring what Include has
+// asked for.
+func (q Query[T]) Rows() Query[Row] {
+	return Query[Row]{via: q.via, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor,
+		decode: newRow, arrive: func([]*docs.Document) {}}
 }
 
 // Iter runs the query. The loop sees the database as it was when it began, and
@@ -636,6 +671,9 @@ func (q *Query[T]) take(row *exec.Row) (*T, error) {
 func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 	return func(yield func(*exec.Row, error) bool) {
 		q, err := q.complete()
+		if err == nil {
+			err = q.checkIncludes()
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -719,6 +757,7 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 
 // Exists reports whether there is an answer.
 func (q Query[T]) Exists(ctx context.Context) (bool, error) {
+	q.q.Include = nil // they are not seen
 	if !q.q.HasLimit {
 		q = q.Limit(1)
 	}
@@ -734,6 +773,7 @@ func (q Query[T]) Exists(ctx context.Context) (bool, error) {
 // Count returns how many answers there are, Skip and Limit included. It reads
 // no documents where entries of an index can be counted instead.
 func (q Query[T]) Count(ctx context.Context) (int64, error) {
+	q.q.Include = nil // they make no difference
 	q, err := q.complete()
 	if err != nil {
 		return 0, err
@@ -770,6 +810,10 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	if err := q.checkPaging(); err != nil {
 		return Page[T]{}, err
 	}
+	q, err := q.dated() // before the cursor names the query
+	if err != nil {
+		return Page[T]{}, err
+	}
 	if len(q.q.OrderBy) == 0 {
 		q = q.OrderBy("id()")
 	}
@@ -786,13 +830,14 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	var last *exec.Cursor
 	var broken brokenRows
 	taken := 0
+	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return Page[T]{}, fmt.Errorf("query: %w", err)
 		}
 		if taken == limit {
 			if last != nil && !last.Exact {
-				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, last.ID)
+				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
 			if last != nil {
 				p.Next = last.Text(&q.q)
@@ -806,6 +851,11 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 			p.Items = append(p.Items, v)
 		case err != nil && !broken.add(err):
 			return Page[T]{}, err
+		}
+		if last != nil {
+			if lastID = last.ID; row.Document != nil {
+				lastID = row.Document.ID()
+			}
 		}
 	}
 	return p, broken.err()

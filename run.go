@@ -58,7 +58,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 		note := &rangeRead{prefix: r.Prefix()}
 		note.low, note.high = r.Bounds()
 		if q.From != "" {
-			note.collection = format.CollectionKey(q.From)
+			note.collection, note.named = format.CollectionKey(q.From), q.From
 		}
 		t.reads.walks = append(t.reads.walks, note)
 	}

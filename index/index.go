@@ -25,7 +25,9 @@ type Index struct {
 
 	// Fields are the paths of the index's keys, such as "Address.City" or
 	// "Lines.Product", most significant first; "-Price" is descending. One to
-	// eight. An order by several fields is served by an index in which all of
+	// eight. "At as date" holds instants: the times that texts of RFC 3339 spell, and
+	// nothing for other text; comparisons and orders of dates use it, and none of
+	// text. An order by several fields is served by an index in which all of
 	// them have the directions asked for, or all the opposite ones.
 	Fields []string `json:"fields"`
 

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
@@ -16,13 +17,10 @@ import (
 // with its depth: 0 for a value that is neither object nor array. If there is none,
 // detail says why.
 func encoded(value any) (raw []byte, depth int, detail string) {
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
+	raw, err := instant.Marshal(value)
+	if err != nil {
 		return nil, 0, err.Error()
 	}
-	raw = bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	depth, detail = checked(raw)
 	return raw, depth, detail
 }

@@ -73,6 +73,11 @@ func NewGroups(groupBy []Field, columns []Column, maxBytes int) (*Groups, error)
 				at = i
 			}
 		}
+		for i, f := range groupBy {
+			if at < 0 && f.ShownAs(c.Field) {
+				at = i
+			}
+		}
 		if c.Func > FuncMax || c.Func == FuncNone && at < 0 {
 			return nil, fmt.Errorf("%w: %q is not the same for all documents of a group", ErrColumn, c.Name)
 		}

@@ -53,13 +53,14 @@ type fieldKey struct {
 	meta Meta
 	path string
 	fn   Func
+	date Date
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
-		return fieldKey{meta: f.Meta, fn: f.Func}
+		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date}
 	}
-	return fieldKey{f.Meta, f.Path.String(), f.Func}
+	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date}
 }
 
 // compiler turns an Expr into a condition.
@@ -144,7 +145,43 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	if !field.isValid() {
 		return condition{}, fmt.Errorf("%w: %T without a field", ErrCondition, e)
 	}
+	if err := checkDate(e, field); err != nil {
+		return condition{}, err
+	}
 	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
+}
+
+// checkDate refuses a condition that compares instants with anything else. It would
+// never be true, which its author cannot mean.
+func checkDate(e Expr, f Field) error {
+	if f.Date > DateHour || f.Date != DateNone && f.Meta != MetaNone && f.Meta != MetaLastModified {
+		return fmt.Errorf("%w: %s is no date", ErrCondition, f)
+	}
+	var operands []Value
+	switch e := e.(type) {
+	case Compare:
+		operands = []Value{e.Value}
+	case Between:
+		operands = []Value{e.Lo, e.Hi}
+	case In:
+		operands = e.Values
+	case Exists:
+		return nil
+	default:
+		if f.Date == DateInstant {
+			return fmt.Errorf("%w: %s is an instant, and has no text", ErrCondition, f)
+		}
+	}
+	for _, v := range operands {
+		switch {
+		case v.kind == KindNull:
+		case f.Date == DateNone && v.kind == KindInstant, f.Date == DateInstant && v.kind != KindInstant:
+			return fmt.Errorf("%w: %s is compared with %s: instants are compared with instants", ErrCondition, f, v.kind)
+		case f.Date > DateInstant && v.kind != KindText:
+			return fmt.Errorf("%w: %s is text such as %q, and is compared with %s", ErrCondition, f, "2026-01-31T23"[:dateLengths[f.Date]], v)
+		}
+	}
+	return nil
 }
 
 // folds reports whether comparisons of a field always ignore case.

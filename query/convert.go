@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jaydb/jay/internal/jsonpath"
@@ -14,8 +15,8 @@ import (
 
 // NewValue returns the value that encoding/json writes for v, which must be a
 // scalar in JSON: nil, a boolean, a number, a string, a type based on one of
-// these, a type that marshals itself as one of these, such as time.Time, or a
-// pointer to any of them. NewValue returns a Value unchanged.
+// these, a type that marshals itself as one of these, or a pointer to any of them. A
+// time.Time is an instant: see InstantValue. NewValue returns a Value unchanged.
 //
 // The errors are ErrNumber for NaN, infinities and a json.Number that is not a
 // number or is beyond MaxExponent, ErrText for text that is not valid UTF-8, and
@@ -28,6 +29,12 @@ func NewValue(v any) (Value, error) {
 		return v, checkNumber(v)
 	case string:
 		return textValue(v)
+	case time.Time:
+		return InstantValue(v)
+	case *time.Time:
+		if v != nil {
+			return InstantValue(*v)
+		}
 	case int:
 		return ValueOf(strconv.AppendInt(nil, int64(v), 10)), nil
 	case json.Number:

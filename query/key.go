@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jaydb/jay/internal/fold"
+	"github.com/jaydb/jay/internal/instant"
 )
 
 // The parts of index keys. A part encodes one value in bytes that sort as the
@@ -22,6 +23,10 @@ import (
 //	40, text                      text
 //	48, bytes                     an array, its JSON text
 //	50, bytes                     an object, its JSON text
+//	58, 9 bytes                   an instant
+//
+// An instant is the seconds since the beginning of the year 0, in UTC and without leap
+// seconds, in 5 bytes, and the nanoseconds in 4, both big-endian.
 //
 // Numbers are 0.X₁X₂X₃… × 100^E, each X from 0 to 99, the first and the last
 // not 0. X is the byte 2X+1, and 2X if it is the last, after "Key Encoding" of
@@ -76,6 +81,8 @@ import (
 //	"Äx"          40 c3 a4 78 00 01 c3 84 80
 //	"K" (Kelvin)  40 6b 00 bf e2 84 aa 80
 //	[1]           48 5b 31 5d 00
+//	2026-01-01T00:00:00.5Z as an instant
+//	              58 0e e2 ca 35 00 1d cd 65 00
 //
 // And descending:
 //
@@ -99,6 +106,7 @@ const (
 	tagText           = 0x40
 	tagArray          = 0x48
 	tagObject         = 0x50
+	tagInstant        = 0x58
 
 	tagDescending = 0x80 // the first byte of a descending part has this bit
 
@@ -176,6 +184,8 @@ func AppendKey(dst []byte, v Value, descending bool) (key []byte, truncated bool
 		dst, truncated = appendBytes(append(dst, tagArray), v.raw)
 	case KindObject:
 		dst, truncated = appendBytes(append(dst, tagObject), v.raw)
+	case KindInstant:
+		dst = instant.AppendKey(append(dst, tagInstant), v.raw[1:len(v.raw)-1])
 	}
 	if descending {
 		invert(dst[start:])

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"unicode/utf8"
+
+	"github.com/jaydb/jay/internal/instant"
 )
 
 // SkipKey returns what follows the first part of key. It returns false if key
@@ -55,6 +57,16 @@ func AppendDecoded(dst, key []byte) (text, rest []byte, ok bool) {
 			return dst, nil, false
 		}
 		return n.append(dst), key[r.i:], true
+	case tag == tagInstant && len(key) > instant.KeySize:
+		var part [instant.KeySize]byte
+		for i := range part {
+			part[i] = key[1+i] ^ r.mask
+		}
+		quoted, ok := instant.AppendDecoded(append(dst, '"'), part[:])
+		if !ok {
+			return dst, nil, false
+		}
+		return append(quoted, '"'), key[1+instant.KeySize:], true
 	}
 	r.i = 0
 	v, _ := r.decode()
@@ -197,6 +209,8 @@ func (r *keyReader) skip() {
 		}
 	case tagArray, tagObject:
 		r.skipBytes()
+	case tagInstant:
+		r.advance(instant.KeySize)
 	default:
 		r.number(tag, nil)
 	}
@@ -303,6 +317,14 @@ func (r *keyReader) decode() (v Value, exact bool) {
 	case tagArray, tagObject:
 		raw, cut := r.bytes()
 		return Value{raw: raw, kind: KindArray + Kind(tag-tagArray)/(tagObject-tagArray)}, !cut
+	case tagInstant:
+		var key [instant.KeySize]byte
+		for i := range key {
+			key[i] = r.next()
+		}
+		raw, ok := instant.AppendDecoded(append(make([]byte, 0, instant.MaxLen+len(`""`)), '"'), key[:])
+		r.broken = r.broken || !ok
+		return canonicalInstant(append(raw, '"')), true
 	default:
 		var digits [2 * maxKeyPairs]byte
 		n, exact := r.number(tag, digits[:0])

@@ -167,6 +167,8 @@ func kindSpan(k Kind) keySpan {
 		first, last = tagArray, tagArray
 	case KindObject:
 		first, last = tagObject, tagObject
+	case KindInstant:
+		first, last = tagInstant, tagInstant
 	}
 	return keySpan{edge{[]byte{first}, false}, edge{[]byte{last}, true}, false}
 }

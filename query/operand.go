@@ -46,6 +46,8 @@ func (o *operand) equals(v Value, text []byte, fold bool) bool {
 			return equalFolded(text, o.folded)
 		}
 		return bytes.Equal(text, o.text)
+	case KindInstant:
+		return compareInstants(v, o.value) == 0
 	}
 	return true
 }
@@ -63,6 +65,8 @@ func (o *operand) compare(v Value, text []byte, fold bool) int {
 			return c
 		}
 		return bytes.Compare(text, o.text)
+	case KindInstant:
+		return compareInstants(v, o.value)
 	}
 	return 0
 }

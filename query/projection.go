@@ -112,9 +112,12 @@ func (p *Projector) AppendWithin(dst []byte, doc Doc, maxBytes int) ([]byte, err
 			dst = append(dst, ',')
 		}
 		dst = append(dst, p.heads[i]...)
-		if c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom {
+		switch {
+		case c.Field.Date != DateNone:
+			dst = p.appendDate(dst, doc, i)
+		case c.Field.Meta == MetaNone || c.Field.Meta == MetaCustom:
 			dst = p.reached[i].append(dst)
-		} else {
+		default:
 			dst = p.appendMeta(dst, doc, c.Field.Meta)
 		}
 	}
@@ -139,6 +142,37 @@ func (p *Projector) add(column int, raw []byte, through bool) {
 		r.through, separator = true, '['
 	}
 	r.array = append(append(r.array, separator), raw...)
+}
+
+// appendDate appends a column that is read as a date: what is no date is null in it.
+func (p *Projector) appendDate(dst []byte, doc Doc, column int) []byte {
+	f := p.columns[column].Field
+	var raw []byte
+	if f.Meta != MetaNone {
+		raw = p.appendMeta(nil, doc, f.Meta)
+	} else {
+		raw = p.reached[column].append(nil)
+	}
+	one := func(dst, raw []byte) []byte {
+		v, _, _ := f.Date.dated(nil, ValueOf(raw))
+		if v.IsMissing() {
+			return append(dst, "null"...)
+		}
+		return v.AppendJSON(dst)
+	}
+	if raw[0] != '[' {
+		return one(dst, raw)
+	}
+	dst = append(dst, '[')
+	for i, element := range jsonpath.Elements(raw) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst = one(dst, element); !p.pace.Spend(len(element)) {
+			break
+		}
+	}
+	return append(dst, ']')
 }
 
 // appendMeta appends a part of the metadata as a JSON string or number, or null.

@@ -29,6 +29,10 @@
 // values of the kind of its bounds, where true and false are of one kind: only
 // numbers are greater than 5.
 //
+// Instants, points in time, are values of their own: a field reaches them only if it
+// is read as a date (see [Date]), and then it reaches no text. They compare by time,
+// whatever their zone and digits.
+//
 // # Concurrency
 //
 // A [Query] and its parts, [Value] included, may be shared as long as no
@@ -68,8 +72,23 @@ func (q *Query) IsDistinct() bool { return q.Distinct && len(q.Select) > 0 }
 type Field struct {
 	Meta Meta
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
+	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
 	Func Func          // in a condition on groups: what is asked is this function of the field
 }
+
+// Date says what a field makes of the values that its path reaches. A field that is
+// read as a date reaches an instant for each text that is a date-time of RFC 3339, and
+// null for null; it reaches nothing else. Its texts are converted to UTC first.
+type Date uint8
+
+const (
+	DateNone    Date = iota // nothing: values are what they are
+	DateInstant             // At as date: a value of KindInstant
+	DateYear                // year(At): text such as 2026
+	DateMonth               // month(At): text such as 2026-01, the month of one year
+	DateDay                 // day(At): text such as 2026-01-31
+	DateHour                // hour(At): text such as 2026-01-31T23
+)
 
 // Meta is a part of a document's metadata that queries can refer to.
 type Meta uint8

@@ -27,6 +27,8 @@ type Reader struct {
 	fields       []reached
 	limit        int // greatest number of values kept for a field; 0 for all
 
+	dates []byte // spellings of instants that are not those of the body
+
 	doc   Doc
 	held  int // number of values held, of all fields
 	pace  *Pace
@@ -65,6 +67,7 @@ type reached struct {
 	many   bool   // too many values to hold: Each finds them by another walk
 	found  bool   // the path leads to a value
 	array  bool   // the path goes through an array or ends at one
+	other  bool   // the values are not those at the path, as they are spelt there: the field is read as a date
 	read   bool   // the metadata has been read, if the field is metadata
 	text   []byte // the metadata
 }
@@ -76,6 +79,9 @@ const maxHeldValues = 1 << 19
 // maxIdleValues is the number of values of a field up to which a Reader keeps its
 // memory for the next document.
 const maxIdleValues = 4096
+
+// maxIdleDates is the same for the spellings of instants, in bytes.
+const maxIdleDates = 32 * maxIdleValues
 
 // NewReader returns a Reader of the fields, which the methods refer to by index.
 // A field may occur twice.
@@ -111,13 +117,16 @@ func (r *Reader) Clone() *Reader {
 func (r *Reader) Reset(doc Doc) {
 	r.doc, r.held = doc, 0
 	r.body.read, r.body.json, r.custom.read = false, doc.Body, false
+	if r.dates = r.dates[:0]; cap(r.dates) > maxIdleDates {
+		r.dates = nil
+	}
 	for i := range r.fields {
 		f := &r.fields[i]
 		if cap(f.values) > maxIdleValues {
 			f.values = nil
 		}
 		clear(f.values) // they would keep the last document in memory
-		f.values, f.count, f.many, f.found, f.array, f.read = f.values[:0], 0, false, false, false, false
+		f.values, f.count, f.many, f.found, f.array, f.other, f.read = f.values[:0], 0, false, false, false, false, false
 	}
 }
 
@@ -174,12 +183,22 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 	if f.field.Meta == MetaCustom {
 		object = r.custom.json
 	}
+	each := func(raw []byte) bool {
+		v := ValueOf(raw)
+		if f.field.Date != DateNone {
+			v, _, _ = f.field.Date.dated(nil, v) // in memory of its own, as fn may keep it
+			if v.IsMissing() {
+				return r.pace.Spend(len(raw))
+			}
+		}
+		return r.pace.Spend(len(raw)) && fn(v)
+	}
 	jsonpath.EachLoose(object, f.field.Path, func(raw []byte) bool {
 		if len(raw) == 0 || raw[0] != '[' {
-			return r.pace.Spend(len(raw)) && fn(ValueOf(raw))
+			return each(raw)
 		}
 		for _, element := range jsonpath.Elements(raw) {
-			if !r.pace.Spend(len(element)) || !fn(ValueOf(element)) {
+			if !each(element) {
 				return false
 			}
 		}
@@ -188,12 +207,17 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 }
 
 // Found reports whether a field's path leads to a value, null and the empty array
-// included.
+// included. That of a field that is read as a date must lead to an instant or null.
 func (r *Reader) Found(field int) bool { return r.reach(field).found }
 
 // Single reports whether a field's path goes through no array and does not end at
-// one, not even an empty one. It then reaches at most one value.
-func (r *Reader) Single(field int) bool { return !r.reach(field).array }
+// one, not even an empty one, and what the field reaches is what is there: of a field
+// that is read as a date an instant in its canonical spelling, null or nothing. It then
+// reaches at most one value.
+func (r *Reader) Single(field int) bool {
+	f := r.reach(field)
+	return !f.array && !f.other
+}
 
 // reach returns what a field reaches. It reads metadata, or the body with all its
 // fields, at the first call for the document.
@@ -222,13 +246,19 @@ func (r *Reader) readMeta(f *reached) {
 		return
 	}
 	f.text = r.doc.Meta.AppendMeta(f.text[:0], f.field.Meta)
-	if f.found = len(f.text) > 0; f.found {
-		value := plainText(f.text)
-		if f.field.Meta == MetaEtag {
-			value = ValueOf(f.text)
-		}
-		f.values, f.count = append(f.values, value), 1
+	if len(f.text) == 0 {
+		return
 	}
+	v := plainText(f.text)
+	if f.field.Meta == MetaEtag {
+		v = ValueOf(f.text)
+	}
+	if f.field.Date != DateNone {
+		if v, f.other, r.dates = f.field.Date.dated(r.dates, v); v.IsMissing() {
+			return
+		}
+	}
+	f.found, f.values, f.count = true, append(f.values, v), 1
 }
 
 // readCustom reads the fields in the custom metadata.
@@ -245,7 +275,7 @@ func (r *Reader) readCustom() {
 // add receives a value from the extractor. An array stands for its elements.
 func (r *Reader) add(field int, raw []byte, through bool) {
 	f := &r.fields[field]
-	f.found = true
+	f.found = f.found || f.field.Date == DateNone
 	if len(raw) == 0 || raw[0] != '[' {
 		r.hold(f, raw)
 		f.array = f.array || through
@@ -262,10 +292,19 @@ func (r *Reader) add(field int, raw []byte, through bool) {
 // hold keeps a value of f, unless there are too many. It returns false if no more
 // values of f need to be counted.
 func (r *Reader) hold(f *reached, raw []byte) bool {
+	v := ValueOf(raw)
+	if f.field.Date != DateNone && !f.many {
+		var altered bool
+		v, altered, r.dates = f.field.Date.dated(r.dates, v)
+		if f.other = f.other || altered; v.IsMissing() {
+			return true
+		}
+		f.found = true
+	}
 	f.count++
 	if r.limit > 0 {
 		if f.count <= r.limit {
-			f.values = append(f.values, ValueOf(raw))
+			f.values = append(f.values, v)
 		}
 		return true
 	}
@@ -276,6 +315,6 @@ func (r *Reader) hold(f *reached, raw []byte) bool {
 		return false
 	}
 	r.held++
-	f.values = append(f.values, ValueOf(raw))
+	f.values = append(f.values, v)
 	return true
 }

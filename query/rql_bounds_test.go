@@ -132,7 +132,7 @@ func TestParse_Parameters(t *testing.T) {
 		{"uint64", uint64(1<<64 - 1), "18446744073709551615"},
 		{"float64", 1.5, "1.5"},
 		{"json.Number", json.Number("9007199254740993"), "9007199254740993"},
-		{"time.Time", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "'2026-01-02T03:04:05Z'"},
+		{"time.Time", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "'2026-01-02T03:04:05.0000000Z'"},
 		{"a Value", query.TextValue("a"), "'a'"},
 		{"an empty list", []string{}, ""},
 		{"a list", []string{"a", "b"}, "'a', 'b'"},
@@ -145,7 +145,11 @@ func TestParse_Parameters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := q.String(), "from a where b in ("+test.want+")"; got != want {
+			field := "b"
+			if _, isTime := test.value.(time.Time); isTime {
+				field = "b as date"
+			}
+			if got, want := q.String(), "from a where "+field+" in ("+test.want+")"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		})

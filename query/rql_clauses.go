@@ -80,7 +80,7 @@ func (p *parser) name(expected string) (string, error) {
 // groupBy = field { "," field } .
 func (p *parser) groupBy(q *Query) error {
 	return p.list("fields in group by", func() error {
-		field, err := p.field("a field to group by")
+		field, err := p.dateField("a field to group by")
 		q.GroupBy = append(q.GroupBy, field)
 		return err
 	})
@@ -96,6 +96,11 @@ func (p *parser) orderBy(q *Query) error {
 		if key.field.isZero() && key.fn == FuncNone {
 			return p.wholeDocument(key.offset)
 		}
+		if key.fn == FuncNone && p.tok.is("as") && p.peek().is("date") {
+			if key.field, err = p.asDate(key.field); err != nil {
+				return err
+			}
+		}
 		order := Order{Field: key.field}
 		if order.As, err = p.cast(); err != nil {
 			return err
@@ -107,7 +112,8 @@ func (p *parser) orderBy(q *Query) error {
 	})
 }
 
-// cast = [ "as" ( "long" | "double" | "string" ) ] .
+// cast = [ "as" ( "long" | "double" | "string" ) ] . "as" "date" is not a cast but a part
+// of the field, so that an index can have it.
 func (p *parser) cast() (Cast, error) {
 	if !p.accept("as") {
 		return CastNone, nil
@@ -121,7 +127,7 @@ func (p *parser) cast() (Cast, error) {
 		return 0, p.fail(p.tok.offset, "order by ... as alphaNumeric is not there yet").
 			hinting("as long orders text that is a number by its number")
 	}
-	return 0, p.unexpected("long, double or string", castNames[1:]...)
+	return 0, p.unexpected("long, double, string or date", append(castNames[1:], "date")...)
 }
 
 // castNames are the names of casts.

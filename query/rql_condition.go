@@ -62,7 +62,7 @@ func (p *parser) primary() (Expr, error) {
 		return And{}, nil
 	case p.accept("false"):
 		return Or{}, nil
-	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone:
+	case !p.atCall() || p.tok.is("id") || p.function() != FuncNone || datePart(p.tok) != DateNone:
 		return p.comparison()
 	case p.tok.is("exact"):
 		return p.exactly()
@@ -116,9 +116,12 @@ func (p *parser) call() (Expr, error) {
 	p.advance()
 	p.advance()
 
-	field, err := p.field("the field of " + name + "()")
+	field, err := p.dateField("the field of " + name + "()")
 	if err != nil {
 		return nil, err
+	}
+	if name != "exists" && field.Date == DateInstant {
+		return nil, p.fail(p.tok.offset, "%s is an instant, and has no text", field).hinting("leave out as date")
 	}
 	if name == "exists" {
 		return Exists{field}, p.expectSymbol(")", "behind the field")
@@ -178,6 +181,9 @@ func (p *parser) comparison() (Expr, error) {
 			hinting("the field stands on the left of a comparison")
 	}
 	what, err := p.term(expectedCondition, refusedConditions)
+	if err == nil && what.fn == FuncNone && p.tok.is("as") {
+		what.field, err = p.asDate(what.field)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -206,10 +212,16 @@ func (p *parser) comparison() (Expr, error) {
 
 // compare parses the value of a comparison.
 func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
+	at := p.tok
 	value, err := p.value("a value to compare with")
 	if err != nil {
 		return nil, err
 	}
+	values := []Value{value}
+	if err := p.dates(&field, at, values); err != nil {
+		return nil, err
+	}
+	value = values[0]
 	e := Compare{Field: field, Op: op, Value: value, Fold: p.folds(value)}
 	if operator.text == "!=" || operator.text == "<>" {
 		return Not{e}, nil
@@ -217,8 +229,19 @@ func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 	return e, nil
 }
 
+// dates makes instants of values that are compared with a field that is read as a
+// date. A time among them makes it one.
+func (p *parser) dates(f *Field, at token, values []Value) error {
+	err := Dated(f, values)
+	if err == nil {
+		return nil
+	}
+	return p.fail(at.offset, "%v", err).because(err)
+}
+
 // between = value "and" value .
 func (p *parser) between(field Field) (Expr, error) {
+	first := p.tok
 	lo, err := p.value("the least value behind between")
 	if err != nil {
 		return nil, err
@@ -231,6 +254,11 @@ func (p *parser) between(field Field) (Expr, error) {
 	if err != nil {
 		return nil, err
 	}
+	values := []Value{lo, hi}
+	if err := p.dates(&field, first, values); err != nil {
+		return nil, err
+	}
+	lo, hi = values[0], values[1]
 	if class(lo.Kind()) != class(hi.Kind()) {
 		return nil, p.fail(at.offset, "nothing is between %s and %s", literal(lo), literal(hi)).expecting("two values of the same kind")
 	}
@@ -243,6 +271,7 @@ func (p *parser) in(field Field, all bool) (Expr, error) {
 	if err := p.expectSymbol("(", "and values behind in"); err != nil {
 		return nil, err
 	}
+	first := p.tok
 	e := In{Field: field, All: all}
 	for more := !p.tok.isSymbol(")"); more; more = p.acceptSymbol(",") {
 		at := p.tok
@@ -253,6 +282,9 @@ func (p *parser) in(field Field, all bool) (Expr, error) {
 		if e.Values = append(e.Values, values...); len(e.Values) > MaxInValues {
 			return nil, p.fail(at.offset, "too many values behind in: %d are the most", MaxInValues)
 		}
+	}
+	if err := p.dates(&e.Field, first, e.Values); err != nil {
+		return nil, err
 	}
 	e.Fold = p.folds(e.Values...)
 	return e, p.expectSymbol(")", `or "," behind a value`)

@@ -17,9 +17,56 @@ const metadataMember = "@metadata"
 var metaNames = [...]string{MetaNone: "", MetaID: "@id", MetaCollection: "@collection",
 	MetaLastModified: "@last-modified", MetaChangeVector: "@change-vector", MetaEtag: "@etag"}
 
-// field = path | "id" "(" [ alias ] ")" .
+// dateField = field [ "as" "date" ] .
+func (p *parser) dateField(expected string) (Field, error) {
+	f, err := p.field(expected)
+	if err != nil || !p.tok.is("as") {
+		return f, err
+	}
+	return p.asDate(f)
+}
+
+// asDate parses "as" "date" behind a field.
+func (p *parser) asDate(f Field) (Field, error) {
+	at := p.tok
+	p.advance()
+	if !p.accept("date") {
+		return f, p.unexpected("date", "date")
+	}
+	if !f.mayBeDate() {
+		return f, p.fail(at.offset, "%s is no date", f)
+	}
+	f.Date = DateInstant
+	return f, nil
+}
+
+// mayBeDate reports whether a field can be read as a date, and is not yet.
+func (f Field) mayBeDate() bool {
+	return f.Date == DateNone && (f.Meta == MetaNone && !f.Path.IsZero() || f.Meta == MetaLastModified)
+}
+
+// part = ( "year" | "month" | "day" | "hour" ) "(" field ")" .
+func (p *parser) part(d Date) (Field, error) {
+	p.advance()
+	p.advance()
+	at := p.tok
+	f, err := p.field("the field of " + dateNames[d] + "()")
+	if err != nil {
+		return f, err
+	}
+	if !f.mayBeDate() {
+		return f, p.fail(at.offset, "%s is no date", f)
+	}
+	f.Date = d
+	return f, p.expectSymbol(")", "behind the field")
+}
+
+// field = path | "id" "(" [ alias ] ")" | part .
 func (p *parser) field(expected string) (Field, error) {
 	if p.atCall() {
+		if d := datePart(p.tok); d != DateNone {
+			return p.part(d)
+		}
 		if !p.tok.is("id") {
 			return Field{}, p.refuseCall(nil, expected)
 		}
@@ -230,6 +277,14 @@ func (f Field) String() string {
 		}
 		return funcNames[fn] + "(" + f.String() + ")"
 	}
+	d := f.Date
+	f.Date = DateNone
+	switch {
+	case d == DateInstant:
+		return f.String() + " as date"
+	case d > DateInstant && int(d) < len(dateNames):
+		return dateNames[d] + "(" + f.String() + ")"
+	}
 	switch f.Meta {
 	case MetaNone:
 		return pathString(f.Path)
@@ -244,13 +299,22 @@ func (f Field) String() string {
 // sameField reports whether a and b are the same field.
 func sameField(a, b Field) bool { return a.String() == b.String() }
 
+// ShownAs reports whether a column of field shows groups by f: by instants, it has no
+// "as date", which would name the column.
+func (f Field) ShownAs(column Field) bool {
+	if f.Date == DateInstant {
+		f.Date = DateNone
+	}
+	return sameField(f, column)
+}
+
 // isZero reports whether f is the zero Field, the document itself.
 func (f Field) isZero() bool { return f.Meta == MetaNone && f.Path.IsZero() && f.Func == FuncNone }
 
 // member returns the name of the top-level member that f is, and false if f is
 // another field.
 func (f Field) member() (string, bool) {
-	return f.Path.Root(), f.Meta == MetaNone && f.Path.Len() == 1
+	return f.Path.Root(), f.Meta == MetaNone && f.Date == DateNone && f.Path.Len() == 1
 }
 
 // pathString returns a path as a query writes it. Unlike Path.String, it puts

@@ -54,7 +54,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	}
 
 	var err error
-	if !p.atCall() || p.tok.is("id") {
+	if !p.atCall() || p.tok.is("id") || datePart(p.tok) != DateNone {
 		at.field, err = p.field(expected)
 		at.name, _ = at.field.member()
 		return at, err
@@ -67,7 +67,7 @@ func (p *parser) term(expected string, refused map[string]string) (term, error) 
 	p.advance()
 	p.advance()
 	if at.fn != FuncCount {
-		if at.field, err = p.field("the field of " + name + "()"); err != nil {
+		if at.field, err = p.dateField("the field of " + name + "()"); err != nil {
 			return at, err
 		}
 	} else if !p.tok.isSymbol(")") {
@@ -317,7 +317,11 @@ func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
 			columns = append(columns, Column{Name: fmt.Sprintf("%s\x00%d", f, at), Func: f.Func, Field: plain})
 		}
 		path, err := jsonpath.Parse(string(jsonpath.AppendMember(nil, columns[at].Name)))
-		return Field{Path: path}, err
+		column := Field{Path: path}
+		if f.Date == DateInstant && (f.Func == FuncMin || f.Func == FuncMax) {
+			column.Date = DateInstant // the row has its text
+		}
+		return column, err
 	})
 	return columns, having, err
 }
@@ -325,7 +329,7 @@ func (q *Query) GroupColumns() (columns []Column, having Expr, err error) {
 // isKey reports whether f is a field of q's group by.
 func isKey(q *Query, f Field) bool {
 	for _, key := range q.GroupBy {
-		if sameField(key, f) {
+		if sameField(key, f) || key.ShownAs(f) {
 			return true
 		}
 	}
@@ -333,9 +337,10 @@ func isKey(q *Query, f Field) bool {
 }
 
 // resolveOrder makes an order of groups refer to a column: the one with this name,
-// or else the one of the same field and function.
+// or else the one of the same field and function. Columns are instants or are not: only
+// a field of group by can be ordered by as date, and has this order anyway.
 func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
-	if key.fn == FuncNone && key.name != "" {
+	if key.fn == FuncNone && key.name != "" && key.field.Date == DateNone {
 		for _, column := range q.Select {
 			if column.Name == key.name {
 				order.Field, order.Column = Field{}, column.Name
@@ -344,7 +349,7 @@ func (p *parser) resolveOrder(q *Query, order *Order, key term) error {
 		}
 	}
 	for _, column := range q.Select {
-		if column.Func == key.fn && sameField(column.Field, key.field) {
+		if column.Func == key.fn && (sameField(column.Field, key.field) || key.fn == FuncNone && isKey(q, key.field) && key.field.ShownAs(column.Field)) {
 			order.Field, order.Column = Field{}, column.Name
 			return nil
 		}

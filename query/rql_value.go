@@ -151,8 +151,11 @@ func isText(v Value) bool { return v.Kind() == KindText }
 
 // literal returns v as a query writes it.
 func literal(v Value) string {
-	if isText(v) {
+	switch v.kind {
+	case KindText:
 		return quote(v.Text())
+	case KindInstant:
+		return quote(string(v.raw[1 : len(v.raw)-1]))
 	}
 	return v.String()
 }

@@ -18,11 +18,12 @@ const (
 	KindText
 	KindArray
 	KindObject
+	KindInstant // a point in time; only fields that are read as dates reach it
 )
 
 // String returns the kind's name in messages, such as "number".
 func (k Kind) String() string {
-	return [...]string{"missing", "null", "false", "true", "number", "text", "array", "object"}[k]
+	return [...]string{"missing", "null", "false", "true", "number", "text", "array", "object", "instant"}[k]
 }
 
 // Value is one JSON value as queries see it, or the absence of one. The zero
@@ -31,7 +32,7 @@ func (k Kind) String() string {
 // A Value is immutable unless the memory that it was made of changes: the caller
 // of ValueOf must not write to it. Clone makes a Value with memory of its own.
 type Value struct {
-	raw   []byte // JSON text, or the unquoted text if plain
+	raw   []byte // JSON text, or the unquoted text if plain; of KindInstant the canonical spelling
 	kind  Kind
 	plain bool // of KindText: raw has no quotes and escapes
 }
@@ -75,9 +76,11 @@ func (v Value) Kind() Kind { return v.kind }
 // IsMissing reports whether v is the absence of a value.
 func (v Value) IsMissing() bool { return v.kind == KindMissing }
 
-// IsScalar reports whether v is null, a boolean, a number or text. Conditions
-// compare with scalars only.
-func (v Value) IsScalar() bool { return v.kind >= KindNull && v.kind <= KindText }
+// IsScalar reports whether v is null, a boolean, a number, text or an instant.
+// Conditions compare with scalars only.
+func (v Value) IsScalar() bool {
+	return v.kind >= KindNull && v.kind <= KindText || v.kind == KindInstant
+}
 
 // Raw returns the JSON text of v, nil if v is missing. It may share memory with
 // v and must not be changed.
@@ -165,6 +168,8 @@ func compare(v, w Value, fold bool) int {
 		return bytes.Compare(x, y)
 	case KindArray, KindObject:
 		return bytes.Compare(v.raw, w.raw)
+	case KindInstant:
+		return compareInstants(v, w)
 	}
 	return 0
 }

@@ -31,13 +31,15 @@ type Record struct {
 
 // RecordEntry is the record of one index. Part of the on-disk format.
 type RecordEntry struct {
-	Number uint32 `json:"number"`
+	Number   uint32 `json:"number"`
+	Replaces uint32 `json:"replaces,omitempty"` // the number of the index of the same name that this one replaces once it is built
 	index.Info
 }
 
 // Index is an index that is open. It is immutable.
 type Index struct {
 	Number     uint32
+	Replaces   uint32 // the number of the index that this one replaces, or 0
 	Info       index.Info
 	Collection string // folded
 	Fields     []Field
@@ -48,9 +50,13 @@ type Index struct {
 // Field is one field of an index.
 type Field struct {
 	path       jsonpath.Path
-	Text       string // canonical
+	Text       string // canonical, without the sign of descending
+	Date       query.Date
 	Descending bool
 }
+
+// Query returns the field as queries have it.
+func (f Field) Query() query.Field { return query.Field{Path: f.path, Date: f.Date} }
 
 // Catalog holds all indexes at one time. It is immutable.
 type Catalog struct {
@@ -105,7 +111,7 @@ func (ci *Collection) Prepare() {
 			if !found {
 				slot = len(fields)
 				known[f.Text] = slot
-				fields = append(fields, query.Field{Path: f.path})
+				fields = append(fields, f.Query())
 			}
 			slots = append(slots, slot)
 		}
@@ -117,7 +123,7 @@ func (ci *Collection) Prepare() {
 
 // Open parses the declaration of one index.
 func Open(e RecordEntry) (*Index, error) {
-	ix := &Index{Number: e.Number, Info: e.Info, Collection: format.FoldName(e.Collection)}
+	ix := &Index{Number: e.Number, Replaces: e.Replaces, Info: e.Info, Collection: format.FoldName(e.Collection)}
 	for _, text := range e.Fields {
 		f, err := parseIndexField(text)
 		if err != nil {
@@ -149,21 +155,73 @@ func usesMetadata(e query.Expr) bool {
 
 func parseIndexField(text string) (Field, error) {
 	path, descending := strings.CutPrefix(text, "-")
+	path, date := CutDate(path)
 	p, err := jsonpath.Parse(path)
 	if err != nil {
 		return Field{}, err
 	}
-	return Field{path: p, Text: p.String(), Descending: descending}, nil
+	f := Field{path: p, Text: p.String(), Descending: descending}
+	if date {
+		f.Date, f.Text = query.DateInstant, f.Text+asDate
+	}
+	return f, nil
 }
 
-// Find returns the index of a collection with this name, or nil.
-func (c *Catalog) Find(collection, name string) *Index {
-	for _, ix := range c.All {
-		if ix.Collection == format.FoldName(collection) && format.FoldName(ix.Info.Name) == format.FoldName(name) {
-			return ix
+// asDate is behind the path of a field that holds instants. Part of the on-disk format:
+// the record of an index has its fields as text.
+const asDate = " as date"
+
+// CutDate cuts "as date" off the text of a field, in any case and after any number of
+// spaces, and reports whether it was there. No path ends in that way: a name with
+// spaces stands in quotes.
+func CutDate(text string) (path string, date bool) {
+	rest, found := cutWord(strings.TrimRight(text, " "), "date")
+	if found {
+		rest, found = cutWord(rest, "as")
+	}
+	if !found {
+		return text, false
+	}
+	return rest, true
+}
+
+// cutWord cuts a word and the spaces in front of it off the end of a text.
+func cutWord(text, word string) (rest string, found bool) {
+	at := len(text) - len(word)
+	if at < 1 || !strings.EqualFold(text[at:], word) || text[at-1] != ' ' {
+		return text, false
+	}
+	return strings.TrimRight(text[:at], " "), true
+}
+
+// AsDate returns the text of a field that holds the instants at a path.
+func AsDate(path string) string { return path + asDate }
+
+// Find returns the index of a collection with this name, or nil. While an index is
+// replaced there are two of one name: the old one until the new one is ready, and then
+// the new one.
+func (c *Catalog) Find(collection, name string) (found *Index) {
+	for _, ix := range c.Named(collection, name) {
+		if ix.Replaces != 0 {
+			continue
+		}
+		if found == nil || found.Info.State == index.Dropping {
+			found = ix
 		}
 	}
-	return nil
+	return found
+}
+
+// Named returns all indexes of a collection with this name, those that replace others
+// and those that are being dropped among them.
+func (c *Catalog) Named(collection, name string) []*Index {
+	var named []*Index
+	for _, ix := range c.All {
+		if ix.Collection == format.FoldName(collection) && format.FoldName(ix.Info.Name) == format.FoldName(name) {
+			named = append(named, ix)
+		}
+	}
+	return named
 }
 
 // Of returns the indexes that writes to a collection maintain, or nil.
@@ -230,9 +288,30 @@ func (r *Record) Move(number uint32, to index.State) {
 	}
 }
 
+// Replace makes an index that replaces another one ready, and begins to drop the other
+// one. It panics if the index is not being built, or replaces none.
+func (r *Record) Replace(number uint32) {
+	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
+	if i < 0 || r.Indexes[i].Replaces == 0 {
+		panic(fmt.Sprintf("jay: index %d replaces none", number))
+	}
+	old := r.Indexes[i].Replaces
+	r.Move(number, index.Ready)
+	r.Indexes[i].Replaces = 0
+	if slices.ContainsFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == old && e.State != index.Dropping }) {
+		r.Move(old, index.Dropping)
+	}
+}
+
 // Is reports whether field is this field of the index.
 func (f Field) Is(field query.Field) bool {
-	return field.Meta == query.MetaNone && field.Path.String() == f.Text
+	return f.Date == field.Date && f.HasPath(field)
+}
+
+// HasPath reports whether field is at the path of this field of the index, be they read
+// as dates or not.
+func (f Field) HasPath(field query.Field) bool {
+	return field.Meta == query.MetaNone && field.Path.String() == f.path.String()
 }
 
 // IsUnique reports whether only one document may have these values: the index is

@@ -40,17 +40,22 @@ func Canonical(ix index.Index, collection string) (index.Index, error) {
 	ix.Fields = fields
 	ix.Where = strings.TrimSpace(ix.Where)
 	if ix.Name = strings.TrimSpace(ix.Name); ix.Name == "" {
-		ix.Name = strings.Join(fields, ",")
-		if ix.Where != "" {
-			ix.Name += " where " + ix.Where
-		}
-		ix.Name = Cut(ix.Name, MaxName)
+		ix.Name = DefaultName(fields, ix.Where)
 	}
 	if len(ix.Name) > MaxName || strings.ContainsFunc(ix.Name, func(r rune) bool { return r < ' ' }) {
 		return ix, fmt.Errorf("%w: the name %q has more than %d bytes or control characters", errs.ErrIndex, errs.Shorten(ix.Name), MaxName)
 	}
 	_, err := Open(RecordEntry{Info: index.Info{Index: ix, Collection: collection}})
 	return ix, err
+}
+
+// DefaultName returns the name of an index that is declared without one.
+func DefaultName(fields []string, where string) string {
+	name := strings.Join(fields, ",")
+	if where != "" {
+		name += " where " + where
+	}
+	return Cut(name, MaxName)
 }
 
 // Cut returns s, shortened to at most n bytes of valid UTF-8.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -85,10 +86,23 @@ func (e *Encoder) Encode(m *Mapping, v any, limits metadata.Limits) (Encoded, er
 	if body, ok := e.encodeStored(m, v, limits); ok {
 		return Encoded{body, true}, nil
 	}
-	if err := e.json.Encode(v); err != nil {
+	if err := e.encode(m, v); err != nil {
 		return Encoded{}, fmt.Errorf("%w: %w", errs.ErrType, err)
 	}
 	return Encoded{e.last, false}, nil
+}
+
+// encode leaves the JSON of v in e.last. Types that may hold a time.Time take another
+// way, as encoding/json keeps its zone and the number of its digits.
+func (e *Encoder) encode(m *Mapping, v any) error {
+	if !m.Info.Times {
+		return e.json.Encode(v)
+	}
+	raw, err := instant.Marshal(v)
+	if err == nil {
+		_, err = e.Write(append(raw, '\n')) // as encoding/json ends a value
+	}
+	return err
 }
 
 // encodeStored returns the stored JSON of v if the type guarantees all that
@@ -101,7 +115,7 @@ func (e *Encoder) encodeStored(m *Mapping, v any, limits metadata.Limits) ([]byt
 	// The view differs in tags only, so a pointer to one is a pointer to the other:
 	// Inspect has checked that with reflect.
 	view := reflect.NewAt(m.Info.View, reflect.ValueOf(v).UnsafePointer()).Interface()
-	if err := e.json.Encode(view); err != nil {
+	if err := e.encode(m, view); err != nil {
 		return nil, false
 	}
 	body := bytes.TrimSuffix(e.last, []byte{'\n'})

@@ -59,13 +59,13 @@ func (m *Mapping) FindMember(path []string) *UnknownMember {
 	t := m.Type
 	for i, name := range path {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
-			if ownJSON(t) {
+			if marshalsItself(t) {
 				return nil
 			}
 			t = t.Elem()
 		}
 		switch {
-		case ownJSON(t) || t.Kind() == reflect.Interface:
+		case marshalsItself(t) || t.Kind() == reflect.Interface:
 			return nil
 		case t.Kind() == reflect.Map:
 			t = t.Elem()
@@ -100,8 +100,8 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// ownJSON reports whether a type decides itself what its JSON is.
-func ownJSON(t reflect.Type) bool {
+// marshalsItself reports whether a type decides itself what its JSON is.
+func marshalsItself(t reflect.Type) bool {
 	for _, marshaler := range []reflect.Type{jsonMarshaler, textMarshaler} {
 		if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
 			return true
@@ -137,7 +137,7 @@ func (m *jsonMembers) collect(t reflect.Type, within []reflect.Type) {
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct && !ownJSON(inner) {
+		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct && !marshalsItself(inner) {
 			m.collect(inner, within)
 			continue
 		}

@@ -25,6 +25,12 @@ type TypeInfo struct {
 	Depth    int
 	textKeys bool // View holds, but keys of maps may repeat: see repeatsKeys
 
+	// Times means that a value may hold a time.Time, in an interface for instance, so
+	// that instant.Marshal must encode it. It is not set if a tag has a name or an option
+	// that encoding/json ignores, or a map has keys that it refuses: there the two differ,
+	// and times stay as encoding/json spells them.
+	Times bool
+
 	// Quoted means that a field has the option string, which encoding/json reads in
 	// its own way: see DecodeJSON.
 	Quoted bool
@@ -65,7 +71,7 @@ func (m *Mapping) leftOut(index []int) int {
 func (k typeKey) inspect() TypeInfo {
 	w := typeWalk{sound: k.own, quiet: true, depths: make(map[reflect.Type]int)}
 	depth := w.value(k.typ)
-	s := TypeInfo{Quiet: w.quiet, Depth: depth, textKeys: w.textKeys, Quoted: w.quoted}
+	s := TypeInfo{Quiet: w.quiet, Depth: depth, textKeys: w.textKeys, Quoted: w.quoted, Times: w.times && !w.odd}
 	if !w.sound || !w.quiet {
 		return s
 	}
@@ -117,6 +123,8 @@ type typeWalk struct {
 	quiet    bool
 	textKeys bool
 	quoted   bool
+	times    bool
+	odd      bool                 // a tag or a key of a map has no meaning to encoding/json
 	depths   map[reflect.Type]int // of types that were seen; unbounded while a type is being visited
 }
 
@@ -139,6 +147,7 @@ var TimeType = reflect.TypeFor[time.Time]()
 
 func (w *typeWalk) look(t reflect.Type) int {
 	if t == TimeType {
+		w.times = true
 		return 0 // its methods read and write one string
 	}
 	if t.Kind() != reflect.Pointer && runsCode(t) { // the methods of a pointer are checked with its element
@@ -161,12 +170,18 @@ func (w *typeWalk) look(t reflect.Type) int {
 		case reflect.Struct, reflect.Pointer:
 			w.sound = false // two times can have the same text, and so two keys can become one
 		}
+		switch k := t.Key(); {
+		case k.Kind() == reflect.String, k.Kind() >= reflect.Int && k.Kind() <= reflect.Uintptr, k.Implements(codeTypes[2]):
+		default:
+			w.odd = true
+		}
 		w.value(t.Key())
 		return deeper(w.value(t.Elem()))
 	case reflect.Struct:
 		return w.fields(t)
 	case reflect.Interface:
 		w.quiet = false // it can hold a value of any type
+		w.times = true
 	}
 	w.sound = false
 	return 0
@@ -182,6 +197,7 @@ func (w *typeWalk) fields(t reflect.Type) int {
 		}
 		name, options, _ := strings.Cut(tag, ",")
 		w.sound = w.sound && isPlainName(name) && arePlainOptions(options)
+		w.odd = w.odd || strings.ContainsAny(name, "\"'`\\") || !arePlainOptions(options)
 		w.quoted = w.quoted || strings.Contains(options, "string")
 		depth = max(depth, w.value(f.Type))
 	}

@@ -36,6 +36,13 @@ func (r *Run) Suggestion() *index.Index {
 	ix := &index.Index{}
 	add := func(f query.Field, descending bool) {
 		text := f.Path.String()
+		switch f.Date {
+		case query.DateNone:
+		case query.DateInstant:
+			text = catalog.AsDate(text)
+		default:
+			return // no index holds parts of dates
+		}
 		if f.Meta != query.MetaNone || len(ix.Fields) >= catalog.MaxFields || slices.Contains(ix.Fields, text) || slices.Contains(ix.Fields, "-"+text) {
 			return
 		}
@@ -65,7 +72,7 @@ func (r *Run) Suggestion() *index.Index {
 	}
 	// An index serves the order or bounds a range, seldom both. With a limit the
 	// order is the better of the two.
-	ranges = slices.DeleteFunc(ranges, func(f query.Field) bool { return f.Meta != query.MetaNone })
+	ranges = slices.DeleteFunc(ranges, func(f query.Field) bool { return f.Meta != query.MetaNone || f.Date > query.DateInstant })
 	if orders := r.indexableOrders(); len(orders) > 0 && (r.q.HasLimit || len(ranges) == 0) {
 		for _, o := range orders {
 			add(o.Field, o.Descending)
@@ -86,7 +93,9 @@ func (r *Run) indexableOrders() []query.Order {
 		return nil
 	}
 	orders := r.plan.Orders
-	if slices.ContainsFunc(orders, func(o query.Order) bool { return o.As != query.CastNone || o.Field.Meta != query.MetaNone }) {
+	if slices.ContainsFunc(orders, func(o query.Order) bool {
+		return o.As != query.CastNone || o.Field.Meta != query.MetaNone || o.Field.Date > query.DateInstant
+	}) {
 		return nil
 	}
 	return orders

@@ -55,6 +55,9 @@ func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 			return nil
 		}
 		i := slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Is(f) })
+		if i < 0 { // an instant in a covering entry is the text of the document
+			i = slices.IndexFunc(ix.Fields, func(g catalog.Field) bool { return g.Date == query.DateInstant && g.HasPath(f) })
+		}
 		if i < 0 {
 			return nil
 		}

@@ -1,0 +1,617 @@
+package jay_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// spelling is a value of At as JSON, and the instant that it is.
+type spelling struct {
+	json string
+	at   time.Time
+	ok   bool // it is an instant
+	null bool
+}
+
+// spellings makes values that collide: few instants in many spellings, and what is
+// no instant.
+type spellings struct{ *rand.Rand }
+
+func (r spellings) time() time.Time {
+	base := time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
+	nanos := []int64{0, 5e8, 500_000_100, 500_000_123, 999_999_999, 1e9}
+	return base.Add(time.Duration(r.IntN(4)*r.IntN(40)) * 13 * time.Hour).Add(time.Duration(nanos[r.IntN(len(nanos))]))
+}
+
+func (r spellings) value() spelling {
+	switch n := r.IntN(20); {
+	case n == 0:
+		return spelling{json: "null", null: true}
+	case n < 4:
+		none := []string{`"2026-01-31"`, `"2026-01-31T23:59:59"`, `"2026-01-31 23:59:59Z"`, `"2026-02-30T00:00:00Z"`, `""`, `5`, `true`, `{"At":"2026-01-31T23:59:59Z"}`, `"9999-12-31T23:59:59-01:00"`}
+		return spelling{json: none[r.IntN(len(none))]}
+	case n == 4: // the leap second is the first one of the next day
+		return spelling{json: `"2026-01-31T23:59:60.5Z"`, at: time.Date(2026, 2, 1, 0, 0, 0, 5e8, time.UTC), ok: true}
+	}
+	at := r.time()
+	zones := []int{0, 0, 0, 7200, -3600, 20700, 86340, -86340}
+	text := at.In(time.FixedZone("", zones[r.IntN(len(zones))])).Format(time.RFC3339Nano)
+	switch r.IntN(4) {
+	case 0: // as Jay writes it
+		layout := "2006-01-02T15:04:05.0000000Z"
+		if at.Nanosecond()%100 != 0 {
+			layout = "2006-01-02T15:04:05.000000000Z"
+		}
+		text = at.Format(layout)
+	case 1: // digits of a picosecond, which are cut off
+		text = at.Format("2006-01-02T15:04:05.000000000") + "789Z"
+	case 2:
+		text = strings.ToLower(text)
+	}
+	raw, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	if r.IntN(8) == 0 { // JSON may escape what it need not
+		raw = []byte(strings.Replace(string(raw), ":", `\u003a`, 1))
+	}
+	return spelling{json: string(raw), at: at, ok: true}
+}
+
+// dated is a document of the tests, as the model has it.
+type dated struct {
+	id  string
+	at  []spelling // several if it is a list
+	raw string
+}
+
+// least and greatest are what an order ascending and descending takes of a document:
+// missing, null, or an instant, which is turned into text that sorts so.
+func (d dated) key(descending bool) string {
+	best := ""
+	for _, s := range d.at {
+		key := ""
+		switch {
+		case s.null:
+			key = "null"[:1]
+		case s.ok:
+			key = "t" + s.at.UTC().Format("2006-01-02T15:04:05.000000000")
+		}
+		if key != "" && (best == "" || (key < best) != descending) {
+			best = key
+		}
+	}
+	return best
+}
+
+func (d dated) any(test func(time.Time) bool) bool {
+	return slices.ContainsFunc(d.at, func(s spelling) bool { return s.ok && test(s.at) })
+}
+
+// fillDates makes Events with random spellings in a database.
+func fillDates(t *testing.T, r spellings, lists bool, dbs ...*jay.DB) []dated {
+	t.Helper()
+	var all []dated
+	for i := range 150 {
+		d := dated{id: fmt.Sprintf("events/%03d", i)}
+		switch n := r.IntN(10); {
+		case n == 0:
+			d.raw = fmt.Sprintf(`{"N":%d}`, i)
+		case n < 4 && lists:
+			var texts []string
+			for range r.IntN(4) {
+				s := r.value()
+				d.at, texts = append(d.at, s), append(texts, s.json)
+			}
+			d.raw = fmt.Sprintf(`{"N":%d,"At":[%s]}`, i, strings.Join(texts, ","))
+		default:
+			s := r.value()
+			d.at, d.raw = []spelling{s}, fmt.Sprintf(`{"N":%d,"At":%s}`, i, s.json)
+		}
+		for _, db := range dbs {
+			_, err := db.Put(ctx, d.id, json.RawMessage(d.raw), jay.InCollection("Events"))
+			must(t, err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func idsOf(docs []*jay.Document) []string {
+	ids := []string{}
+	for _, d := range docs {
+		ids = append(ids, d.ID())
+	}
+	return ids
+}
+
+// Ensure that conditions and orders on instants mean what time.Time means, for every
+// spelling, with and without indexes, from the builder and from RQL, and page by page.
+func TestDates_LikeTime(t *testing.T) {
+	for seed := range uint64(6) {
+		r := spellings{rand.New(rand.NewPCG(seed, 15))}
+		declared := [][]string{nil, {"At as date"}, {"-At as date", "N"}, {"At"}, {"N", "At as date"}}
+		var dbs []*jay.DB
+		for range declared {
+			dbs = append(dbs, memory(t, nil))
+		}
+		all := fillDates(t, r, seed%2 == 0, dbs...)
+		for i, fields := range declared {
+			if fields != nil {
+				must(t, dbs[i].EnsureIndex(ctx, "Events", jay.Index{Fields: fields}))
+			}
+			must(t, jay.CheckIndexes(dbs[i]))
+		}
+		for range 25 {
+			a, b := r.time(), r.time()
+			in := func(zone int, at time.Time) time.Time { return at.In(time.FixedZone("", zone)) }
+			conditions := []struct {
+				rql  string
+				cond jay.Condition
+				test func(d dated) bool
+			}{
+				{"At = $a", jay.Eq("At", a), func(d dated) bool { return d.any(a.Equal) }},
+				{"At as date != $a", jay.Ne("At", in(3600, a)), func(d dated) bool { return !d.any(a.Equal) }},
+				{"At < $a", jay.Lt("At", a), func(d dated) bool { return d.any(a.After) }},
+				{"At <= $a", jay.Le("At as date", a), func(d dated) bool { return d.any(func(x time.Time) bool { return !x.After(a) }) }},
+				{"At > $a", jay.Gt("At", in(-7200, a)), func(d dated) bool { return d.any(a.Before) }},
+				{"At as date >= $text", jay.Ge("At as date", a.Format(time.RFC3339Nano)), func(d dated) bool { return d.any(func(x time.Time) bool { return !x.Before(a) }) }},
+				{"At between $a and $b", jay.Between("At", a, b), func(d dated) bool {
+					return d.any(func(x time.Time) bool { return !x.Before(a) && !x.After(b) })
+				}},
+				{"At in ($a, $b)", jay.In("At", a, b), func(d dated) bool { return d.any(a.Equal) || d.any(b.Equal) }},
+				{"At all in ($both)", jay.AllIn("At", a, b), func(d dated) bool { return d.any(a.Equal) && d.any(b.Equal) }},
+				{"exists(At as date)", jay.Exists("At as date"), func(d dated) bool { return d.key(false) != "" }},
+				{"At as date = null", jay.Eq("At as date", nil), func(d dated) bool { return slices.ContainsFunc(d.at, func(s spelling) bool { return s.null }) }},
+				{"true", jay.Condition{}, func(dated) bool { return true }},
+			}
+			c := conditions[r.IntN(len(conditions))]
+			descending := r.IntN(2) == 0
+			order, rqlOrder := "At as date", " order by At as date"
+			if descending {
+				order, rqlOrder = "-At as date", " order by At as date desc"
+			}
+			var answers []dated
+			for _, d := range all {
+				if c.test(d) {
+					answers = append(answers, d)
+				}
+			}
+			slices.SortFunc(answers, func(x, y dated) int {
+				n := strings.Compare(x.key(descending), y.key(descending))
+				if n == 0 {
+					n = strings.Compare(x.id, y.id)
+				}
+				if descending {
+					return -n
+				}
+				return n
+			})
+			want := []string{}
+			for _, d := range answers {
+				want = append(want, d.id)
+			}
+			values := map[string]any{"$a": a, "$b": b, "$text": a.Format(time.RFC3339Nano), "$both": []time.Time{a, b}}
+			params := map[string]any{}
+			for name, value := range values {
+				if strings.Contains(c.rql, name) && (name != "$b" || !strings.Contains(c.rql, "$both")) {
+					params[name[1:]] = value
+				}
+			}
+			for i, db := range dbs {
+				q := db.Query("Events").Where(c.cond).OrderBy(order)
+				what := fmt.Sprintf("seed %d, index %v, %s", seed, declared[i], q)
+				docs, err := q.All(ctx)
+				if got := idsOf(docs); err != nil || !slices.Equal(got, want) {
+					t.Fatalf("%s:\ngot  %v, %v\nwant %v", what, got, err, want)
+				}
+				if n, err := db.Query("Events").Where(c.cond).Count(ctx); n != int64(len(want)) || err != nil {
+					t.Fatalf("%s: counted %d, %v, want %d", what, n, err, len(want))
+				}
+				rql, err := db.RQL("from Events where "+c.rql+rqlOrder, params)
+				must(t, err)
+				rows, err := rql.All(ctx)
+				var got []*jay.Document
+				for _, row := range rows {
+					got = append(got, row.Document)
+				}
+				if err != nil || !slices.Equal(idsOf(got), want) {
+					t.Fatalf("%s: RQL %s:\ngot  %v, %v\nwant %v", what, rql, idsOf(got), err, want)
+				}
+				if again, err := db.RQL(rql.String(), nil); err != nil || again.String() != rql.String() {
+					t.Fatalf("%s: %v, %v", rql, again, err)
+				}
+				paged := []string{}
+				for cursor := ""; ; {
+					page, err := q.Limit(1 + r.IntN(40)).After(cursor).Page(ctx)
+					must(t, err)
+					paged = append(paged, idsOf(page.Items)...)
+					if cursor = page.Next; cursor == "" {
+						break
+					}
+				}
+				if !slices.Equal(paged, want) {
+					t.Fatalf("%s: pages:\ngot  %v\nwant %v", what, paged, want)
+				}
+			}
+		}
+	}
+}
+
+// Ensure that groups by instants and by parts of them, and min() and max(), are those
+// of time.Time in UTC, whichever index answers.
+func TestDates_Groups(t *testing.T) {
+	for seed := range uint64(4) {
+		r := spellings{rand.New(rand.NewPCG(seed, 16))}
+		plain, indexed := memory(t, nil), memory(t, nil)
+		all := fillDates(t, r, false, plain, indexed)
+		must(t, indexed.EnsureIndex(ctx, "Events", jay.Index{Fields: []string{"At as date"}}))
+
+		for field, layout := range map[string]string{
+			"At as date": "", "year(At)": "2006", "month(At)": "2006-01", "day(At)": "2006-01-02", "hour(At)": "2006-01-02T15",
+		} {
+			want := map[string]int{}
+			for _, d := range all {
+				key := "null"
+				for _, s := range d.at {
+					switch {
+					case s.ok && layout == "":
+						key = spelt(s.at)
+					case s.ok:
+						key = `"` + s.at.UTC().Format(layout) + `"`
+					}
+				}
+				want[key]++
+			}
+			column := field
+			if layout == "" {
+				column = "At"
+			}
+			for _, db := range []*jay.DB{plain, indexed} {
+				rql, err := db.RQL("from Events group by "+field+" order by key() select "+column+" as Key, count()", nil)
+				must(t, err)
+				if reparsed, err := db.RQL(rql.String(), nil); err != nil || reparsed.String() != rql.String() {
+					t.Fatalf("%s: %v, %v", rql, reparsed, err)
+				}
+				type group struct {
+					Key   json.RawMessage
+					Count int
+				}
+				built := jay.Select[group](db.Query("Events").GroupBy(field).OrderBy(field), column+" as Key", "count()")
+				groups, err := built.All(ctx)
+				must(t, err)
+				rows, err := rql.All(ctx)
+				must(t, err)
+				got, last := map[string]int{}, ""
+				for i, g := range groups {
+					got[string(g.Key)] = g.Count
+					var row group
+					must(t, json.Unmarshal(rows[i].JSON, &row))
+					if string(row.Key) != string(g.Key) || row.Count != g.Count {
+						t.Errorf("%s: builder %s, RQL %s", field, g.Key, row.Key)
+					}
+					if key := string(g.Key); key != "null" && strings.TrimSuffix(key, `Z"`) < strings.TrimSuffix(last, `Z"`) {
+						t.Errorf("%s: %s after %s", field, key, last)
+					} else if key != "null" {
+						last = key
+					}
+				}
+				if fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("seed %d, %s:\ngot  %v\nwant %v", seed, field, got, want)
+				}
+			}
+		}
+
+		var first, last time.Time
+		for _, d := range all {
+			for _, s := range d.at {
+				if s.ok && (first.IsZero() || s.at.Before(first)) {
+					first = s.at
+				}
+				if s.ok && s.at.After(last) {
+					last = s.at
+				}
+			}
+		}
+		for _, db := range []*jay.DB{plain, indexed} {
+			rql, err := db.RQL("from Events where At as date != null select min(At as date) as First, max(At as date) as Last", nil)
+			must(t, err)
+			row, err := rql.First(ctx)
+			must(t, err)
+			if want := `{"First":` + spelt(first) + `,"Last":` + spelt(last) + `}`; string(row.JSON) != want {
+				t.Errorf("got %s, want %s", row.JSON, want)
+			}
+		}
+	}
+}
+
+// spelt is how Jay writes a time.
+func spelt(at time.Time) string {
+	if at.Nanosecond()%100 != 0 {
+		return at.UTC().Format(`"2006-01-02T15:04:05.000000000Z"`)
+	}
+	return at.UTC().Format(`"2006-01-02T15:04:05.0000000Z"`)
+}
+
+type event struct {
+	ID    string
+	At    time.Time `jay:"index"`
+	Done  *time.Time
+	Seen  []time.Time `jay:"index"`
+	Parts []eventPart
+	Extra map[string]time.Time
+	Any   any
+	Local localTime
+	Note  string
+}
+
+type eventPart struct{ From time.Time }
+
+// localTime marshals itself.
+type localTime struct{ time.Time }
+
+func (l localTime) MarshalJSON() ([]byte, error) { return json.Marshal(l.Format("15:04")) }
+
+func (l *localTime) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	var err error
+	l.Time, err = time.Parse("15:04", text)
+	return err
+}
+
+// Ensure that a range from midnight finds what happened half a second later, and that
+// ten o'clock UTC is not at or after eleven because it is noon elsewhere.
+func TestDates_Typed_FractionsAndZones(t *testing.T) {
+	for _, indexed := range []bool{false, true} {
+		db := memory(t, nil)
+		events := collectionOf[event](t, db)
+		if indexed {
+			must(t, events.EnsureIndexes(ctx))
+		}
+		half := time.Date(2026, 1, 1, 0, 0, 0, 500e6, time.UTC)
+		noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.FixedZone("CEST", 7200))
+		for _, e := range []*event{{ID: "e/half", At: half}, {ID: "e/noon", At: noon, Seen: []time.Time{half, noon}, Local: localTime{noon}}} {
+			putEvent(t, events, e)
+		}
+		for _, tt := range []struct {
+			cond jay.Condition
+			want string
+		}{
+			{jay.Ge("At", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), "[e/half e/noon]"},
+			{jay.Ge("At", time.Date(2026, 1, 1, 11, 0, 0, 0, time.UTC)), "[]"},
+			{jay.Eq("At", noon.UTC()), "[e/noon]"},
+			{jay.Eq("At", "2026-01-01T10:00:00Z"), "[e/noon]"},
+			{jay.And(jay.Not(jay.Or(jay.Eq("At", noon)))), "[e/half]"},
+			{jay.In("At", noon, half), "[e/half e/noon]"},
+			{jay.Between("At", noon, noon), "[e/noon]"},
+			{jay.Eq("Seen", half), "[e/noon]"},
+			{jay.Eq("Seen[]", half), "[e/noon]"},
+			{jay.Eq("Seen[0]", half), "[e/noon]"},
+			{jay.Eq("Done", nil), "[e/half e/noon]"},
+			{jay.StartsWith("At", "2026-01-01T10"), "[e/noon]"},
+			{jay.Eq("Local", "12:00"), "[e/noon]"},
+		} {
+			found, err := events.Query().Where(tt.cond).OrderBy("At").All(ctx)
+			ids := []string{}
+			for _, e := range found {
+				ids = append(ids, e.ID)
+			}
+			if err != nil || fmt.Sprint(ids) != tt.want {
+				t.Errorf("indexed %v, %s: got %v, %v, want %s", indexed, events.Query().Where(tt.cond), ids, err, tt.want)
+			}
+		}
+		e, err := events.Query().Where(jay.Ge("At", half)).OrderBy("-At").Explain(ctx)
+		must(t, err)
+		if plan := strings.Join(e.Plan, "; "); indexed != strings.Contains(plan, `index "At", one range, backwards`) {
+			t.Errorf("indexed %v: %s", indexed, plan)
+		}
+		if want := "from events where At as date >= '2026-01-01T00:00:00.5000000Z' order by At as date desc"; e.Query != want {
+			t.Errorf("got %s, want %s", e.Query, want)
+		}
+	}
+}
+
+// Ensure that a time is compared with nothing but times, text of RFC 3339 and null.
+func TestDates_Typed_Refused(t *testing.T) {
+	db := memory(t, nil)
+	events := collectionOf[event](t, db)
+	for _, c := range []jay.Condition{
+		jay.Ge("At", "2026-01-01"), jay.Eq("At", 5), jay.In("At", "2026-01-01T00:00:00Z", "yesterday"), jay.Between("At", time.Now(), "x"),
+		jay.Eq("At", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)), jay.Eq("id()", time.Now()), jay.Eq("id() as date", time.Now()), jay.Eq("month(At)", 1),
+		jay.StartsWith("At as date", "2026"), jay.Eq("At as date", 5), jay.Eq("month(At as date)", "2026-01"), jay.Eq("month(id())", "2026-01"),
+	} {
+		if _, err := events.Query().Where(c).All(ctx); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := db.Query("events").Where(jay.Eq("At as date", 5)).Count(ctx); !errors.Is(err, jay.ErrQuery) {
+			t.Errorf("raw: got %v", err)
+		}
+	}
+}
+
+// Ensure that every Go value with a time is stored with it in UTC, in seven digits or
+// nine, wherever it stands, and that types with JSON of their own keep it.
+func TestDates_Stored(t *testing.T) {
+	db := memory(t, nil)
+	events := collectionOf[event](t, db)
+	at := time.Date(2026, 1, 1, 1, 30, 0, 500_000_001, time.FixedZone("", 5400))
+	whole := at.Truncate(time.Second)
+	e := &event{ID: "events/1", At: at, Done: &whole, Seen: []time.Time{whole}, Parts: []eventPart{{whole}}, Extra: map[string]time.Time{"x": whole}, Any: []any{whole}, Local: localTime{whole}}
+	putEvent(t, events, e)
+	const w = `"2026-01-01T00:00:00.0000000Z"`
+	want := `{"At":"2026-01-01T00:00:00.500000001Z","Done":` + w + `,"Seen":[` + w + `],"Parts":[{"From":` + w + `}],"Extra":{"x":` + w + `},"Any":[` + w + `],"Local":"01:30","Note":""}`
+	doc, err := db.Get(ctx, "events/1")
+	must(t, err)
+	if string(doc.Body()) != want {
+		t.Errorf("got  %s\nwant %s", doc.Body(), want)
+	}
+
+	_, err = db.Patch(ctx, "events/1", jay.Set("At", whole), jay.Append("Seen", at), jay.Set("Any", map[string]any{"t": &whole}))
+	must(t, err)
+	doc, err = db.Get(ctx, "events/1")
+	must(t, err)
+	want = `{"At":` + w + `,"Done":` + w + `,"Seen":[` + w + `,"2026-01-01T00:00:00.500000001Z"],"Parts":[{"From":` + w + `}],"Extra":{"x":` + w + `},"Any":{"t":` + w + `},"Local":"01:30","Note":""}`
+	if string(doc.Body()) != want {
+		t.Errorf("patched:\ngot  %s\nwant %s", doc.Body(), want)
+	}
+	_, err = db.Patch(ctx, "events/2", jay.Set("A", 1), jay.OrInsert(map[string]any{"t": whole}))
+	must(t, err)
+	if doc, err = db.Get(ctx, "events/2"); err != nil || string(doc.Body()) != `{"t":`+w+`}` {
+		t.Errorf("inserted: %s, %v", doc.Body(), err)
+	}
+
+	back, err := events.Get(ctx, "events/1")
+	must(t, err)
+	if !back.At.Equal(whole) || back.At.Location() != time.UTC {
+		t.Errorf("read %v", back.At)
+	}
+	putEvent(t, events, &event{ID: "events/zero"})
+	if doc, err = db.Get(ctx, "events/zero"); err != nil || !strings.HasPrefix(string(doc.Body()), `{"At":"0001-01-01T00:00:00.0000000Z","Done":null,`) {
+		t.Errorf("zero: %s, %v", doc.Body(), err)
+	}
+	for _, year := range []int{-1, 10_000} {
+		if _, err := events.Put(ctx, &event{ID: "events/bad", Done: ptr(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))}); !errors.Is(err, jay.ErrType) || !strings.Contains(err.Error(), fmt.Sprint(year)) {
+			t.Errorf("year %d: %v", year, err)
+		}
+		if _, err := db.Patch(ctx, "events/1", jay.Set("At", time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))); !errors.Is(err, jay.ErrInvalidPatch) {
+			t.Errorf("year %d: patch: %v", year, err)
+		}
+	}
+}
+
+func putEvent(t *testing.T, events *jay.Collection[event], e *event) {
+	t.Helper()
+	_, err := events.Put(ctx, e)
+	must(t, err)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// Ensure that a session takes a time for changed only if it is another instant, and
+// leaves a document as another program has spelt it.
+func TestSession_EqualInstant(t *testing.T) {
+	db := memory(t, nil)
+	const stored = `{"At":"2026-01-01T12:00:00.5+02:00","Note":"theirs"}`
+	_, err := db.Put(ctx, "events/1", json.RawMessage(stored), jay.InCollection("events"))
+	must(t, err)
+	s := db.OpenSession()
+	var e *event
+	e, err = jay.Load[event](ctx, s, "events/1")
+	must(t, err)
+	for _, zone := range []*time.Location{time.UTC, time.FixedZone("", -3600), e.At.Location()} {
+		e.At = e.At.In(zone)
+		if changed, err := s.HasChanges(); changed || err != nil {
+			t.Errorf("in %v: %v, %v", zone, changed, err)
+		}
+	}
+	must(t, s.SaveChanges(ctx))
+	if doc, err := db.Get(ctx, "events/1"); err != nil || string(doc.Body()) != stored {
+		t.Errorf("got %s, %v", doc.Body(), err)
+	}
+	e.At = e.At.Add(time.Nanosecond)
+	changes, err := s.WhatChanged()
+	must(t, err)
+	if len(changes) != 1 || len(changes[0].Fields) != 1 || changes[0].Fields[0].Path != "At" {
+		t.Errorf("got %+v", changes)
+	}
+}
+
+// Ensure that an index of text answers no condition on instants, and the reverse.
+func TestDates_Plan_KindsOfIndex(t *testing.T) {
+	db := memory(t, nil)
+	r := spellings{rand.New(rand.NewPCG(9, 9))}
+	fillDates(t, r, false, db)
+	must(t, db.EnsureIndex(ctx, "Events", jay.Index{Name: "text", Fields: []string{"At"}}))
+	usesOf := func(rql string) string {
+		t.Helper()
+		q, err := db.RQL(rql, nil)
+		must(t, err)
+		e, err := q.Explain(ctx)
+		must(t, err)
+		return e.Plan[0]
+	}
+	const instant, text = "from Events where At as date >= '2026-02-01T00:00:00Z'", "from Events where At >= '2026-02-01T00:00:00Z'"
+	if plan := usesOf(instant); plan != "scan Events" {
+		t.Errorf("an index of text for instants: %s", plan)
+	}
+	if plan := usesOf("from Events order by At as date"); plan != "scan Events" {
+		t.Errorf("an index of text for an order of instants: %s", plan)
+	}
+	q, err := db.RQL(instant, nil)
+	must(t, err)
+	e, err := q.Explain(ctx)
+	must(t, err)
+	if e.Suggestion == nil || fmt.Sprint(e.Suggestion.Fields) != "[At as date]" || !strings.Contains(e.String(), "jay index create Events 'At as date'") {
+		t.Errorf("suggestion: %s", e)
+	}
+	must(t, db.EnsureIndex(ctx, "Events", jay.Index{Name: "instants", Fields: []string{"At as date"}}))
+	if plan := usesOf(instant); plan != `index "instants", one range` {
+		t.Errorf("instants: %s", plan)
+	}
+	if plan := usesOf(text); plan != `index "text", one range` {
+		t.Errorf("text: %s", plan)
+	}
+	must(t, db.DropIndex(ctx, "Events", "text"))
+	if plan := usesOf(text); plan != "scan Events" {
+		t.Errorf("an index of instants for text: %s", plan)
+	}
+}
+
+// Ensure that answers from entries of instants have the spelling of the documents:
+// entries of another spelling than Jay's are not covering.
+func TestDates_Covering_Spelling(t *testing.T) {
+	db := memory(t, nil)
+	for i, text := range []string{`"2026-01-01T00:00:00.0000000Z"`, `"2026-01-01T01:00:00+01:00"`, `"2026-01-01T00:00:00Z"`, `null`, `"none"`} {
+		_, err := db.Put(ctx, fmt.Sprint("events/", i), json.RawMessage(`{"At":`+text+`}`), jay.InCollection("Events"))
+		must(t, err)
+	}
+	must(t, db.EnsureIndex(ctx, "Events", jay.Index{Fields: []string{"At as date"}}))
+	q, err := db.RQL("from Events order by At as date select At, month(At) as M", nil)
+	must(t, err)
+	rows, err := q.All(ctx)
+	must(t, err)
+	var got []string
+	for _, row := range rows {
+		got = append(got, string(row.JSON))
+	}
+	want := []string{`{"At":"none","M":null}`, `{"At":null,"M":null}`, `{"At":"2026-01-01T00:00:00.0000000Z","M":"2026-01"}`, `{"At":"2026-01-01T01:00:00+01:00","M":"2026-01"}`, `{"At":"2026-01-01T00:00:00Z","M":"2026-01"}`}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	e, err := q.Explain(ctx)
+	must(t, err)
+	if plan := strings.Join(e.Plan, "; "); e.Documents != 3 || !strings.Contains(plan, `index "At as date", all of it; answer from entries`) {
+		t.Errorf("%d documents: %s", e.Documents, plan)
+	}
+}
+
+// Ensure that the metadata's last modification is compared as an instant with a time.
+func TestDates_LastModified(t *testing.T) {
+	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	db := memory(t, &jay.Options{Now: func() time.Time { return now }})
+	_, err := db.Put(ctx, "a/1", json.RawMessage(`{}`))
+	must(t, err)
+	for _, tt := range []struct {
+		cond jay.Condition
+		want int64
+	}{
+		{jay.Eq("@metadata.@last-modified", now.In(time.FixedZone("", 3600))), 1},
+		{jay.Gt("@metadata.@last-modified", now), 0},
+		{jay.Eq("month(@metadata.@last-modified)", "2026-03"), 1},
+	} {
+		if n, err := db.Query("").Where(tt.cond).Count(ctx); n != tt.want || err != nil {
+			t.Errorf("got %d, %v, want %d", n, err, tt.want)
+		}
+	}
+}

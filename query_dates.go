@@ -1,0 +1,102 @@
+package jay
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jaydb/jay/query"
+)
+
+// dated returns the query with the fields that are time.Time in the Go type of its
+// collection read as dates: in comparisons, orders, groups, min() and max(). Those that
+// are read so already stay.
+func (q Query[T]) dated() (Query[T], error) {
+	if q.m == nil || !q.m.Info.Times {
+		return q, nil
+	}
+	var err error
+	if q.q.Where != nil {
+		if q.q.Where, err = q.datedCondition(q.q.Where); err != nil {
+			return q, err
+		}
+	}
+	q.q.OrderBy = slices.Clone(q.q.OrderBy)
+	for i, o := range q.q.OrderBy {
+		if o.Column == "" && o.As == query.CastNone {
+			q.q.OrderBy[i].Field = q.datedField(o.Field)
+		}
+	}
+	q.q.GroupBy = slices.Clone(q.q.GroupBy)
+	for i, f := range q.q.GroupBy {
+		q.q.GroupBy[i] = q.datedField(f)
+	}
+	q.q.Select = slices.Clone(q.q.Select)
+	for i, c := range q.q.Select {
+		if c.Func == query.FuncMin || c.Func == query.FuncMax {
+			q.q.Select[i].Field = q.datedField(c.Field)
+		}
+	}
+	return q, nil
+}
+
+// datedField returns a field, read as a date if it is a time.Time.
+func (q Query[T]) datedField(f query.Field) query.Field {
+	if f.Meta == query.MetaNone && f.Date == query.DateNone && q.m.IsTime(f.Path) {
+		f.Date = query.DateInstant
+	}
+	return f
+}
+
+// datedCondition is dated for a condition, which is within the bounds of one.
+func (q Query[T]) datedCondition(e query.Expr) (query.Expr, error) {
+	switch e := e.(type) {
+	case query.And:
+		all, err := q.datedConditions(e)
+		return query.And(all), err
+	case query.Or:
+		all, err := q.datedConditions(e)
+		return query.Or(all), err
+	case query.Not:
+		inner, err := q.datedCondition(e.Expr)
+		return query.Not{Expr: inner}, err
+	case query.Compare:
+		values := []query.Value{e.Value}
+		err := q.datedOperands(&e.Field, values)
+		e.Value = values[0]
+		return e, err
+	case query.Between:
+		values := []query.Value{e.Lo, e.Hi}
+		err := q.datedOperands(&e.Field, values)
+		e.Lo, e.Hi = values[0], values[1]
+		return e, err
+	case query.In:
+		e.Values = slices.Clone(e.Values)
+		err := q.datedOperands(&e.Field, e.Values)
+		return e, err
+	}
+	return e, nil // conditions on text stay what they are
+}
+
+func (q Query[T]) datedConditions(list []query.Expr) ([]query.Expr, error) {
+	out := make([]query.Expr, len(list))
+	for i, e := range list {
+		var err error
+		if out[i], err = q.datedCondition(e); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// datedOperands makes instants of the values that a time.Time is compared with.
+func (q Query[T]) datedOperands(f *query.Field, values []query.Value) error {
+	*f = q.datedField(*f)
+	if f.Date != query.DateInstant {
+		return nil
+	}
+	name := f.String()
+	if err := query.Dated(f, values); err != nil {
+		return fmt.Errorf("%w: value for %s: %w", ErrQuery, name, err)
+	}
+	return nil
+}
