@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -147,7 +148,11 @@ func (w *Writer) extractAgain(ops []*Op) {
 }
 
 // LostError marks a conflict found by the commit: the function may run again.
-type LostError struct{ Cause error }
+type LostError struct {
+	Cause  error
+	Over   turns.Key
+	Writes []turns.Key // what the run would have written
+}
 
 func (e LostError) Error() string { return e.Cause.Error() }
 
