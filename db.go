@@ -2,7 +2,6 @@ package jay
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/write"
-	"github.com/jaydb/jay/storage"
 )
 
 // DB is an open database. All methods are safe for concurrent use.
@@ -37,15 +35,6 @@ type DB struct {
 	downMu   sync.Mutex
 	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 	indexing indexing
-}
-
-func setJSON(tx storage.Tx, key []byte, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	tx.Set(key, text, nil)
-	return nil
 }
 
 // Dir returns the directory that Open was given.

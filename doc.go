@@ -1,5 +1,5 @@
-// Package jay is an embedded JSON document store that assigns IDs the way RavenDB
-// does.
+// Package jay is an embedded document database: it keeps JSON documents and Go
+// structs in a directory, with indexes, queries and transactions, without a server.
 //
 // [Open] a directory and put JSON in it:
 //
@@ -43,26 +43,33 @@
 // are the same query, in Go and as text. [DB.EnsureIndex] declares an index, which
 // queries then use automatically; Explain shows how.
 //
-// # The path of an insert
+// A field of a condition, an order or an index is a path of JSON names, such as
+// "Address.City", and not of the names in Go.
 //
-//	Collection.Insert ─┐                  requested ID and body
-//	DB.Put, DB.Store  ─┼─► DB.write       write.go, in five steps:
-//	DB.Apply          ─┘
-//	1. prepare  validate, take @metadata out, classify the ID   no lock, no number
-//	2. draw     HiLo numbers and GUIDs, so that no refusal costs one
-//	3. resolve  server-side ID, identity; document, change      in a transaction of
-//	   & stage  entry, collection and index entries             the storage engine
-//	4. commit   one batch for all who come together, one shared sync
-//	5. publish  the caller's metadata and ID
+// # Concurrency and durability
 //
-// Step 3 may run more than once; it only reads and stages. Packages ids, metadata
-// and storage do not know one another: this package joins them.
+// A [DB], a [Collection] and a [BulkWriter] may be used by any number of goroutines; a
+// [Session] and a [Batch] by one at a time. A write is on disk when it returns, and
+// concurrent writes share the syncs (see Options.Durability). Each write is atomic: a
+// refused one changes nothing.
+//
+// # Errors
+//
+// Errors are compared with errors.Is: ErrNotFound, ErrExists, ErrConflict and the
+// others. Types such as [ConflictError] and [DocumentError] have the details.
+// docs/errors.md lists all of them, with what to do and an HTTP status.
+//
+// # Packages
+//
+// Programs need this package only. The packages ids, index, metadata, patch, query
+// and storage hold the types behind the aliases here, and say what they promise.
+// Package storage/storagetest has a disk in memory that fails on request, for tests.
 //
 // # Caveats
 //
 // A database belongs to one process at a time; a second Open returns ErrLocked. A
-// Document and its body never change, and must not be changed. Documents come in
-// the byte order of their folded IDs, so users/10-A comes before users/2-A; the
-// order of writes is that of Metadata.Etag. HiLo numbers have gaps after a crash,
-// identities have none as long as every write is synced.
+// Document and its body are immutable. Iterations are in the byte order of folded
+// IDs, so that users/10-A comes before users/2-A; the order of writes is that of
+// Metadata.Etag. HiLo numbers have gaps after a crash; identities have none as long
+// as every write is synced.
 package jay

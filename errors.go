@@ -54,8 +54,8 @@ var (
 	ErrCorrupt = storage.ErrCorrupt
 
 	// ErrUnreadable is returned, by Open too, when the system refuses to open or
-	// read a file of the database that is there: see to its permissions and to
-	// the disk. The system's error is wrapped.
+	// read an existing file of the database: check its permissions and the disk. The
+	// system's error is wrapped.
 	ErrUnreadable = storage.ErrUnreadable
 )
 
@@ -151,8 +151,8 @@ var (
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
-	// the disk in the background. Reads go on. Close the database, see to the
-	// disk, open it again.
+	// the disk in the background. Reads go on. Close the database, check the
+	// disk, and open the database again.
 	ErrFailed = storage.ErrFailed
 )
 

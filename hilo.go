@@ -7,7 +7,6 @@ import (
 	"weak"
 
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/hilo"
 )
 
 // RangeRequest asks for the next range of numbers of a HiLo tag. Its fields (see
@@ -119,6 +118,3 @@ func (db *DB) eachClient(fn func(*ids.Client)) {
 		}
 	}
 }
-
-// newClient returns the client that the database's own writes use.
-func (db *DB) newClient() *ids.Client { return db.ranges.NewClient(hilo.Ungated{}) }

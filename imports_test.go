@@ -31,6 +31,7 @@ func TestImports(t *testing.T) {
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
 		{"internal/fold", nil},
+		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
@@ -47,15 +48,15 @@ func TestImports(t *testing.T) {
 		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/parallel")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
-		{"internal/docs", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
+		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs")}},
-		{"patch", []string{leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
+		{"patch", []string{leaf("internal/pieces"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/evanphx/json-patch/v5"}},
 		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold")}},
 		{"metadata", []string{leaf("internal/errs"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
-		{"storage/lsm", []string{leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"storage/lsm", []string{leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
@@ -42,7 +43,7 @@ const (
 	IndexDropping = index.Dropping
 )
 
-// IndexInfo is an index as it stands, in the answer of Indexes. Its fields (see
+// IndexInfo is the declaration of an index and its state, as Indexes returns them. Its fields (see
 // package index), and those of the embedded Index:
 //
 //	Index                   its declaration
@@ -124,7 +125,7 @@ func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
 		return err
 	}
 	err = db.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
-		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
 	})
 	if err != nil {
 		return err

@@ -208,10 +208,10 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 		return s, err
 	}
 	return s, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
+		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
 			return err
 		}
-		return setJSON(tx, format.NodeKey(s.Node), own)
+		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
 }
 
@@ -224,7 +224,7 @@ func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) 
 	}
 	stored.PrefixCollections = on
 	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 }
 

@@ -122,7 +122,7 @@ type PatchError = patch.Error
 
 // ErrPatchWork is the *PatchError of a patch that takes too much work: more than
 // 16 units for each byte of Options.MaxDocumentBytes, and than 512 Mi units. A
-// unit is a byte that is looked at or written; a value that is touched counts
+// unit is a byte that is read, compared or written; a value that is edited counts
 // for more. The same patch of the same document always takes the same work.
 // Make fewer edits at a time, or split the document.
 var ErrPatchWork = patch.ErrTooMuchWork

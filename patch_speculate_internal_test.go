@@ -8,11 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
 )
 
 // padded returns a document with a member n and n bytes more.
@@ -210,6 +213,65 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// countingEngine counts the look-ups of transactions.
+type countingEngine struct {
+	storage.Engine
+	gets int
+}
+
+func (e *countingEngine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	return e.Engine.Update(ctx, sync, func(tx storage.Tx) error { return fn(countingTx{tx, e}) })
+}
+
+type countingTx struct {
+	storage.Tx
+	e *countingEngine
+}
+
+func (t countingTx) Get(key []byte) ([]byte, io.Closer, error) {
+	if key[0] == format.SpaceDocument {
+		t.e.gets++
+	}
+	return t.Tx.Get(key)
+}
+
+// Ensure that the transaction of a patch does not read the document again, for which
+// other writes would wait, unless it was written in between.
+func TestPatch_UnchangedIsNotReadAgain(t *testing.T) {
+	ctx := context.Background()
+	db := memoryDB(t)
+	mustPut(t, db, "docs/1", padded(largePad))
+	e := &countingEngine{Engine: db.env.Engine}
+	db.env.Engine = e
+	for _, edit := range []PatchOption{Increment("n", 1), Increment("n", 0)} {
+		e.gets = 0
+		if _, err := db.Patch(ctx, "docs/1", edit); err != nil || e.gets != 0 {
+			t.Errorf("the transaction has read the document %d times, %v", e.gets, err)
+		}
+	}
+
+	ops := []*op{newPatch("docs/1", []PatchOption{Increment("n", 10)})}
+	if err := db.writer.PrepareAll(ops); err != nil {
+		t.Fatal(err)
+	}
+	g, err := db.writer.SpeculatePatches(ctx, ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	mustPut(t, db, "docs/1", padded(largePad))
+	e.gets = 0
+	if err := db.writer.Commit(ctx, ops, nil); !errors.Is(err, write.ErrStale) || e.gets != 1 {
+		t.Errorf("a document that was written in between: %v, read %d times", err, e.gets)
+	}
+	if err := db.writer.ResolveAndCommit(ctx, ops, nil, g); err != nil {
+		t.Fatal(err)
+	}
+	if got := bodyOf(t, db, "docs/1"); !strings.HasPrefix(got, `{"n":11,`) {
+		t.Errorf("got %.20s", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
@@ -35,10 +36,10 @@ func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (fo
 		if err := voidLeases(ctx, tx); err != nil {
 			return err
 		}
-		if err := setJSON(tx, format.NodeKey(stored.Node), own); err != nil {
+		if err := env.SetJSON(tx, format.NodeKey(stored.Node), own); err != nil {
 			return err
 		}
-		return setJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
 	if err != nil {
 		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)

@@ -11,15 +11,16 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Index declares a secondary index on one collection. Queries use it by
-// themselves.
+// Index declares a secondary index on one collection. Queries use it
+// automatically.
 //
 // A document has one entry in an index, or one for each value that a field
 // reaches in it: Lines.Product has one for every line. A document that lacks a
 // field has an entry, too, that says so. Entries are written with their
 // document, in one commit.
 type Index struct {
-	// Name identifies the index within its collection, without regard to case. The default is the fields, joined by commas.
+	// Name identifies the index within its collection, without regard to case. The
+	// default is the fields, joined by commas.
 	Name string `json:"name"`
 
 	// Fields are the paths of the index's keys, such as "Address.City" or
@@ -35,8 +36,8 @@ type Index struct {
 	// the fields is missing or null is not compared.
 	Unique bool `json:"unique,omitempty"`
 
-	// Where keeps documents out for which this condition, as in a query's text
-	// behind "where", is not true. A query uses the index only if it asks for
+	// Where is a condition in RQL, such as "Status = 'open'": the index has only
+	// the documents of which it is true. A query uses the index only if it has
 	// the same condition. The default is none.
 	Where string `json:"where,omitempty"`
 }
@@ -56,7 +57,7 @@ const (
 	Dropping State = "dropping"
 )
 
-// Info is an index as it stands.
+// Info is the declaration of an index and its state.
 type Info struct {
 	Index
 	Collection string `json:"collection"`
@@ -64,8 +65,8 @@ type Info struct {
 	Automatic  bool   `json:"automatic,omitempty"` // made by Options.AutoIndexes
 }
 
-// UniqueError says that a document has values that a unique index keeps for
-// another. errors.Is(err, ErrUnique).
+// UniqueError is returned for a write that would give two documents the same values
+// in a unique index. errors.Is(err, jay.ErrUnique) is true.
 type UniqueError struct {
 	Index      string
 	Collection string

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/pieces"
 )
 
 // array is an open array: a sequence of spans, kept in groups of at most maxSpans.
@@ -290,7 +291,7 @@ func (a *array) append(dst []byte) []byte {
 	for _, r := range a.unread {
 		if len(r.raw) > len("[]") {
 			next()
-			dst = append(dst, r.raw[1:len(r.raw)-1]...)
+			dst = pieces.Append(dst, r.raw[1:len(r.raw)-1])
 		}
 	}
 	return append(dst, ']')

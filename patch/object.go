@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/pieces"
 )
 
 // object is an open object: its original JSON, and the members that edits have
@@ -297,7 +298,7 @@ func (o *object) append(dst []byte) []byte {
 		}
 		if i < j {
 			next()
-			dst = append(dst, o.raw[o.starts[i]:o.starts[j]-1]...)
+			dst = pieces.Append(dst, o.raw[o.starts[i]:o.starts[j]-1])
 		}
 		if j < n {
 			appendMember(&o.members[o.touched[j]-1])

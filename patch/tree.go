@@ -1,9 +1,8 @@
 package patch
 
 import (
-	"bytes"
-
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/pieces"
 )
 
 // tree is a document that edits are applied to.
@@ -145,7 +144,7 @@ func (n *node) append(dst []byte) []byte {
 	case n.arr != nil:
 		return n.arr.append(dst)
 	}
-	return append(dst, n.raw...)
+	return pieces.Append(dst, n.raw)
 }
 
 // maxSpares and maxSpareMembers bound the memory that a tree keeps for reuse.
@@ -185,7 +184,7 @@ func (t *tree) render(body []byte) (out []byte, changed bool, err error) {
 		}
 	}
 	out = t.root.append(make([]byte, 0, size))
-	if bytes.Equal(out, body) {
+	if pieces.Equal(out, body) {
 		return body, false, nil
 	}
 	if err := t.limits.checkBytes(size); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/jaydb/jay"
 )
@@ -54,21 +53,13 @@ func (a *app) open(create bool) (*jay.DB, error) {
 func (a *app) checkGlobals() error {
 	switch {
 	case a.dir == "":
-		return usageError{"--db must name a directory"}
+		return usageError{text: "--db must name a directory"}
 	case a.options.MaxDocumentBytes == 0:
-		return usageError{"--max-document-bytes must not be 0"}
+		return usageError{text: "--max-document-bytes must not be 0"}
 	case a.options.MaxDepth == 0:
-		return usageError{"--max-depth must not be 0"}
+		return usageError{text: "--max-depth must not be 0"}
 	}
 	return nil
-}
-
-// count returns "1 document", "2 documents".
-func count(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // printLine prints v as one line of JSON.

@@ -27,7 +27,7 @@ func (c *deleteCommand) Run(ctx context.Context, a *app) error {
 	var options []jay.WriteOption
 	if c.IfMatch != nil {
 		if len(c.IDs) > 1 {
-			return usageError{"delete --if-match takes a single ID"}
+			return usageError{text: "delete --if-match takes a single ID"}
 		}
 		options = append(options, jay.IfMatch(*c.IfMatch))
 	}

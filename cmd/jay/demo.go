@@ -114,8 +114,8 @@ func (a *app) demoIDs(ctx context.Context, db *jay.DB) error {
 	if err := a.heading("2. Five ways to an ID: jay put --collection Users …"); err != nil {
 		return err
 	}
-	results := newTable("Strategy", "Asked for with", "Final ID")
-	results.SetColumnConfigs(nil)
+	results := newFigures("Strategy", "Asked for with", "Final ID")
+	results.words = true
 	for _, s := range demoStrategies {
 		body, err := json.Marshal(map[string]string{"Name": "Ann", "Strategy": s.name})
 		if err != nil {
@@ -130,9 +130,9 @@ func (a *app) demoIDs(ctx context.Context, db *jay.DB) error {
 		if err != nil {
 			return err
 		}
-		results.AppendRow([]any{s.name, s.flags, m.ID})
+		results.add(s.name, s.flags, m.ID)
 	}
-	return a.print(results.Render() + "\n")
+	return a.print(results.render(a.width) + "\n")
 }
 
 // demoHiLo shows the document that the HiLo numbers come from.

@@ -18,10 +18,13 @@ const (
 )
 
 // usageError is a command line that can never work.
-type usageError struct{ text string }
+type usageError struct {
+	text    string
+	command string // whose help says more; the one that runs if empty
+}
 
 // Error returns the text with a reference to the help.
-func (e usageError) Error() string { return e.text + ` (see "jay --help")` }
+func (e usageError) Error() string { return fmt.Sprintf("%s (see %q)", e.text, e.command+" --help") }
 
 // interrupted is the error of a command that a signal stopped.
 type interrupted struct{ err error }
@@ -61,7 +64,7 @@ func (a *app) explainOpen(err error) error {
 	case errors.Is(err, jay.ErrNotWritable):
 		text = fmt.Sprintf("%s; check its permissions and its disk, or name another directory with --db", err)
 	case errors.Is(err, jay.ErrOption):
-		return usageError{inCommand.Replace(strings.TrimPrefix(err.Error(), fmt.Sprintf("open %q: ", a.dir)))}
+		return usageError{text: inCommand.Replace(strings.TrimPrefix(err.Error(), fmt.Sprintf("open %q: ", a.dir)))}
 	default:
 		return err
 	}
@@ -127,8 +130,11 @@ type jsonError struct {
 // report prints err on stderr and returns the exit code.
 func (a *app) report(err error) int {
 	code, kind := exitError, kindOf(err)
-	if _, is := errors.AsType[usageError](err); is {
-		code, kind = exitUsage, "usage"
+	if usage, is := errors.AsType[usageError](err); is {
+		if usage.command == "" {
+			usage.command = a.command
+		}
+		code, kind, err = exitUsage, "usage", usage
 	}
 	if _, is := errors.AsType[interrupted](err); is {
 		code, kind = exitInterrupted, "interrupted"

@@ -42,7 +42,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 		}
 
 		start := time.Now()
-		bar := a.newProgress("export", -1)
+		bar := a.newByteProgress("export", -1)
 		var s exportSummary
 		err := writeFile(c.File, func(w io.Writer) (err error) {
 			s, err = c.write(ctx, db, w, bar)
@@ -70,7 +70,7 @@ func (a *app) printExport(s exportSummary) error {
 	if a.json {
 		return a.printLine(s)
 	}
-	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", count(s.Documents, "document"), count(s.Bytes, "byte"), s.Seconds, s.File))
+	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", count(s.Documents, "document"), size(s.Bytes), s.Seconds, s.File))
 }
 
 // write writes the counters and the documents. The counters, read first, match the

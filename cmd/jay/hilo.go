@@ -34,13 +34,15 @@ Examples:
     jay hilo next users --last-size 32 --last-range-at 2026-11-21T12:00:00Z --json`
 }
 
-// rangeResult is what hilo next prints with --json, with RavenDB's names.
+// rangeResult is what hilo next prints with --json. The names are RavenDB's, in the
+// case of all others.
 type rangeResult struct {
-	Prefix      string
-	Low, High   int64
-	LastSize    int64
-	ServerTag   string
-	LastRangeAt string
+	Prefix      string `json:"prefix"`
+	Low         int64  `json:"low"`
+	High        int64  `json:"high"`
+	LastSize    int64  `json:"lastSize"`
+	ServerTag   string `json:"serverTag"`
+	LastRangeAt string `json:"lastRangeAt"`
 }
 
 // rangeTime is RavenDB's format of a time: UTC, seven digits of fraction.

@@ -6,10 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/jaydb/jay"
 )
@@ -58,7 +55,7 @@ func (c *showIDsCommand) Run(ctx context.Context, a *app) error {
 
 // printIDs prints a report as tables and a list of warnings.
 func (a *app) printIDs(r jay.IDReport) error {
-	prefixes := newTable("Prefix", "Collection", "Documents", "HiLo", "Identity", "Server-side", "GUID", "Semantic", "Highest HiLo", "Highest identity")
+	prefixes := newFigures("Prefix", "Collection", "Documents", "HiLo", "Identity", "Server-side", "GUID", "Semantic", "Highest HiLo", "Highest identity")
 	for _, p := range r.Prefixes {
 		prefix := p.Prefix
 		switch {
@@ -67,25 +64,25 @@ func (a *app) printIDs(r jay.IDReport) error {
 		case prefix == "":
 			prefix = "(none)"
 		}
-		prefixes.AppendRow(table.Row{prefix, p.Collection, p.Documents, p.HiLo, p.Identity, p.ServerSide, p.GUID, p.Semantic, p.HighestHiLo, p.HighestIdentity})
+		prefixes.add(prefix, p.Collection, p.Documents, p.HiLo, p.Identity, p.ServerSide, p.GUID, p.Semantic, p.HighestHiLo, p.HighestIdentity)
 	}
-	parts := []string{prefixes.Render()}
+	parts := []string{prefixes.render(a.width)}
 
 	if len(r.HiLo) > 0 {
 		// The columns for numbers that this process holds or has lost are left out:
 		// it has just begun.
-		hilo := newTable("HiLo tag", "Max", "Mark", "Highest", "Open ranges", "Unused", "in open ranges", "deleted", "unaccounted", "Per day", "Years left")
+		hilo := newFigures("HiLo tag", "Max", "Mark", "Highest", "Open ranges", "Unused", "in open ranges", "deleted", "unaccounted", "Per day", "Years left")
 		for _, t := range r.HiLo {
-			hilo.AppendRow(table.Row{t.Tag, maxText(t), t.Mark, t.Highest, t.OpenLeases, t.Unused, t.InOpenLeases, t.Deleted, t.Unaccounted, perDayText(t.PerDay), yearsText(t.YearsLeft)})
+			hilo.add(t.Tag, maxText(t), t.Mark, t.Highest, t.OpenLeases, t.Unused, t.InOpenLeases, t.Deleted, t.Unaccounted, perDayText(t.PerDay), yearsText(t.YearsLeft))
 		}
-		parts = append(parts, hilo.Render())
+		parts = append(parts, hilo.render(a.width))
 	}
-	counters := newTable("Counter", "Last number", "Highest", "Unused", "deleted", "Per day", "Years left")
+	counters := newFigures("Counter", "Last number", "Highest", "Unused", "deleted", "Per day", "Years left")
 	for _, i := range r.Identities {
-		counters.AppendRow(table.Row{"identity " + i.Name, i.Last, i.Highest, i.Unused, i.Deleted, perDayText(i.PerDay), yearsText(i.YearsLeft)})
+		counters.add("identity "+i.Name, i.Last, i.Highest, i.Unused, i.Deleted, perDayText(i.PerDay), yearsText(i.YearsLeft))
 	}
-	counters.AppendRow(table.Row{"etag (all writes)", r.Etags.Last, "", "", "", perDayText(r.Etags.PerDay), yearsText(r.Etags.YearsLeft)})
-	parts = append(parts, counters.Render())
+	counters.add("etag (all writes)", r.Etags.Last, "", "", "", perDayText(r.Etags.PerDay), yearsText(r.Etags.YearsLeft))
+	parts = append(parts, counters.render(a.width))
 
 	var warnings strings.Builder
 	fmt.Fprintf(&warnings, "%s, node tag %s, ", count(r.Documents, "document"), r.NodeTag)
@@ -95,7 +92,7 @@ func (a *app) printIDs(r jay.IDReport) error {
 	case 1:
 		warnings.WriteString("1 warning:\n")
 	default:
-		fmt.Fprintf(&warnings, "%d warnings:\n", len(r.Warnings))
+		fmt.Fprintf(&warnings, "%s:\n", count(int64(len(r.Warnings)), "warning"))
 	}
 	for _, w := range r.Warnings {
 		fmt.Fprintf(&warnings, "\n    %s: %s", w.Kind, w.Text)
@@ -108,7 +105,7 @@ func (a *app) printIDs(r jay.IDReport) error {
 func maxText(t jay.HiLoReport) string {
 	switch {
 	case t.Max != nil:
-		return fmt.Sprint(*t.Max)
+		return thousands(*t.Max)
 	case t.ServerHi > 0:
 		return fmt.Sprintf("ServerHi=%d", t.ServerHi)
 	case t.Document:
@@ -117,12 +114,12 @@ func maxText(t jay.HiLoReport) string {
 	return "no document"
 }
 
-// perDayText formats a rate with three significant digits.
+// perDayText formats a rate.
 func perDayText(n *float64) string {
 	if n == nil {
 		return "-"
 	}
-	return strconv.FormatFloat(*n, 'g', 3, 64)
+	return rate(*n)
 }
 
 // yearsText formats a forecast, roughly if it is very long.
@@ -153,12 +150,36 @@ Example:
 // Run prints the number.
 func (c *nextIDCommand) Run(ctx context.Context, a *app) error {
 	return a.withDatabase(false, func(db *jay.DB) error {
+		if err := c.check(ctx, a, db); err != nil {
+			return err
+		}
 		n, err := db.NextIdentity(ctx, c.Name)
 		if err != nil {
 			return err
 		}
 		return a.printNumber("next", n)
 	})
+}
+
+// check refuses the prefix of server-side IDs, users/, in place of an identity's name:
+// it would begin an identity of its own, "users/|", which stays for good. One that
+// is there is served.
+func (c *nextIDCommand) check(ctx context.Context, a *app, db *jay.DB) error {
+	name := strings.TrimSuffix(c.Name, "|")
+	bare := strings.TrimRight(name, "/"+a.options.Separator)
+	if bare == name || bare == "" {
+		return nil
+	}
+	identities, err := db.Identities(ctx)
+	if err != nil {
+		return err
+	}
+	for there := range identities {
+		if strings.EqualFold(strings.TrimSuffix(there, "|"), name) {
+			return nil
+		}
+	}
+	return usageError{text: fmt.Sprintf("%q begins an ID and is no identity; %q is one", c.Name, bare)}
 }
 
 // seedIDCommand sets an identity.
@@ -186,7 +207,13 @@ func (c *seedIDCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return a.printNumber("last", last)
+		if err := a.printNumber("last", last); err != nil {
+			return err
+		}
+		if last != c.Value {
+			a.note("the last used number stays %d: only --force lowers it", last)
+		}
+		return nil
 	})
 }
 

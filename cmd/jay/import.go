@@ -67,7 +67,7 @@ func counted(n int64) string {
 	if n == 1 {
 		return "1 document is"
 	}
-	return fmt.Sprintf("%d documents are", n)
+	return thousands(n) + " documents are"
 }
 
 // Run imports the files in their order and prints a summary.
@@ -80,7 +80,7 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.overwritesInput() {
-		return usageError{"--skip-invalid must not name a file that is imported"}
+		return usageError{text: "--skip-invalid must not name a file that is imported"}
 	}
 	return a.withDatabase(true, func(db *jay.DB) error {
 		l := &loader{db: db, collection: c.Collection, request: c.ID, maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
@@ -91,7 +91,7 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 		}
 
 		start := time.Now()
-		bar := a.newProgress("import", total)
+		bar := a.newByteProgress("import", total)
 		err = c.load(ctx, a, l, bar)
 		bar.done()
 		if err := andThen(err, l.rejects.close()); err != nil {
@@ -148,7 +148,9 @@ func (c *importCommand) load(ctx context.Context, a *app, l *loader, bar *progre
 
 func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name string, bar *progress) error {
 	r, shown := a.stdin, "standard input"
-	if name != stdinName {
+	if name == stdinName {
+		a.promptForInput("documents")
+	} else {
 		f, err := os.Open(name)
 		if err != nil {
 			return l.fail(value{}, err)
@@ -173,12 +175,12 @@ func (a *app) printSummary(s importSummary) error {
 	if a.json {
 		return a.printLine(s)
 	}
-	text := fmt.Sprintf("imported %s, %s, in %.1f s", count(s.Documents, "document"), count(s.Bytes, "byte"), s.Seconds)
+	text := fmt.Sprintf("imported %s, %s, in %.1f s", count(s.Documents, "document"), size(s.Bytes), s.Seconds)
 	if s.Documents > 0 {
 		text += fmt.Sprintf(": %s to %s", s.First, s.Last)
 	}
 	if s.Rejected > 0 {
-		text += fmt.Sprintf("; %d rejected", s.Rejected)
+		text += fmt.Sprintf("; %s rejected", thousands(s.Rejected))
 	}
 	return a.print(text + "\n")
 }

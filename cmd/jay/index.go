@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-
 	"github.com/jaydb/jay"
 )
 
@@ -50,7 +48,7 @@ Examples:
 type indexResult struct {
 	jay.IndexInfo
 	Created   bool    `json:"created"`
-	Documents int64   `json:"documents"` // read by this command
+	Documents int64   `json:"documents"` // that the build has read, also before this command
 	Seconds   float64 `json:"seconds"`
 }
 
@@ -71,15 +69,23 @@ func (c *createIndexCommand) Run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		r := indexResult{Documents: documents, Seconds: time.Since(start).Seconds()}
+		r := indexResult{Seconds: time.Since(start).Seconds()}
 		r.IndexInfo, r.Created = findBuilt(before, after, ix)
+		if r.Documents, err = documentsRead(ctx, db, before, r.IndexInfo, documents); err != nil {
+			return err
+		}
+		if r.Documents == 0 {
+			if err := a.noteEmptyCollection(ctx, db, c.Collection); err != nil {
+				return err
+			}
+		}
 		if a.json {
 			return a.printLine(r)
 		}
 		if !r.Created {
 			return a.print(fmt.Sprintf("index %q of %s is there already\n", r.Name, r.Collection))
 		}
-		return a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, documentCount(documents), r.Seconds))
+		return a.print(fmt.Sprintf("created index %q of %s: %s in %.1f s\n", r.Name, r.Collection, count(r.Documents, "document"), r.Seconds))
 	})
 }
 
@@ -99,9 +105,22 @@ func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix 
 		bar.set(n)
 	}))
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("index %s: %w after %s: the build goes on when the database is open again", collection, err, documentCount(documents))
+		err = fmt.Errorf("index %s: %w after %s: the build goes on when the database is open again", collection, err, count(documents, "document"))
 	}
 	return documents, err
+}
+
+// documentsRead returns how many documents the build of an index has read. A build
+// that an earlier command had begun reports only what it read since the database was
+// opened: then the documents of the collection are counted.
+func documentsRead(ctx context.Context, db *jay.DB, before []jay.IndexInfo, built jay.IndexInfo, reported int64) (int64, error) {
+	resumed := slices.ContainsFunc(before, func(b jay.IndexInfo) bool {
+		return b.Name == built.Name && b.State == jay.IndexBuilding
+	})
+	if !resumed {
+		return reported, nil
+	}
+	return db.Query(built.Collection).Count(ctx)
 }
 
 // findBuilt returns the index that was created or has changed its state, or else
@@ -147,13 +166,6 @@ func splitFields(list string) []string {
 	return append(fields, strings.TrimSpace(list[start:]))
 }
 
-func documentCount(n int64) string {
-	if n == 1 {
-		return "1 document"
-	}
-	return fmt.Sprintf("%d documents", n)
-}
-
 // listIndexesCommand lists indexes.
 type listIndexesCommand struct {
 	Collection string `arg:"" optional:"" help:"Only those of this collection."`
@@ -187,12 +199,12 @@ func (c *listIndexesCommand) Run(ctx context.Context, a *app) error {
 		if len(indexes) == 0 {
 			return a.print("no indexes\n")
 		}
-		t := newTable("Collection", "Name", "Fields", "Kind", "Where", "State")
-		t.SetColumnConfigs(nil)
+		t := newFigures("Collection", "Name", "Fields", "Kind", "Where", "State")
+		t.words = true
 		for _, i := range indexes {
-			t.AppendRow(table.Row{fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State)})
+			t.add(fit(i.Collection, tableCell), fit(i.Name, tableCell), fit(strings.Join(i.Fields, ","), tableCell), indexKind(i), fit(i.Where, tableCell), string(i.State))
 		}
-		return a.print(t.Render() + "\n")
+		return a.print(t.render(a.width) + "\n")
 	})
 }
 
@@ -229,6 +241,9 @@ func (c *dropIndexCommand) Run(ctx context.Context, a *app) error {
 		if err := a.finishIndex(ctx, db, c.Collection, name); err != nil {
 			return err
 		}
+		if err := c.check(ctx, db, name); err != nil {
+			return err
+		}
 		if err := db.DropIndex(ctx, c.Collection, name); err != nil {
 			return err
 		}
@@ -237,6 +252,27 @@ func (c *dropIndexCommand) Run(ctx context.Context, a *app) error {
 		}
 		return a.print(fmt.Sprintf("dropped index %q of %s\n", name, c.Collection))
 	})
+}
+
+// check returns an error that lists the indexes which are there if there is none of
+// that name.
+func (c *dropIndexCommand) check(ctx context.Context, db *jay.DB, name string) error {
+	indexes, err := db.Indexes(ctx, c.Collection)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(indexes))
+	for _, i := range indexes {
+		if strings.EqualFold(i.Name, name) {
+			return nil
+		}
+		names = append(names, i.Name)
+	}
+	there := "it has none"
+	if len(names) > 0 {
+		there = fmt.Sprintf("it has %q", names)
+	}
+	return explained{fmt.Sprintf("%s has no index %q; %s", c.Collection, name, there), jay.ErrNotFound}
 }
 
 // finishIndex waits for the build of an index that an earlier command has left

@@ -3,7 +3,7 @@
 //
 // Each subcommand is in the file of its name. This file parses the command line
 // and runs the subcommand. The exit code is 0 on success, 1 after an error, 2
-// after wrong usage and 130 after an interruption. Every error is one line on
+// after wrong usage, also without arguments, and 130 after an interruption. Every error is one line on
 // stderr that begins with "jay: ", or one JSON object with --json. A syntax error
 // of a query is followed by two lines that show where it is.
 package main
@@ -36,17 +36,17 @@ func main() {
 
 // commandLine is what kong parses the arguments into.
 type commandLine struct {
-	DB               *string          `name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
-	JSON             bool             `name:"json" help:"Print results and errors as JSON, for machines."`
-	MaxDocumentBytes int              `placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON, ${bytes} unless told."`
-	MaxDepth         int              `placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper, ${depth} unless told."`
-	CopyTag          string           `placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
-	NodeTag          string           `placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
-	IDSeparator      string           `name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
-	Prefixes         string           `name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named; on in a new database unless told, and kept in it."`
-	HiLoMode         string           `name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010; 4 unless told."`
-	HiLoCapacity     int64            `name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
-	Version          kong.VersionFlag `help:"Print the version and exit."`
+	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
+	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
+	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON, 32 MiB unless told."`
+	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper, ${depth} unless told."`
+	CopyTag          string           `group:"rare" placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
+	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
+	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
+	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named; on in a new database unless told, and kept in it."`
+	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010; 4 unless told."`
+	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
+	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
 
 	Put    putCommand    `cmd:"" help:"Store one document and print its ID."`
 	Get    getCommand    `cmd:"" help:"Print documents, one JSON line each."`
@@ -87,24 +87,33 @@ It exits with 0 if all went well, 1 after an error, 2 after wrong usage.`
 
 // app is the environment of a subcommand.
 type app struct {
-	stdin    io.Reader
-	stdout   *bufio.Writer
-	stderr   io.Writer
-	dir      string // of the database
-	dirGiven bool   // by --db, not by the environment
-	json     bool   // --json
-	width    int    // of the terminal that stdout is, 0 if it is not a terminal
-	options  jay.Options
-	failed   bool // an error has been reported: exit with exitError
+	stdin      io.Reader
+	stdout     *bufio.Writer
+	stderr     io.Writer
+	dir        string // of the database
+	dirGiven   bool   // by --db, not by the environment
+	json       bool   // --json
+	width      int    // of the terminal that stdout is, 0 if it is not a terminal
+	command    string // as it is called, such as "jay index create"
+	isTerminal func(stream any) bool
+	options    jay.Options
+	failed     bool // an error has been reported: exit with exitError
 }
 
 // run parses args, runs the subcommand that they name, and returns the exit code.
 // When ctx ends, the subcommand stops and the database is closed.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout)}
+	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal}
 	var line commandLine
+	if len(args) == 0 { // the help, but no success: a script that lost its arguments must notice
+		if _, _, err := parse(&line, []string{"--help"}, stderr, stderr); err != nil {
+			return a.report(err)
+		}
+		return exitUsage
+	}
 	command, exited, err := parse(&line, args, a.stdout, stderr)
 	if err == nil && !exited {
+		a.command = command.Selected().FullPath()
 		a.configure(&line, getenv)
 		command.BindTo(ctx, (*context.Context)(nil))
 		err = command.Run(a)
@@ -131,7 +140,15 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		kong.Description(description),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { panic(exit{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100, NoAppDescFormat: true}),
+		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 100, NoAppDescFormat: true, FlagsLast: true}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "every", Title: "Flags of every command:"},
+			{Key: "rare", Title: "Flags of every command, seldom needed:"},
+		}),
+		kong.PostBuild(func(k *kong.Kong) error {
+			k.Model.HelpFlag.Group = &kong.Group{Key: "every", Title: "Flags of every command:"}
+			return nil
+		}),
 		kong.Vars{
 			"version": version(),
 			"dir":     defaultDir,
@@ -153,9 +170,25 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		}
 	}()
 	if command, err = parser.Parse(descendingFields(args)); err != nil {
-		return nil, false, usageError{explainParse(err, args)}
+		return nil, false, usageError{text: explainParse(err, args), command: calledCommand(err)}
 	}
 	return command, false, nil
+}
+
+// calledCommand returns the command that an error of the parser is about, as far as
+// the command line names one.
+func calledCommand(err error) string {
+	parse, is := errors.AsType[*kong.ParseError](err)
+	if !is {
+		return "jay"
+	}
+	called := "jay"
+	for _, step := range parse.Context.Path {
+		if step.Command != nil {
+			called = step.Command.FullPath()
+		}
+	}
+	return called
 }
 
 // explainParse returns the text of an error of the parser. The parser takes a

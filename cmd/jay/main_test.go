@@ -247,7 +247,7 @@ func TestRun_InterruptedImport(t *testing.T) {
 
 	stats := runJay(t.Context(), nil, "--db", dir, "list", "--collection", "Users", "--ids-only")
 	stored := strings.Count(stats.stdout, "\n")
-	if want := fmt.Sprintf("%d documents are stored", stored); !strings.Contains(got.stderr, want) {
+	if want := thousands(int64(stored)) + " documents are stored"; !strings.Contains(got.stderr, want) {
 		t.Errorf("got %q, want %q", got.stderr, want)
 	}
 	next := runJay(t.Context(), strings.NewReader("{}"), "--db", dir, "put", "--collection", "Users")

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -10,11 +11,20 @@ import (
 )
 
 // progress is a progress bar on stderr. The nil progress, for a stderr that is not
-// a terminal, shows nothing.
-type progress struct{ bar *progressbar.ProgressBar }
+// a terminal, shows nothing. The bar is drawn only after a while: what is done in
+// the first moment, divided by that moment, is no rate.
+type progress struct {
+	bar     *progressbar.ProgressBar
+	elapsed func() time.Duration // since the beginning
+	waiting atomic.Int64         // added before the bar was drawn
+	drawn   atomic.Bool
+}
 
-// newProgress starts a bar over total bytes; a total below 0 is unknown.
-func (a *app) newProgress(what string, total int64) *progress {
+// barDelay is how long no bar is drawn.
+const barDelay = 500 * time.Millisecond
+
+// newByteProgress starts a bar over total bytes; a total below 0 is unknown.
+func (a *app) newByteProgress(what string, total int64) *progress {
 	return a.newBar(what, total, progressbar.OptionShowBytes(true))
 }
 
@@ -27,12 +37,18 @@ func (a *app) newBar(what string, total int64, options ...progressbar.Option) *p
 	if !a.showsProgress() {
 		return nil
 	}
-	return &progress{progressbar.NewOptions64(total, append(options,
+	return newProgress(progressbar.NewOptions64(total, append(options,
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWriter(a.stderr),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
-	)...)}
+	)...))
+}
+
+func newProgress(bar *progressbar.ProgressBar) *progress {
+	bar.StartWithoutRender() // the clock of the rate
+	start := time.Now()
+	return &progress{bar: bar, elapsed: func() time.Duration { return time.Since(start) }}
 }
 
 // showsProgress reports whether bars are shown at all.
@@ -41,28 +57,35 @@ func (a *app) showsProgress() bool { return !a.json && isTerminal(a.stderr) }
 // add moves the bar on by n bytes. It is safe for concurrent use. It ignores
 // errors of drawing.
 func (p *progress) add(n int) {
-	if p != nil {
-		_ = p.bar.Add(n)
+	switch {
+	case p == nil:
+	case p.elapsed() < barDelay:
+		p.waiting.Add(int64(n))
+	default:
+		p.drawn.Store(true)
+		_ = p.bar.Add64(int64(n) + p.waiting.Swap(0))
 	}
 }
 
 // set moves the bar to n.
 func (p *progress) set(n int64) {
-	if p != nil {
+	if p != nil && p.elapsed() >= barDelay {
+		p.drawn.Store(true)
 		_ = p.bar.Set64(n)
 	}
 }
 
 // done removes the bar from the screen.
 func (p *progress) done() {
-	if p != nil {
+	if p != nil && p.drawn.Load() {
 		_ = p.bar.Exit()
 		_ = p.bar.Clear()
 	}
 }
 
-func isTerminal(w io.Writer) bool {
-	f, is := w.(*os.File)
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(stream any) bool {
+	f, is := stream.(*os.File)
 	return is && term.IsTerminal(int(f.Fd()))
 }
 

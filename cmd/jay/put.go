@@ -56,16 +56,25 @@ func (c *putCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.ID == nil && c.Collection == "" && json.Valid(body) && !namesCollection(body) {
-		return usageError{"put needs --id or a collection: --id ID, --collection NAME, or @collection in the document's @metadata"}
+		return usageError{text: "put needs --id or a collection: --id ID, --collection NAME, or @collection in the document's @metadata"}
 	}
 	return a.withDatabase(true, func(db *jay.DB) error {
 		m, err := c.store(ctx, db, body)
 		if err != nil {
 			return err
 		}
-		return a.printMetadata(m)
+		if err := a.printMetadata(m); err != nil {
+			return err
+		}
+		if m.Collection == emptyCollection && c.Collection == "" && !namesCollection(body) {
+			a.note("%q is in collection %s, as none was named; --collection NAME names one", m.ID, m.Collection)
+		}
+		return nil
 	})
 }
+
+// emptyCollection is that of documents for which none was named.
+const emptyCollection = "@empty"
 
 // read reads the document, but at most one byte more than the limit.
 func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
@@ -77,6 +86,8 @@ func (c *putCommand) read(ctx context.Context, a *app) ([]byte, error) {
 		}
 		defer f.Close()
 		name, r = c.File, f
+	} else {
+		a.promptForInput("a document")
 	}
 
 	ahead := newReadAhead(ctx, r)
@@ -123,9 +134,9 @@ func (c *putCommand) store(ctx context.Context, db *jay.DB, body []byte) (jay.Me
 type putResult struct {
 	ID           string          `json:"id"`
 	Collection   string          `json:"collection"`
-	ChangeVector string          `json:"change-vector"`
+	ChangeVector string          `json:"changeVector"`
 	Etag         uint64          `json:"etag"`
-	LastModified time.Time       `json:"last-modified"`
+	LastModified time.Time       `json:"lastModified"`
 	Metadata     json.RawMessage `json:"metadata,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type queryCommand struct {
 	Explain   bool     `xor:"explain" help:"Run the query and print how it was answered, not the answers."`
 	NoScan    bool     `help:"Refuse a condition that no index serves, instead of looking at every document."`
 	IncludeTo string   `placeholder:"FILE" xor:"explain" help:"Write the documents that the query includes to this file, one a line."`
-	Query     string   `arg:"" optional:"" help:"The query, in RavenDB's query language."`
+	Query     string   `arg:"" optional:"" help:"The query, in RavenDB's query language; - reads it from standard input."`
 }
 
 // Help is shown by jay query --help.
@@ -67,18 +67,25 @@ func (c *queryCommand) Run(ctx context.Context, a *app) error {
 		if c.Explain {
 			return a.printExplanation(ctx, q)
 		}
-		return c.answer(ctx, a, q)
+		rows, err := c.answer(ctx, a, q)
+		if err != nil || rows > 0 {
+			return err
+		}
+		return a.noteEmptyCollection(ctx, db, collectionOf(q.String()))
 	})
 }
 
 // text returns the query, which it reads before the database is opened: a slow
 // input must not keep it locked.
 func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
+	if c.Query == stdinName && c.File == "" { // as the other commands take it
+		c.File, c.Query = stdinName, ""
+	}
 	switch {
 	case c.File != "" && c.Query != "":
-		return "", usageError{"a query comes from the command line or with --file, not from both"}
+		return "", usageError{text: "a query comes from the command line or with --file, not from both"}
 	case c.File == "" && c.Query == "":
-		return "", usageError{"query needs a text in quotes, such as 'from Users limit 5', or --file"}
+		return "", usageError{text: "query needs a text in quotes, such as 'from Users limit 5', or --file"}
 	case c.File == "":
 		return c.Query, nil
 	}
@@ -90,6 +97,8 @@ func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
 		}
 		defer f.Close()
 		name, r = c.File, f
+	} else {
+		a.promptForInput("a query")
 	}
 	ahead := newReadAhead(ctx, r)
 	defer ahead.stop()
@@ -110,10 +119,10 @@ func parseParams(texts []string) (map[string]any, error) {
 		name, value, found := strings.Cut(text, "=")
 		name = strings.TrimPrefix(name, "$")
 		if !found || name == "" {
-			return nil, usageError{fmt.Sprintf("--param needs NAME=VALUE, got %q", text)}
+			return nil, usageError{text: fmt.Sprintf("--param needs NAME=VALUE, got %q", text)}
 		}
 		if _, twice := params[name]; twice {
-			return nil, usageError{fmt.Sprintf("--param %s is there twice", name)}
+			return nil, usageError{text: fmt.Sprintf("--param %s is there twice", name)}
 		}
 		params[name] = paramValue(value)
 	}
@@ -149,32 +158,41 @@ func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error 
 	return encoder.Encode(e)
 }
 
-// answer prints the answers.
-func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row]) error {
+// answer prints the answers and returns how many there were.
+func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row]) (rows int64, err error) {
 	included, err := createIncluded(c.IncludeTo)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	start := time.Now()
 	t, err := a.printAnswers(ctx, q, included)
 	if err := andThen(err, included.close()); err != nil {
-		return err
+		return 0, err
 	}
 	if a.json {
-		return nil
+		return t.rows, nil
 	}
 	if err := a.stdout.Flush(); err != nil { // the notes on stderr follow the table
-		return err
+		return 0, err
 	}
-	notes := []string{fmt.Sprintf("%s, %d ms", t.counted(), time.Since(start).Milliseconds())}
+	notes := []string{fmt.Sprintf("%s, %s ms", t.counted(), thousands(time.Since(start).Milliseconds()))}
 	if text := t.notShown(); text != "" {
 		notes = append(notes, "not shown: "+text+" (see --json)")
 	}
 	if included.count > 0 && c.IncludeTo == "" {
-		notes = append(notes, fmt.Sprintf("%d included documents are not shown (see --include-to)", included.count))
+		notes = append(notes, includedNote(included.count))
 	}
 	_, err = fmt.Fprintln(a.stderr, strings.Join(notes, "\n"))
-	return err
+	return t.rows, err
+}
+
+// includedNote says what is left out without --include-to.
+func includedNote(n int) string {
+	verb := "are"
+	if n == 1 {
+		verb = "is"
+	}
+	return fmt.Sprintf("%s %s not shown (see --include-to)", count(int64(n), "included document"), verb)
 }
 
 // printAnswers prints the answers of q. It returns their table, which is empty with
@@ -223,7 +241,7 @@ type includedFile struct {
 // if name is empty.
 func createIncluded(name string) (*includedFile, error) {
 	if name == stdinName {
-		return nil, usageError{"--include-to needs a file: answers are on standard output"}
+		return nil, usageError{text: "--include-to needs a file: answers are on standard output"}
 	}
 	if name == "" {
 		return &includedFile{}, nil

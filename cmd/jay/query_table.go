@@ -282,13 +282,10 @@ func (t *answerTable) counted() string {
 	if t.documents {
 		what = "document"
 	}
-	switch t.rows {
-	case 0:
+	if t.rows == 0 {
 		return "no answers"
-	case 1:
-		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", t.rows, what)
+	return count(t.rows, what)
 }
 
 // notShown lists members without a column.

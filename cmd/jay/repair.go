@@ -121,7 +121,7 @@ func (a *app) copyDatabase(ctx context.Context, src, dst string) (err error) {
 			err = andThen(err, os.RemoveAll(dst))
 		}
 	}()
-	bar := a.newProgress("copy", -1)
+	bar := a.newByteProgress("copy", -1)
 	defer bar.done()
 	for _, entry := range entries {
 		if !entry.Type().IsRegular() || entry.Name() == "LOCK" { // the copy gets a lock of its own

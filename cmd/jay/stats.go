@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-
 	"github.com/jaydb/jay"
 )
 
@@ -18,7 +15,7 @@ type statsCommand struct{}
 
 // Help is shown by jay stats --help.
 func (*statsCommand) Help() string {
-	return `It reads every document to count it. Bytes are those of IDs, metadata and bodies before compression; what the directory takes up is shown below.
+	return `It reads every document to count it. Sizes are those of IDs, metadata and bodies before compression; what the directory takes up is shown below.
 
 Examples:
 
@@ -91,40 +88,25 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 }
 
 func (a *app) printStats(s jay.Stats, all statsResult) error {
-	collections := newTable("Collection", "Documents", "Bytes", "Indexes")
+	collections := newFigures("Collection", "Documents", "Size", "Indexes")
 	for _, c := range all.Collections {
-		collections.AppendRow(table.Row{c.Name, c.Documents, c.Bytes, c.Indexes})
+		collections.add(c.Name, c.Documents, size(c.Bytes), c.Indexes)
 	}
-	collections.AppendFooter(table.Row{"all", all.Documents, all.Bytes})
+	collections.total("all", all.Documents, size(all.Bytes))
 
-	counters := newTable("Counter", "Last number")
-	counters.AppendRow(table.Row{"etag (all writes)", s.Counters.Etag})
+	counters := newFigures("Counter", "Last number")
+	counters.add("etag (all writes)", s.Counters.Etag)
 	for _, name := range slices.Sorted(maps.Keys(s.Counters.Identities)) {
-		counters.AppendRow(table.Row{"identity " + name, s.Counters.Identities[name]})
+		counters.add("identity "+name, s.Counters.Identities[name])
 	}
 	for _, tag := range slices.Sorted(maps.Keys(s.Counters.HiLo)) {
-		counters.AppendRow(table.Row{"HiLo " + tag, s.Counters.HiLo[tag]})
+		counters.add("HiLo "+tag, s.Counters.HiLo[tag])
 	}
 
 	prefixes := "suggest no collection"
 	if s.PrefixCollections {
 		prefixes = "suggest collections"
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %d bytes on disk, separator %s, node tag %s, prefixes %s\n",
-		collections.Render(), counters.Render(), a.dir, s.Engine.DiskBytes, s.Separator, s.NodeTag, prefixes))
-}
-
-// newTable returns a table whose columns after the first hold numbers.
-func newTable(header ...any) table.Writer {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Format.Header = text.FormatDefault
-	t.Style().Format.Footer = text.FormatDefault
-	t.AppendHeader(header)
-	columns := make([]table.ColumnConfig, 0, len(header))
-	for i := 2; i <= len(header); i++ {
-		columns = append(columns, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight, AlignFooter: text.AlignRight})
-	}
-	t.SetColumnConfigs(columns)
-	return t
+	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s on disk, separator %s, node tag %s, prefixes %s\n",
+		collections.render(a.width), counters.render(a.width), a.dir, size(int64(s.Engine.DiskBytes)), s.Separator, s.NodeTag, prefixes))
 }

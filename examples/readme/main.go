@@ -33,13 +33,13 @@ func main() {
 	dune := &Book{Title: "Dune", Author: "Frank Herbert", Copies: 2}
 	_, err = books.Insert(ctx, dune)
 	check(err)
-	fmt.Println("stored", dune.ID)
+	fmt.Println(dune.ID) // books/1-A
 
 	// Query: the index on Author is used automatically.
 	query := books.Query().Where(jay.Eq("Author", "Frank Herbert")).OrderBy("Title")
 	for book, err := range query.Iter(ctx) {
 		check(err)
-		fmt.Println("found", book.Title, book.Copies)
+		fmt.Println(book.Title, book.Copies) // Dune 2
 	}
 
 	// Transaction: all of it is committed, or nothing. If another one changed the

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/pieces"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -50,7 +51,7 @@ func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) 
 // of the caller's memory.
 func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
 	if len(foldedID)+len(record) > maxDocAlloc {
-		return r.newDocument(string(foldedID), bytes.Clone(record))
+		return r.newDocument(string(foldedID), pieces.Clone(record))
 	}
 	d, room := allocDocument(len(foldedID) + len(record))
 	n := copy(room, foldedID)

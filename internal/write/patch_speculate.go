@@ -38,9 +38,11 @@ var MaxPatchedBytes = storage.MaxTxBytes
 // valid if the transaction finds the same version of the document.
 type speculation struct {
 	made    bool
-	of      Version // of the document; none if after writes it
-	after   *Op     // of the same batch, or nil
-	base    []byte  // the document's body
+	watch   storage.WriteTracker // from before the document was read, nil if after writes it
+	of      Version              // of the document; none if after writes it
+	header  metadata.Header      // of the document that was read
+	after   *Op                  // of the same batch, or nil
+	base    []byte               // the document's body
 	Body    []byte
 	changed bool
 	err     error // the edits cannot be made
@@ -55,7 +57,8 @@ type speculation struct {
 type Speculations struct {
 	writer *Writer
 	Ops    []*Op
-	leave  func() // ends the turns that again acquired
+	watch  storage.WriteTracker // of the documents that the newest Again has read
+	leave  func()               // ends the turns that Again acquired
 }
 
 // SpeculatePatches computes the patches among ops, or returns nil if there are
@@ -88,6 +91,10 @@ func (g *Speculations) Close() {
 		g.leave()
 		g.leave = nil
 	}
+	if g.watch != nil {
+		g.watch.Close()
+		g.watch = nil
+	}
 	for _, o := range g.Ops {
 		if o.Verb == Patch {
 			o.Patching.Guess = speculation{} // a Batch may live for long
@@ -102,6 +109,7 @@ func (g *Speculations) Again(ctx context.Context) error {
 	if err := g.takeTurns(ctx); err != nil {
 		return err
 	}
+	g.trackWrites()
 	var latest map[string]*Op // by folded ID, the op that will write it last
 	if len(g.Ops) > 1 {
 		latest = make(map[string]*Op)
@@ -109,7 +117,7 @@ func (g *Speculations) Again(ctx context.Context) error {
 	made := 0
 	for _, o := range g.Ops {
 		if o.Verb == Patch {
-			if err := g.writer.speculatePatch(ctx, o, latest[o.FoldedID]); err != nil {
+			if err := g.speculatePatch(ctx, o, latest[o.FoldedID]); err != nil {
 				return OpError(g.Ops, o, err)
 			}
 			if made += len(o.Patching.Guess.Body); made > MaxPatchedBytes {
@@ -121,6 +129,20 @@ func (g *Speculations) Again(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// trackWrites begins to track writes anew. A result whose document is not looked at
+// again has no tracker any more: the transaction reads its document.
+func (g *Speculations) trackWrites() {
+	if g.watch != nil {
+		g.watch.Close()
+	}
+	g.watch = g.writer.Env.Engine.TrackWrites()
+	for _, o := range g.Ops {
+		if o.Verb == Patch {
+			o.Patching.Guess.watch = nil
+		}
+	}
 }
 
 func errPatchedBytes() error {
@@ -150,8 +172,8 @@ func (g *Speculations) takeTurns(ctx context.Context) error {
 // speculatePatch computes one patch: of the document that an earlier op of the
 // batch will have written, or of the current one. It returns only errors that do
 // not depend on the document.
-func (w *Writer) speculatePatch(ctx context.Context, o, after *Op) error {
-	p := o.Patching
+func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
+	w, p := g.writer, o.Patching
 	next := speculation{made: true, after: after}
 	if after != nil {
 		next.base = after.willWrite()
@@ -161,8 +183,13 @@ func (w *Writer) speculatePatch(ctx context.Context, o, after *Op) error {
 		next.folded = after.willBelongTo()
 	} else {
 		if p.Guess.made && p.Guess.after == nil {
-			if current, err := w.currentVersion(o.FoldedID); err != nil || current == p.Guess.of {
+			current, err := w.currentVersion(o.FoldedID)
+			if err != nil {
 				return err
+			}
+			if current == p.Guess.of {
+				p.Guess.watch = g.watch
+				return nil
 			}
 		}
 		// Not from the cache: a caller may have changed the bytes of a body it was
@@ -173,7 +200,8 @@ func (w *Writer) speculatePatch(ctx context.Context, o, after *Op) error {
 			return err
 		}
 		if err == nil {
-			next.of, next.base = Version{doc.Header().Node, doc.Header().Etag}, doc.JSON()
+			next.watch, next.header, next.base = g.watch, *doc.Header(), doc.JSON()
+			next.of = Version{next.header.Node, next.header.Etag}
 			next.folded = format.CollectionKey(string(doc.Header().Collection))
 		}
 	}
@@ -298,6 +326,12 @@ func (t *Txn) patchFound(o *Op) (h metadata.Header, g speculation, err error) {
 		return h, g, t.checkPatched(o, &h)
 	}
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
+	if g.watch != nil && t.Tx.Unchanged(g.watch, t.key) {
+		// Not read again: of a large document that takes tens of milliseconds, for
+		// which every other write would wait.
+		h = cloneHeader(&g.header)
+		return h, g, t.checkPatched(o, &h)
+	}
 	value, closer, err := t.Tx.Get(t.key)
 	if err != nil {
 		return h, g, err

@@ -63,6 +63,13 @@ const (
 	hitsPerWalk = 4
 	stepsPerHit = 32
 
+	// A walk that reads blocks, rather than finds them in the cache, must save one
+	// look-up more for every bytesPerHit bytes of them, as they are on disk, beyond
+	// freeWalkBytes: beside the key may lie a value of megabytes. Reading 1.5 MB,
+	// 31 MB when they are unpacked, takes about as long as 10,000 look-ups.
+	freeWalkBytes = 64 << 10
+	bytesPerHit   = 128
+
 	keyClasses      = 64
 	disabledBackOff = 15 // a back-off from which on the class keeps no ranges
 	maxSkippedWalks = 4095
@@ -147,6 +154,9 @@ func (a *absentRanges) shouldWalk(key []byte) bool {
 	switch {
 	case account.debt <= 0: // the last walk has paid
 		account.backOff = 0
+	case account.debt > hitsPerWalk+maxWalkSteps/stepsPerHit: // it has read large values: see chargeBytes
+		account.backOff = min(account.debt, maxSkippedWalks)
+		a.forgetClass(classOf(key))
 	case account.backOff < disabledBackOff:
 		account.backOff = 2*account.backOff + 1
 	default:
@@ -175,6 +185,11 @@ func (a *absentRanges) forgetClass(class uint8) {
 // charge adds the steps of a walk for key to its account.
 func (a *absentRanges) charge(key []byte, steps int) {
 	a.accounts[classOf(key)].debt += steps / stepsPerHit
+}
+
+// chargeBytes adds the bytes of blocks that a walk for key has read.
+func (a *absentRanges) chargeBytes(key []byte, read int) {
+	a.accounts[classOf(key)].debt += max(0, read-freeWalkBytes) / bytesPerHit
 }
 
 // add remembers that no key is committed between lo and hi, each of which is

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/jaydb/jay/storage"
 )
 
@@ -290,6 +292,52 @@ func TestAbsentRanges_SharedBatch(t *testing.T) {
 	for key, want := range map[string]bool{"d0": true, "d10": false, "d11": true, "d50": false, "d51": true} {
 		if e.absent.contains([]byte(key)) != want {
 			t.Errorf("%s is known to be absent: %v, want %v", key, !want, want)
+		}
+	}
+}
+
+// Ensure that walks over absent ranges back off where they read a large value: an
+// insert beside a document of megabytes reads it at most a few times, and not for
+// every hundredth ID.
+func TestAbsentRanges_LargeNeighbour(t *testing.T) {
+	for _, size := range []int{100, 16 << 20} {
+		fs := vfs.NewMem()
+		reopen := func() *Engine {
+			e, err := Open("db", Options{FS: fs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		set := func(e *Engine, key string, value []byte) {
+			if err := e.Update(context.Background(), true, func(tx storage.Tx) error {
+				if _, closer, err := tx.Get([]byte(key)); err == nil {
+					return closer.Close()
+				}
+				tx.Set([]byte(key), value, nil)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e := reopen()
+		set(e, "dbig", bytes.Repeat([]byte("x"), size))
+		if err := e.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		read := func() int64 { m := e.db.Metrics(); return m.BlockCache.Misses }
+		before := read()
+		const inserts = 10_000
+		for i := range inserts {
+			set(e, fmt.Sprintf("dsmall/%d-a", i), nil)
+		}
+		misses := read() - before
+		t.Logf("a neighbour of %d bytes: %d blocks read", size, misses)
+		if misses > inserts/500 {
+			t.Errorf("%d inserts beside a value of %d bytes read %d blocks", inserts, size, misses)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/jaydb/jay/internal/pieces"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -195,7 +196,7 @@ func put(batch *pebble.Batch, s *staging, i int) error {
 	head, tail := s.head(i), s.entries[i].tail
 	op := batch.SetDeferred(len(key), len(head)+len(tail))
 	copy(op.Key, key)
-	copy(op.Value[copy(op.Value, head):], tail)
+	pieces.Copy(op.Value[copy(op.Value, head):], tail)
 	return op.Finish()
 }
 

@@ -98,6 +98,7 @@ func (r *groupReader) findAbsentRange(db *pebble.DB, key []byte) {
 	r.walk(lo, key, r.it.SeekGEWithLimit(key, above(key)))
 	if r.it != nil {
 		r.absent.charge(key, r.steps())
+		r.absent.chargeBytes(key, r.blockBytes())
 	}
 }
 
@@ -111,6 +112,9 @@ func (r *groupReader) continueWalk(key []byte) bool {
 	lo = bytes.Clone(lo)
 	r.it.ResetStats()
 	r.walk(lo, key, r.it.NextWithLimit(above(key)))
+	if r.it != nil {
+		r.absent.chargeBytes(key, r.blockBytes())
+	}
 	return r.absent.contains(key)
 }
 
@@ -130,7 +134,7 @@ func (r *groupReader) walk(lo, key []byte, state pebble.IterValidityState) {
 		}
 		// A range that was known has its successors in the cache too, mostly.
 		isNew := r.absent.add(lo, r.it.Key(), key)
-		if !isNew || n == maxWalkRanges || r.steps() > maxWalkSteps {
+		if !isNew || n == maxWalkRanges || r.steps() > maxWalkSteps || r.blockBytes() > freeWalkBytes {
 			r.walking = true
 			return
 		}
@@ -147,6 +151,13 @@ func above(key []byte) []byte { return []byte{key[0] + 1} }
 func (r *groupReader) steps() int {
 	s := r.it.Stats()
 	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
+}
+
+// blockBytes returns how many bytes of blocks the iterator has read that were not
+// in the cache.
+func (r *groupReader) blockBytes() int {
+	s := r.it.Stats().InternalStats
+	return int(s.BlockBytes - s.BlockBytesInCache)
 }
 
 // drop closes the iterator.

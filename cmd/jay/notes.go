@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay"
+)
+
+// note says something on stderr that is no error, but that the user should know.
+// With --json nothing is said: stderr holds errors then. It ignores errors of
+// stderr.
+func (a *app) note(format string, args ...any) {
+	if !a.json {
+		_ = a.stdout.Flush() // what the note is about comes first; run reports the error
+		fmt.Fprintf(a.stderr, "note: "+format+"\n", args...)
+	}
+}
+
+// noteEmptyCollection says that a collection has no document, which a name that is
+// misspelt does not have either.
+func (a *app) noteEmptyCollection(ctx context.Context, db *jay.DB, name string) error {
+	if a.json || name == "" || strings.HasPrefix(name, "@") {
+		return nil
+	}
+	for _, err := range db.Documents(ctx, jay.Scan{Collection: name, Limit: 1}) {
+		return err
+	}
+	a.note("no document is in a collection %q", name)
+	return nil
+}
+
+// collectionOf returns the collection of a query as Query.String writes it, or "".
+func collectionOf(query string) string {
+	rest, found := strings.CutPrefix(query, "from ")
+	if !found {
+		return ""
+	}
+	quoted, found := strings.CutPrefix(rest, "'")
+	if !found {
+		name, _, _ := strings.Cut(rest, " ")
+		return name
+	}
+	var name strings.Builder
+	for i := 0; i < len(quoted) && quoted[i] != '\''; i++ {
+		if quoted[i] == '\\' {
+			i++
+		}
+		if i < len(quoted) {
+			name.WriteByte(quoted[i])
+		}
+	}
+	return name.String()
+}
+
+// promptForInput says on a terminal that input is awaited there: else a command
+// that waits looks like one that hangs.
+func (a *app) promptForInput(what string) {
+	if a.isTerminal(a.stdin) && a.isTerminal(a.stderr) {
+		fmt.Fprintf(a.stderr, "type or paste %s, then Ctrl-D on a line of its own\n", what)
+	}
+}
+
+// isSystem reports whether a document is one that Jay or RavenDB keeps for itself.
+func isSystem(doc *jay.Document) bool {
+	id := doc.ID()
+	return strings.EqualFold(doc.Collection(), "@hilo") || len(id) >= len(systemPrefix) && strings.EqualFold(id[:len(systemPrefix)], systemPrefix)
+}
+
+const systemPrefix = "Raven/"
