@@ -2,6 +2,7 @@ package jay
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/jaydb/jay/internal/exec"
@@ -58,3 +59,33 @@ func results(a access, ops []*op) []Metadata {
 	}
 	return out
 }
+
+// refusing is the access of a collection in a transaction of another database.
+type refusing struct{ db *DB }
+
+var _ access = refusing{}
+
+var errOtherDatabase = fmt.Errorf("%w: the transaction is one of another database than the collection", ErrUsage)
+
+// Get returns the refusal.
+func (refusing) Get(context.Context, string) (*Document, error) { return nil, errOtherDatabase }
+
+// GetMany returns the refusal.
+func (refusing) GetMany(context.Context, ...string) ([]*Document, error) {
+	return nil, errOtherDatabase
+}
+
+// Documents yields the refusal.
+func (refusing) Documents(context.Context, Scan) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) { yield(nil, errOtherDatabase) }
+}
+
+func (r refusing) database() *DB { return r.db }
+
+func (refusing) startRun(context.Context, *query.Query, exec.Options) (*exec.Run, error) {
+	return nil, errOtherDatabase
+}
+
+func (refusing) write(context.Context, []*op) error { return errOtherDatabase }
+
+func (r refusing) result(o *op) Metadata { return r.db.result(o) }

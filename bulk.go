@@ -114,8 +114,12 @@ const bulkBatches = 3
 const allBatches = bulkBatches + 1
 
 // BulkInsert starts a bulk insert. Close must be called. It returns ErrOption
-// for options that make no sense.
+// for options that make no sense, and ErrClosed after Close.
 func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
+	if err := db.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.env.Exit()
 	w := &BulkWriter{
 		db:      db,
 		full:    make(chan *bulkBatch, allBatches),
@@ -180,16 +184,19 @@ func (w *BulkWriter) Put(ctx context.Context, id string, body json.RawMessage, o
 // BulkStore adds v to the writer as Put would store it: an empty ID field gets a
 // HiLo ID, or what the conventions make, at once. An existing document with the ID
 // is replaced, unless the ID was made. A version field gives the version that the
-// document must have, and stays as it is.
+// document must have, unless IfMatch or AnyVersion overrides it, and stays as it is.
 //
 // v belongs to the caller again when BulkStore returns. The exception is a value
 // whose ID the commit makes, such as "invoices|": its field is written by the
 // commit, and v must not be used before a Flush or Close has returned.
-func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T) error {
+func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts ...WriteOption) error {
 	if v == nil {
 		return fmt.Errorf("%w: nil %T", ErrUsage, v)
 	}
-	o, err := newValueOp(ctx, c.m, write.Put, v, nil)
+	if db, ok := c.via.(*DB); !ok || db != w.db {
+		return fmt.Errorf("%w: BulkStore is no part of a transaction, and its writer is one of the collection's database", ErrUsage)
+	}
+	o, err := newValueOp(ctx, c.m, write.Put, v, opts)
 	if err != nil {
 		return err
 	}

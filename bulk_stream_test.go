@@ -253,7 +253,7 @@ func TestCollection_BulkStore(t *testing.T) {
 // commit may be quicker than BulkStore.
 func TestCollection_BulkStore_QuickCommit(t *testing.T) {
 	db := memory(t, nil)
-	made := collectionOf[customer](t, db, jay.WithIDs(makes("customers|")))
+	made := collectionOf[customer](t, db, jay.WithIDRequest("customers|"))
 	w := bulk(t, db, &jay.BulkOptions{BatchDocuments: 1})
 	vs := make([]*customer, 300)
 	for i := range vs {

@@ -229,7 +229,7 @@ func testBrokenCall(t *testing.T, call func(db *jay.DB, b *trap) error, end func
 		Conventions: jay.Conventions{
 			CollectionName: func(reflect.Type) string { b.spring(); return "Named" },
 			Prefix:         func(name string) string { b.spring(); return strings.ToLower(name) },
-			ID:             func(context.Context, string, any) (string, error) { b.spring(); return "", nil },
+			ID:             func(context.Context, string, any) (string, error) { b.spring(); return "named/x", nil },
 		},
 	})
 	must(t, err)

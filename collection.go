@@ -24,8 +24,9 @@ import (
 //
 // A string field tagged `jay:"version"` holds the document's change vector, and
 // makes every Put and Replace conditional: the document must still be in the
-// version that the value was read in, or must not exist if the field is empty.
-// Otherwise the write fails with a *ConflictError. IfMatch overrides the field. It
+// version that the value was read in. If the field is empty, Put needs a document
+// that does not exist, and Replace one that does, in whatever version. Otherwise the
+// write fails with a *ConflictError. IfMatch and AnyVersion override the field. It
 // is not part of the stored JSON either.
 type Collection[T any] struct {
 	via access // the database, or a transaction
@@ -48,18 +49,33 @@ func WithIDField(name string) CollectionOption {
 	return func(m *codec.Mapping) { m.IDField = name }
 }
 
-// WithIDs replaces HiLo: fn returns the ID of a value whose ID field is empty. It
-// may return any request ("users|" for an identity); "" makes a GUID. It is called
-// before the write begins, and must be safe for concurrent use.
+// WithIDs replaces HiLo: fn returns the ID of a value whose ID field is empty. It is
+// called before the write begins, and must be safe for concurrent use.
+//
+// The result is the ID itself, such as "users/ann". One that would be a request for
+// another strategy, since it is empty or ends with a pipe or the separator, is an
+// *IDError: what a value holds never decides how its ID is made. Use WithIDRequest
+// for identities, server-side IDs and GUIDs.
+//
+// CollectionOf returns ErrUsage if T is not the type of the collection.
 func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) CollectionOption {
 	return func(m *codec.Mapping) {
-		m.MakeID = func(ctx context.Context, v any) (string, error) {
-			value, ok := v.(*T)
-			if !ok {
-				return "", fmt.Errorf("%w: WithIDs is for %T, the collection holds %T", ErrUsage, value, v)
-			}
-			return fn(ctx, value)
+		if held := reflect.TypeFor[T](); held != m.Type {
+			m.Err = fmt.Errorf("%w: WithIDs is for %s, the collection holds %s", ErrUsage, held, m.Type)
+			return
 		}
+		m.Requests = false
+		m.MakeID = func(ctx context.Context, v any) (string, error) { return fn(ctx, v.(*T)) }
+	}
+}
+
+// WithIDRequest replaces HiLo: a value whose ID field is empty is stored under this
+// request, as in DB.Put: "invoices|" makes an identity, "logs/" a server-side ID and
+// "" a GUID.
+func WithIDRequest(request string) CollectionOption {
+	return func(m *codec.Mapping) {
+		m.Requests = true
+		m.MakeID = func(context.Context, any) (string, error) { return request, nil }
 	}
 }
 
@@ -83,7 +99,15 @@ func CollectionOf[T any](db *DB, opts ...CollectionOption) (*Collection[T], erro
 // are part of t, and it is usable as long as t. IDs that t knows at once are
 // written into the values at once; the other IDs, and versions, are written when
 // the commit is done. IDs stay in the values even if the commit fails.
-func (c *Collection[T]) In(t *Tx) *Collection[T] { return &Collection[T]{via: t, m: c.m} }
+//
+// If t is a transaction of another database, everything that is asked of the result
+// returns ErrUsage.
+func (c *Collection[T]) In(t *Tx) *Collection[T] {
+	if t == nil || t.db != c.via.database() {
+		return &Collection[T]{via: refusing{c.via.database()}, m: c.m}
+	}
+	return &Collection[T]{via: t, m: c.m}
+}
 
 // Name returns the collection's name.
 func (c *Collection[T]) Name() string { return c.m.Collection }
@@ -113,7 +137,7 @@ func (c *Collection[T]) PutMany(ctx context.Context, vs []*T, opts ...WriteOptio
 }
 
 // Replace stores v over the existing document with its ID. It returns ErrNotFound
-// if there is none.
+// if there is none. An empty version field means any version.
 func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) (Metadata, error) {
 	return c.writeOne(ctx, write.Replace, v, opts)
 }
@@ -287,7 +311,7 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	}
 	lent, err := db.docs.Lend(key, record)
 	if err != nil {
-		err = fmt.Errorf("get %q: %w", id, err)
+		err = fmt.Errorf("get %.100q: %w", id, err)
 	} else {
 		err = decodeMember(m, &lent, v)
 	}

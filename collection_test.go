@@ -336,7 +336,7 @@ func TestConventions(t *testing.T) {
 	equal(t, text.Text, "p/1-A")
 
 	invoices := collectionOf[blogEntry](t, db, jay.Named("Invoices"),
-		jay.WithIDs(func(context.Context, *blogEntry) (string, error) { return "invoices|", nil }))
+		jay.WithIDRequest("invoices|"))
 	inv := &blogEntry{}
 	if _, err := invoices.Insert(ctx, inv); err != nil {
 		t.Fatal(err)
@@ -344,13 +344,13 @@ func TestConventions(t *testing.T) {
 	equal(t, inv.ID, "invoices/1")
 
 	none := collectionOf[blogEntry](t, db, jay.Named("Notes"),
-		jay.WithIDs(func(context.Context, *blogEntry) (string, error) { return "", nil }))
+		jay.WithIDRequest(""))
 	note := &blogEntry{}
 	if _, err := none.Insert(ctx, note); err != nil || !guid.MatchString(note.ID) {
 		t.Errorf("no generator: got %q, %v; want a GUID", note.ID, err)
 	}
-	wrong := collectionOf[User](t, db, jay.WithIDs(func(context.Context, *blogEntry) (string, error) { return "", nil }))
-	if _, err := wrong.Insert(ctx, &User{}); !errors.Is(err, jay.ErrUsage) {
+	_, err := jay.CollectionOf[User](db, jay.WithIDs(func(context.Context, *blogEntry) (string, error) { return "x", nil }))
+	if !errors.Is(err, jay.ErrUsage) {
 		t.Errorf("a generator of another type: got %v, want ErrUsage", err)
 	}
 }
@@ -363,7 +363,7 @@ func TestConventions_ID(t *testing.T) {
 			if u, ok := v.(*User); ok && u.Name == "refused" {
 				return "", errors.New("no name for it")
 			}
-			return collection + "|", nil
+			return collection + "/ann", nil
 		},
 	}})
 	users := collectionOf[User](t, db)
@@ -371,13 +371,13 @@ func TestConventions_ID(t *testing.T) {
 	if _, err := users.Insert(ctx, u); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, u.ID, "Users/1")
+	equal(t, u.ID, "Users/ann")
 	before := dump(t, db)
 	if _, err := users.Insert(ctx, &User{Name: "refused"}); err == nil {
 		t.Error("the generator's error is lost")
 	}
 	equal(t, dump(t, db), before)
-	own := collectionOf[User](t, db, jay.WithIDs(func(context.Context, *User) (string, error) { return "people/", nil }))
+	own := collectionOf[User](t, db, jay.WithIDRequest("people/"))
 	v := &User{}
 	if _, err := own.Insert(ctx, v); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
@@ -65,9 +66,10 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	if err := db.checkCounters(c); err != nil {
 		return err
 	}
+	now := db.env.Now() // the clock is the user's: not in the transaction
 	err := db.reserved.RaiseEtag(ctx, c.Etag)
 	if err == nil {
-		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return db.raise(t, c) })
+		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return db.raise(t, c, now) })
 	}
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
@@ -98,13 +100,13 @@ func (db *DB) checkCounters(c Counters) error {
 	}
 	for name, n := range c.Identities {
 		if !strings.HasSuffix(name, ids.IdentityMark) {
-			return fmt.Errorf("%w: the name of an identity ends with '|', got %q", ErrUsage, name)
+			return fmt.Errorf("%w: the name of an identity ends with '|', got %.100q", ErrUsage, name)
 		}
 		if err := db.checkIdentity(name, name); err != nil {
 			return err
 		}
 		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: identity %q = %d is not between 0 and 1<<62", ErrUsage, name, n)
+			return fmt.Errorf("%w: identity %.100q = %d is not between 0 and 1<<62", ErrUsage, name, n)
 		}
 	}
 	for tag, n := range c.HiLo {
@@ -112,13 +114,13 @@ func (db *DB) checkCounters(c Counters) error {
 			return err
 		}
 		if n < 0 || n > maxRaise {
-			return fmt.Errorf("%w: hilo %q = %d is not between 0 and 1<<62", ErrUsage, tag, n)
+			return fmt.Errorf("%w: hilo %.100q = %d is not between 0 and 1<<62", ErrUsage, tag, n)
 		}
 	}
 	return nil
 }
 
-func (db *DB) raise(t *write.Txn, c Counters) error {
+func (db *DB) raise(t *write.Txn, c Counters, now time.Time) error {
 	for name, n := range c.Identities {
 		if _, err := t.RaiseIdentity(db.env.Rules.Fold(name), n); err != nil {
 			return err
@@ -132,6 +134,9 @@ func (db *DB) raise(t *write.Txn, c Counters) error {
 		marks.Raise(n)
 		marks.Node = db.env.Node // in a copy this is the floor
 		t.SetMarks(tag, marks)
+		if err := db.ranges.RaiseMax(t, tag, n, now); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -29,12 +30,12 @@ type DB struct {
 	client   *ids.Client // of the writer
 	clients  clients
 	ranges   *hilo.Granter
+	indexer  *indexer.Indexer
 
-	closing  sync.Once
-	down     chan struct{} // closed when Close has finished
-	downMu   sync.Mutex
-	downErr  error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
-	indexing indexing
+	closing sync.Once
+	down    chan struct{} // closed when Close has finished
+	downMu  sync.Mutex
+	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 }
 
 // Dir returns the directory that Open was given.

@@ -100,9 +100,9 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 // cheap to make.
 func getError(id string, err error) error {
 	if err == ErrNotFound {
-		return &missingError{strings.Clone(id)}
+		return &missingError{strings.Clone(errs.Shorten(id))}
 	}
-	return fmt.Errorf("get %q: %w", id, err)
+	return fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 }
 
 // missingError is returned by a Get that has found no document with this ID.
@@ -130,7 +130,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 		}
 		doc, err := db.docs.Read(snapshot, id)
 		if err != nil && err != ErrNotFound {
-			return nil, fmt.Errorf("get %q: %w", id, err)
+			return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 		}
 		out[i] = (*Document)(doc)
 	}
@@ -148,7 +148,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 	defer db.env.Exit()
 	found, err := docs.Exists(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
 	if err != nil {
-		return false, fmt.Errorf("exists %q: %w", id, err)
+		return false, fmt.Errorf("exists %q: %w", errs.Shorten(id), err)
 	}
 	return found, nil
 }

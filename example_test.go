@@ -166,9 +166,7 @@ func ExampleCollectionOption() {
 	ctx := context.Background()
 	db := example()
 	defer db.Close()
-	invoices, err := jay.CollectionOf[Invoice](db, jay.WithIDs(func(context.Context, *Invoice) (string, error) {
-		return "invoices|", nil
-	}))
+	invoices, err := jay.CollectionOf[Invoice](db, jay.WithIDRequest("invoices|"))
 	check(err)
 	for range 2 {
 		i := &Invoice{Total: 100}

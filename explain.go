@@ -72,7 +72,7 @@ func (db *DB) suggestIndex(r *exec.Run, collection string) {
 		return
 	}
 	ix.Name = catalog.Cut("Auto/"+collection+"/By"+strings.Join(ix.Fields, "And"), catalog.MaxName)
-	if err := db.autoIndex(collection, *ix); err != nil && db.env.Logger != nil {
+	if err := db.indexer.Auto(collection, *ix); err != nil && db.env.Logger != nil {
 		db.env.Logger.Warn("jay: automatic index", "collection", collection, "fields", ix.Fields, "err", err)
 	}
 }

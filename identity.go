@@ -40,7 +40,7 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 // it, higher than it was forced to. Seed it again.
 func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
 	if value < 0 {
-		return 0, fmt.Errorf("seed identity %q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
+		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
 	err = db.onIdentity(ctx, "seed", name, func(t *write.Txn, request string) error {
 		counter := db.env.Rules.Fold(request)

@@ -26,7 +26,7 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -44,6 +44,7 @@ func TestImports(t *testing.T) {
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/indexer", []string{leaf("index"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/parallel")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
@@ -187,7 +188,8 @@ func TestGate_EnteredByRootOnly(t *testing.T) {
 			return err
 		}
 		looked++
-		if strings.Contains(string(text), "env.Enter(") {
+		tasks := filepath.Dir(path) == filepath.Join("internal", "indexer") // run on goroutines of their own
+		if !tasks && strings.Contains(string(text), "env.Enter(") {
 			t.Errorf("%s enters the gate", path)
 		}
 		return nil

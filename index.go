@@ -3,19 +3,14 @@ package jay
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
-	"github.com/jaydb/jay/internal/env"
-	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/internal/indexer"
 )
 
 // Index declares a secondary index on one collection, for EnsureIndex. Its fields
@@ -63,77 +58,6 @@ type IndexInfo = index.Info
 //	Other       string  the document that has the values
 type UniqueError = index.UniqueError
 
-// indexing is what DB needs to change its indexes. See index_task.go.
-type indexing struct {
-	mu      sync.Mutex // never held while waiting
-	tasks   map[taskKey]*indexTask
-	stopped bool // no task may begin. Guarded by mu.
-
-	ctx     context.Context // of all tasks; cancelled by Close
-	stop    context.CancelFunc
-	workers sync.WaitGroup // the running tasks
-
-	changing chan struct{} // of one element, which is in it while the catalog is changed
-}
-
-// loadIndexes opens the catalog, for Open.
-func (db *DB) loadIndexes() error {
-	db.indexing.ctx, db.indexing.stop = context.WithCancel(context.Background())
-	db.indexing.tasks = make(map[taskKey]*indexTask)
-	db.indexing.changing = make(chan struct{}, 1)
-	record := catalog.Record{Next: 1}
-	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
-	switch {
-	case err == nil:
-		err = json.Unmarshal(value, &record)
-		if err := errs.First(err, closer.Close()); err != nil {
-			return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
-		}
-	case !errors.Is(err, storage.ErrNotFound):
-		return err
-	}
-	c, err := catalog.New(record)
-	if err != nil {
-		return fmt.Errorf("record of indexes: %w: %w", ErrCorrupt, err)
-	}
-	db.indexes.Replace(c)
-	return nil
-}
-
-// changeIndexes commits a new list of indexes and makes it the current one. Only
-// tasks call it, and changes are serialized. edit may refuse.
-func (db *DB) changeIndexes(edit func(*catalog.Record) error) error {
-	in := &db.indexing
-	select {
-	case in.changing <- struct{}{}:
-		defer func() { <-in.changing }()
-	case <-in.ctx.Done():
-		return in.ctx.Err()
-	}
-	if err := db.env.Enter(); err != nil {
-		return err
-	}
-	defer db.env.Exit()
-
-	old := db.indexes.Load()
-	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
-	if err := edit(&record); err != nil {
-		return err
-	}
-	c, err := catalog.New(record)
-	if err != nil {
-		return err
-	}
-	err = db.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
-		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
-	})
-	if err != nil {
-		return err
-	}
-	db.indexes.Replace(c)
-	return nil
-}
-
 // Indexes returns the indexes of a collection, or all of them if collection
 // is "", by collection and name.
 func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, error) {
@@ -154,4 +78,94 @@ func (db *DB) Indexes(ctx context.Context, collection string) ([]IndexInfo, erro
 		return cmp.Or(strings.Compare(format.FoldName(a.Collection), format.FoldName(b.Collection)), strings.Compare(format.FoldName(a.Name), format.FoldName(b.Name)))
 	})
 	return out, nil
+}
+
+// IndexOption changes one EnsureIndex.
+type IndexOption func(*indexOptions)
+
+type indexOptions struct {
+	progress func(documents int64)
+	replace  bool
+}
+
+// IndexProgress makes EnsureIndex report now and then how many documents have been
+// added.
+func IndexProgress(fn func(documents int64)) IndexOption {
+	return func(o *indexOptions) { o.progress = fn }
+}
+
+// ReplaceIndex makes EnsureIndex replace an index of the same name that is declared
+// otherwise. The new one is built beside the old one, which answers queries until the
+// new one is ready and is dropped then; meanwhile Indexes has both. If the process ends,
+// the next Open continues. If documents refuse the new one, the old one stays.
+func ReplaceIndex() IndexOption {
+	return func(o *indexOptions) { o.replace = true }
+}
+
+// EnsureIndex makes sure that a collection has an index, and returns nil only when
+// the index is ready. An existing index is left as it is; one of the same name with
+// another declaration is ErrIndexExists, unless ReplaceIndex is among opts.
+//
+// A new index is built while reads and writes continue. If ctx ends before it is
+// ready, EnsureIndex returns its error and the build continues; if the process
+// ends, the next Open continues it. If documents violate the uniqueness, or have
+// more entries than an index can hold, EnsureIndex returns the *UniqueError or
+// *DocumentError and there is no index.
+//
+// EnsureIndex continues what an earlier call has left unfinished. If an index of
+// the name is being dropped, it waits and then builds the index anew; if a build
+// has failed with the disk, it builds again. If the index is dropped while
+// EnsureIndex waits for it, the error is ErrIndex.
+func (db *DB) EnsureIndex(ctx context.Context, collection string, ix Index, opts ...IndexOption) error {
+	var o indexOptions
+	for _, option := range opts {
+		option(&o)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ix, err := catalog.Canonical(ix, collection)
+	if err != nil {
+		return fmt.Errorf("index %s: %w", collection, err)
+	}
+	for {
+		t, what, err := db.indexer.Ensure(IndexInfo{Index: ix, Collection: collection}, o.replace)
+		if err != nil {
+			return fmt.Errorf("index %s: %w", collection, err)
+		}
+		if what == indexer.IsReady {
+			return nil
+		}
+		if err := t.Wait(ctx, o.progress); err != nil {
+			return err
+		}
+		if what == indexer.IsMade {
+			return t.BuildErr
+		}
+		if what == indexer.IsRemoved && t.DropErr != nil {
+			return fmt.Errorf("index %.100q of %s, which is being dropped: %w", ix.Name, collection, t.DropErr)
+		}
+	}
+}
+
+// DropIndex removes an index of a collection and its entries. Queries that have
+// begun are not affected; a build in progress is cancelled, and its EnsureIndex
+// returns ErrIndex. DropIndex returns ErrIndex if there is no such index. If ctx
+// ends before the index is removed, DropIndex returns its error and the drop
+// continues; if the process ends, the next Open continues it.
+func (db *DB) DropIndex(ctx context.Context, collection, name string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t, err := db.indexer.Drop(collection, name)
+	if err == nil {
+		if err := t.Wait(ctx, nil); err != nil {
+			return err
+		}
+		err = t.DropErr
+	}
+	if err != nil {
+		return fmt.Errorf("drop index %.100q of %s: %w", name, collection, err)
+	}
+	return nil
 }

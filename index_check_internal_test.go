@@ -15,6 +15,7 @@ import (
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -23,17 +24,17 @@ import (
 // there is a middle of them, and returns what undoes that. Nothing may be built
 // or dropped meanwhile.
 func SetBuildChunks(build, drop int) (restore func()) {
-	oldBuild, oldDrop := buildChunk, dropChunk
-	buildChunk, dropChunk = build, drop
-	return func() { buildChunk, dropChunk = oldBuild, oldDrop }
+	oldBuild, oldDrop := indexer.BuildChunk, indexer.DropChunk
+	indexer.BuildChunk, indexer.DropChunk = build, drop
+	return func() { indexer.BuildChunk, indexer.DropChunk = oldBuild, oldDrop }
 }
 
 // OnBuildChunk calls fn before each commit of a build or a drop, outside of the
 // gate and with the context that Close ends, and returns what undoes that. Nothing
 // may be built or dropped when it is called, and when it is undone.
 func OnBuildChunk(fn func(ctx context.Context, state IndexState)) (restore func()) {
-	onChunk = fn
-	return func() { onChunk = nil }
+	indexer.OnChunk = fn
+	return func() { indexer.OnChunk = nil }
 }
 
 // HoldBuild makes the next build wait before its first commit, when it has read
@@ -53,18 +54,7 @@ func HoldBuild() (building <-chan struct{}, release, restore func()) {
 // WaitIndexTasks returns when no index is being made, built or dropped any
 // more.
 func WaitIndexTasks(db *DB) {
-	for {
-		var t *indexTask
-		db.indexing.mu.Lock()
-		for _, t = range db.indexing.tasks {
-			break
-		}
-		db.indexing.mu.Unlock()
-		if t == nil {
-			return
-		}
-		<-t.done
-	}
+	db.indexer.Wait()
 }
 
 // CheckIndexes compares the entries of all indexes that are ready with what

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // replacement is a database in which the index "At" of text is to be replaced by one of
 // instants, and the task that would do so.
-func replacement(t *testing.T, options *Options) (*DB, *indexTask) {
+func replacement(t *testing.T, options *Options) (*DB, *indexer.Task) {
 	t.Helper()
 	ctx := context.Background()
 	db, err := Open("db", options)
@@ -40,9 +41,9 @@ func replacement(t *testing.T, options *Options) (*DB, *indexTask) {
 		t.Fatal(err)
 	}
 	info := IndexInfo{Index: Index{Name: "At", Fields: []string{"At as date"}}, Collection: "Events"}
-	task := &indexTask{key: keyOf("Events", "At"), info: info, replaces: db.indexes.Load().Find("Events", "At").Number}
-	task.ctx, task.cancel = context.WithCancel(ctx)
-	t.Cleanup(task.cancel)
+	task := &indexer.Task{Key: indexer.KeyOf("Events", "At"), Info: info, Replaces: db.indexes.Load().Find("Events", "At").Number}
+	task.Ctx, task.Cancel = context.WithCancel(ctx)
+	t.Cleanup(task.Cancel)
 	return db, task
 }
 
@@ -82,7 +83,7 @@ func statesOf(t *testing.T, db *DB) string {
 func TestReplaceIndex_OldAnswersMeanwhile(t *testing.T) {
 	ctx := context.Background()
 	db, task := replacement(t, &Options{FS: storagetest.NewDisk().FS})
-	if err := db.declareIndex(task); err != nil {
+	if err := db.indexer.Declare(task); err != nil {
 		t.Fatal(err)
 	}
 	if got := statesOf(t, db); got != "At ready; At as date building" {
@@ -97,7 +98,7 @@ func TestReplaceIndex_OldAnswersMeanwhile(t *testing.T) {
 	if text, instant := planOf(t, db, textQuery), planOf(t, db, instantQuery); text != `index "At", one range` || instant != "scan Events" {
 		t.Errorf("declared: text by %s, instants by %s", text, instant)
 	}
-	if err := db.buildIndex(task); err != nil {
+	if err := db.indexer.Build(task); err != nil {
 		t.Fatal(err)
 	}
 	if got := statesOf(t, db); got != "At dropping; At as date ready" {
@@ -117,11 +118,11 @@ func TestReplaceIndex_DropInTheMiddle(t *testing.T) {
 	ctx := context.Background()
 	for _, built := range []bool{false, true} {
 		db, task := replacement(t, &Options{FS: storagetest.NewDisk().FS})
-		if err := db.declareIndex(task); err != nil {
+		if err := db.indexer.Declare(task); err != nil {
 			t.Fatal(err)
 		}
 		if built {
-			if err := db.buildIndex(task); err != nil {
+			if err := db.indexer.Build(task); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -144,18 +145,18 @@ func TestReplaceIndex_Continues(t *testing.T) {
 	} {
 		for _, built := range []bool{false, true} {
 			db, task := replacement(t, &Options{FS: storagetest.NewDisk().FS})
-			if err := db.declareIndex(task); err != nil {
+			if err := db.indexer.Declare(task); err != nil {
 				t.Fatal(err)
 			}
 			if built {
-				if err := db.buildIndex(task); err != nil {
+				if err := db.indexer.Build(task); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if err := db.EnsureIndex(ctx, "Events", wanted); name == "another one" && !errors.Is(err, ErrIndexExists) {
 				t.Errorf("%s, built %v: without ReplaceIndex: %v", name, built, err)
 			}
-			db.resumeIndexes() // as Open does
+			db.indexer.Resume() // as Open does
 			if err := db.EnsureIndex(ctx, "Events", wanted, ReplaceIndex()); err != nil {
 				t.Errorf("%s, built %v: %v", name, built, err)
 			}
@@ -212,7 +213,7 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 		for _, percent := range []int{0, 100} {
 			disk := storagetest.NewDisk()
 			db, task := replacement(t, &Options{FS: disk.FS})
-			if err := db.declareIndex(task); err != nil {
+			if err := db.indexer.Declare(task); err != nil {
 				t.Fatal(err)
 			}
 			chunks := min(step, 8) // of 50 documents: the last one ends the build
@@ -220,11 +221,11 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 				t.Fatal(err)
 			}
 			if step >= 8 {
-				if err := db.finishBuild(task); err != nil {
+				if err := db.indexer.FinishBuild(task); err != nil {
 					t.Fatal(err)
 				}
 				for range step - 8 {
-					if _, err := db.removeChunk(task.replaces); err != nil {
+					if _, err := db.indexer.RemoveChunk(task.Replaces); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -260,20 +261,20 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 }
 
 // buildChunks is buildIndex up to a number of chunks.
-func buildChunks(db *DB, task *indexTask, chunks int) error {
-	ix := db.indexes.Load().ByNumber(task.number)
+func buildChunks(db *DB, task *indexer.Task, chunks int) error {
+	ix := db.indexes.Load().ByNumber(task.Number)
 	w, err := db.startScan(docs.Range{Collection: "Events"}, db.env.Engine.Latest)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	e := newBuildExtraction(ix)
+	e := indexer.NewBuildExtraction(ix)
 	for range chunks {
-		chunk, _, err := db.nextChunk(task.ctx, w, e)
+		chunk, _, err := db.indexer.NextChunk(task.Ctx, w, e)
 		if err != nil {
 			return err
 		}
-		if err := db.enterChunk(ix, chunk); err != nil {
+		if err := db.indexer.EnterChunk(ix, chunk); err != nil {
 			return err
 		}
 	}

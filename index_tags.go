@@ -31,15 +31,20 @@ import (
 //
 // An existing index that is declared otherwise now, as by a Jay that entered times as
 // text, is replaced: see ReplaceIndex. Indexes that are no longer declared are kept. See
-// DB.EnsureIndex for the rest.
+// DB.EnsureIndex for the rest. Indexes are no part of a transaction: on a collection
+// from In EnsureIndexes returns ErrUsage.
 func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) error {
+	db, ok := c.via.(*DB)
+	if !ok {
+		return fmt.Errorf("%w: EnsureIndexes in a transaction", ErrUsage)
+	}
 	declared, err := c.DeclaredIndexes()
 	if err != nil {
 		return err
 	}
 	opts = append(slices.Clip(opts), ReplaceIndex())
 	for _, ix := range declared {
-		if err := c.via.database().EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
+		if err := db.EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/query"
 )
 
@@ -75,7 +76,7 @@ func TestEnsureIndex_BuildPanics(t *testing.T) {
 
 	for range 2 {
 		err := db.EnsureIndex(ctx, "Things", broken)
-		if !errors.Is(err, errTaskEnded) || !strings.Contains(err.Error(), "a bug") {
+		if !errors.Is(err, indexer.ErrTaskEnded) || !strings.Contains(err.Error(), "a bug") {
 			t.Errorf("got %v", err)
 		}
 	}

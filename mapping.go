@@ -24,6 +24,9 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	for _, option := range opts {
 		option(m)
 	}
+	if m.Err != nil {
+		return nil, m.Err
+	}
 	conventions := db.opts.Conventions
 	if m.Collection == "" && conventions.CollectionName != nil {
 		m.Collection = conventions.CollectionName(t)
@@ -38,10 +41,17 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 		m.Prefix = conventions.Prefix(m.Collection)
 	}
 	if err := cmp.Or(metadata.CheckCollection(m.Collection), db.writer.CheckTag(m.Prefix)); err != nil {
-		return nil, fmt.Errorf("collection %q: %w", m.Collection, err)
+		return nil, fmt.Errorf("collection %.100q: %w", m.Collection, err)
 	}
-	if m.MakeID == nil && conventions.ID != nil {
+	switch {
+	case m.MakeID != nil:
+	case conventions.ID != nil:
 		m.MakeID = func(ctx context.Context, v any) (string, error) { return conventions.ID(ctx, m.Collection, v) }
+	case conventions.IDRequest != nil:
+		WithIDRequest(conventions.IDRequest(m.Collection))(m)
+	}
+	if m.MakeID != nil && !m.Requests {
+		m.MakeID = db.semanticOnly(m.MakeID)
 	}
 	if m.IDField == "" && conventions.IDField != nil {
 		m.IDField = conventions.IDField(t)
@@ -55,6 +65,21 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	m.Exact = codec.HoldsInterface(t, nil)
 	m.Inspect()
 	return m, nil
+}
+
+// semanticOnly returns a generator that refuses what makeID returns if it is a
+// request for another strategy.
+func (db *DB) semanticOnly(makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
+	return func(ctx context.Context, v any) (string, error) {
+		id, err := makeID(ctx, v)
+		if err != nil {
+			return "", err
+		}
+		if _, strategy := db.resolver.Request(id); strategy != ids.Semantic {
+			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
+		}
+		return id, nil
+	}
 }
 
 // decodeDocument stores a document in the struct that v points to.
@@ -107,12 +132,13 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 	o := newOp(verb, id, nil, opts)
 	o.HiLo = id == "" && !made
 	o.Prefix = m.Prefix
-	if o.Expected == nil && m.Version != nil && verb != write.Insert && id != "" && !made {
-		version := m.GetVersion(v)
-		o.Expected = &version
+	if o.Expected == nil && !o.AnyVersion && m.Version != nil && verb != write.Insert && id != "" && !made {
+		if version := m.GetVersion(v); version != "" || verb != write.Replace {
+			o.Expected = &version
+		}
 	}
 	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(m.Collection) {
-		o.UsageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.Collection, m.Collection)
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, m.Collection)
 	}
 	o.Collection = m.Collection
 	return o, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
@@ -87,7 +88,9 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
-	db.resumeIndexes()
+	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
+	db.indexer.MaxAutomatic = opts.AutoIndexes
+	db.indexer.Resume()
 	opened = true
 	return db, nil
 }
@@ -149,7 +152,7 @@ func (db *DB) load() error {
 	if db.reserved, err = counters.Open(db.env); err != nil {
 		return err
 	}
-	return db.loadIndexes()
+	return indexer.Load(db.env, db.indexes)
 }
 
 func (db *DB) loadSettings() (format.Settings, error) {
@@ -312,7 +315,7 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
-	db.stopIndexes()
+	db.indexer.Stop()
 	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 

@@ -292,11 +292,18 @@ type Conventions struct {
 	// letter (Orders → orders), else the name itself (OrderLines).
 	Prefix func(collection string) string
 
-	// ID makes the requested ID of a value whose ID field is empty, in every
-	// collection; "" asks for a GUID. The default is HiLo. WithIDs replaces it
-	// for one collection. It is called before the write begins, by many
-	// goroutines at once.
+	// ID makes the ID of a value whose ID field is empty, in every collection. The
+	// default is HiLo. WithIDs and WithIDRequest replace it for one collection. It
+	// is called before the write begins, by many goroutines at once. Its result is
+	// the ID itself: one that would be a request for another strategy is an
+	// *IDError, as with WithIDs.
 	ID func(ctx context.Context, collection string, v any) (string, error)
+
+	// IDRequest returns the request under which values of a collection with an empty
+	// ID field are stored, such as collection + "|" for identities, or "" for GUIDs.
+	// It is not used if ID is set, and WithIDs and WithIDRequest replace it for one
+	// collection. It is called once for each CollectionOf. The default is HiLo.
+	IDRequest func(collection string) string
 
 	// IDField names the struct field that holds the ID; "" means the default:
 	// the field tagged `jay:"id"`, else the one named ID or Id. It must be a

@@ -148,7 +148,7 @@ func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchR
 func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
 	o := newPatch(id, opts)
 	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(c.m.Collection) {
-		o.UsageError = fmt.Errorf("%w: InCollection(%q) on the collection %q", ErrUsage, o.Collection, c.m.Collection)
+		o.UsageError = fmt.Errorf("%w: InCollection(%.100q) on the collection %.100q", ErrUsage, o.Collection, c.m.Collection)
 	}
 	o.Collection, o.InCollection, o.LeaveOut = c.m.Collection, format.FoldName(c.m.Collection), c.m.Drop
 	if t, ok := c.via.(*Tx); ok {

@@ -178,6 +178,10 @@ func (q Query[T]) OrderBy(fields ...string) Query[T] {
 	}
 	for _, text := range fields {
 		text, descending := strings.CutPrefix(text, "-")
+		if isCall(text) { // of groups: complete finds the column
+			q.q.OrderBy = append(q.q.OrderBy, query.Order{Column: text, Descending: descending})
+			continue
+		}
 		f, err := parseField(text)
 		if err != nil {
 			return q.fail(err)
@@ -223,6 +227,12 @@ func (q Query[T]) complete() (Query[T], error) {
 	}
 	if exec.IsGrouped(&q.q) {
 		q.q.OrderBy = groupOrders(&q.q)
+	} else {
+		for _, o := range q.q.OrderBy {
+			if o.Column != "" {
+				return q, fmt.Errorf("%w: an order by %.100s, which is of groups, and there are none: a GroupBy, or a function in Select, makes them", ErrQuery, o.Column)
+			}
+		}
 	}
 	q, err := q.dated()
 	if err != nil || q.cursor == "" {
@@ -239,6 +249,14 @@ func (q Query[T]) complete() (Query[T], error) {
 	return q, err
 }
 
+// checkIncludes refuses a query whose includes could not arrive.
+func (q Query[T]) checkIncludes() error {
+	if _, rows := any((*T)(nil)).(*Row); rows || len(q.q.Include) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %T has no place for what the query includes: ask for rows, with Rows", ErrQuery, *new(T))
+}
+
 // checkPaging refuses a query whose answers have no position to continue from.
 func (q Query[T]) checkPaging() error {
 	if exec.IsGrouped(&q.q) || q.q.Distinct {
@@ -247,21 +265,30 @@ func (q Query[T]) checkPaging() error {
 	return nil
 }
 
+// isCall reports whether an order is written as a function of groups, such as
+// count() or sum(Total).
+func isCall(text string) bool {
+	name, _, found := strings.Cut(text, "(")
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "count", "sum", "avg", "min", "max", "key":
+		return found && strings.HasSuffix(text, ")")
+	}
+	return false
+}
+
 // groupOrders returns the order of groups, which goes by columns: by their
 // names, or by what they show.
 func groupOrders(q *query.Query) []query.Order {
 	orders := slices.Clone(q.OrderBy)
 	for i, o := range orders {
-		if o.Column != "" {
-			continue
-		}
-		text := o.Field.Path.String() // as OrderBy was given it, count() and all
-		if o.Field.Meta != query.MetaNone || o.Field.Date > query.DateInstant {
+		text := o.Column // as OrderBy was given it, count() and all; or as RQL resolved it
+		if text == "" {
 			text = o.Field.String()
 		}
-		want, err := parseColumn(text)
+		want, err := parseColumn(q, text)
 		for _, c := range q.Select {
-			if c.Name == text || err == nil && c.Func == want.Func && c.Field.String() == want.Field.String() {
+			if c.Name == text || o.Column == "" && c.Name == o.Field.Path.String() ||
+				err == nil && c.Func == want.Func && c.Field.String() == want.Field.String() {
 				text = c.Name
 				break
 			}
@@ -306,8 +333,10 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 	return q
 }
 
-// Include also reads the documents whose IDs are at these paths in the answers.
-// They are in a session's Load and in Row.Included.
+// Include also reads the documents whose IDs are at these paths in the answers. They
+// arrive in Row.Included: make it a query for rows, with Rows, if it is not one of
+// DB.RQL. The answers of any other query have no place for them, and it fails with
+// ErrQuery when it runs. The includes of a session are options of its Load.
 func (q Query[T]) Include(paths ...string) Query[T] {
 	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
 		return q.fail(err)
@@ -334,7 +363,7 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 		return out.fail(err)
 	}
 	for _, text := range columns {
-		c, err := parseColumn(text)
+		c, err := parseColumn(&q.q, text)
 		if err != nil {
 			return out.fail(err)
 		}
@@ -358,9 +387,15 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	return out
 }
 
-// parseColumn reads a column as RQL writes it.
-func parseColumn(text string) (query.Column, error) {
-	q, err := query.Parse("from '@all_docs' select "+text, nil)
+// parseColumn reads a column of a query as RQL writes it.
+func parseColumn(of *query.Query, text string) (query.Column, error) {
+	from := "from '@all_docs' "
+	if name, _, found := strings.Cut(text, "("); found && strings.EqualFold(strings.TrimSpace(name), "key") {
+		for i, f := range of.GroupBy {
+			from += [...]string{"group by ", ", "}[min(i, 1)] + f.String() + " "
+		}
+	}
+	q, err := query.Parse(from+"select "+text, nil)
 	if err != nil {
 		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
 	}
@@ -370,12 +405,24 @@ func parseColumn(text string) (query.Column, error) {
 	return q.Select[0], nil
 }
 
-// String returns the query as RQL.
+// String returns the query as RQL, which DB.RQL reads as the same query. After,
+// NoScan and the type of the answers are no part of it. The text of a query with an
+// error need not be one.
 func (q Query[T]) String() string {
+	if exec.IsGrouped(&q.q) {
+		q.q.OrderBy = groupOrders(&q.q)
+	}
 	if dated, err := q.dated(); err == nil {
 		q = dated
 	}
 	return q.q.String()
+}
+
+// Rows returns the query with rows for its answers, which bring what Include has
+// asked for.
+func (q Query[T]) Rows() Query[Row] {
+	return Query[Row]{via: q.via, q: q.q, size: q.size, err: q.err, run: q.run, cursor: q.cursor,
+		decode: newRow}
 }
 
 // Iter runs the query. The loop sees the database as it was when it began, and
@@ -400,6 +447,9 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 	return func(yield func(*exec.Row, error) bool) {
 		q, err := q.complete()
+		if err == nil {
+			err = q.checkIncludes()
+		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -449,6 +499,7 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 
 // Exists reports whether there is an answer.
 func (q Query[T]) Exists(ctx context.Context) (bool, error) {
+	q.q.Include = nil // they are not seen
 	_, err := q.First(ctx)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
@@ -512,13 +563,14 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	q.run.Paging = true
 	p := Page[T]{Items: []*T{}}
 	var last *exec.Cursor
+	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return Page[T]{}, fmt.Errorf("query: %w", err)
 		}
 		if len(p.Items) == limit {
 			if last != nil && !last.Exact {
-				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, last.ID)
+				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
 			if last != nil {
 				p.Next = last.Text(&q.q)
@@ -530,6 +582,11 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 			return Page[T]{}, err
 		}
 		p.Items, last = append(p.Items, v), row.Cursor
+		if last != nil {
+			if lastID = last.ID; row.Document != nil {
+				lastID = row.Document.ID()
+			}
+		}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -27,6 +29,7 @@ type readSet struct {
 // rangeRead is a range of documents that was read. Texts are folded.
 type rangeRead struct {
 	collection string // "" for all
+	named      string // the collection as the caller wrote it
 	prefix     string
 	after      string
 	last       string // where the iteration stopped; "" if it reached the end
@@ -97,6 +100,7 @@ func (f *readSet) check(t *write.Txn) error {
 // checkWalks looks for changes after f.after that touch a range read. Every change
 // of a document has an entry, and the newest is never removed.
 func (f *readSet) checkWalks(e *env.Env, r interface {
+	docs.Getter
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }) (err error) {
 	it, err := r.Iterate(format.ChangeKey(nil, e.Node, f.after+1), format.ChangeKey(nil, e.Node, math.MaxUint64))
@@ -115,7 +119,7 @@ func (f *readSet) checkWalks(e *env.Env, r interface {
 		}
 		for _, w := range f.walks {
 			if w.covers(format.CollectionKey(c.Collection), c.FoldedID) {
-				return write.LostError{Cause: &ConflictError{ID: c.FoldedID, Walk: w.String(), Actual: e.ChangeVector(e.Node, after)}}
+				return write.LostError{Cause: &ConflictError{ID: write.WrittenIn(r, c.FoldedID), Walk: w.String(), Actual: e.ChangeVector(e.Node, after)}}
 			}
 		}
 	}
@@ -127,10 +131,10 @@ func (f *readSet) checkWalks(e *env.Env, r interface {
 func (w *rangeRead) String() string {
 	text := "documents"
 	if w.collection != "" {
-		text = "collection " + w.collection
+		text = fmt.Sprintf("collection %.100s", cmp.Or(w.named, w.collection))
 	}
 	if w.prefix != "" {
-		text += fmt.Sprintf(" with prefix %q", w.prefix)
+		text += fmt.Sprintf(" with prefix %.100q", w.prefix)
 	}
 	return text
 }

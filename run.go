@@ -57,7 +57,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 	if t.writable {
 		note := &rangeRead{prefix: r.Prefix()}
 		if q.From != "" {
-			note.collection = format.CollectionKey(q.From)
+			note.collection, note.named = format.CollectionKey(q.From), q.From
 		}
 		t.reads.walks = append(t.reads.walks, note)
 	}

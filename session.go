@@ -95,6 +95,14 @@ func (db *DB) OpenSession(opts ...SessionOption) *Session {
 	return s
 }
 
+// check returns ErrUsage for a Session that OpenSession has not made.
+func (s *Session) check() error {
+	if s == nil || s.db == nil {
+		return fmt.Errorf("%w: a session is made by OpenSession", ErrUsage)
+	}
+	return nil
+}
+
 // Clear forgets everything: entities, what was to be deleted, and changes that
 // were not saved.
 func (s *Session) Clear() {
@@ -106,6 +114,9 @@ func (s *Session) Clear() {
 
 // mappingOf returns the mapping of a struct type.
 func (s *Session) mappingOf(t reflect.Type) (*codec.Mapping, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	if m := s.mappings[t]; m != nil {
 		return m, nil
 	}
@@ -147,7 +158,7 @@ func (s *Session) Store(ctx context.Context, v any) error {
 	}
 	if e.foldedID != "" {
 		if other := s.byID[e.foldedID]; other != nil {
-			return fmt.Errorf("%w: store %T: the session holds another entity with the id %q", ErrUsage, v, e.id)
+			return fmt.Errorf("%w: store %T: the session holds another entity with the id %.100q", ErrUsage, v, e.id)
 		}
 		if s.deleted(e.foldedID) {
 			e.version = ""
@@ -264,6 +275,9 @@ func (s *Session) Delete(v any) error {
 // DeleteID makes SaveChanges delete the document with this ID, whether or not
 // the session holds it. A missing one is no error.
 func (s *Session) DeleteID(id string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	folded := s.db.env.Rules.Fold(id)
 	if e := s.byID[folded]; e != nil {
 		return s.Delete(e.value)
@@ -362,6 +376,9 @@ func (s *Session) reload(ctx context.Context, e *entity) (*docs.Document, error)
 // ErrUnknownOutcome or ErrFailed. The session keeps everything that it holds.
 // Reattach returns ErrUsage for another database.
 func (s *Session) Reattach(db *DB) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	if s.db.env.Origins[s.db.env.Node].ID != db.env.Origins[db.env.Node].ID {
 		return fmt.Errorf("%w: %q is another database than %q", ErrUsage, db.env.Dir, s.db.env.Dir)
 	}
@@ -390,6 +407,9 @@ func (s *Session) IDOf(v any) (string, error) {
 // Holds reports whether the session would answer a Load of this ID: with an entity
 // or with an included document.
 func (s *Session) Holds(id string) bool {
+	if s.check() != nil {
+		return false
+	}
 	folded := s.db.env.Rules.Fold(id)
 	return s.byID[folded] != nil || s.included[folded] != nil
 }

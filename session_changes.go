@@ -31,6 +31,9 @@ type EntityChanges struct {
 
 // WhatChanged returns what SaveChanges would write, in its order.
 func (s *Session) WhatChanged() ([]EntityChanges, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	writes, err := s.collect()
 	if err != nil {
 		return nil, err
@@ -72,6 +75,9 @@ func (s *Session) fieldsChanged(w *saving) ([]FieldChange, error) {
 
 // HasChanges reports whether SaveChanges has something to write.
 func (s *Session) HasChanges() (bool, error) {
+	if err := s.check(); err != nil {
+		return false, err
+	}
 	writes, err := s.collect()
 	return len(writes) > 0, err
 }

@@ -95,7 +95,7 @@ func TestSession_Store_Strategies(t *testing.T) {
 	tests := []struct {
 		name   string
 		id     string // in the field before Store
-		makeID func(context.Context, *customer) (string, error)
+		option jay.CollectionOption
 		prefix string
 		stored func(id string) bool // after Store
 		saved  func(id string) bool // after SaveChanges; nil for no change
@@ -104,21 +104,21 @@ func TestSession_Store_Strategies(t *testing.T) {
 		{name: "HiLo with a prefix", prefix: "clients", stored: is("clients/1-A")},
 		{name: "semantic", id: "Customers/ann", stored: is("Customers/ann")},
 		{name: "blank is a GUID", id: " ", stored: isGUID},
-		{name: "generator of nothing is a GUID", makeID: makes(""), stored: isGUID},
-		{name: "generator of a semantic id", makeID: makes("customers/x"), stored: is("customers/x")},
-		{name: "generator of an identity", makeID: makes("customers|"), stored: is("customers|"), saved: is("customers/1")},
+		{name: "request for a GUID", option: jay.WithIDRequest(""), stored: isGUID},
+		{name: "generator of a semantic id", option: jay.WithIDs(makes("customers/x")), stored: is("customers/x")},
+		{name: "request for an identity", option: jay.WithIDRequest("customers|"), stored: is("customers|"), saved: is("customers/1")},
 		{name: "identity", id: "customers|", stored: is("customers|"), saved: is("customers/1")},
 		{name: "server-side", id: "customers/", stored: is("customers/"), saved: func(id string) bool {
 			return strings.HasPrefix(id, "customers/000000000000000000") && strings.HasSuffix(id, "-A")
 		}},
-		{name: "generator is not asked for an id that is there", id: "customers/y", makeID: makes("customers/x"), stored: is("customers/y")},
+		{name: "generator is not asked for an id that is there", id: "customers/y", option: jay.WithIDs(makes("customers/x")), stored: is("customers/y")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			db := memory(t, nil)
 			var opts []jay.CollectionOption
-			if test.makeID != nil {
-				opts = append(opts, jay.WithIDs(test.makeID))
+			if test.option != nil {
+				opts = append(opts, test.option)
 			}
 			if test.prefix != "" {
 				opts = append(opts, jay.WithPrefix(test.prefix))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/jsonpath"
 )
 
@@ -36,7 +37,7 @@ func Load[T any](ctx context.Context, s *Session, id string, opts ...LoadOption)
 		return nil, err
 	}
 	if vs[0] == nil {
-		return nil, fmt.Errorf("load %q: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("load %q: %w", errs.Shorten(id), ErrNotFound)
 	}
 	return vs[0], nil
 }
@@ -59,7 +60,7 @@ func LoadMany[T any](ctx context.Context, s *Session, ids []string, opts ...Load
 		}
 		v, ok := e.value.(*T)
 		if !ok {
-			return nil, fmt.Errorf("%w: load %q: the session holds it as a %T", ErrType, id, e.value)
+			return nil, fmt.Errorf("%w: load %.100q: the session holds it as a %T", ErrType, id, e.value)
 		}
 		vs[i] = v
 	}

@@ -51,6 +51,9 @@ type saving struct {
 // the write survived, by the versions that it would have given the documents,
 // and does not repeat it.
 func (s *Session) SaveChanges(ctx context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
 	if err := s.recognise(ctx); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}

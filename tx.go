@@ -279,7 +279,7 @@ func (t *Tx) Get(ctx context.Context, id string) (*Document, error) {
 	defer t.exit()
 	doc, err := t.lookup(t.db.env.Rules.Fold(id))
 	if err != nil {
-		return nil, fmt.Errorf("get %q: %w", id, err)
+		return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 	}
 	return (*Document)(doc), nil
 }
@@ -294,7 +294,7 @@ func (t *Tx) GetMany(ctx context.Context, ids ...string) ([]*Document, error) {
 	for i, id := range ids {
 		doc, err := t.lookup(t.db.env.Rules.Fold(id))
 		if err != nil && err != ErrNotFound {
-			return nil, fmt.Errorf("get %q: %w", id, err)
+			return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 		}
 		out[i] = (*Document)(doc)
 	}
@@ -313,7 +313,7 @@ func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
 	case ErrNotFound:
 		return false, nil
 	default:
-		return false, fmt.Errorf("exists %q: %w", id, err)
+		return false, fmt.Errorf("exists %q: %w", errs.Shorten(id), err)
 	}
 }
 

@@ -69,7 +69,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	w := &txWalk{t: t, base: base, hidden: make(map[string]bool)}
 	w.note = &rangeRead{prefix: t.db.env.Rules.Fold(s.Prefix), after: t.db.env.Rules.Fold(s.After)}
 	if s.Collection != "" {
-		w.note.collection = format.CollectionKey(s.Collection)
+		w.note.collection, w.note.named = format.CollectionKey(s.Collection), s.Collection
 	}
 	for folded, i := range t.staged {
 		w.hidden[folded] = true

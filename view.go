@@ -33,13 +33,13 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	folded := db.env.Rules.Fold(id)
 	value, closer, err := db.lend(folded)
 	if err != nil {
-		return fmt.Errorf("read %q: %w", id, err)
+		return fmt.Errorf("read %q: %w", errs.Shorten(id), err)
 	}
 	defer func() { err = errs.First(err, closer.Close()) }()
 
 	h, body, err := metadata.Decode(value)
 	if err != nil {
-		return fmt.Errorf("read %q: %w", id, err)
+		return fmt.Errorf("read %q: %w", errs.Shorten(id), err)
 	}
 	doc := &RawDocument{docs.Make(db.env.Origins, folded, h, body)}
 	defer func() { doc.d = docs.Document{} }()
@@ -95,7 +95,7 @@ func Value[T any](doc interface {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	if err := decoder.Decode(&v); err != nil {
-		return v, true, fmt.Errorf("decode %q: %w", path, err)
+		return v, true, fmt.Errorf("decode %.100q: %w", path, err)
 	}
 	return v, true, nil
 }

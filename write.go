@@ -156,7 +156,7 @@ func initStore(o *op, collection string, body []byte, opts []WriteOption) {
 	initOp(o, write.Insert, "", body, opts)
 	o.HiLo = true
 	if o.Collection != "" && format.FoldName(o.Collection) != format.FoldName(collection) {
-		o.UsageError = fmt.Errorf("%w: Store into %q with InCollection(%q)", ErrUsage, collection, o.Collection)
+		o.UsageError = fmt.Errorf("%w: Store into %.100q with InCollection(%.100q)", ErrUsage, collection, o.Collection)
 	}
 	o.Collection = collection
 }
@@ -178,7 +178,13 @@ func InCollection(name string) WriteOption {
 // Metadata.ChangeVector names it. The empty string means that it must not exist.
 // Otherwise the write fails with a *ConflictError.
 func IfMatch(changeVector string) WriteOption {
-	return func(o *op) { o.Expected = &changeVector }
+	return func(o *op) { o.Expected, o.AnyVersion = &changeVector, false }
+}
+
+// AnyVersion makes the write of a typed value independent of its version field, so
+// that Put inserts or overwrites whatever is there.
+func AnyVersion() WriteOption {
+	return func(o *op) { o.Expected, o.AnyVersion = nil, true }
 }
 
 // Returning stores the metadata of the write in *m when it is committed. In a

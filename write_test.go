@@ -271,7 +271,7 @@ func TestWrite_Conditions(t *testing.T) {
 		{"put, older version", putIf("users/1", first), jay.ErrConflict, first, second},
 		{"put, missing document", putIf("users/2", first), jay.ErrNotFound, first, ""},
 		{"server-side with a version", putIf("users/", first), jay.ErrConflict, first, ""},
-		{"identity with a version", putIf("users|", first), jay.ErrConflict, first, ""},
+		{"identity with a version", putIf("users|", first), jay.ErrUsage, "-", ""},
 		{"guid with a version", putIf("", first), jay.ErrConflict, first, ""},
 		{"store with a version", func() error { _, err := db.Store(ctx, "Users", raw, jay.IfMatch(first)); return err }, jay.ErrConflict, first, ""},
 		{"delete, older version", func() error { return db.Delete(ctx, "users/1", jay.IfMatch(first)) }, jay.ErrConflict, first, second},

@@ -76,7 +76,7 @@ const maxN = MaxRangeSize
 // returns ErrUsage unless n is between 1 and 1,048,576.
 func (c *Client) NextN(ctx context.Context, tag string, n int) ([]string, error) {
 	if n < 1 || n > maxN {
-		return nil, fmt.Errorf("next %d ids of %q: %w: between 1 and %d can be had at once", n, tag, ErrUsage, maxN)
+		return nil, fmt.Errorf("next %d ids of %.100q: %w: between 1 and %d can be had at once", n, tag, ErrUsage, maxN)
 	}
 	g, err := c.load(tag)
 	if err != nil {

@@ -101,14 +101,14 @@ func (m *Marks) Grant(documentMax int64, req RangeRequest, now time.Time) (low, 
 	// above the mark and above what the client was granted.
 	old := max(documentMax, req.LastMax, m.Mark, 0)
 	if old > math.MaxInt64-size {
-		return 0, 0, 0, fmt.Errorf("hilo %q: %w: %d numbers after %d", req.Tag, ErrExhausted, size, old)
+		return 0, 0, 0, fmt.Errorf("hilo %.100q: %w: %d numbers after %d", req.Tag, ErrExhausted, size, old)
 	}
 	low, high = old+1, old+size
 	// A returned range leaves Top above Mark. Its end must not come again, so
 	// the new range is one longer: after 1–32 was given back, 1–33 is granted.
 	if high <= m.Top {
 		if m.Top == math.MaxInt64 {
-			return 0, 0, 0, fmt.Errorf("hilo %q: %w: no end above %d", req.Tag, ErrExhausted, m.Top)
+			return 0, 0, 0, fmt.Errorf("hilo %.100q: %w: no end above %d", req.Tag, ErrExhausted, m.Top)
 		}
 		high = m.Top + 1
 	}

@@ -144,7 +144,7 @@ func (r *Resolver) Identity(c Counters, request string) (string, error) {
 	}
 	n, err := NextFree(last, func(n int64) (bool, error) { return c.Exists(r.IdentityID(request, n)) })
 	if err != nil {
-		return "", fmt.Errorf("identity %q: %w", request, err)
+		return "", fmt.Errorf("identity %.100q: %w", request, err)
 	}
 
 	id := r.IdentityID(request, n)

@@ -86,10 +86,10 @@ func (r Rules) Validate() error {
 func CheckSeparator(s string) error {
 	c, size := utf8.DecodeRuneInString(s)
 	if size == 0 || size != len(s) || (c == utf8.RuneError && size == 1) {
-		return fmt.Errorf("the separator must be one character, got %q", s)
+		return fmt.Errorf("the separator must be one character, got %.100q", s)
 	}
 	if s == IdentityMark || s == `\` || isControl(s[0]) || strings.TrimSpace(s) == "" {
-		return fmt.Errorf(`the separator must not be '|', '\', white space or a control character, got %q`, s)
+		return fmt.Errorf(`the separator must not be '|', '\', white space or a control character, got %.100q`, s)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func CheckSeparator(s string) error {
 // CheckNodeTag returns an error if s cannot be a node tag.
 func CheckNodeTag(s string) error {
 	if len(s) < 1 || len(s) > 4 || strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return fmt.Errorf("a node tag is one to four upper-case ASCII letters, got %q", s)
+		return fmt.Errorf("a node tag is one to four upper-case ASCII letters, got %.100q", s)
 	}
 	if s == "RAFT" {
 		return errors.New("the node tag RAFT is reserved")

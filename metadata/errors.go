@@ -19,21 +19,22 @@ type ConflictError struct {
 
 // Error says what was expected and what is there.
 func (e *ConflictError) Error() string {
-	name := strconv.Quote(e.ID)
+	name := strconv.Quote(errs.Shorten(e.ID))
 	if e.ID == "" {
 		name = "a new document"
 	}
+	expected, actual := errs.Shorten(e.Expected), errs.Shorten(e.Actual)
 	switch {
 	case e.Walk != "":
-		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had walked over the %s", name, e.Actual, e.Walk)
+		return fmt.Sprintf("jay: conflict on %s: it was written, as %s, after the transaction had walked over the %s", name, actual, e.Walk)
 	case e.Actual == "" && e.Expected == "":
 		return fmt.Sprintf("jay: conflict on %s: a document that is not there cannot be deleted on the condition that it is not there", name)
 	case e.Actual == "":
-		return fmt.Sprintf("jay: conflict on %s: expected version %s, but there is no such document", name, e.Expected)
+		return fmt.Sprintf("jay: conflict on %s: expected version %s, but there is no such document", name, expected)
 	case e.Expected == "":
-		return fmt.Sprintf("jay: conflict on %s: expected no such document, but it has version %s", name, e.Actual)
+		return fmt.Sprintf("jay: conflict on %s: expected no such document, but it has version %s", name, actual)
 	}
-	return fmt.Sprintf("jay: conflict on %s: expected version %s, but it has %s", name, e.Expected, e.Actual)
+	return fmt.Sprintf("jay: conflict on %s: expected version %s, but it has %s", name, expected, actual)
 }
 
 // Is reports what the conflict amounts to.
@@ -60,7 +61,7 @@ type CollectionError struct {
 
 // Error names both collections.
 func (e *CollectionError) Error() string {
-	return fmt.Sprintf("jay: document %q is in collection %q, not in %q, and documents do not move", e.ID, e.Current, e.Given)
+	return fmt.Sprintf("jay: document %.100q is in collection %.100q, not in %.100q, and documents do not move", e.ID, e.Current, e.Given)
 }
 
 // Is makes errors.Is(err, ErrCollection) true.

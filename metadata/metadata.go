@@ -132,11 +132,11 @@ func CheckCollection(name string) error {
 	}
 	for i := 0; i < len(name); i++ {
 		if name[i] < 0x20 || name[i] == 0x7f {
-			return &Error{Rule: "a collection's name has no control characters", Detail: fmt.Sprintf("%q", name), Offset: i}
+			return &Error{Rule: "a collection's name has no control characters", Detail: fmt.Sprintf("%.100q", name), Offset: i}
 		}
 	}
 	if !utf8.ValidString(name) {
-		return &Error{Rule: "a collection's name must be valid UTF-8", Detail: fmt.Sprintf("%q", name)}
+		return &Error{Rule: "a collection's name must be valid UTF-8", Detail: fmt.Sprintf("%.100q", name)}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/jaydb/jay/internal/jsonpath"
 )
@@ -18,7 +19,7 @@ func (e *Edit) runOperations(t *tree) error {
 				return err
 			}
 			numbered := *e
-			numbered.Detail = fmt.Sprintf("%s (operation %d, %s)", numbered.Detail, i, o.kind)
+			numbered.Detail = strings.TrimPrefix(fmt.Sprintf("%s (operation %d, %s)", numbered.Detail, i, o.kind), " ")
 			return &numbered
 		}
 	}

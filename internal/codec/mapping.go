@@ -21,6 +21,8 @@ type Mapping struct {
 	Prefix     string // of HiLo IDs
 	IDField    string // name of the struct field for the ID; "" for the default
 	MakeID     func(ctx context.Context, v any) (string, error)
+	Requests   bool  // MakeID returns a request of the program's, not an ID made of a value
+	Err        error // of an option
 
 	id      []int    // index path of the ID field
 	Version []int    // index path of the version field, nil if there is none

@@ -78,7 +78,7 @@ func (g *Granter) Next(ctx context.Context, req ids.RangeRequest) (ids.Range, er
 		return g.stageHiLo(t, doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
-		return ids.Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return ids.Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	return r, nil
 }
@@ -109,7 +109,7 @@ func (g *Granter) Return(ctx context.Context, tag string, last, end int64) (acce
 		return g.stageHiLo(t, doc, last, now)
 	})
 	if err != nil {
-		return false, fmt.Errorf("return hilo range of %q: %w", tag, err)
+		return false, fmt.Errorf("return hilo range of %.100q: %w", tag, err)
 	}
 	g.writer.Unused.CountLate(g.env.Rules.Fold(tag), last, end, late)
 	return accepted, nil
@@ -153,6 +153,23 @@ func (g *Granter) readHiLo(t *write.Txn, tag string) (document, error) {
 		return d, fmt.Errorf("document %q: %w", d.op.ID, err)
 	}
 	return d, nil
+}
+
+// RaiseMax raises the Max of the document of a tag to n, so that it does not look as
+// if the document had been edited. A document that has no Max, or counts by a
+// ServerHi, is left to the next range.
+func (g *Granter) RaiseMax(t *write.Txn, tag string, n int64, now time.Time) error {
+	d, err := g.readHiLo(t, tag)
+	if errors.Is(err, errs.ErrNeedsCapacity) || errors.Is(err, ids.ErrExhausted) {
+		return nil
+	}
+	if err != nil || d.body == nil || d.max >= n {
+		return err
+	}
+	if hi, err := NumberOf(d.body, ServerHiField); hi > 0 || err != nil || gjson.GetBytes(d.body, format.HiLoMax).Type != gjson.Number {
+		return nil
+	}
+	return g.stageHiLo(t, d, n, now)
 }
 
 // MaxOf returns the highest number that a HiLo document marks as used: its Max, or,

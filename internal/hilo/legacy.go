@@ -127,7 +127,7 @@ func (g *Granter) nextBlock(ctx context.Context, req ids.RangeRequest, b blockRe
 	}
 	read, prefix, err := g.readBlock(req.Tag, b)
 	if err != nil {
-		return ids.Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return ids.Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	r := ids.Range{Prefix: req.Tag + g.env.Rules.Separator + prefix, Size: b.size, GrantedAt: g.env.Now().UTC()}
 	if err := g.env.Rules.Check(r.Prefix + strconv.FormatInt(math.MaxInt64, 10)); err != nil {
@@ -159,7 +159,7 @@ func (g *Granter) nextBlock(ctx context.Context, req ids.RangeRequest, b blockRe
 		return g.stageHiLo(t, doc, r.High, r.GrantedAt)
 	})
 	if err != nil {
-		return ids.Range{}, fmt.Errorf("next hilo range of %q: %w", req.Tag, err)
+		return ids.Range{}, fmt.Errorf("next hilo range of %.100q: %w", req.Tag, err)
 	}
 	return r, nil
 }

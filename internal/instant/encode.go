@@ -5,10 +5,9 @@ import (
 	"errors"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
-
-	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // options are those of an encoding/json.Encoder without EscapeHTML, but for values of

@@ -61,6 +61,7 @@ type Request struct {
 	Collection   string
 	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	Expected     *string // change vector, see IfMatch
+	AnyVersion   bool    // the version field of a value does not matter
 	Custom       []byte
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -88,15 +87,4 @@ func (t *Txn) stageMissing(o *Op) error {
 	o.ID, o.Header = p.Insert.ID, p.Insert.Header
 	o.JSON = bytes.Clone(p.Insert.JSON) // it may be the caller's own memory
 	return nil
-}
-
-// record returns a copy of a document's record, or storage.ErrNotFound unwrapped.
-func (t *Txn) record(folded string) ([]byte, error) {
-	t.key = format.DocumentKey(t.key[:0], folded)
-	value, closer, err := t.Tx.Get(t.key)
-	if err != nil {
-		return nil, err
-	}
-	record := bytes.Clone(value)
-	return record, closer.Close()
 }

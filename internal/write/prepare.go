@@ -28,7 +28,7 @@ func (w *Writer) CheckTag(tag string) error {
 		return err
 	}
 	if strings.HasSuffix(tag, ids.IdentityMark) || strings.HasSuffix(tag, w.Env.Rules.Separator) {
-		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %q", ids.ErrUsage, ids.IdentityMark, w.Env.Rules.Separator, tag)
+		return fmt.Errorf("%w: a HiLo tag must not end with %q or %q: its document could not be written, got %.100q", ids.ErrUsage, ids.IdentityMark, w.Env.Rules.Separator, tag)
 	}
 	longest := tag + w.Env.Rules.Separator + strconv.FormatInt(math.MaxInt64, 10) + "-" + w.Env.Rules.NodeTag
 	if err := w.Env.Rules.Check(longest); err != nil {
@@ -189,9 +189,12 @@ func (w *Writer) prepareID(o *Op) error {
 		return nil
 	}
 	if o.Verb == Replace {
-		return fmt.Errorf("%w: Replace needs the id of a document; %q asks for a new %s id", ids.ErrUsage, o.RequestID, o.Strategy)
+		return fmt.Errorf("%w: Replace needs the id of a document; %.100q asks for a new %s id", ids.ErrUsage, o.RequestID, o.Strategy)
 	}
 	if o.Expected != nil && *o.Expected != "" {
+		if o.Strategy == ids.Identity { // RavenDB: InvalidOperationException, and not ConcurrencyException
+			return fmt.Errorf("%w: %.100q asks for a new identity, which has no version to expect; it expects %.100q", ids.ErrUsage, o.RequestID, *o.Expected)
+		}
 		return &metadata.ConflictError{ID: o.RequestID, Expected: *o.Expected}
 	}
 	return nil
@@ -276,7 +279,7 @@ func (w *Writer) prepareBody(o *Op) error {
 		return err
 	}
 	if given.Collection != "" && asked != "" && format.FoldName(given.Collection) != format.FoldName(asked) {
-		return fmt.Errorf("%w: the document's @metadata names collection %q, the call %q", ids.ErrUsage, given.Collection, asked)
+		return fmt.Errorf("%w: the document's @metadata names collection %.100q, the call %.100q", ids.ErrUsage, given.Collection, asked)
 	}
 	o.Collection = asked
 	if given.Collection != "" {
@@ -306,7 +309,7 @@ func (w *Writer) ParseCustom(raw []byte) (metadata.Given, error) {
 // joinMetadata adds the members of b to a. They must not repeat.
 func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 	if a.Collection != "" && b.Collection != "" && format.FoldName(a.Collection) != format.FoldName(b.Collection) {
-		return a, fmt.Errorf("%w: @collection is %q in the document and %q in WithMetadata", ids.ErrUsage, a.Collection, b.Collection)
+		return a, fmt.Errorf("%w: @collection is %.100q in the document and %.100q in WithMetadata", ids.ErrUsage, a.Collection, b.Collection)
 	}
 	if a.Collection == "" {
 		a.Collection = b.Collection

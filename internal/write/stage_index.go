@@ -5,6 +5,7 @@ import (
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -103,11 +104,15 @@ func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 }
 
 // Written returns the ID of a document as it was written.
-func (t *Txn) Written(folded string) string {
-	record, err := t.record(folded)
+func (t *Txn) Written(folded string) string { return WrittenIn(t.Tx, folded) }
+
+// WrittenIn is Txn.Written for any reader.
+func WrittenIn(r docs.Getter, folded string) string {
+	record, closer, err := r.Get(format.DocumentKey(nil, folded))
 	if err != nil {
 		return folded
 	}
+	defer closer.Close() // only the text of an error depends on it
 	if h, _, err := metadata.Decode(record); err == nil && h.ID != nil {
 		return string(h.ID)
 	}

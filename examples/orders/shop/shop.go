@@ -78,19 +78,14 @@ func (s *Shop) mapTypes() (err error) {
 	if s.orders, err = jay.CollectionOf[Order](s.db); err != nil {
 		return err
 	}
-	if s.invoices, err = jay.CollectionOf[Invoice](s.db, request[Invoice]("invoices|")); err != nil {
+	if s.invoices, err = jay.CollectionOf[Invoice](s.db, jay.WithIDRequest("invoices|")); err != nil {
 		return err
 	}
-	if s.payments, err = jay.CollectionOf[Payment](s.db, request[Payment]("payments/")); err != nil {
+	if s.payments, err = jay.CollectionOf[Payment](s.db, jay.WithIDRequest("payments/")); err != nil {
 		return err
 	}
-	s.sales, err = jay.CollectionOf[Sale](s.db, request[Sale]("sales/"))
+	s.sales, err = jay.CollectionOf[Sale](s.db, jay.WithIDRequest("sales/"))
 	return err
-}
-
-// request makes every new T ask for this kind of ID.
-func request[T any](id string) jay.CollectionOption {
-	return jay.WithIDs(func(context.Context, *T) (string, error) { return id, nil })
 }
 
 // AddCustomer makes a customer, who owes nothing.

@@ -1,4 +1,4 @@
-package jay
+package indexer
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
@@ -14,72 +15,72 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// buildChunk is how many documents one commit adds to an index, dropChunk how many
+// BuildChunk is how many documents one commit adds to an index, dropChunk how many
 // entries one commit removes. Variables for tests.
 var (
-	buildChunk = 500
-	dropChunk  = 5000
+	BuildChunk = 500
+	DropChunk  = 5000
 )
 
-// onChunk, if it is set, is called before each commit of a build or a drop, with
+// OnChunk, if it is set, is called before each commit of a build or a drop, with
 // the context that Close ends. A variable for tests.
-var onChunk func(ctx context.Context, state IndexState)
+var OnChunk func(ctx context.Context, state index.State)
 
 // chunkBytes is about how many bytes of entries one commit adds or removes, where
 // documents and entries are few and long: writers wait for it.
 const chunkBytes = 1 << 20
 
-// buildIndex adds all existing documents. Documents written since the index was
+// Build adds all existing documents. Documents written since the index was
 // declared are added by their writers.
-func (db *DB) buildIndex(t *indexTask) error {
-	ctx, ix := t.ctx, db.indexes.Load().ByNumber(t.number)
-	if err := db.passWrites(); err != nil {
+func (in *Indexer) Build(t *Task) error {
+	ctx, ix := t.Ctx, in.indexes.Load().ByNumber(t.Number)
+	if err := in.passWrites(); err != nil {
 		return err
 	}
-	after, err := db.buildCursor(ix.Number)
+	after, err := in.buildCursor(ix.Number)
 	if err != nil {
 		return err
 	}
 	// Latest, not the durable state: a document that is committed and not yet on
 	// disk would be added neither by the build nor by a later write.
-	w, err := db.startScan(docs.Range{Collection: ix.Info.Collection, After: after}, db.env.Engine.Latest)
+	w, err := in.scan(docs.Range{Collection: ix.Info.Collection, After: after})
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	e := newBuildExtraction(ix)
+	e := NewBuildExtraction(ix)
 	for more := true; more; {
 		var chunk []builtDocument
-		if chunk, more, err = db.nextChunk(ctx, w, e); err != nil {
+		if chunk, more, err = in.NextChunk(ctx, w, e); err != nil {
 			return err
 		}
-		if err := db.enterChunk(ix, chunk); err != nil {
+		if err := in.EnterChunk(ix, chunk); err != nil {
 			return err
 		}
 		t.documents.Add(int64(len(chunk)))
 	}
-	return db.finishBuild(t)
+	return in.FinishBuild(t)
 }
 
 // passWrites waits for the write that is being staged. That write may have read the
 // catalog before the index was in it, so the build must scan from a state after its
 // commit: otherwise neither would add the document. This relies on the engine to
 // run transactions one at a time.
-func (db *DB) passWrites() error {
-	if err := db.env.Enter(); err != nil {
+func (in *Indexer) passWrites() error {
+	if err := in.env.Enter(); err != nil {
 		return err
 	}
-	defer db.env.Exit()
-	return db.env.Engine.Update(db.indexing.ctx, false, func(storage.Tx) error { return nil })
+	defer in.env.Exit()
+	return in.env.Engine.Update(in.ctx, false, func(storage.Tx) error { return nil })
 }
 
 // buildCursor returns the ID up to which an earlier process has built the index.
-func (db *DB) buildCursor(number uint32) (string, error) {
-	if err := db.env.Enter(); err != nil {
+func (in *Indexer) buildCursor(number uint32) (string, error) {
+	if err := in.env.Enter(); err != nil {
 		return "", err
 	}
-	defer db.env.Exit()
-	value, closer, err := db.env.Engine.Get(format.IndexCursorKey(number))
+	defer in.env.Exit()
+	value, closer, err := in.env.Engine.Get(format.IndexCursorKey(number))
 	if err == storage.ErrNotFound {
 		return "", nil
 	}
@@ -103,7 +104,7 @@ type buildExtraction struct {
 	alone *catalog.Collection // of this index only
 }
 
-func newBuildExtraction(ix *catalog.Index) *buildExtraction {
+func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
 	alone := &catalog.Collection{Indexes: []*catalog.Index{ix}}
 	alone.Prepare()
 	return &buildExtraction{ix, alone}
@@ -112,7 +113,7 @@ func newBuildExtraction(ix *catalog.Index) *buildExtraction {
 // extract returns the entries of a document. A body without an array has one entry
 // in each index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
-func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error) {
+func (e *buildExtraction) extract(db *Indexer, body []byte) (*catalog.Entries, error) {
 	all := db.indexes.Load().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
 		return e.alone.ExtractForBuild(body, e.ix.Number)
@@ -120,10 +121,10 @@ func (e *buildExtraction) extract(db *DB, body []byte) (*catalog.Entries, error)
 	return all.ExtractForBuild(body, e.ix.Number)
 }
 
-// nextChunk reads documents and makes their entries, without a lock.
-func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
+// NextChunk reads documents and makes their entries, without a lock.
+func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction) (chunk []builtDocument, more bool, err error) {
 	size := 0
-	for len(chunk) < buildChunk && size < chunkBytes {
+	for len(chunk) < BuildChunk && size < chunkBytes {
 		doc, err := w.Next(ctx)
 		if err != nil {
 			return nil, false, err
@@ -131,7 +132,7 @@ func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction)
 		if doc == nil {
 			return chunk, false, nil
 		}
-		entries, err := e.extract(db, doc.JSON())
+		entries, err := e.extract(in, doc.JSON())
 		if err != nil {
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
@@ -141,21 +142,21 @@ func (db *DB) nextChunk(ctx context.Context, w *docs.Cursor, e *buildExtraction)
 	return chunk, true, nil
 }
 
-// enterChunk writes the entries of documents that have not changed since they were
+// EnterChunk writes the entries of documents that have not changed since they were
 // read, and the position of the build. It does not wait for the disk: a build
 // repeats what a crash undoes. A drop waits for the commit: only Close cancels it.
-func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
+func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	if len(chunk) == 0 {
 		return nil
 	}
-	if onChunk != nil {
-		onChunk(db.indexing.ctx, IndexBuilding)
+	if OnChunk != nil {
+		OnChunk(in.ctx, index.Building)
 	}
-	if err := db.env.Enter(); err != nil {
+	if err := in.env.Enter(); err != nil {
 		return err
 	}
-	defer db.env.Exit()
-	return db.writer.Transact(db.indexing.ctx, false, func(t *write.Txn) error {
+	defer in.env.Exit()
+	return in.writer.Transact(in.ctx, false, func(t *write.Txn) error {
 		for _, d := range chunk {
 			now, err := t.Version(d.foldedID)
 			if err != nil {
@@ -173,17 +174,17 @@ func (db *DB) enterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	})
 }
 
-// finishBuild makes the index ready, in place of the one that it replaces, if any. The
+// FinishBuild makes the index ready, in place of the one that it replaces, if any. The
 // commit waits for the disk, and so for every entry.
-func (db *DB) finishBuild(t *indexTask) error {
-	if err := t.ctx.Err(); err != nil {
+func (in *Indexer) FinishBuild(t *Task) error {
+	if err := t.Ctx.Err(); err != nil {
 		return err
 	}
-	return db.changeIndexes(func(r *catalog.Record) error {
-		if db.indexes.Load().ByNumber(t.number).Replaces != 0 {
-			r.Replace(t.number)
+	return in.change(func(r *catalog.Record) error {
+		if in.indexes.Load().ByNumber(t.Number).Replaces != 0 {
+			r.Replace(t.Number)
 		} else {
-			r.Move(t.number, IndexReady)
+			r.Move(t.Number, index.Ready)
 		}
 		return nil
 	})
@@ -191,14 +192,14 @@ func (db *DB) finishBuild(t *indexTask) error {
 
 // removeIndexes removes indexes with all their entries. All of them begin to be dropped
 // in one commit, and are gone in another one.
-func (db *DB) removeIndexes(numbers []uint32) error {
-	current := db.indexes.Load()
-	isDropping := func(number uint32) bool { return current.ByNumber(number).Info.State == IndexDropping }
+func (in *Indexer) removeIndexes(numbers []uint32) error {
+	current := in.indexes.Load()
+	isDropping := func(number uint32) bool { return current.ByNumber(number).Info.State == index.Dropping }
 	if !all(numbers, isDropping) {
-		err := db.changeIndexes(func(r *catalog.Record) error {
+		err := in.change(func(r *catalog.Record) error {
 			for _, number := range numbers {
 				if !isDropping(number) {
-					r.Move(number, IndexDropping)
+					r.Move(number, index.Dropping)
 				}
 			}
 			return nil
@@ -210,12 +211,12 @@ func (db *DB) removeIndexes(numbers []uint32) error {
 	for _, number := range numbers {
 		for left := true; left; {
 			var err error
-			if left, err = db.removeChunk(number); err != nil {
+			if left, err = in.RemoveChunk(number); err != nil {
 				return err
 			}
 		}
 	}
-	return db.changeIndexes(func(r *catalog.Record) error {
+	return in.change(func(r *catalog.Record) error {
 		for _, number := range numbers {
 			r.Move(number, catalog.Gone)
 		}
@@ -228,15 +229,15 @@ func all(numbers []uint32, claim func(uint32) bool) bool {
 	return !slices.ContainsFunc(numbers, func(n uint32) bool { return !claim(n) })
 }
 
-func (db *DB) removeChunk(number uint32) (left bool, err error) {
-	if onChunk != nil {
-		onChunk(db.indexing.ctx, IndexDropping)
+func (in *Indexer) RemoveChunk(number uint32) (left bool, err error) {
+	if OnChunk != nil {
+		OnChunk(in.ctx, index.Dropping)
 	}
-	if err := db.env.Enter(); err != nil {
+	if err := in.env.Enter(); err != nil {
 		return false, err
 	}
-	defer db.env.Exit()
-	err = db.env.Engine.Update(db.indexing.ctx, false, func(tx storage.Tx) error {
+	defer in.env.Exit()
+	err = in.env.Engine.Update(in.ctx, false, func(tx storage.Tx) error {
 		left = false
 		lo := format.AppendIndexPrefix(nil, number)
 		it, err := tx.Iterate(lo, format.PrefixEnd(lo))
@@ -245,7 +246,7 @@ func (db *DB) removeChunk(number uint32) (left bool, err error) {
 		}
 		n, size := 0, 0
 		for ok := it.First(); ok; ok = it.Next() {
-			if n++; n > dropChunk || size > chunkBytes {
+			if n++; n > DropChunk || size > chunkBytes {
 				left = true
 				break
 			}
@@ -259,4 +260,13 @@ func (db *DB) removeChunk(number uint32) (left bool, err error) {
 		return errors.Join(it.Error(), it.Close())
 	})
 	return left, err
+}
+
+// scan opens a cursor over the newest documents, durable or not.
+func (in *Indexer) scan(over docs.Range) (*docs.Cursor, error) {
+	if err := in.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer in.env.Exit()
+	return in.docs.Scan(over, in.env.Engine.Latest)
 }

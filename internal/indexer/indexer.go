@@ -1,0 +1,146 @@
+// Package indexer creates, builds, replaces and drops indexes in the background, while
+// documents are written. What an index is, and what a document has in it, is catalog's.
+//
+// Its tasks enter the gate of the database by themselves, for one commit at a time.
+package indexer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
+)
+
+// Indexer changes the indexes of an open database. See task.go for the life of an
+// index.
+type Indexer struct {
+	// MaxAutomatic is how many automatic indexes there may be.
+	MaxAutomatic int
+
+	env     *env.Env
+	docs    *docs.Reader
+	indexes *catalog.Current
+	writer  *write.Writer
+
+	mu      sync.Mutex // never held while waiting
+	tasks   map[Name]*Task
+	stopped bool // no task may begin. Guarded by mu.
+
+	ctx     context.Context // of all tasks; cancelled by Close
+	stop    context.CancelFunc
+	workers sync.WaitGroup // the running tasks
+
+	changing chan struct{} // of one element, which is in it while the catalog is changed
+}
+
+// New returns the Indexer of an open database. Resume must follow.
+func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) *Indexer {
+	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1)}
+	in.ctx, in.stop = context.WithCancel(context.Background())
+	return in
+}
+
+// Load makes the catalog that is on disk the current one, for Open.
+func Load(e *env.Env, current *catalog.Current) error {
+	record := catalog.Record{Next: 1}
+	value, closer, err := e.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.IndexesName))
+	switch {
+	case err == nil:
+		err = json.Unmarshal(value, &record)
+		if err := errs.First(err, closer.Close()); err != nil {
+			return fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
+		}
+	case !errors.Is(err, storage.ErrNotFound):
+		return err
+	}
+	c, err := catalog.New(record)
+	if err != nil {
+		return fmt.Errorf("record of indexes: %w: %w", storage.ErrCorrupt, err)
+	}
+	current.Replace(c)
+	return nil
+}
+
+// change commits a new list of indexes and makes it the current one. Only
+// tasks call it, and changes are serialized. edit may refuse.
+func (in *Indexer) change(edit func(*catalog.Record) error) error {
+	select {
+	case in.changing <- struct{}{}:
+		defer func() { <-in.changing }()
+	case <-in.ctx.Done():
+		return in.ctx.Err()
+	}
+	if err := in.env.Enter(); err != nil {
+		return err
+	}
+	defer in.env.Exit()
+
+	old := in.indexes.Load()
+	record := catalog.Record{Next: old.Record.Next, Indexes: slices.Clone(old.Record.Indexes)}
+	if err := edit(&record); err != nil {
+		return err
+	}
+	c, err := catalog.New(record)
+	if err != nil {
+		return err
+	}
+	err = in.env.Engine.Update(in.ctx, true, func(tx storage.Tx) error {
+		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.IndexesName), record)
+	})
+	if err != nil {
+		return err
+	}
+	in.indexes.Replace(c)
+	return nil
+}
+
+// Resume continues what the last process has left unfinished, for Open.
+func (in *Indexer) Resume() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, ix := range in.indexes.Load().All {
+		key := KeyOf(ix.Info.Collection, ix.Info.Name)
+		if ix.Info.State == index.Ready || in.tasks[key] != nil {
+			continue
+		}
+		t := in.taskOfName(key)
+		t.unwatched = true
+		in.startTask(t)
+	}
+}
+
+// Stop ends all tasks, for Close. No other task begins.
+func (in *Indexer) Stop() {
+	in.mu.Lock()
+	in.stopped = true
+	in.mu.Unlock()
+	in.stop()
+	in.workers.Wait()
+}
+
+// Wait returns when there is no task any more.
+func (in *Indexer) Wait() {
+	for {
+		in.mu.Lock()
+		var t *Task
+		for _, t = range in.tasks {
+			break
+		}
+		in.mu.Unlock()
+		if t == nil {
+			return
+		}
+		<-t.Done
+	}
+}
