@@ -157,7 +157,7 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 			return err
 		case run >= o.retries:
 			caller.Leave() // the disk may take long
-			return db.writer.SettleRefusal(ctx, fmt.Errorf("update: %w", lost.Cause))
+			return db.writer.RefuseDurably(ctx, fmt.Errorf("update: %w", lost.Cause))
 		default:
 			if err := caller.Wait(ctx, []turns.Key{lost.Over}, lost.Writes); err != nil {
 				return fmt.Errorf("update: in line after a loss: %w", err)

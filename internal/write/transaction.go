@@ -66,7 +66,7 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 		if isRetried(err) {
 			return err
 		}
-		return w.SettleRefusal(ctx, err)
+		return w.RefuseDurably(ctx, err)
 	}
 }
 
@@ -77,9 +77,9 @@ func isRetried(err error) bool {
 	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale)
 }
 
-// SettleRefusal returns err, a refusal, when everything that it may depend on is on
+// RefuseDurably returns err, a refusal, when everything that it may depend on is on
 // disk. If that fails, the error is also an ErrUnknownOutcome.
-func (w *Writer) SettleRefusal(ctx context.Context, err error) error {
+func (w *Writer) RefuseDurably(ctx context.Context, err error) error {
 	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
