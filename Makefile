@@ -129,4 +129,5 @@ bench-full:
 bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
+	cd bench && $(GO) run ./contended -smoke
 	cd bench && $(GO) run . -smoke

@@ -58,6 +58,15 @@ func TestAllocations(t *testing.T) {
 		{"Store", 11, func() { _, err := db.Store(ctx, "Things", body); check(err) }},
 		{"Put of a document that is there", 10, func() { _, err := db.Put(ctx, "plain/2", body); check(err) }},
 		{"Collection.Insert under an index", 22, func() { _, err := people.Insert(ctx, &person{Name: "Bob", Age: 1000}); check(err) }},
+		{"Update that reads and writes, and does not lose", 38, func() {
+			check(db.Update(ctx, func(tx *jay.Tx) error {
+				if _, err := tx.Get(ctx, "plain/3"); err != nil {
+					return err
+				}
+				_, err := tx.Put(ctx, "plain/3", body)
+				return err
+			}, jay.Retry(10)))
+		}},
 		{"InsertMany of 100 under an index", 1030, func() {
 			many := make([]*person, 100)
 			for i := range many {

@@ -615,3 +615,117 @@ func TestDates_LastModified(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that no plan changes an answer: random conditions on dates and other fields,
+// joined in any way, over indexes that mix both, are answered as by a scan.
+func TestDates_Plans_LikeScan(t *testing.T) {
+	for seed := range uint64(5) {
+		r := spellings{rand.New(rand.NewPCG(seed, 17))}
+		scan, indexed := memory(t, nil), memory(t, nil)
+		for i := range 200 {
+			parts := []string{fmt.Sprintf(`"N":%d`, i%7)}
+			for _, name := range []string{"At", "Done"} {
+				if r.IntN(6) > 0 {
+					parts = append(parts, fmt.Sprintf(`%q:%s`, name, r.value().json))
+				}
+			}
+			if seed%2 == 0 {
+				parts = append(parts, fmt.Sprintf(`"Seen":[%s,%s]`, r.value().json, r.value().json))
+			}
+			for _, db := range []*jay.DB{scan, indexed} {
+				put(t, db, fmt.Sprintf("events/%03d", i), "{"+strings.Join(parts, ",")+"}", jay.InCollection("Events"))
+			}
+		}
+		pick := func(of ...string) string { return of[r.IntN(len(of))] }
+		for range 6 {
+			var fields []string
+			for _, f := range []string{"At as date", "Done as date", "N", "Seen as date", "At"} {
+				if r.IntN(2) == 0 {
+					fields = append(fields, pick("", "-")+f)
+				}
+			}
+			ix := jay.Index{Name: fmt.Sprint(r.Int()), Fields: fields}
+			if r.IntN(4) == 0 {
+				ix.Where = "At as date >= '2026-02-01T00:00:00Z'"
+			}
+			if len(fields) > 0 {
+				must(t, indexed.EnsureIndex(ctx, "Events", ix))
+			}
+		}
+		must(t, jay.CheckIndexes(indexed))
+		one := func() string {
+			at := func() string { return "'" + r.time().In(time.FixedZone("", 3600)).Format(time.RFC3339Nano) + "'" }
+			field := pick("At", "Done", "Seen") + " as date"
+			switch r.IntN(8) {
+			case 0:
+				return fmt.Sprint("N = ", r.IntN(8))
+			case 1:
+				return field + " between " + at() + " and " + at()
+			case 2:
+				return field + pick(" in (", " all in (") + at() + ", null, " + at() + ")"
+			case 3:
+				return pick("month", "day", "year") + "(" + pick("At", "Done") + ") = '" + r.time().Format(pick("2006-01", "2006-01-02", "2006")) + "'"
+			case 4:
+				return "exact(" + pick("At", "Done") + " >= " + at() + ")"
+			case 5:
+				return "At as date >= '2026-02-01T00:00:00Z'"
+			}
+			return field + pick(" = ", " < ", " <= ", " > ", " >= ", " != ") + at()
+		}
+		plans := map[string]bool{}
+		for range 120 {
+			where := pick("", "not ") + one()
+			for range r.IntN(3) {
+				where += pick(" and ", " and ", " or ") + one()
+			}
+			rql := "from Events where " + where
+			switch r.IntN(6) {
+			case 0:
+				rql += " order by id() select id(), At, N"
+			case 1:
+				rql += " select min(At as date) as A, max(Done as date) as B, count() as C"
+			case 2:
+				rql = "from Events group by " + pick("At as date", "month(At)", "day(Done)", "N") + " where " + where + " order by key() select key() as K, count(), min(At as date) as A"
+			case 3:
+				rql += " order by " + pick("At as date", "Done as date desc", "N, At as date", "At") + ", id() select id(), At, Done"
+			case 4:
+				rql += " order by " + pick("At as date desc", "Done as date", "Seen as date") + " limit 7"
+			default:
+				rql += " order by id()"
+			}
+			answers := func(db *jay.DB) (all []string) {
+				q, err := db.RQL(rql, nil)
+				if err != nil {
+					t.Fatalf("%s: %v", rql, err)
+				}
+				rows, err := q.All(ctx)
+				if err != nil {
+					t.Fatalf("%s: %v", rql, err)
+				}
+				for _, row := range rows {
+					if row.JSON != nil {
+						all = append(all, string(row.JSON))
+					} else {
+						all = append(all, row.Document.ID())
+					}
+				}
+				if db == indexed {
+					e, err := q.Explain(ctx)
+					must(t, err)
+					plans[strings.Join(e.Plan, "; ")] = true
+				}
+				return all
+			}
+			if want, got := answers(scan), answers(indexed); !slices.Equal(got, want) {
+				q, err := indexed.RQL(rql, nil)
+				must(t, err)
+				e, err := q.Explain(ctx)
+				must(t, err)
+				t.Fatalf("seed %d, %s\ngot  %v\nwant %v\n%s", seed, rql, got, want, e)
+			}
+		}
+		if len(plans) < 10 {
+			t.Errorf("seed %d: %d plans: too little was tried", seed, len(plans))
+		}
+	}
+}

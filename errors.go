@@ -69,7 +69,8 @@ var (
 	ErrExists = errs.ErrExists
 
 	// ErrConflict is what every *ConflictError is: the document is not in the
-	// version that the caller expected. Nothing was changed.
+	// version that the caller expected, or that a transaction has read. Nothing was
+	// changed. Update returns it without Retry, or after the last run.
 	ErrConflict = storage.ErrConflict
 
 	// ErrInvalidID is what every *IDError is.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay"
 )
@@ -90,6 +91,45 @@ func ExampleQuery() {
 	// orders/3-A
 	// huge ones: false
 	// from Orders where Total >= 40 order by Total desc limit 10
+}
+
+// Times compare by time, whatever zone and digits the document spells; a month is a
+// bucket of the calendar in UTC.
+func ExampleQuery_GroupBy_dates() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	check(err)
+	defer db.Close()
+	type Visit struct {
+		ID string
+		At time.Time `jay:"index"`
+	}
+	visits, err := jay.CollectionOf[Visit](db)
+	check(err)
+	check(visits.EnsureIndexes(ctx))
+	for _, at := range []string{`"2026-01-31T23:30:00-02:00"`, `"2026-02-01T12:00:00.5Z"`, `"2026-01-05T00:00:00Z"`} {
+		_, err := db.Put(ctx, "visits/", []byte(`{"At":`+at+`}`), jay.InCollection("Visits"))
+		check(err)
+	}
+
+	n, err := visits.Query().Where(jay.Ge("At", time.Date(2026, 2, 1, 1, 0, 0, 0, time.UTC))).Count(ctx)
+	check(err)
+	fmt.Println(n, "since one o'clock on the first of February")
+
+	type month struct {
+		Month string
+		Count int
+		Last  time.Time
+	}
+	months, err := jay.Select[month](visits.Query().GroupBy("month(At)").OrderBy("month(At)"), "month(At) as Month", "count()", "max(At) as Last").All(ctx)
+	check(err)
+	for _, m := range months {
+		fmt.Println(m.Month, m.Count, m.Last)
+	}
+	// Output:
+	// 2 since one o'clock on the first of February
+	// 2026-01 1 2026-01-05 00:00:00 +0000 UTC
+	// 2026-02 2 2026-02-01 12:00:00.5 +0000 UTC
 }
 
 // Documents of any collection are asked for as JSON.

@@ -85,6 +85,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
@@ -316,7 +317,8 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
-	db.env.Loans.Stop() // before the gate: a function that Read has called may use the database
+	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
+	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 
 	// Deferred, as the client calls Options.Now, which may panic.

@@ -77,7 +77,7 @@ func TestPatch_Overtaken(t *testing.T) {
 			rival := bytes.Replace(padded(test.pad), []byte(`"n":1`), []byte(`"n":5`), 1)
 			mustPut(t, db, "docs/1", rival)
 
-			if err := db.writer.Commit(ctx, ops, nil); !errors.Is(err, test.stale) {
+			if err := db.writer.Commit(ctx, ops, nil, true); !errors.Is(err, test.stale) {
 				t.Fatalf("got %v, want %v", err, test.stale)
 			}
 			if test.stale != nil {
@@ -114,10 +114,10 @@ func TestPatch_Overtaken_Many(t *testing.T) {
 	if err := db.writer.PrepareAll(b.ops); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.writer.Commit(context.Background(), b.ops[:write.MaxPatchesHere], nil); err != nil {
+	if err := db.writer.Commit(context.Background(), b.ops[:write.MaxPatchesHere], nil, true); err != nil {
 		t.Errorf("%d patches: got %v", write.MaxPatchesHere, err)
 	}
-	if err := db.writer.Commit(context.Background(), b.ops, nil); !errors.Is(err, write.ErrStale) {
+	if err := db.writer.Commit(context.Background(), b.ops, nil, true); !errors.Is(err, write.ErrStale) {
 		t.Errorf("%d patches: got %v", write.MaxPatchesHere+1, err)
 	}
 	if _, err := db.Apply(context.Background(), &b); err != nil {
@@ -190,7 +190,7 @@ func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer g.Close()
-			if err := batched.writer.Commit(ctx, b.ops, nil); err != nil {
+			if err := batched.writer.Commit(ctx, b.ops, nil, true); err != nil {
 				t.Fatal(err)
 			}
 			for i := 1; i <= 4; i++ {
@@ -264,7 +264,7 @@ func TestPatch_UnchangedIsNotReadAgain(t *testing.T) {
 	defer g.Close()
 	mustPut(t, db, "docs/1", padded(largePad))
 	e.gets = 0
-	if err := db.writer.Commit(ctx, ops, nil); !errors.Is(err, write.ErrStale) || e.gets != 1 {
+	if err := db.writer.Commit(ctx, ops, nil, true); !errors.Is(err, write.ErrStale) || e.gets != 1 {
 		t.Errorf("a document that was written in between: %v, read %d times", err, e.gets)
 	}
 	if err := db.writer.ResolveAndCommit(ctx, ops, nil, g); err != nil {

@@ -175,7 +175,7 @@ func TestApply_ReadsAhead_NewIndex(t *testing.T) {
 	if err := db.EnsureIndex(ctx, "Users", Index{Fields: []string{"Name"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.writer.Commit(ctx, ops, a); err != nil {
+	if err := db.writer.Commit(ctx, ops, a, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := CheckIndexes(db); err != nil {

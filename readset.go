@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
@@ -94,7 +95,8 @@ func (f *readSet) check(t *write.Txn) error {
 			return err
 		}
 		if seen := f.versions[id]; now != seen {
-			return write.LostError{Cause: &ConflictError{ID: t.Written(id), Expected: t.Writer.VersionText(seen), Actual: t.Writer.VersionText(now)}}
+			conflict := &ConflictError{ID: t.Written(id), Expected: t.Writer.VersionText(seen), Actual: t.Writer.VersionText(now)}
+			return write.LostError{Cause: conflict, Over: turns.Document(id)}
 		}
 	}
 	if len(f.walks) == 0 {
@@ -125,7 +127,8 @@ func (f *readSet) checkWalks(e *env.Env, r interface {
 		}
 		for _, w := range f.walks {
 			if w.covers(format.CollectionKey(c.Collection), c.FoldedID) {
-				return write.LostError{Cause: &ConflictError{ID: write.WrittenIn(r, c.FoldedID), Walk: w.String(), Actual: e.ChangeVector(e.Node, after)}}
+				conflict := &ConflictError{ID: write.WrittenIn(r, c.FoldedID), Walk: w.String(), Actual: e.ChangeVector(e.Node, after)}
+				return write.LostError{Cause: conflict, Over: turns.Range(w.collection, w.prefix)}
 			}
 		}
 	}

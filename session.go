@@ -35,7 +35,7 @@ type Session struct {
 	room     []entity                  // for entities to come
 	deletes  []*deletion               // in the order in which they were requested
 	included map[string]*docs.Document // by folded ID: included by a Load, not requested yet
-	attempt  *inDoubtSave              // a save whose outcome is not known
+	inDoubt  *inDoubtSave              // a save whose outcome is not known
 }
 
 // entity is a struct that a session keeps.
@@ -109,7 +109,7 @@ func (s *Session) Clear() {
 	s.byID = make(map[string]*entity)
 	s.byValue = make(map[any]*entity)
 	s.included = make(map[string]*docs.Document)
-	s.order, s.deletes, s.attempt = nil, nil, nil
+	s.order, s.deletes, s.inDoubt = nil, nil, nil
 }
 
 // mappingOf returns the mapping of a struct type.
@@ -265,7 +265,7 @@ func (s *Session) Delete(v any) error {
 		return err
 	}
 	s.forget(e)
-	if e.doc == nil && !s.inAttempt(e) {
+	if e.doc == nil && !s.isInDoubt(e) {
 		return nil
 	}
 	s.deletes = append(s.deletes, &deletion{id: e.id, foldedID: e.foldedID, entity: e})
@@ -333,11 +333,11 @@ func (s *Session) Refresh(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.resolveElsewhere(ctx); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
-	if s.inAttempt(e) {
-		return fmt.Errorf("refresh: %w", errUnsettled) // the document found may be gone after the reopen
+	if s.isInDoubt(e) {
+		return fmt.Errorf("refresh: %w", errInDoubt) // the document found may be gone after the reopen
 	}
 	if e.foldedID == "" {
 		return fmt.Errorf("%w: refresh %T: it has no id before SaveChanges", ErrUsage, v)

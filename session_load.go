@@ -81,7 +81,7 @@ func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts
 			return fmt.Errorf("%w: include: %w", ErrUsage, err)
 		}
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.resolveElsewhere(ctx); err != nil {
 		return err
 	}
 	missing := s.notHeld(ids)

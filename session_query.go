@@ -17,9 +17,9 @@ type sessionAccess struct {
 	s *Session
 }
 
-// startRun implements access. It settles a save whose outcome is not known first.
+// startRun implements access. A save whose outcome is in doubt is resolved first.
 func (a sessionAccess) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exec.Run, error) {
-	if err := a.s.settle(ctx); err != nil {
+	if err := a.s.resolveElsewhere(ctx); err != nil {
 		return nil, err
 	}
 	return a.s.db.startRun(ctx, q, o)

@@ -54,7 +54,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if err := s.recognise(ctx); err != nil {
+	if err := s.resolveInDoubt(ctx); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
 	writes, err := s.collect()
@@ -67,7 +67,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.attempt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
+			s.inDoubt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -260,12 +260,12 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	e.m.SetIdentity(e.value, e.id, version)
 }
 
-// inAttempt reports whether a save in doubt may have written an entity.
-func (s *Session) inAttempt(e *entity) bool {
-	if s.attempt == nil {
+// isInDoubt reports whether a save in doubt may have written an entity.
+func (s *Session) isInDoubt(e *entity) bool {
+	if s.inDoubt == nil {
 		return false
 	}
-	for _, w := range s.attempt.writes {
+	for _, w := range s.inDoubt.writes {
 		if w.entity == e {
 			return true
 		}
@@ -273,21 +273,21 @@ func (s *Session) inAttempt(e *entity) bool {
 	return false
 }
 
-// errUnsettled is returned on a handle that cannot resolve a save in doubt.
-var errUnsettled = fmt.Errorf("%w: what became of the last save shows when the database is opened again: see Session.Reattach", ErrFailed)
+// errInDoubt is returned on a handle that cannot resolve a save in doubt.
+var errInDoubt = fmt.Errorf("%w: what became of the last save shows when the database is opened again: see Session.Reattach", ErrFailed)
 
-// settle resolves a save in doubt if the session has moved to a handle that can.
-func (s *Session) settle(ctx context.Context) error {
-	if s.attempt == nil || s.attempt.db == s.db {
+// resolveElsewhere resolves a save in doubt if the session has moved to a handle that can.
+func (s *Session) resolveElsewhere(ctx context.Context) error {
+	if s.inDoubt == nil || s.inDoubt.db == s.db {
 		return nil
 	}
-	return s.recognise(ctx)
+	return s.resolveInDoubt(ctx)
 }
 
-// recognise resolves a save in doubt. The handle that failed cannot: it shows the
+// resolveInDoubt resolves a save in doubt. The handle that failed cannot: it shows the
 // documents of the save whether or not they are on disk.
-func (s *Session) recognise(ctx context.Context) error {
-	a := s.attempt
+func (s *Session) resolveInDoubt(ctx context.Context) error {
+	a := s.inDoubt
 	if a == nil {
 		return nil
 	}
@@ -296,7 +296,7 @@ func (s *Session) recognise(ctx context.Context) error {
 			return err
 		}
 		s.db.env.Exit()
-		return errUnsettled
+		return errInDoubt
 	}
 	done, err := s.survivors(ctx, a)
 	if err != nil {
@@ -310,8 +310,8 @@ func (s *Session) recognise(ctx context.Context) error {
 			s.saved(w, new(docs.Document))
 		}
 	}
-	s.attempt = nil
-	s.settleDeletions()
+	s.inDoubt = nil
+	s.finishDeletions()
 	return nil
 }
 
@@ -373,9 +373,9 @@ func (s *Session) dropDeletion(done *deletion) {
 	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d == done })
 }
 
-// settleDeletions gives deletions of entities the IDs that were made for them, and
+// finishDeletions gives deletions of entities the IDs that were made for them, and
 // drops those of entities that were never saved.
-func (s *Session) settleDeletions() {
+func (s *Session) finishDeletions() {
 	s.deletes = slices.DeleteFunc(s.deletes, func(d *deletion) bool { return d.entity != nil && d.entity.doc == nil })
 	for _, d := range s.deletes {
 		if d.entity != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
 )
@@ -63,12 +65,32 @@ func (d *drawn) again() {
 // TxOption changes one DB.Update.
 type TxOption func(*txOptions)
 
-type txOptions struct{ retries int }
+type txOptions struct {
+	retries int
+	misused error
+}
 
 // Retry runs the function again, up to n more times, when its transaction lost
-// against another one. The function must be able to run more than once. Without
-// Retry, Update returns the *ConflictError.
-func Retry(n int) TxOption { return func(o *txOptions) { o.retries = n } }
+// against another one; Retry() goes on until ctx ends. The function must be able to
+// run more than once. Before it runs again, the transaction waits for its turn: see
+// DB.Update. A run that gives way to transactions in line counts as well, and so
+// Retry(10) suffices however many transactions meet.
+//
+// Update returns ErrUsage if n is negative, or for more than one number.
+func Retry(n ...int) TxOption {
+	return func(o *txOptions) {
+		switch {
+		case len(n) == 0:
+			o.retries = math.MaxInt
+		case len(n) > 1:
+			o.misused = fmt.Errorf("%w: Retry takes one number, not %d", ErrUsage, len(n))
+		case n[0] < 0:
+			o.misused = fmt.Errorf("%w: Retry(%d): a function cannot run again fewer than 0 times", ErrUsage, n[0])
+		default:
+			o.retries = n[0]
+		}
+	}
+}
 
 // View calls fn with a read-only Tx: everything as it was at one moment. It returns
 // fn's error. That state takes disk space as long as fn runs.
@@ -91,10 +113,15 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 // Transactions are serializable. Update takes no lock while fn runs; at its end the
 // commit checks that nothing in the read set of fn was changed meanwhile: the
 // documents that it read, those it found missing, and the ranges that it iterated
-// over. Otherwise Update returns a *ConflictError (or, with Retry, runs fn again)
-// and nothing is changed. A Put or Delete of a document that fn has not read
-// depends on nothing and never conflicts. A transaction that wrote nothing needs no
-// check.
+// over. Otherwise nothing is changed, and Update returns a *ConflictError. A Put or
+// Delete of a document that fn has not read depends on nothing and never conflicts. A
+// transaction that wrote nothing needs no check.
+//
+// Without Retry, fn runs once. With Retry, a transaction that lost waits in line for
+// what it lost over, a document or a range, and runs fn again when it has its turn:
+// those in line commit one after another, and share the syncs of the disk. A turn is
+// for this process only. It passes to the next transaction when fn runs for more than
+// a second. A call of Update inside fn never waits for the turn that fn has.
 //
 // HiLo IDs and GUIDs are final at once, and a run that follows another gets those
 // of the first again (unless the function holds one of them itself). Server-side
@@ -110,20 +137,31 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 	for _, option := range opts {
 		option(&o)
 	}
+	if o.misused != nil {
+		return o.misused
+	}
 	numbers := &drawn{all: make(map[string][]string)}
 	defer db.writer.Unused.CountDrawn(numbers.all) // those that were not used
+	caller := db.writer.Lines.Caller()
+	defer caller.Leave()
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := db.updateOnce(ctx, numbers, fn)
-		switch lost, isLost := err.(write.LostError); {
+		err := db.updateOnce(ctx, numbers, fn, &caller, run < o.retries)
+		lost, isLost := err.(write.LostError)
+		switch {
 		case err == errClash:
 			run--
 		case !isLost:
 			return err
 		case run >= o.retries:
-			return db.writer.SettleRefusal(ctx, fmt.Errorf("update: %w", lost.Cause))
+			caller.Leave() // the disk may take long
+			return db.writer.RefuseDurably(ctx, fmt.Errorf("update: %w", lost.Cause))
+		default:
+			if err := caller.Wait(ctx, []turns.Key{lost.Over}, lost.Writes); err != nil {
+				return fmt.Errorf("update: in line after a loss: %w", err)
+			}
 		}
 		numbers.again()
 	}
@@ -133,7 +171,8 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 // drawn.
 var errClash = errors.New("a number of an earlier run is held by the function: it runs again")
 
-func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error) error {
+// updateOnce runs fn once, and commits.
+func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error, caller *turns.Caller, mayRunAgain bool) error {
 	t, err := db.begin(true, numbers)
 	if err != nil {
 		return err
@@ -145,10 +184,11 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 		return errClash
 	}
 	if err == nil {
-		if wrote, err := t.commit(ctx); wrote || err != nil {
+		if wrote, err := t.commitInTurn(ctx, caller, mayRunAgain); wrote || err != nil {
 			return err
 		}
 	}
+	caller.Leave()
 	return t.leave(ctx, err)
 }
 
@@ -643,8 +683,8 @@ func (t *Tx) actualVersion(o *op) (string, error) {
 }
 
 // commit checks the read set and writes what was staged. It reports whether
-// anything was written.
-func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
+// anything was to be written. A turn of the caller ends before the wait for the disk.
+func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err error) {
 	if err := t.enter(ctx); err != nil {
 		return false, err
 	}
@@ -655,12 +695,16 @@ func (t *Tx) commit(ctx context.Context) (wrote bool, err error) {
 	if err := t.reads.prepare(ctx, t.db.env, t.snapshot); err != nil {
 		return true, err
 	}
-	err = t.db.writer.Transact(ctx, t.db.env.Synced, func(in *write.Txn) error {
+	inTurn := caller.Held()
+	err = t.db.writer.Transact(ctx, t.db.env.Synced && !inTurn, func(in *write.Txn) error {
 		if err := t.reads.check(in); err != nil {
 			return err
 		}
 		return in.Run(t.ops)
 	})
+	if err == nil && inTurn {
+		err = t.db.writer.PassTurn(ctx, caller)
+	}
 	if err != nil {
 		return true, err
 	}

@@ -24,7 +24,7 @@ type createIndexCommand struct {
 	Unique     bool   `help:"Refuse documents that have the values of another one."`
 	Where      string `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
 	Collection string `arg:"" help:"The collection."`
-	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending."`
+	Fields     string `arg:"" name:"field[,field...]" help:"Paths such as Name or Lines.Product, most significant first; -Name is descending, and 'At as date' holds instants."`
 }
 
 // Help is shown by jay index create --help.
@@ -39,6 +39,7 @@ Examples:
     jay index create Orders Status,-Total
     jay index create Orders -Total                   a field in descending order
     jay index create Orders -- -h                    one whose name is a flag
+    jay index create Events "At as date"             instants: texts of RFC 3339, by time
     jay index create Users Email --unique
     jay index create Orders ShipTo.City --where "Status = 'open'" --name open-by-city`
 }

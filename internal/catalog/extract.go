@@ -288,9 +288,9 @@ func (s *slotValues) appendPart(dst []byte, i int, descending bool) (key []byte,
 	return dst, part.truncated
 }
 
-// combos iterates over the combinations of values that are the entries in one
+// entryWalk iterates over the combinations of values that are the entries in one
 // index.
-type combos struct {
+type entryWalk struct {
 	x      *extraction
 	order  int // of the index
 	left   int
@@ -298,8 +298,8 @@ type combos struct {
 	pick   [MaxFields]int
 }
 
-func (x *extraction) combos(i int) combos {
-	c := combos{x: x, order: i, left: x.counts[i], single: true}
+func (x *extraction) entryWalk(i int) entryWalk {
+	c := entryWalk{x: x, order: i, left: x.counts[i], single: true}
 	for _, slot := range x.ci.slots[i] {
 		c.single = c.single && x.reader.Single(slot)
 	}
@@ -308,7 +308,7 @@ func (x *extraction) combos(i int) combos {
 
 // take appends entries until none is left or the arena has bytesWanted bytes.
 // Entries of several combinations are sorted, and equal ones appended once.
-func (e *Entries) take(c *combos, bytesWanted int) {
+func (e *Entries) take(c *entryWalk, bytesWanted int) {
 	ix := c.x.ci.Indexes[c.order]
 	slots := c.x.ci.slots[c.order]
 	several := c.left > 1
@@ -335,7 +335,7 @@ func (e *Entries) take(c *combos, bytesWanted int) {
 	e.flag(ix, FlagMultiple)
 }
 
-func (e *Entries) takeOne(ix *Index, c *combos, slots []int) {
+func (e *Entries) takeOne(ix *Index, c *entryWalk, slots []int) {
 	start := len(e.Arena)
 	unique, covering := ix.Info.Unique, c.single
 	for j := range ix.Fields {
@@ -352,7 +352,7 @@ func (e *Entries) takeOne(ix *Index, c *combos, slots []int) {
 }
 
 // appendPart appends the key part of one value to the arena, and returns the value.
-func (e *Entries) appendPart(c *combos, slot, pick int, descending bool) (v query.Value, truncated bool) {
+func (e *Entries) appendPart(c *entryWalk, slot, pick int, descending bool) (v query.Value, truncated bool) {
 	if values := c.x.reader.Values(slot); len(values) == 0 {
 		e.Arena, truncated = query.AppendKey(e.Arena, v, descending)
 		return v, truncated
@@ -380,7 +380,7 @@ func (ci *Collection) Extract(body []byte) (*Entries, error) {
 	}
 	out := newEntries(len(ci.Indexes))
 	for i := range ci.Indexes {
-		c := x.combos(i)
+		c := x.entryWalk(i)
 		out.take(&c, math.MaxInt)
 	}
 	return out, nil
@@ -398,7 +398,7 @@ func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, err
 	out := newEntries(1)
 	for i, ix := range ci.Indexes {
 		if ix.Number == number {
-			c := x.combos(i)
+			c := x.entryWalk(i)
 			out.take(&c, math.MaxInt)
 		}
 	}
@@ -418,7 +418,7 @@ func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 	}
 	out := newEntries(len(ci.Indexes))
 	for i := range ci.Indexes {
-		for c := x.combos(i); c.left > 0; {
+		for c := x.entryWalk(i); c.left > 0; {
 			out.take(&c, StoredChunk)
 			if len(out.Arena) < StoredChunk {
 				continue

@@ -7,3 +7,7 @@ import "time"
 // CloseTimeout is how long a disk may answer no call before Close and Open give
 // up. The default, 0, is that of package storage.
 var CloseTimeout time.Duration
+
+// TurnLimit is how long one run of a function may keep others in line waiting. The
+// default, 0, is turns.DefaultLimit.
+var TurnLimit time.Duration

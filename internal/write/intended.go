@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -48,7 +49,8 @@ func (t *Txn) adopt(o *Op, old OldDocument, found bool) error {
 		if found {
 			now = Version{Node: old.Node, Etag: old.Etag}
 		}
-		return LostError{Cause: &metadata.ConflictError{ID: o.ID, Expected: t.Writer.VersionText(*o.Seen), Actual: t.Writer.VersionText(now)}}
+		conflict := &metadata.ConflictError{ID: o.ID, Expected: t.Writer.VersionText(*o.Seen), Actual: t.Writer.VersionText(now)}
+		return LostError{Cause: conflict, Over: turns.Document(o.FoldedID)}
 	}
 	o.TakeCollection(t.Writer, collection)
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jsonpath"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/storage"
@@ -58,23 +59,24 @@ type Speculations struct {
 	writer *Writer
 	Ops    []*Op
 	watch  storage.WriteTracker // of the documents that the newest Again has read
-	leave  func()               // ends the turns that Again acquired
+	caller turns.Caller         // in line for the documents whose patches have lost
 }
 
 // SpeculatePatches computes the patches among ops, or returns nil if there are
 // none.
 func (w *Writer) SpeculatePatches(ctx context.Context, ops []*Op) (*Speculations, error) {
-	found := false
+	caller, found := w.Lines.Worker(), false
 	for _, o := range ops {
 		if o.Verb == Patch {
 			found = true
-			o.Patching.Guess, o.Patching.stale = speculation{}, w.turns.awaited(o.FoldedID)
+			_, met := caller.Meets(turns.Doc{ID: o.FoldedID})
+			o.Patching.Guess, o.Patching.stale = speculation{}, met
 		}
 	}
 	if !found {
 		return nil, nil
 	}
-	g := &Speculations{writer: w, Ops: ops}
+	g := &Speculations{writer: w, Ops: ops, caller: caller}
 	if err := g.Again(ctx); err != nil {
 		g.Close()
 		return nil, err
@@ -87,10 +89,7 @@ func (g *Speculations) Close() {
 	if g == nil {
 		return
 	}
-	if g.leave != nil {
-		g.leave()
-		g.leave = nil
-	}
+	g.caller.Leave()
 	if g.watch != nil {
 		g.watch.Close()
 		g.watch = nil
@@ -151,23 +150,20 @@ func errPatchedBytes() error {
 
 // takeTurns waits for the turns of the patches that have lost before.
 func (g *Speculations) takeTurns(ctx context.Context) error {
-	if g.leave != nil {
-		g.leave() // there may be more now: take all or none, to avoid a cycle of waits
-		g.leave = nil
-	}
-	var lost []string
+	var lost []turns.Key
 	for _, o := range g.Ops {
 		if o.Verb == Patch && o.Patching.stale {
-			lost = append(lost, o.FoldedID)
+			lost = append(lost, turns.Document(o.FoldedID))
 		}
 	}
 	if len(lost) == 0 {
 		return ctx.Err()
 	}
-	var err error
-	g.leave, err = g.writer.turns.take(ctx, lost)
-	return err
+	return g.caller.Wait(ctx, lost, nil)
 }
+
+// inTurn reports whether the patches have their turn.
+func (g *Speculations) inTurn() bool { return g != nil && g.caller.Held() }
 
 // speculatePatch computes one patch: of the document that an earlier op of the
 // batch will have written, or of the current one. It returns only errors that do

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -65,7 +66,7 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 		if isRetried(err) {
 			return err
 		}
-		return w.SettleRefusal(ctx, err)
+		return w.RefuseDurably(ctx, err)
 	}
 }
 
@@ -76,9 +77,9 @@ func isRetried(err error) bool {
 	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale)
 }
 
-// SettleRefusal returns err, a refusal, when everything that it may depend on is on
+// RefuseDurably returns err, a refusal, when everything that it may depend on is on
 // disk. If that fails, the error is also an ErrUnknownOutcome.
-func (w *Writer) SettleRefusal(ctx context.Context, err error) error {
+func (w *Writer) RefuseDurably(ctx context.Context, err error) error {
 	if !w.Env.Synced || errors.Is(err, storage.ErrFailed) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}
@@ -147,7 +148,11 @@ func (w *Writer) extractAgain(ops []*Op) {
 }
 
 // LostError marks a conflict found by the commit: the function may run again.
-type LostError struct{ Cause error }
+type LostError struct {
+	Cause  error
+	Over   turns.Key
+	Writes []turns.Key // what the run would have written
+}
 
 func (e LostError) Error() string { return e.Cause.Error() }
 

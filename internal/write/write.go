@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
 )
 
 // Writer writes to an open database. Its fields are set before the first write and do
@@ -35,7 +36,7 @@ type Writer struct {
 
 	Unused Unused
 
-	turns patchTurns
+	Lines turns.Lines // of transactions and patches that lost
 }
 
 // errIDInUse means that the made ID of some op is in use: draw another and run
@@ -47,6 +48,11 @@ var errIDInUse = errors.New("a made id is in use")
 func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 	// 1. Prepare: validate, fold, extract index entries. No lock, no number.
 	if err := w.PrepareAll(ops); err != nil {
+		return err
+	}
+
+	// Transactions and patches that lost two runs in their turn come first.
+	if err := w.Yield(ctx, ops); err != nil {
 		return err
 	}
 
@@ -94,7 +100,11 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 // patched document has changed since.
 func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, ahead *Prefetched, guesses *Speculations) error {
 	for {
-		err := w.Commit(ctx, ops, ahead)
+		inTurn := guesses.inTurn()
+		err := w.Commit(ctx, ops, ahead, w.Env.Synced && !inTurn)
+		if err == nil && inTurn {
+			err = w.PassTurn(ctx, &guesses.caller)
+		}
 		switch {
 		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
 			err = w.redrawTaken(ctx, ops)
@@ -182,9 +192,9 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 	}
 }
 
-// Commit runs the transaction of ops.
-func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched) error {
-	return w.Transact(ctx, w.Env.Synced, func(t *Txn) error {
+// Commit runs the transaction of ops. With sync, it returns when they are on disk.
+func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool) error {
+	return w.Transact(ctx, sync, func(t *Txn) error {
 		t.ahead = a
 		return t.Run(ops)
 	})

@@ -63,6 +63,12 @@ func (e *Engine) end() error {
 			unknown = fmt.Errorf("close: %w: %w", storage.ErrUnknownOutcome, *failure)
 		}
 	}
+	if e.failure.Load() == nil {
+		// What cannot be merged now can be by the next Close.
+		if err := e.protect(e.tidy); err != nil {
+			e.log.Warn("jay: merging small tables", "dir", e.dir, "err", err)
+		}
+	}
 	e.durability.end()
 	e.reservation.stop()
 	err := e.protect(e.db.Close)

@@ -21,6 +21,8 @@ type controlFS struct {
 	vfs.FS
 	control *controlFile
 
+	tinyTables int // that prepare found on level 0
+
 	mu      sync.Mutex
 	created map[string]bool // manifests and logs that were made since Open. Guarded by mu.
 	logs    []uint64        // made since the directory was last synced. Guarded by mu.

@@ -68,11 +68,16 @@ func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 	return &logFile{File: f, fail: l.fail, name: name}, nil
 }
 
-// logFile is a log whose writes never fail.
+// logFile is a log whose writes never fail. Its methods but Sync are called one at
+// a time.
 type logFile struct {
 	vfs.File
 	fail func(error)
 	name string
+
+	written   int64
+	allocated int64 // bytes that were allocated in advance
+	wanted    int64 // bytes that Pebble wants to be allocated
 }
 
 // note makes the engine fail if err is not nil.
@@ -84,6 +89,7 @@ func (f *logFile) note(verb string, err error) {
 
 // Write implements vfs.File.
 func (f *logFile) Write(p []byte) (int, error) {
+	f.allocate(int64(len(p)))
 	_, err := f.File.Write(p)
 	f.note("write", err)
 	return len(p), nil
@@ -96,10 +102,30 @@ func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
 	return len(p), nil
 }
 
-// Preallocate implements vfs.File. It is a hint.
+// Preallocate implements vfs.File. Pebble asks at the second write for more than a
+// memtable can fill, 36 MB, which a database that is opened for a few writes would
+// never use: see allocate.
 func (f *logFile) Preallocate(offset, length int64) error {
-	_ = f.File.Preallocate(offset, length)
+	f.wanted = max(f.wanted, offset+length)
 	return nil
+}
+
+// leastAllocation is how large a log is before space is allocated in advance.
+const leastAllocation = 64 << 10
+
+// allocate allocates space ahead of a write of n bytes, up to what Pebble wants:
+// with each step as much as the log has, so that a log of 36 MB takes ten steps,
+// and no log takes more than twice its bytes. Allocation is a hint, and its errors
+// are not failures of the log.
+func (f *logFile) allocate(n int64) {
+	f.written += n
+	if f.written <= f.allocated || f.written < leastAllocation {
+		return
+	}
+	if end := min(2*f.written, f.wanted); end > f.allocated {
+		_ = f.File.Preallocate(f.allocated, end-f.allocated)
+		f.allocated = end
+	}
 }
 
 // Sync implements vfs.File.

@@ -54,6 +54,20 @@ func (m *manifest) files() map[string]int64 {
 	return names
 }
 
+// tinyTableBytes is below what a table that a full memtable was written to has.
+const tinyTableBytes = 64 << 10
+
+// tinyTables returns how many tiny tables are on level 0.
+func (m *manifest) tinyTables() int {
+	n := 0
+	for key, size := range m.tables {
+		if key.level == 0 && size < tinyTableBytes {
+			n++
+		}
+	}
+	return n
+}
+
 // errEdit is the error of a version edit that cannot be read although its
 // checksum is right.
 var errEdit = errors.New("a version edit cannot be read")

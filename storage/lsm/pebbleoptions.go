@@ -44,6 +44,9 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 		Logger:                      pebbleLogger{e},
 		EventListener:               listener,
 	}
+	if e.controlFS.tinyTables >= manyTinyTables {
+		o.L0CompactionFileThreshold = fewTables
+	}
 	o.Experimental.SpanPolicyFunc = func(start []byte) (pebble.SpanPolicy, []byte, error) {
 		return pebble.SpanPolicy{}, nextBound(opts.TableBounds, start), nil
 	}
@@ -56,6 +59,18 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	}
 	return o
 }
+
+// Each Open writes what the log holds to one table for each part of the key space
+// (Options.TableBounds). The tables of short runs are tiny, and mostly do not
+// overlap, so that only their number makes Pebble merge them: at 500, its default,
+// which is right for the tables of full memtables, since merging those early would
+// make a load slower. An Open that finds manyTinyTables has Pebble merge tables
+// on level 0 from fewTables on, in the background; Close waits for a merge that
+// has begun.
+const (
+	manyTinyTables = 16
+	fewTables      = 4
+)
 
 // nextBound returns the first of bounds above start, nil if there is none.
 func nextBound(bounds [][]byte, start []byte) []byte {

@@ -39,6 +39,10 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 		}
 	}
 
+	if d.manifest != nil {
+		fs.tinyTables = d.manifest.tinyTables()
+	}
+
 	// From here on files may grow: the record is no longer exact.
 	r := d.record
 	r.closed = false
