@@ -8,6 +8,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
@@ -36,6 +37,9 @@ type DB struct {
 	down    chan struct{} // closed when Close has finished
 	downMu  sync.Mutex
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
+
+	counts   *counts.Counts
+	counting counting
 }
 
 // Dir returns the directory that Open was given.

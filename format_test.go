@@ -2,6 +2,7 @@ package jay_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 func TestFormat1(t *testing.T) { testFormat(t, "format1") }
 
 func TestFormat2(t *testing.T) { testFormat(t, "format2") }
+
+func TestFormat3(t *testing.T) { testFormat(t, "format3") }
 
 func testFormat(t *testing.T, format string) {
 	dir := t.TempDir()
@@ -52,13 +55,16 @@ func testFormat(t *testing.T, format string) {
 		users++
 	}
 	equal(t, users, 6)
+	collections, err := db.Collections(ctx)
+	must(t, err)
+	equal(t, fmt.Sprint(collections), "[{@empty 1} {@hilo 1} {Users 6}]")
 	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
 	equal(t, store(t, db, "Users"), "users/2-F")
 }
 
-// Ensure that a database of format 1 becomes one of format 2 when it is opened, so
-// that a program without the control file leaves it alone from then on, and that
-// damage to it is noticed from the first close on.
+// Ensure that a database of format 1 becomes one of format 3 when it is opened, so
+// that a program that does not write the control file or count the documents leaves it
+// alone from then on, and that damage to it is noticed from the first close on.
 func TestFormat1_Upgrade(t *testing.T) {
 	dir := t.TempDir()
 	copyTree(t, filepath.Join("testdata", "format1", "db"), dir)
@@ -67,7 +73,7 @@ func TestFormat1_Upgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, string(text), "jay database, format 2\n")
+	equal(t, string(text), "jay database, format 3\n")
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs %v, %v", logs, err)
@@ -85,11 +91,11 @@ func TestFormat1_Upgrade(t *testing.T) {
 func TestFormat_Newer(t *testing.T) {
 	dir := t.TempDir()
 	closeDB(t, open(t, dir, nil))
-	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 3\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 3") {
-		t.Errorf("got %v, want an error that names format 3", err)
+	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 4") {
+		t.Errorf("got %v, want an error that names format 4", err)
 	}
 }
 

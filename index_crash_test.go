@@ -62,6 +62,7 @@ func TestIndex_Crash_AtAnySync(t *testing.T) {
 			if err := jay.CheckIndexes(db); err != nil {
 				t.Fatalf("%s, after the crash: %v", name, err)
 			}
+			must(t, jay.CheckCounts(db))
 			disk = indexesUntilCrash(t, db, disk, seed+uint64(round), percent)
 			if t.Failed() {
 				t.Fatal(name)

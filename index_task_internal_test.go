@@ -17,7 +17,7 @@ import (
 )
 
 // Ensure that an index makes only the transitions that the table in
-// index_task.go lists, and that no other can be committed.
+// internal/indexer/task.go lists, and that no other can be committed.
 func TestIndexRecord_Move(t *testing.T) {
 	states := []IndexState{catalog.Gone, IndexBuilding, IndexReady, IndexDropping}
 	var got []string

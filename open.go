@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
@@ -84,7 +85,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -92,6 +93,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	db.indexer.Resume()
+	db.resumeCount()
 	opened = true
 	return db, nil
 }
@@ -151,6 +153,10 @@ func (db *DB) load() error {
 	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	if db.reserved, err = counters.Open(db.env); err != nil {
+		return err
+	}
+	// Damage that was accepted may have cost documents, or numbers.
+	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	return indexer.Load(db.env, db.indexes)
@@ -215,6 +221,7 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
 			return err
 		}
+		counts.Finish(tx) // there is none
 		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
 }
@@ -317,6 +324,7 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
+	db.stopCount()
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
 	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()

@@ -778,6 +778,9 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if n, counted, err := q.countAll(ctx); counted || err != nil {
+		return n, err
+	}
 	plain := q.q
 	plain.OrderBy, plain.Include = nil, nil
 	if len(plain.Select) > 0 || q.run.After != nil {

@@ -49,12 +49,12 @@ type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and
 // returns the counters and the engine's figures; documents are counted as they
-// were when the call began. progress, if not nil, is called now and then with
+// were when the call began. DB.Collections has their numbers without reading. progress, if not nil, is called now and then with
 // the number of documents seen so far.
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
 	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
 	var err error
-	if s.Collections, err = db.countDocuments(ctx, progress); err != nil {
+	if s.Collections, err = db.measureCollections(ctx, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	if s.Counters, err = db.Counters(ctx); err != nil {
@@ -69,8 +69,8 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	return s, nil
 }
 
-// countDocuments reads the header of every document.
-func (db *DB) countDocuments(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
+// measureCollections reads the header of every document.
+func (db *DB) measureCollections(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err

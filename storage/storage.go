@@ -209,6 +209,18 @@ type Tx interface {
 	// Delete stages the removal of key, whether or not it is there.
 	Delete(key []byte)
 
+	// Add stages the addition of delta to the number at key, which is copied.
+	// Numbers are 8 bytes, big-endian, in two's complement. A missing key is the
+	// number 0, and a sum of 0 removes the key, which never holds anything but a
+	// number. Transactions that add to the same
+	// number do not conflict with each other; one that reads it conflicts with
+	// them. A sum beyond 64 bits wraps around.
+	//
+	// An engine without such an operation reads the number and sets it, which is
+	// right if it runs one transaction at a time, or adds up one key for each
+	// writer when the number is read.
+	Add(key []byte, delta int64)
+
 	// Sequence draws the next number of this engine's commit sequence. Numbers
 	// start at 1 and are given to a commit in the order of its calls; those of
 	// a transaction that fails or runs again are drawn anew. It returns

@@ -270,7 +270,7 @@ func (r *Record) Count(foldedCollection string) (kept, automatic int) {
 }
 
 // Move changes the state of an index. It panics for a transition that the table in
-// index_task.go of the root does not have.
+// internal/indexer/task.go does not have.
 func (r *Record) Move(number uint32, to index.State) {
 	i := slices.IndexFunc(r.Indexes, func(e RecordEntry) bool { return e.Number == number })
 	from := Gone

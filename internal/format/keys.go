@@ -63,6 +63,7 @@ func IndexCursorKey(number uint32) []byte {
 //	'e' node(4) etag(8)       → change        what that write did
 //	'h' tag 00                → marks         numbers granted to HiLo
 //	'i' request 00            → last, reserved-to identity counter
+//	'k' collection 00         → number(8)     how many documents it has; see storage.Tx.Add
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
 //	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
@@ -84,6 +85,7 @@ const (
 	SpaceChanges  = 'e'
 	SpaceHiLo     = 'h'
 	SpaceIdentity = 'i'
+	SpaceCounts   = 'k'
 	SpaceMeta     = 'm'
 	SpaceNode     = 'n'
 
@@ -127,6 +129,11 @@ func MemberKey(dst []byte, foldedCollection, foldedID string) []byte {
 	dst = AppendKey(dst, SpaceMembers, foldedCollection)
 	dst = append(dst, foldedID...)
 	return append(dst, 0)
+}
+
+// CountKey appends the key of a collection's number of documents.
+func CountKey(dst []byte, foldedCollection string) []byte {
+	return AppendKey(dst, SpaceCounts, foldedCollection)
 }
 
 // ChangeKey appends the key of a change entry.

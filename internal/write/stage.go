@@ -112,6 +112,11 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 		t.key = format.MemberKey(t.key[:0], o.FoldedCollection, folded)
 		t.Tx.Set(t.key, nil, nil)
 	}
+	if !found {
+		if err := t.count(o.FoldedCollection, folded, 1); err != nil {
+			return err
+		}
+	}
 	if err := t.stageEntries(o, old); err != nil {
 		return err
 	}
@@ -195,6 +200,9 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(format.ChangeDelete, etag, collection, folded)
+	if err := t.count(key, folded, -1); err != nil {
+		return err
+	}
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
 			return err

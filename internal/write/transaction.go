@@ -34,12 +34,18 @@ func (t *Txn) Version(folded string) (Version, error) {
 func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) error {
 	t := transactions.Get().(*Txn)
 	defer transactions.Put(t)
-	defer func() { *t = Txn{key: t.key, value: t.value} }()
+	defer func() {
+		clear(t.counts)
+		*t = Txn{key: t.key, value: t.value, counts: t.counts[:0]}
+	}()
 	for {
 		t.changing = nil
 		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, changing: t.changing, key: t.key, value: t.value}
+			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0]}
 			err := fn(t)
+			if err == nil {
+				t.stageCounts()
+			}
 			if t.changing != nil {
 				tx.OnDecided(t.changing)
 			}
@@ -112,17 +118,19 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 type Txn struct {
 	counters.Txn
 	Writer   *Writer
-	catalog  *catalog.Catalog // see indexes
-	ops      []*Op            // that run was given
-	entered  int              // bytes of bodies whose entries were extracted in the transaction
-	ahead    *Prefetched      // what was read before
-	hint     uint64           // etags that will be needed in addition
-	patched  int              // bytes of bodies that patches have made
-	here     int              // patches that were made in this run
-	changing *changes         // of this run, and of those before it in one Update; nil for none
-	flags    map[uint32]byte  // of indexes, as far as they are known
-	key      []byte           // scratch
-	value    []byte           // scratch
+	catalog  *catalog.Catalog   // see indexes
+	ops      []*Op              // that run was given
+	entered  int                // bytes of bodies whose entries were extracted in the transaction
+	ahead    *Prefetched        // what was read before
+	hint     uint64             // etags that will be needed in addition
+	patched  int                // bytes of bodies that patches have made
+	here     int                // patches that were made in this run
+	changing *changes           // of this run, and of those before it in one Update; nil for none
+	flags    map[uint32]byte    // of indexes, as far as they are known
+	counts   []counted          // documents made and deleted, not staged yet
+	counting *format.CountState // as the run sees it; nil until it is read
+	key      []byte             // scratch
+	value    []byte             // scratch
 }
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes

@@ -15,6 +15,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
@@ -29,6 +30,7 @@ type Writer struct {
 	Resolver *ids.Resolver
 	Reserved *counters.Reserved
 	Indexes  *catalog.Current
+	Counts   *counts.Counts
 	Client   *ids.Client                    // draws the HiLo IDs
 	PrefixOf func(collection string) string // of HiLo IDs
 

@@ -38,6 +38,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"what is absent, and what is not, agrees with a map", testAbsent},
 		{"a key that is absent is inserted once", testInsertOnce},
 		{"a write tracker notices every key that was written", testWriteTracker},
+		{"additions to a number all count", testAdd},
+		{"concurrent additions to a number all count", testAddTogether},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 	}

@@ -39,6 +39,7 @@ type batch struct {
 func (e *Engine) commit(g *group) {
 	defer e.staged.reset()
 	g.reader.close()
+	e.numbers.trim()
 	err := e.makeBatches(g)
 
 	// The batches are made: from here on no memory of the callers is used, and
@@ -66,6 +67,7 @@ func (e *Engine) commit(g *group) {
 		}
 	}
 	if err != nil {
+		e.numbers.forget()
 		g.batches = slices.DeleteFunc(g.batches, func(b *batch) bool { return b.number == 0 })
 	}
 	g.small = len(g.batches) == 1 && g.batches[0].sync && e.staged.size <= maxGroupBytes
@@ -179,10 +181,15 @@ func (e *Engine) write(b *batch) error {
 // cheap beside the insert before it; writes of one key keep their order.
 func (e *Engine) fill(s *staging, order []int32, size int) (*pebble.Batch, error) {
 	batch := e.db.NewBatchWithSize(size + 16*len(order))
-	for _, i := range order {
-		if err := put(batch, s, int(i)); err != nil {
+	for at := 0; at < len(order); {
+		n, err := e.numbers.put(e.db, batch, s, order[at:])
+		if n == 0 && err == nil {
+			n, err = 1, put(batch, s, int(order[at]))
+		}
+		if err != nil {
 			return nil, errors.Join(err, batch.Close())
 		}
+		at += n
 	}
 	return batch, nil
 }

@@ -64,6 +64,7 @@ type Engine struct {
 	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
 	absent   absentRanges  // Guarded by mu.
 	memTable memTableSpace // Guarded by mu, but for its counter.
+	numbers  numbers       // Guarded by mu.
 	writes   writeStripes
 
 	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence

@@ -23,7 +23,7 @@ const formatFileName = "JAY"
 // Format is the number of the newest on-disk format that this package reads
 // and the one it writes. docs/format.md lists them.
 // Part of the on-disk format.
-const Format = 2
+const Format = 3
 
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
@@ -108,7 +108,7 @@ func readFormatFile(fs vfs.FS, path string) (format int, err error) {
 	return format, nil
 }
 
-// upgradeFormatFile turns the format file of format 1 into one of format 2, in
+// upgradeFormatFile turns the format file of an older format into one of Format, in
 // place: the file stays the same, so that a lock on it stays valid, and the one
 // byte that changes is written whole or not at all.
 func upgradeFormatFile(fs vfs.FS, dir string) error {
@@ -116,7 +116,7 @@ func upgradeFormatFile(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte{'2'}, int64(len(formatFilePrefix)))
+	_, err = f.WriteAt([]byte{'0' + Format}, int64(len(formatFilePrefix)))
 	return errors.Join(err, f.Sync(), f.Close())
 }
 

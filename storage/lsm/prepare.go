@@ -55,10 +55,10 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 
 	// The format file comes last: once it names this format, a missing control file
 	// is damage.
-	switch format {
-	case damagedFormat:
+	switch {
+	case format == damagedFormat:
 		return writeFormatFile(fs.FS, dir)
-	case 1:
+	case format < Format:
 		return upgradeFormatFile(fs.FS, dir)
 	}
 	return nil

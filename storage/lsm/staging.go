@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"io"
 	"slices"
@@ -30,6 +31,7 @@ type entry struct {
 	tail                 []byte
 	older                int32 // entry with the same hash, or -1
 	deleted              bool
+	added                bool // the head is a number to be added to the one at the key
 }
 
 // size returns the bytes of the key and the value.
@@ -79,6 +81,26 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	s.entries = append(s.entries, e)
 	s.size += e.size()
 	s.index(len(s.entries) - 1)
+}
+
+// addTo adds an entry that adds delta to the number at key.
+func (s *staging) addTo(key []byte, delta int64) {
+	var number [8]byte
+	binary.BigEndian.PutUint64(number[:], uint64(delta))
+	s.add(key, number[:], nil, false)
+	s.entries[len(s.entries)-1].added = true
+}
+
+// apply returns the number at the key of entry i after the entry, if it was n before.
+func (s *staging) apply(i int, n int64) (int64, error) {
+	e := &s.entries[i]
+	switch {
+	case e.added:
+		return n + int64(binary.BigEndian.Uint64(s.head(i))), nil
+	case e.deleted:
+		return 0, nil
+	}
+	return number(s.key(i), s.value(i))
 }
 
 // mark is a state of the staging that rollback can return to.

@@ -1,6 +1,8 @@
 package lsm
 
 import (
+	"bytes"
+	"encoding/binary"
 	"io"
 	"math"
 
@@ -24,12 +26,35 @@ type transaction struct {
 // Get implements storage.Tx.
 func (t *transaction) Get(key []byte) ([]byte, io.Closer, error) {
 	if i := t.find(key); i >= 0 {
+		if t.entries[i].added {
+			return t.sum(key)
+		}
 		if t.entries[i].deleted {
 			return nil, nil, storage.ErrNotFound
 		}
 		return t.staging.value(i), noCloser, nil
 	}
 	return t.reader.get(t.engine.db, key)
+}
+
+// sum is Get of a number that the group has added to.
+func (t *transaction) sum(key []byte) ([]byte, io.Closer, error) {
+	n, err := t.engine.numbers.committed(t.engine.db, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range t.entries {
+		if !bytes.Equal(t.key(i), key) {
+			continue
+		}
+		if n, err = t.apply(i, n); err != nil {
+			return nil, nil, err
+		}
+	}
+	if n == 0 {
+		return nil, nil, storage.ErrNotFound
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(n)), noCloser, nil
 }
 
 // Iterate implements storage.Tx. An iterator of Pebble does not see what the
@@ -53,6 +78,12 @@ func (t *transaction) Set(key, head, tail []byte) { t.add(key, head, tail, false
 
 // Delete implements storage.Tx.
 func (t *transaction) Delete(key []byte) { t.add(key, nil, nil, true) }
+
+// Add implements storage.Tx.
+func (t *transaction) Add(key []byte, delta int64) {
+	t.engine.numbers.spaces[key[0]] = true
+	t.addTo(key, delta)
+}
 
 // Sequence implements storage.Tx.
 func (t *transaction) Sequence() (uint64, error) {

@@ -1,0 +1,205 @@
+package jay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay/internal/counts"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/invariants"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// CollectionCount says how many documents a collection has.
+type CollectionCount struct {
+	Name      string `json:"name"` // as its first document has it; "@empty" for documents without a collection
+	Documents int64  `json:"documents"`
+}
+
+// Collections returns all collections that have documents, sorted by name, and how
+// many. The numbers are exact, those of one moment, and kept by every commit: no
+// document but the first of each collection is read. Names that begin with @ belong to
+// the system: @empty has the documents without a collection, and @hilo those of HiLo.
+//
+// A database that an older Jay has written is counted in the background when it is
+// opened. Until that is done, Collections reads the metadata of all documents.
+func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all, err := db.collections()
+	if errors.Is(err, counts.ErrNotReady) {
+		all, err = db.walkCollections(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("collections: %w", err)
+	}
+	return all, nil
+}
+
+// collections returns the numbers that the database keeps, or counts.ErrNotReady.
+func (db *DB) collections() (_ []CollectionCount, err error) {
+	if err := db.env.Enter(); err != nil {
+		return nil, err
+	}
+	defer db.env.Exit()
+	snapshot := db.env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	byName, err := counts.All(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]CollectionCount, 0, len(byName))
+	for folded, n := range byName {
+		name, err := db.nameOf(snapshot, folded)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, CollectionCount{name, n})
+	}
+	sortCollections(all)
+	return all, nil
+}
+
+func sortCollections(all []CollectionCount) {
+	slices.SortFunc(all, func(a, b CollectionCount) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// errNamed ends a walk that has found the name of a collection.
+var errNamed = errors.New("found")
+
+// nameOf returns the name of a collection as its first document has it.
+func (db *DB) nameOf(snapshot storage.Reader, folded string) (name string, err error) {
+	w, err := db.docs.NewCursor(docs.Range{Collection: folded}, snapshot)
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	found := false
+	w.Want = func(_ []byte, h *metadata.Header, _ []byte) bool {
+		if !found {
+			found, name = true, write.OrEmpty(string(h.Collection))
+		}
+		return true
+	}
+	if _, err := w.Next(context.Background()); err != nil {
+		return "", err
+	}
+	if !found {
+		return "", fmt.Errorf("collection %q has a number of documents, and none: %w", folded, ErrCorrupt)
+	}
+	return name, nil
+}
+
+// walkCollections is Collections by reading the metadata of all documents.
+func (db *DB) walkCollections(ctx context.Context) ([]CollectionCount, error) {
+	stats, err := db.measureCollections(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]CollectionCount, len(stats))
+	for i, s := range stats {
+		all[i] = CollectionCount{s.Name, s.Documents}
+	}
+	return all, nil
+}
+
+// countOf returns how many documents a collection has in a snapshot, or
+// counts.ErrNotReady; "" is all documents.
+func countOf(snapshot storage.Reader, collection string) (int64, error) {
+	if err := metadata.CheckCollection(collection); err != nil {
+		return 0, err
+	}
+	if collection != "" {
+		return counts.Of(snapshot, format.CollectionKey(collection))
+	}
+	all, err := counts.All(snapshot)
+	sum := int64(0)
+	for _, n := range all {
+		sum += n
+	}
+	return sum, err
+}
+
+// Count returns how many documents the collection has. On a database it is a look-up;
+// in a transaction of Update, the whole collection joins the read set.
+func (c *Collection[T]) Count(ctx context.Context) (int64, error) { return c.Query().Count(ctx) }
+
+// counting is the work of counting the documents of an older database.
+type counting struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// resumeCount counts in the background what is not counted yet.
+func (db *DB) resumeCount() {
+	if db.counts.IsReady() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	db.counting.cancel = cancel
+	db.counting.done.Go(func() {
+		err := db.counts.Build(ctx)
+		if err != nil && ctx.Err() == nil && db.env.Logger != nil {
+			db.env.Logger.Warn("jay: collections are counted by reading all documents, until the database is opened again", "err", err)
+		}
+	})
+}
+
+// stopCount ends the counting, for Close, and checks the numbers in builds that check
+// invariants.
+func (db *DB) stopCount() {
+	if db.counting.cancel != nil {
+		db.counting.cancel()
+	}
+	db.counting.done.Wait()
+	if invariants.Enabled {
+		if err := db.checkCounts(context.Background()); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+	}
+}
+
+// errMiscounted means that the numbers of the collections are wrong.
+var errMiscounted = errors.New("the collections are miscounted")
+
+// checkCounts compares the numbers that are kept with the documents, in one snapshot.
+func (db *DB) checkCounts(ctx context.Context) error {
+	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var kept map[string]int64
+	err = w.Use(func(r storage.Reader) (err error) {
+		kept, err = counts.All(r)
+		return err
+	})
+	if errors.Is(err, counts.ErrNotReady) {
+		return nil
+	}
+	found := make(map[string]int64)
+	for more := err == nil; more && err == nil; {
+		more, err = w.Headers(ctx, 8192, func(_ []byte, h *metadata.Header, _ int) { found[format.CollectionKey(string(h.Collection))]++ })
+	}
+	if err != nil {
+		return err
+	}
+	for name, n := range found {
+		if kept[name] != n {
+			return fmt.Errorf("%w: %q has %d documents, and its number is %d", errMiscounted, name, n, kept[name])
+		}
+	}
+	if len(kept) != len(found) {
+		return fmt.Errorf("%w: there are %d collections, and %d numbers", errMiscounted, len(found), len(kept))
+	}
+	return nil
+}

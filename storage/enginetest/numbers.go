@@ -1,0 +1,121 @@
+package enginetest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// numberText is a number as Tx.Add leaves it.
+func numberText(n int64) string {
+	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
+}
+
+func testAdd(t *testing.T, e storage.Engine) {
+	key := []byte("k")
+	add := func(deltas ...int64) {
+		t.Helper()
+		update(t, e, func(tx storage.Tx) error {
+			for _, d := range deltas {
+				tx.Add(key, d)
+			}
+			return nil
+		})
+	}
+	add(5)
+	want(t, read(t, e, "k"), numberText(5))
+	add(1, -3)
+	want(t, read(t, e, "k"), numberText(3))
+	before := e.Snapshot()
+	add(-10)
+	want(t, read(t, e, "k"), numberText(-7))
+	want(t, read(t, before, "k"), numberText(3))
+	if err := before.Close(); err != nil {
+		t.Error(err)
+	}
+
+	// A transaction that fails adds nothing.
+	wrong := errors.New("wrong")
+	if err := e.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Add(key, 100)
+		return wrong
+	}); err != wrong {
+		t.Errorf("got %v, want the function's error", err)
+	}
+	want(t, read(t, e, "k"), numberText(-7))
+
+	// A sum of 0 is no key.
+	add(7)
+	want(t, read(t, e, "k"), "absent")
+
+	// A transaction sees what it has added, and set or removed before.
+	update(t, e, func(tx storage.Tx) error {
+		tx.Set(key, []byte(numberText(40)), nil)
+		want(t, txRead(t, tx, "k"), numberText(40))
+		tx.Add(key, 2)
+		want(t, txRead(t, tx, "k"), numberText(42))
+		tx.Add([]byte("other"), 1)
+		return nil
+	})
+	want(t, read(t, e, "k"), numberText(42))
+	update(t, e, func(tx storage.Tx) error {
+		tx.Add(key, 1)
+		tx.Delete(key)
+		tx.Add(key, 3)
+		return nil
+	})
+	want(t, read(t, e, "k"), numberText(3))
+	update(t, e, func(tx storage.Tx) error {
+		tx.Delete(key)
+		return nil
+	})
+	add(4)
+	want(t, read(t, e, "k"), numberText(4))
+	want(t, read(t, e, "other"), numberText(1))
+}
+
+// Several goroutines add to several numbers, remove them and fail, so that some of
+// their transactions share a commit. What each has added is known at the end.
+func testAddTogether(t *testing.T, e storage.Engine) {
+	const goroutines, each, numbers = 8, 200, 3
+	var mu sync.Mutex
+	total := make(map[string]int64)
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(g), 1))
+			for range each {
+				key, delta, fails := fmt.Sprint("n", r.IntN(numbers)), r.Int64N(7)-3, r.IntN(5) == 0
+				err := e.Update(ctx, r.IntN(20) == 0, func(tx storage.Tx) error {
+					tx.Add([]byte(key), delta)
+					tx.Set([]byte(fmt.Sprint("own", g)), []byte(key), nil)
+					if fails {
+						return errors.New("fails")
+					}
+					return nil
+				})
+				if fails != (err != nil) {
+					t.Errorf("got %v, fails %v", err, fails)
+				}
+				if !fails {
+					mu.Lock()
+					total[key] += delta
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	for key, n := range total {
+		expected := numberText(n)
+		if n == 0 {
+			expected = "absent"
+		}
+		want(t, read(t, e, key), expected)
+	}
+}
