@@ -38,6 +38,8 @@ type Query[T any] struct {
 	cursor string         // of After; read when the query runs, as conditions and order may still come
 	m      *codec.Mapping // of the collection's Go type; nil for documents
 	decode func(r *exec.Row) (*T, error)
+
+	progress func(Changed) // of Patch and Delete
 }
 
 // Row is one answer of a query.
