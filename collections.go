@@ -129,6 +129,43 @@ func countOf(snapshot storage.Reader, collection string) (int64, error) {
 	return sum, err
 }
 
+// DropCollection deletes the documents of a collection, and then drops its indexes. It
+// returns how many documents it has deleted.
+//
+// The documents are deleted as by Query.Delete, in batches: meanwhile others see a
+// collection that shrinks, and documents that are written after DropCollection began
+// stay, with the collection but without its indexes. If ctx ends or there is an error,
+// the rest of the collection and all its indexes remain: call DropCollection again to
+// go on. Dropping a collection that is not there does nothing.
+//
+// The numbers of HiLo IDs go on: no ID of a dropped document is given to another one.
+// So @hilo, which has the documents of those numbers, cannot be dropped (ErrUsage).
+func (db *DB) DropCollection(ctx context.Context, name string) (documents int64, err error) {
+	if err := metadata.CheckCollection(name); err != nil {
+		return 0, fmt.Errorf("drop collection: %w", err)
+	}
+	if name == "" || format.CollectionKey(name) == format.HiLoCollection {
+		return 0, fmt.Errorf("drop collection: %w: %q cannot be dropped", ErrUsage, name)
+	}
+	done, err := db.Query(name).Delete(ctx)
+	if err != nil {
+		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
+	}
+	indexes, err := db.Indexes(ctx, name)
+	for _, ix := range indexes {
+		if err == nil {
+			err = db.DropIndex(ctx, name, ix.Name)
+		}
+		if errors.Is(err, ErrIndex) {
+			err = nil // another call has dropped it meanwhile
+		}
+	}
+	if err != nil {
+		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
+	}
+	return done.Documents, nil
+}
+
 // Count returns how many documents the collection has. On a database it is a look-up;
 // in a transaction of Update, the whole collection joins the read set.
 func (c *Collection[T]) Count(ctx context.Context) (int64, error) { return c.Query().Count(ctx) }

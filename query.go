@@ -44,6 +44,8 @@ type Query[T any] struct {
 	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
 	m      *codec.Mapping                // of the collection's Go type; nil for documents
 	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
+
+	progress func(Changed) // of Patch and Delete
 }
 
 // Row is one answer of a query.

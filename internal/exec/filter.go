@@ -1,0 +1,55 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/query"
+)
+
+// Filter decides whether single documents satisfy the condition of a query and are in
+// its collection. It is not safe for concurrent use.
+type Filter struct {
+	collection string // folded; "" for all
+	matcher    *query.Matcher
+	meta       docMeta
+	pace       query.Pace
+}
+
+// NewFilter returns the Filter of a query.
+func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
+	f := &Filter{meta: docMeta{env: e}}
+	if q.From != "" {
+		f.collection = format.CollectionKey(q.From)
+	}
+	if q.Where == nil {
+		return f, nil
+	}
+	var err error
+	if f.matcher, err = query.Compile(q.Where, queryOptions(e)...); err != nil {
+		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+	}
+	f.matcher.SetPace(&f.pace)
+	return f, nil
+}
+
+// Match reports whether a document satisfies the condition.
+func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
+	if f.collection != "" && !docs.SameCollection(d.Header().Collection, f.collection) {
+		return false, nil
+	}
+	if f.matcher == nil {
+		return true, nil
+	}
+	f.pace.Begin(ctx)
+	if !f.pace.Spend(len(d.JSON())) {
+		return false, f.pace.Err()
+	}
+	f.meta.folded, f.meta.header = []byte(d.FoldedID()), d.Header()
+	matches := f.matcher.Match(query.Doc{Body: d.JSON(), Meta: &f.meta})
+	return matches, f.pace.Err()
+}
