@@ -257,10 +257,11 @@ func (e *Engine) Stats() storage.Stats {
 		e.log.Debug("jay: reading the log's sync histogram", "err", err)
 	}
 	return storage.Stats{
-		DiskBytes:     m.DiskSpaceUsage(),
-		CacheBytes:    m.BlockCache.Size,
-		MemTableBytes: m.MemTable.Size,
-		LogSyncs:      syncs.GetHistogram().GetSampleCount(),
-		Commits:       e.commits.Load(),
+		DiskBytes:        m.DiskSpaceUsage(),
+		ReclaimableBytes: m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate,
+		CacheBytes:       m.BlockCache.Size,
+		MemTableBytes:    m.MemTable.Size,
+		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
+		Commits:          e.commits.Load(),
 	}
 }
