@@ -62,7 +62,6 @@ type Engine struct {
 	sequence uint64        // last number committed. Guarded by mu.
 	applied  uint64        // number of the last commit that Pebble has got. Guarded by mu.
 	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
-	absent   absentRanges  // Guarded by mu.
 	memTable memTableSpace // Guarded by mu, but for its counter.
 	numbers  numbers       // Guarded by mu.
 	writes   writeStripes
