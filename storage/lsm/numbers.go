@@ -55,7 +55,8 @@ func (n *numbers) keep(key []byte, sum int64) {
 	if n.known == nil {
 		n.known = make(map[string]*int64)
 	}
-	n.known[string(key)] = &sum
+	first := sum // escapes, unlike sum
+	n.known[string(key)] = &first
 }
 
 // trim bounds the memory, between groups.
