@@ -213,5 +213,8 @@ func (w *Writer) Publish(ops []*Op) {
 		if o.Committed != nil {
 			o.Committed(w.ResultOf(o))
 		}
+		if p := o.Patching; p != nil && p.Returning != nil {
+			p.Returning(string(p.Status), w.ResultOf(o), o.PatchedBody())
+		}
 	}
 }
