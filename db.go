@@ -40,8 +40,7 @@ type DB struct {
 	downMu  sync.Mutex
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
-	counts   *counts.Counts
-	counting counting
+	counts *counts.Counts
 }
 
 // Dir returns the directory that Open was given.

@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
@@ -97,7 +98,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	db.indexer.Resume()
-	db.resumeCount()
+	db.counts.Resume()
 	opened = true
 	return db, nil
 }
@@ -329,7 +330,12 @@ func (db *DB) takeCloseError() error {
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.horizon.Stop()
-	db.stopCount()
+	db.counts.Stop()
+	if invariants.Enabled {
+		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+	}
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
 	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()

@@ -45,6 +45,8 @@ type Query[T any] struct {
 	m      *codec.Mapping                // of the collection's Go type; nil for documents
 	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
 
+	tracked bool // it is a session's
+
 	progress func(Changed) // of Patch and Delete
 }
 
@@ -534,7 +536,7 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	if len(columns) == 0 {
 		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
 	}
-	if _, ofSession := q.via.(sessionAccess); ofSession {
+	if q.tracked {
 		out.arrive = q.arrive
 	}
 	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
