@@ -375,3 +375,21 @@ func foldAll(exprs []query.Expr) []query.Expr {
 	}
 	return out
 }
+
+// parseColumn reads a column of a query as RQL writes it.
+func parseColumn(of *query.Query, text string) (query.Column, error) {
+	from := "from '@all_docs' "
+	if name, _, found := strings.Cut(text, "("); found && strings.EqualFold(strings.TrimSpace(name), "key") {
+		for i, f := range of.GroupBy {
+			from += [...]string{"group by ", ", "}[min(i, 1)] + f.String() + " "
+		}
+	}
+	q, err := query.Parse(from+"select "+text, nil)
+	if err != nil {
+		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
+	}
+	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
+		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, errs.Shorten(text))
+	}
+	return q.Select[0], nil
+}

@@ -3,7 +3,9 @@ package jay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"weak"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
@@ -64,4 +66,20 @@ func (db *DB) Flush(ctx context.Context) error {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
+}
+
+// clients are the clients of this process that are still in use, without the
+// database's own.
+type clients struct {
+	mu   sync.Mutex
+	list []weak.Pointer[ids.Client] // Guarded by mu.
+}
+
+func (c *clients) add(client *ids.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == cap(c.list) {
+		c.list = slices.DeleteFunc(c.list, func(p weak.Pointer[ids.Client]) bool { return p.Value() == nil })
+	}
+	c.list = append(c.list, weak.Make(client))
 }

@@ -3,11 +3,9 @@ package jay
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
@@ -242,18 +240,6 @@ func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) 
 	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
 	})
-}
-
-// newOrigin makes a database ID for a node tag.
-func (db *DB) newOrigin(tag string) (format.Origin, error) {
-	if err := ids.CheckNodeTag(tag); err != nil {
-		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	var id [16]byte
-	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
-		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
-	}
-	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
 }
 
 func (db *DB) loadNodes() (env.Origins, error) {
