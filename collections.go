@@ -73,9 +73,6 @@ func sortCollections(all []CollectionCount) {
 	slices.SortFunc(all, func(a, b CollectionCount) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// errNamed ends a walk that has found the name of a collection.
-var errNamed = errors.New("found")
-
 // nameOf returns the name of a collection as its first document has it.
 func (db *DB) nameOf(snapshot storage.Reader, folded string) (name string, err error) {
 	w, err := db.docs.NewCursor(docs.Range{Collection: folded}, snapshot)

@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -32,6 +33,7 @@ type DB struct {
 	clients  clients
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
+	horizon  *horizon.Horizon
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

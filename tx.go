@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/storage"
@@ -34,6 +35,7 @@ type Tx struct {
 	mu       sync.Mutex
 	ended    error // set when no more calls are possible. Guarded by mu.
 	snapshot storage.Snapshot
+	deletes  *horizon.Hold           // of the records that the commit looks at; nil for a view
 	ops      []*op                   // Guarded by mu.
 	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
 	bytes    int                     // that ops will stage, about. Guarded by mu.
@@ -236,11 +238,13 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	}
 	defer db.env.Exit()
 	take := db.env.Engine.Snapshot
+	var deletes *horizon.Hold
 	if writable {
+		deletes = db.horizon.Hold() // before the snapshot
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.indexes.View(take)
-	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, numbers: numbers}
 	db.env.Register((*txHandle)(t))
 	return t, nil
 }
@@ -273,6 +277,9 @@ func (t *Tx) release(cause error) error {
 		err = errors.Join(err, h.Release(cause))
 	}
 	t.open = nil
+	if t.deletes != nil {
+		t.deletes.Release()
+	}
 	return errors.Join(err, t.snapshot.Close())
 }
 
