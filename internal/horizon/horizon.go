@@ -58,6 +58,7 @@ type Horizon struct {
 
 	mu      sync.Mutex
 	holds   []*Hold // in the order of their floors. Guarded by mu.
+	spare   *Hold   // one that is released, for the next Hold: it saves an allocation. Guarded by mu.
 	newest  uint64  // a change that every new snapshot sees, if it is still there. Guarded by mu.
 	running bool    // the worker. Guarded by mu.
 	stopped bool    // Guarded by mu.
@@ -100,7 +101,11 @@ func (h *Horizon) Hold() *Hold {
 		h.holds[n-1].users++
 		return h.holds[n-1]
 	}
-	hold := &Hold{h: h, floor: h.newest, users: 1}
+	hold := h.spare
+	if h.spare = nil; hold == nil {
+		hold = &Hold{h: h}
+	}
+	hold.floor, hold.users = h.newest, 1
 	h.holds = append(h.holds, hold)
 	return hold
 }
@@ -112,7 +117,8 @@ func (hold *Hold) Release() {
 	defer h.mu.Unlock()
 	hold.users--
 	for len(h.holds) > 0 && h.holds[0].users == 0 {
-		h.holds = h.holds[1:]
+		h.spare = h.holds[0]
+		h.holds = slices.Delete(h.holds, 0, 1)
 	}
 }
 
