@@ -25,6 +25,9 @@ import (
 // are values of T: *Document for DB.Query, the struct type for
 // Collection.Query, what Select says, or Row for the text of DB.RQL.
 //
+// The zero value, and a Query returned beside an error, return that error or ErrUsage
+// whenever they are run.
+//
 // A Query is immutable: each method returns a new one, so that one can be kept
 // and refined. It does nothing until Iter, All, First, Count, Exists, Page or
 // Explain runs it, each time on the database as it is at that moment. It is
@@ -118,14 +121,15 @@ func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
 func parseRQL(via access, text string, params map[string]any) (Query[Row], error) {
 	q, err := query.Parse(text, params)
 	if err != nil {
-		return Query[Row]{}, err
+		return Query[Row]{err: err}, err
 	}
 	size, err := query.Measure(q.Where)
 	if err == nil && q.Having != nil {
 		_, err = query.Measure(q.Having)
 	}
 	if err != nil {
-		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
+		err = fmt.Errorf("%w: %w", ErrQuery, err)
+		return Query[Row]{err: err}, err
 	}
 	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow, arrive: func([]*docs.Document) {}}, nil
 }
@@ -246,10 +250,19 @@ func (q Query[T]) After(cursor string) Query[T] {
 	return q
 }
 
+// check returns the error of what the query was made of, or ErrUsage for one that was
+// not made by a method.
+func (q *Query[T]) check() error {
+	if q.err == nil && q.via == nil {
+		return fmt.Errorf("%w: this Query is a zero value: Collection.Query, DB.Query, DB.RQL and QueryOf make one", ErrUsage)
+	}
+	return q.err
+}
+
 // complete returns the query in the form in which it is run.
 func (q Query[T]) complete() (Query[T], error) {
-	if q.err != nil {
-		return q, q.err
+	if err := q.check(); err != nil {
+		return q, err
 	}
 	if err := q.resolveGroups(); err != nil {
 		return q, err
@@ -625,12 +638,19 @@ func parseColumn(of *query.Query, text string) (query.Column, error) {
 }
 
 // String returns the query as RQL, which DB.RQL reads as the same query. After,
-// NoScan and the type of the answers are no part of it. The text of a query with an
-// error need not be one.
+// NoScan and the type of the answers are no part of it. Of a query that cannot run
+// because of what it is made of, String returns "invalid query: " and the error.
 func (q Query[T]) String() string {
-	_ = q.resolveGroups() // what it refuses, running the query refuses
-	if dated, err := q.dated(); err == nil {
-		q = dated
+	err := q.check()
+	if err == nil {
+		err = q.resolveGroups()
+	}
+	if err == nil {
+		q, err = q.dated()
+	}
+	if err != nil {
+		// The text of the rest would be another query, of more documents perhaps.
+		return "invalid query: " + err.Error()
 	}
 	return q.q.String()
 }
@@ -812,6 +832,9 @@ type Page[T any] struct {
 // which the next page begins. A query without an order is ordered by ID. If some answers
 // do not decode, it returns the page without them, and the error of All.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
+	if err := q.check(); err != nil {
+		return Page[T]{}, err
+	}
 	if err := q.checkPaging(); err != nil {
 		return Page[T]{}, err
 	}
