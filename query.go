@@ -213,12 +213,28 @@ func (q Query[T]) OrderBy(fields ...string) Query[T] {
 		if !strings.EqualFold(text, keyText) {
 			var err error
 			if f, err = parseField(text); err != nil {
-				return q.fail(err)
+				return q.fail(orderError(text, err))
 			}
 		}
 		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
 	}
 	return q
+}
+
+// orderError adds to the error of a field of an order how the builder writes what RQL
+// writes with a word behind the field.
+func orderError(text string, err error) error {
+	words := strings.Fields(text)
+	if len(words) != 2 {
+		return err
+	}
+	switch strings.ToLower(words[1]) {
+	case "desc", "descending":
+		return fmt.Errorf("%w: descending is %q", err, "-"+errs.Shorten(words[0]))
+	case "asc", "ascending":
+		return fmt.Errorf("%w: ascending is %q", err, errs.Shorten(words[0]))
+	}
+	return err
 }
 
 // Skip leaves out the first n answers. After is the better way to page: Skip
@@ -529,7 +545,8 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // json.RawMessage, or for one column its value: a string, a number, a time, a slice.
 // Without another name, id() goes into the field of a struct that takes an ID. A column is a path, "id()" or one of
 // count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
-// it another name. Functions make one answer of all documents, or one of each
+// it another name. A name that is a keyword of RQL stands in quotes: "month('from')". A
+// struct must have a field for each column. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	out := Query[R]{via: q.via, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
@@ -557,6 +574,11 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	}
 	if !raw && !single {
 		nameID(out.q.Select, reflect.TypeFor[R]())
+		for _, c := range out.q.Select {
+			if codec.LacksMember(reflect.TypeFor[R](), c.Name) {
+				return out.fail(fmt.Errorf("%w: %s has no field for the column %q: add one, or name the column like a field, with \"as\"", ErrQuery, reflect.TypeFor[R](), errs.Shorten(c.Name)))
+			}
+		}
 	}
 	out.decode = func(r *exec.Row) (*R, error) {
 		v := new(R)
@@ -824,23 +846,23 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 
 // Page is a part of the answers.
 type Page[T any] struct {
-	Items []*T   `json:"items"`
+	Items []*T   `json:"items"`          // never nil from Query.Page
 	Next  string `json:"next,omitempty"` // for After; "" at the end
 }
 
-// Page returns up to Limit answers (100 without one), and the cursor with
+// Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with
 // which the next page begins. A query without an order is ordered by ID. If some answers
 // do not decode, it returns the page without them, and the error of All.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	if err := q.check(); err != nil {
-		return Page[T]{}, err
+		return Page[T]{Items: []*T{}}, err
 	}
 	if err := q.checkPaging(); err != nil {
-		return Page[T]{}, err
+		return Page[T]{Items: []*T{}}, err
 	}
 	q, err := q.dated() // before the cursor names the query
 	if err != nil {
-		return Page[T]{}, err
+		return Page[T]{Items: []*T{}}, err
 	}
 	if len(q.q.OrderBy) == 0 {
 		q = q.OrderBy("id()")
@@ -850,7 +872,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		limit = q.q.Limit
 	}
 	if limit == 0 || limit == math.MaxInt {
-		return Page[T]{}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
+		return Page[T]{Items: []*T{}}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
 	}
 	q = q.Limit(limit + 1)
 	q.run.Paging = true
@@ -861,11 +883,11 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
-			return Page[T]{}, fmt.Errorf("query: %w", err)
+			return Page[T]{Items: []*T{}}, fmt.Errorf("query: %w", err)
 		}
 		if taken == limit {
 			if last != nil && !last.Exact {
-				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
+				return Page[T]{Items: []*T{}}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
 			if last != nil {
 				p.Next = last.Text(&q.q)
@@ -878,7 +900,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		case v != nil:
 			p.Items = append(p.Items, v)
 		case err != nil && !broken.add(err):
-			return Page[T]{}, err
+			return Page[T]{Items: []*T{}}, err
 		}
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {
