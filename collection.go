@@ -139,8 +139,8 @@ func (c *Collection[T]) Replace(ctx context.Context, v *T, opts ...WriteOption) 
 	return c.writeOne(ctx, write.Replace, v, opts)
 }
 
-// Get returns the value with this ID. It returns ErrNotFound if there is none,
-// and a *CollectionError if the document belongs to another collection.
+// Get returns the value with this ID. It returns ErrNotFound if there is none; if the
+// document belongs to another collection, the error is a *CollectionError as well.
 func (c *Collection[T]) Get(ctx context.Context, id string) (*T, error) {
 	if db, ok := c.via.(*DB); ok && c.m.Info.Quiet {
 		v := new(T)

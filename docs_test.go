@@ -96,7 +96,7 @@ const guideFunction = `func(ctx context.Context, db *jay.DB, tx *jay.Tx, t *test
 
 // guideImports are the imports of blocks that are not files of their own.
 var guideImports = []string{
-	"context", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net/http", "os", "path/filepath", "reflect", "strings",
+	"context", "encoding/json", "errors", "fmt", "io", "log", "log/slog", "net/http", "os", "path/filepath", "reflect", "slices", "strings",
 	"testing", "time", module, module + "/storage/storagetest",
 }
 

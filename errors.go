@@ -81,7 +81,8 @@ var (
 	ErrInvalidDocument = metadata.ErrInvalid
 
 	// ErrCollection is what every *CollectionError is: a write would move a
-	// document to another collection. Delete it first.
+	// document to another collection (delete it first), or a read asked one
+	// collection for a document of another.
 	ErrCollection = errs.ErrCollection
 
 	// ErrUnique is what every *UniqueError is: a unique index refuses the
@@ -203,7 +204,8 @@ type ConflictError = metadata.ConflictError
 
 // CollectionError is returned for a write that would move a document to another
 // collection. A document stays in its collection: to move it, delete it and store it
-// again. errors.Is(err, ErrCollection) is true. Its fields (see package metadata):
+// again. It is also returned, as ErrNotFound too, when a Collection or a session reads a
+// document of another collection. errors.Is(err, ErrCollection) is true. Its fields (see package metadata):
 //
 //	ID       string  the document
 //	Current  string  the collection that it is in

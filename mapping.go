@@ -101,13 +101,28 @@ func decodeDocument(m *codec.Mapping, doc *docs.Document, v any) error {
 }
 
 // decodeMember is decodeDocument for a document that must be in the mapping's
-// collection: one of another is a *CollectionError.
+// collection: one of another is a *CollectionError and ErrNotFound.
 func decodeMember(m *codec.Mapping, doc *docs.Document, v any) error {
 	if !owns(m, doc) {
-		return &CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.Collection}
+		return &elsewhereError{&CollectionError{ID: doc.ID(), Current: doc.Collection(), Given: m.Collection}}
 	}
 	return decodeDocument(m, doc, v)
 }
+
+// elsewhereError is the *CollectionError of a read. The collection has no such
+// document, so that it is also ErrNotFound.
+type elsewhereError struct{ in *CollectionError }
+
+// Error says where the document is. It speaks of no write, unlike that of a CollectionError.
+func (e *elsewhereError) Error() string {
+	return fmt.Sprintf("jay: document %.100q is in collection %.100q, not in %.100q", e.in.ID, e.in.Current, e.in.Given)
+}
+
+// Is makes errors.Is(err, ErrNotFound) true.
+func (e *elsewhereError) Is(target error) bool { return target == ErrNotFound }
+
+// Unwrap returns the *CollectionError.
+func (e *elsewhereError) Unwrap() error { return e.in }
 
 // owns reports whether a document is in the mapping's collection.
 func owns(m *codec.Mapping, doc *docs.Document) bool {

@@ -25,6 +25,9 @@ import (
 // are values of T: *Document for DB.Query, the struct type for
 // Collection.Query, what Select says, or Row for the text of DB.RQL.
 //
+// The zero value, and a Query returned beside an error, return that error or ErrUsage
+// whenever they are run.
+//
 // A Query is immutable: each method returns a new one, so that one can be kept
 // and refined. It does nothing until Iter, All, First, Count, Exists, Page or
 // Explain runs it, each time on the database as it is at that moment. It is
@@ -120,14 +123,15 @@ func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
 func parseRQL(via access, text string, params map[string]any) (Query[Row], error) {
 	q, err := query.Parse(text, params)
 	if err != nil {
-		return Query[Row]{}, err
+		return Query[Row]{err: err}, err
 	}
 	size, err := query.Measure(q.Where)
 	if err == nil && q.Having != nil {
 		_, err = query.Measure(q.Having)
 	}
 	if err != nil {
-		return Query[Row]{}, fmt.Errorf("%w: %w", ErrQuery, err)
+		err = fmt.Errorf("%w: %w", ErrQuery, err)
+		return Query[Row]{err: err}, err
 	}
 	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow, arrive: func([]*docs.Document) {}}, nil
 }
@@ -211,12 +215,28 @@ func (q Query[T]) OrderBy(fields ...string) Query[T] {
 		if !strings.EqualFold(text, keyText) {
 			var err error
 			if f, err = parseField(text); err != nil {
-				return q.fail(err)
+				return q.fail(orderError(text, err))
 			}
 		}
 		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
 	}
 	return q
+}
+
+// orderError adds to the error of a field of an order how the builder writes what RQL
+// writes with a word behind the field.
+func orderError(text string, err error) error {
+	words := strings.Fields(text)
+	if len(words) != 2 {
+		return err
+	}
+	switch strings.ToLower(words[1]) {
+	case "desc", "descending":
+		return fmt.Errorf("%w: descending is %q", err, "-"+errs.Shorten(words[0]))
+	case "asc", "ascending":
+		return fmt.Errorf("%w: ascending is %q", err, errs.Shorten(words[0]))
+	}
+	return err
 }
 
 // Skip leaves out the first n answers. After is the better way to page: Skip
@@ -248,10 +268,19 @@ func (q Query[T]) After(cursor string) Query[T] {
 	return q
 }
 
+// check returns the error of what the query was made of, or ErrUsage for one that was
+// not made by a method.
+func (q *Query[T]) check() error {
+	if q.err == nil && q.via == nil {
+		return fmt.Errorf("%w: this Query is a zero value: Collection.Query, DB.Query, DB.RQL and QueryOf make one", ErrUsage)
+	}
+	return q.err
+}
+
 // complete returns the query in the form in which it is run.
 func (q Query[T]) complete() (Query[T], error) {
-	if q.err != nil {
-		return q, q.err
+	if err := q.check(); err != nil {
+		return q, err
 	}
 	if err := q.resolveGroups(); err != nil {
 		return q, err
@@ -518,7 +547,8 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // json.RawMessage, or for one column its value: a string, a number, a time, a slice.
 // Without another name, id() goes into the field of a struct that takes an ID. A column is a path, "id()" or one of
 // count(), sum(path), avg(path), min(path) and max(path); "Total as Sum" gives
-// it another name. Functions make one answer of all documents, or one of each
+// it another name. A name that is a keyword of RQL stands in quotes: "month('from')". A
+// struct must have a field for each column. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	out := Query[R]{via: q.via, tracked: q.tracked, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
@@ -546,6 +576,11 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	}
 	if !raw && !single {
 		nameID(out.q.Select, reflect.TypeFor[R]())
+		for _, c := range out.q.Select {
+			if codec.LacksMember(reflect.TypeFor[R](), c.Name) {
+				return out.fail(fmt.Errorf("%w: %s has no field for the column %q: add one, or name the column like a field, with \"as\"", ErrQuery, reflect.TypeFor[R](), errs.Shorten(c.Name)))
+			}
+		}
 	}
 	out.decode = func(r *exec.Row) (*R, error) {
 		v := new(R)
@@ -609,12 +644,19 @@ func nameID(columns []query.Column, t reflect.Type) {
 }
 
 // String returns the query as RQL, which DB.RQL reads as the same query. After,
-// NoScan and the type of the answers are no part of it. The text of a query with an
-// error need not be one.
+// NoScan and the type of the answers are no part of it. Of a query that cannot run
+// because of what it is made of, String returns "invalid query: " and the error.
 func (q Query[T]) String() string {
-	_ = q.resolveGroups() // what it refuses, running the query refuses
-	if dated, err := q.dated(); err == nil {
-		q = dated
+	err := q.check()
+	if err == nil {
+		err = q.resolveGroups()
+	}
+	if err == nil {
+		q, err = q.dated()
+	}
+	if err != nil {
+		// The text of the rest would be another query, of more documents perhaps.
+		return "invalid query: " + err.Error()
 	}
 	return q.q.String()
 }
@@ -788,20 +830,23 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 
 // Page is a part of the answers.
 type Page[T any] struct {
-	Items []*T   `json:"items"`
+	Items []*T   `json:"items"`          // never nil from Query.Page
 	Next  string `json:"next,omitempty"` // for After; "" at the end
 }
 
-// Page returns up to Limit answers (100 without one), and the cursor with
+// Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with
 // which the next page begins. A query without an order is ordered by ID. If some answers
 // do not decode, it returns the page without them, and the error of All.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
+	if err := q.check(); err != nil {
+		return Page[T]{Items: []*T{}}, err
+	}
 	if err := q.checkPaging(); err != nil {
-		return Page[T]{}, err
+		return Page[T]{Items: []*T{}}, err
 	}
 	q, err := q.dated() // before the cursor names the query
 	if err != nil {
-		return Page[T]{}, err
+		return Page[T]{Items: []*T{}}, err
 	}
 	if len(q.q.OrderBy) == 0 {
 		q = q.OrderBy("id()")
@@ -811,7 +856,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		limit = q.q.Limit
 	}
 	if limit == 0 || limit == math.MaxInt {
-		return Page[T]{}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
+		return Page[T]{Items: []*T{}}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
 	}
 	q = q.Limit(limit + 1)
 	q.run.Paging = true
@@ -822,11 +867,11 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
-			return Page[T]{}, fmt.Errorf("query: %w", err)
+			return Page[T]{Items: []*T{}}, fmt.Errorf("query: %w", err)
 		}
 		if taken == limit {
 			if last != nil && !last.Exact {
-				return Page[T]{}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
+				return Page[T]{Items: []*T{}}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
 			if last != nil {
 				p.Next = last.Text(&q.q)
@@ -839,7 +884,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 		case v != nil:
 			p.Items = append(p.Items, v)
 		case err != nil && !broken.add(err):
-			return Page[T]{}, err
+			return Page[T]{Items: []*T{}}, err
 		}
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {

@@ -107,9 +107,10 @@ func (q Query[T]) change(ctx context.Context, what string, fn changeFunc) (Chang
 }
 
 func (q Query[T]) checkChange() error {
+	if err := q.check(); err != nil {
+		return err
+	}
 	switch {
-	case q.err != nil:
-		return q.err
 	case q.q.From == "":
 		return fmt.Errorf("%w: the query names no collection", ErrUsage)
 	case exec.IsGrouped(&q.q) || len(q.q.Select) > 0 || q.q.Distinct || len(q.q.Include) > 0:

@@ -2,6 +2,7 @@ package jay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -137,8 +138,8 @@ func TestQuery_Change_Refused(t *testing.T) {
 	of := func(done jay.Changed, err error) result { return result{done, err} }
 	for name, r := range map[string]result{
 		"no collection": of(db.Query("").Patch(ctx, set)),
-		"select":        of(jay.Select[jay.Row](things, "N").Delete(ctx)),
-		"groups":        of(jay.Select[jay.Row](things.GroupBy("N"), "N").Patch(ctx, set)),
+		"select":        of(jay.Select[json.RawMessage](things, "N").Delete(ctx)),
+		"groups":        of(jay.Select[json.RawMessage](things.GroupBy("N"), "N").Patch(ctx, set)),
 		"include":       of(things.Include("Other").Patch(ctx, set)),
 		"no edits":      of(things.Patch(ctx)),
 		"upsert":        of(things.Patch(ctx, set, jay.OrInsert(map[string]int{}))),

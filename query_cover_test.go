@@ -1,6 +1,7 @@
 package jay_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func TestQuery_Cover_Told(t *testing.T) {
 					put(t, db, fmt.Sprint("filler/", i), fmt.Sprintf(`{"a":{"b":%d},"c":"filler"}`, i), jay.InCollection("Things"))
 				}
 				put(t, db, test.id, test.body, jay.InCollection("Things"))
-				q := jay.Select[jay.Row](db.Query("Things"), "id() as id", "a.b as b", "c")
+				q := jay.Select[json.RawMessage](db.Query("Things"), "id() as id", "a.b as b", "c")
 				rql, err := db.RQL("from Things select id() as id, a.b as b, c", nil)
 				must(t, err)
 				got := slices.DeleteFunc(rows(t, db, rql.String()), func(row string) bool { return strings.Contains(row, "filler") })
@@ -130,7 +131,7 @@ func TestQuery_Cover_Untold(t *testing.T) {
 		for i := range 300 {
 			put(t, db, fmt.Sprint("things/", i), `{"p":`+fmt.Sprintf(test.price, i)+`}`, jay.InCollection("Things"))
 		}
-		e, err := jay.Select[jay.Row](db.Query("Things"), "sum(p) as s").Explain(ctx)
+		e, err := jay.Select[json.RawMessage](db.Query("Things"), "sum(p) as s").Explain(ctx)
 		must(t, err)
 		if !strings.HasPrefix(e.Plan[0], test.plan) {
 			t.Errorf("want %s:\n%s", test.plan, e)

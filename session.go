@@ -57,6 +57,7 @@ type deletion struct {
 	id       string
 	foldedID string
 	entity   *entity // or nil
+	version  string  // what the version field held when the deletion was requested
 }
 
 // SessionOption changes a session.
@@ -268,7 +269,7 @@ func (s *Session) Delete(v any) error {
 	if e.doc == nil && !s.isInDoubt(e) {
 		return nil
 	}
-	s.deletes = append(s.deletes, &deletion{id: e.id, foldedID: e.foldedID, entity: e})
+	s.deletes = append(s.deletes, &deletion{id: e.id, foldedID: e.foldedID, entity: e, version: e.m.GetVersion(e.value)})
 	return nil
 }
 

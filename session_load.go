@@ -28,9 +28,9 @@ func Include(paths ...string) LoadOption {
 
 // Load returns the entity with this ID: the one that the session holds, or
 // else the document, decoded, which the session then holds. It returns
-// ErrNotFound if there is none or if the session will delete it, a
-// *CollectionError if the document is in another collection than T's, and
-// ErrType if the session holds it as another type.
+// ErrNotFound if there is none or if the session will delete it; if the document
+// is in another collection than T's, the error is a *CollectionError as well. It
+// returns ErrType if the session holds it as another type.
 func Load[T any](ctx context.Context, s *Session, id string, opts ...LoadOption) (*T, error) {
 	vs, err := LoadMany[T](ctx, s, []string{id}, opts...)
 	if err != nil {

@@ -36,7 +36,7 @@ func (a sessionAccess) startRun(ctx context.Context, q *query.Query, o exec.Opti
 func QueryOf[T any](s *Session) Query[T] {
 	m, err := s.mappingOf(reflect.TypeFor[T]())
 	if err != nil {
-		return Query[T]{via: sessionAccess{s.db, s}, err: err}
+		return Query[T]{err: err}
 	}
 	return Query[T]{
 		via: sessionAccess{s.db, s}, q: query.Query{From: m.Collection}, m: m, arrive: s.include, tracked: true,

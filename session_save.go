@@ -41,6 +41,10 @@ type saving struct {
 // struct has no field for are lost once the entity is changed. Without
 // changes SaveChanges does nothing.
 //
+// The version field of a loaded entity holds the version that was loaded. If it was
+// changed to another one, as by a form that was filled in earlier, SaveChanges returns a
+// *ConflictError, even if no other field was changed; an empty one counts as the loaded one.
+//
 // When it returns nil, the IDs that the database made, and version fields,
 // are in the structs, and the session goes on from what was saved.
 //
@@ -90,7 +94,11 @@ func (s *Session) collect() ([]*saving, error) {
 	var requests []*saving
 	writes := make([]*saving, 0, len(s.deletes)+len(savings))
 	for _, d := range s.deletes {
-		writes = append(writes, s.savingOfDeletion(d))
+		w, err := s.savingOfDeletion(d)
+		if err != nil {
+			return nil, err
+		}
+		writes = append(writes, w)
 	}
 	for i, e := range s.order {
 		switch w := &savings[i]; {
@@ -127,7 +135,12 @@ func (s *Session) savings(entities []*entity) ([]saving, error) {
 }
 
 // savingOfDeletion returns the write of a deletion.
-func (s *Session) savingOfDeletion(d *deletion) *saving {
+func (s *Session) savingOfDeletion(d *deletion) (*saving, error) {
+	if d.entity != nil {
+		if err := d.entity.checkVersion(d.version); err != nil {
+			return nil, fmt.Errorf("delete %s: %w", d.entity, err)
+		}
+	}
 	o := newOp(write.Delete, d.id, nil, nil)
 	if e := d.entity; e != nil {
 		o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
@@ -136,7 +149,23 @@ func (s *Session) savingOfDeletion(d *deletion) *saving {
 			o.Expected = &version
 		}
 	}
-	return &saving{op: o, deletion: d}
+	return &saving{op: o, deletion: d}, nil
+}
+
+// checkVersion returns a *ConflictError if the version field of an entity, which holds
+// version, was changed to another version than the loaded one: that of a form, say,
+// which was filled in when the document had that version. It could not be
+// passed on as the expected version of the write: if the document has it meanwhile, the
+// other fields of the entity may still be those of the loaded one. An empty field
+// means the loaded version.
+func (e *entity) checkVersion(version string) error {
+	if e.m.Version == nil || e.doc == nil || version == "" {
+		return nil
+	}
+	if loaded := e.doc.ChangeVector(); loaded != version {
+		return &ConflictError{ID: e.id, Expected: version, Actual: loaded}
+	}
+	return nil
 }
 
 // String names an entity, for errors.
@@ -146,6 +175,9 @@ func (e *entity) String() string { return fmt.Sprintf("%s %q", e.m.Type, errs.Sh
 func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	if id := e.m.GetID(e.value); id != e.id {
 		return saving{}, fmt.Errorf("%w: its id field was changed to %q; an id that a session has given or loaded stays", ErrUsage, errs.Shorten(id))
+	}
+	if err := e.checkVersion(e.m.GetVersion(e.value)); err != nil {
+		return saving{}, err
 	}
 	body, changed, err := s.changed(c, e)
 	if err != nil || !changed {

@@ -14,10 +14,10 @@ import (
 
 // importCommand stores a stream of documents.
 type importCommand struct {
-	Collection  string   `placeholder:"NAME" help:"Collection of the documents that name none."`
-	ID          *string  `name:"id" placeholder:"REQUEST" help:"ID to ask for, for the documents that bring none, such as users| or users/."`
-	SkipInvalid string   `placeholder:"REJECTS" help:"Go on after a bad document, and keep it in this file."`
-	Files       []string `arg:"" optional:"" name:"file" help:"Files to read, - or none for standard input."`
+	Collection string   `placeholder:"NAME" help:"Collection of the documents that name none."`
+	ID         *string  `name:"id" placeholder:"REQUEST" help:"ID to ask for, for the documents that bring none, such as users| or users/."`
+	Rejects    string   `name:"rejects" aliases:"skip-invalid" placeholder:"FILE" help:"Go on after a bad document, and keep it in this new file."`
+	Files      []string `arg:"" optional:"" name:"file" help:"Files to read, - or none for standard input."`
 }
 
 // Help is shown by jay import --help.
@@ -26,13 +26,13 @@ func (*importCommand) Help() string {
 
 A document keeps the @id and the @collection of its @metadata. One with an @id is taken as an export wrote it: without a @collection it belongs to @empty, whatever --collection says. Any other goes to its own @collection or else to --collection, under the next HiLo ID, or the one that --id asks for.
 
-A bad document ends the import; those before it are stored. With --skip-invalid it is kept in the file REJECTS instead, one a line, with line breaks turned into blanks, and all others are stored. Bad is what is no JSON object within the limits, and what the database refuses of one document: its ID, its collection, a value that a unique index has already. A counter that has no number to give ends the import in any case. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
+A bad document ends the import; those before it are stored. With --rejects FILE it is kept in that file instead, one a line, with line breaks turned into blanks, and all others are stored. The file is created at the first bad document; one that exists and is not empty is refused. --skip-invalid FILE is the older name of the flag. Bad is what is no JSON object within the limits, and what the database refuses of one document: its ID, its collection, a value that a unique index has already. A counter that has no number to give ends the import in any case. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
 
 Examples:
 
     jay import --collection Orders orders.ndjson
     curl -s https://example.org/users.json.gz | jay import --id 'users|' --collection Users
-    jay --db copy.db import --skip-invalid rejects.ndjson backup.ndjson.gz`
+    jay --db copy.db import --rejects rejects.ndjson backup.ndjson.gz`
 }
 
 // importError is the error of an import with its place in the input.
@@ -80,16 +80,17 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.overwritesInput() {
-		return usageError{text: "--skip-invalid must not name a file that is imported"}
+		return usageError{text: "--rejects must not name a file that is imported"}
+	}
+	var rejected *rejects
+	if c.Rejects != "" {
+		if rejected, err = newRejects(c.Rejects, a); err != nil {
+			return err
+		}
 	}
 	return a.withDatabase(true, func(db *jay.DB) error {
 		l := &loader{db: db, collection: c.Collection, request: c.ID, maxBytes: a.options.MaxDocumentBytes, maxDepth: a.options.MaxDepth}
-		if c.SkipInvalid != "" {
-			if l.rejects, err = createRejects(c.SkipInvalid, a); err != nil {
-				return err
-			}
-		}
-
+		l.rejects = rejected
 		start := time.Now()
 		bar := a.newByteProgress("import", total)
 		err = c.load(ctx, a, l, bar)
@@ -127,7 +128,7 @@ func (c *importCommand) checkFiles() (total int64, err error) {
 
 // overwritesInput reports whether the file for rejects is one of the inputs.
 func (c *importCommand) overwritesInput() bool {
-	rejects, err := os.Stat(c.SkipInvalid)
+	rejects, err := os.Stat(c.Rejects)
 	if err != nil {
 		return false
 	}

@@ -95,6 +95,28 @@ func (m *Mapping) FindMember(path []string) *UnknownMember {
 	return nil
 }
 
+// LacksMember reports whether decoding an object into t, which is a struct or a pointer
+// to one, drops a member of this name.
+func LacksMember(t reflect.Type, name string) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return false
+	}
+	members := jsonMembers{types: make(map[string]reflect.Type), byField: make(map[string]string)}
+	members.collect(t, nil)
+	if _, found := members.types[name]; found || members.any {
+		return false
+	}
+	for member := range members.types {
+		if strings.EqualFold(member, name) { // as encoding/json has it
+			return false
+		}
+	}
+	return true
+}
+
 var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()

@@ -156,11 +156,11 @@ func (o *Op) Release() {
 
 // OpError adds to err which write failed.
 func OpError(ops []*Op, o *Op, err error) error {
-	name := o.RequestID
-	if o.HiLo {
-		name = "new document of " + o.Collection
+	if o.HiLo { // it has no ID to quote
+		err = fmt.Errorf("%s a new document of %s: %w", o.Verb, errs.Shorten(o.Collection), err)
+	} else {
+		err = fmt.Errorf("%s %q: %w", o.Verb, errs.Shorten(o.RequestID), err)
 	}
-	err = fmt.Errorf("%s %q: %w", o.Verb, errs.Shorten(name), err)
 	if len(ops) == 1 {
 		return err
 	}
