@@ -72,7 +72,9 @@ const (
 // new writer continues with the numbers after it.
 //
 // A writer holds at most three batches in memory. A caller that is faster than the
-// disk waits, for as long as one commit takes. If its context ends meanwhile, its
+// disk waits, for as long as one commit takes. A batch waits for a transaction that
+// has lost repeatedly over one of its documents, and has an exclusive turn now (see
+// DB.Update): for a second at most. If the context of a caller ends meanwhile, its
 // document is not added and the writer goes on. When the database is closed, calls
 // return ErrClosed, and documents that were not flushed before are not stored.
 type BulkWriter struct {
@@ -510,7 +512,7 @@ func (w *BulkWriter) broken(err error, panicked any) {
 // commit commits one batch, and waits for the disk if a Flush waits for the
 // batch. If it returns false, the writer has ended.
 func (w *BulkWriter) commit(b *bulkBatch) bool {
-	err := w.db.writeBulk(b.ops, b.flush != nil)
+	err := w.db.writeBulk(context.Background(), b.ops, b.flush != nil)
 	w.state.Lock()
 	defer w.state.Unlock()
 	if err != nil {
@@ -550,9 +552,9 @@ func (b *bulkBatch) reset() {
 	}
 }
 
-// writeBulk commits prepared ops. With sync, they and everything committed
-// before are on disk when it returns.
-func (db *DB) writeBulk(ops []*op, sync bool) error {
+// writeBulk commits prepared ops, behind the exclusive turns of their documents. With
+// sync, they and everything committed before are on disk when it returns.
+func (db *DB) writeBulk(ctx context.Context, ops []*op, sync bool) error {
 	if err := db.env.Enter(); err != nil {
 		return err
 	}
@@ -563,10 +565,13 @@ func (db *DB) writeBulk(ops []*op, sync bool) error {
 			db.writer.Unused.Count(ops)
 		}
 	}()
-	if err := db.writer.SupposeCollections(context.Background(), ops); err != nil {
+	if err := db.writer.Yield(ctx, ops); err != nil {
 		return err
 	}
-	err := db.writer.Transact(context.Background(), sync, func(t *write.Txn) error {
+	if err := db.writer.SupposeCollections(ctx, ops); err != nil {
+		return err
+	}
+	err := db.writer.Transact(ctx, sync, func(t *write.Txn) error {
 		for _, o := range ops {
 			if o.Strategy == ids.Identity {
 				t.Tx.RequireSync() // readers may see its number at once

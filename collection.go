@@ -76,16 +76,6 @@ func WithIDs[T any](fn func(ctx context.Context, v *T) (string, error)) Collecti
 	}
 }
 
-// WithIDRequest replaces HiLo: a value whose ID field is empty is stored under this
-// request, as in DB.Put: "invoices|" makes an identity, "logs/" a server-side ID and
-// "" a GUID.
-func WithIDRequest(request string) CollectionOption {
-	return func(m *codec.Mapping) {
-		m.Requests = true
-		m.MakeID = func(context.Context, any) (string, error) { return request, nil }
-	}
-}
-
 // CollectionOf returns the collection for the struct type T. Its name is the plural
 // of the type's (Order → Orders, Person → People). Its IDs begin with that name, in
 // lower case (orders/1-A) unless it has more than one upper-case letter

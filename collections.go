@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -59,7 +57,7 @@ func (db *DB) collections() (_ []CollectionCount, err error) {
 	}
 	all := make([]CollectionCount, 0, len(byName))
 	for folded, n := range byName {
-		name, err := db.nameOf(snapshot, folded)
+		name, err := nameOf(db, snapshot, folded)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +72,7 @@ func sortCollections(all []CollectionCount) {
 }
 
 // nameOf returns the name of a collection as its first document has it.
-func (db *DB) nameOf(snapshot storage.Reader, folded string) (name string, err error) {
+func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err error) {
 	w, err := db.docs.NewCursor(docs.Range{Collection: folded}, snapshot)
 	if err != nil {
 		return "", err
@@ -167,46 +165,11 @@ func (db *DB) DropCollection(ctx context.Context, name string) (documents int64,
 // in a transaction of Update, the whole collection joins the read set.
 func (c *Collection[T]) Count(ctx context.Context) (int64, error) { return c.Query().Count(ctx) }
 
-// counting is the work of counting the documents of an older database.
-type counting struct {
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-}
-
-// resumeCount counts in the background what is not counted yet.
-func (db *DB) resumeCount() {
-	if db.counts.IsReady() {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	db.counting.cancel = cancel
-	db.counting.done.Go(func() {
-		err := db.counts.Build(ctx)
-		if err != nil && ctx.Err() == nil && db.env.Logger != nil {
-			db.env.Logger.Warn("jay: collections are counted by reading all documents, until the database is opened again", "err", err)
-		}
-	})
-}
-
-// stopCount ends the counting, for Close, and checks the numbers in builds that check
-// invariants.
-func (db *DB) stopCount() {
-	if db.counting.cancel != nil {
-		db.counting.cancel()
-	}
-	db.counting.done.Wait()
-	if invariants.Enabled {
-		if err := db.checkCounts(context.Background()); errors.Is(err, errMiscounted) {
-			invariants.Broken("%v", err)
-		}
-	}
-}
-
 // errMiscounted means that the numbers of the collections are wrong.
 var errMiscounted = errors.New("the collections are miscounted")
 
 // checkCounts compares the numbers that are kept with the documents, in one snapshot.
-func (db *DB) checkCounts(ctx context.Context) error {
+func checkCounts(ctx context.Context, db *DB) error {
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return err

@@ -16,11 +16,11 @@ import (
 // CheckCounts waits until all documents are counted, and compares the numbers that are
 // kept with the documents.
 func CheckCounts(db *DB) error {
-	db.counting.done.Wait()
+	db.counts.Wait()
 	if !db.counts.IsReady() {
 		return errors.New("the documents are not counted")
 	}
-	return db.checkCounts(context.Background())
+	return checkCounts(context.Background(), db)
 }
 
 // SetCountSteps makes the count of an older database take so many documents at a time,

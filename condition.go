@@ -288,6 +288,66 @@ func Exists(field string) Condition {
 	return onText(field, "", func(f query.Field) query.Expr { return query.Exists{Field: f} })
 }
 
+// ElemMatch is true if one element of an array satisfies all conditions: that the field
+// reaches an object of which they are true. Their fields are those of the element, so
+// that ElemMatch("Lines", Eq("Product", "products/1-A"), Gt("Quantity", 5)) asks for one
+// line with this product and this quantity; And of conditions on "Lines.Product" and
+// "Lines.Quantity" is satisfied by two lines. Between does the same for elements that are
+// numbers, texts or dates.
+func ElemMatch(field string, conditions ...Condition) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	c := And(conditions...)
+	if len(conditions) == 1 {
+		c = conditions[0]
+	}
+	if c.err != nil {
+		return c
+	}
+	return checked(query.ElemMatch{Field: f, Where: c.orTrue()})
+}
+
+// Size is true if the field is an array whose number of elements stands in relation op
+// to n: Size("Lines", ">=", 3). The relations are "=", "!=", "<", "<=", ">" and ">=". What
+// is no array has no size, and only "!=" is true of it.
+func Size(field, op string, n int) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	relations := map[string]query.Op{"=": query.Equal, "!=": query.Equal, "<": query.Less, "<=": query.LessOrEqual, ">": query.Greater, ">=": query.GreaterOrEqual}
+	o, known := relations[op]
+	if !known {
+		return Condition{err: fmt.Errorf("%w: size of %s: %q is none of = != < <= > >=", ErrQuery, field, errs.Shorten(op))}
+	}
+	c := checked(query.HasSize{Field: f, Op: o, N: n})
+	if op == "!=" {
+		return Not(c)
+	}
+	return c
+}
+
+// Type is true if the field has a value of this type of JSON: "null", "boolean",
+// "number", "string", "array" or "object". An array is of type "array" whatever its
+// elements are; Type("Tags[]", "string") asks for one that is text.
+func Type(field, jsonType string) Condition {
+	f, err := parseField(field)
+	if err != nil {
+		return Condition{err: err}
+	}
+	return checked(query.HasType{Field: f, Type: jsonType})
+}
+
+// checked returns a Condition of e, or the error of compiling it.
+func checked(e query.Expr) Condition {
+	if _, err := query.Compile(e); err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", ErrQuery, err)}
+	}
+	return newCondition(e)
+}
+
 func onText(field, text string, make func(query.Field) query.Expr) Condition {
 	f, err := parseField(field)
 	if err != nil {
@@ -364,6 +424,9 @@ func foldCase(e query.Expr) query.Expr {
 	case query.Regexp:
 		e.Fold = true
 		return e
+	case query.ElemMatch:
+		e.Where = foldCase(e.Where)
+		return e
 	}
 	return e
 }
@@ -374,4 +437,22 @@ func foldAll(exprs []query.Expr) []query.Expr {
 		out[i] = foldCase(e)
 	}
 	return out
+}
+
+// parseColumn reads a column of a query as RQL writes it.
+func parseColumn(of *query.Query, text string) (query.Column, error) {
+	from := "from '@all_docs' "
+	if name, _, found := strings.Cut(text, "("); found && strings.EqualFold(strings.TrimSpace(name), "key") {
+		for i, f := range of.GroupBy {
+			from += [...]string{"group by ", ", "}[min(i, 1)] + f.String() + " "
+		}
+	}
+	q, err := query.Parse(from+"select "+text, nil)
+	if err != nil {
+		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
+	}
+	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
+		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, errs.Shorten(text))
+	}
+	return q.Select[0], nil
 }

@@ -3,7 +3,9 @@ package jay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"weak"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
@@ -12,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -32,14 +35,14 @@ type DB struct {
 	clients  clients
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
+	horizon  *horizon.Horizon
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished
 	downMu  sync.Mutex
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
-	counts   *counts.Counts
-	counting counting
+	counts *counts.Counts
 }
 
 // Dir returns the directory that Open was given.
@@ -63,4 +66,20 @@ func (db *DB) Flush(ctx context.Context) error {
 		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
+}
+
+// clients are the clients of this process that are still in use, without the
+// database's own.
+type clients struct {
+	mu   sync.Mutex
+	list []weak.Pointer[ids.Client] // Guarded by mu.
+}
+
+func (c *clients) add(client *ids.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.list) == cap(c.list) {
+		c.list = slices.DeleteFunc(c.list, func(p weak.Pointer[ids.Client]) bool { return p.Value() == nil })
+	}
+	c.list = append(c.list, weak.Make(client))
 }

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"fmt"
+
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/metadata"

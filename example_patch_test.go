@@ -112,6 +112,30 @@ func ExampleRemove() {
 	// Output: {"Likes":["figs"]}
 }
 
+// A condition is about one element. "@value" is an element that is no object.
+func ExampleRemoveWhere() {
+	patching(`{"Lines":[{"Product":"pear","Qty":0},{"Product":"fig","Qty":2}],"Tags":["old-a","b"]}`,
+		jay.RemoveWhere("Lines", jay.Lt("Qty", 1)),
+		jay.RemoveWhere("Tags", jay.StartsWith("@value", "old-")),
+	)
+	// Output: {"Lines":[{"Product":"fig","Qty":2}],"Tags":["b"]}
+}
+
+func ExampleAddToSet() {
+	patching(`{"Likes":["pears"]}`, jay.AddToSet("Likes", "figs", "pears"))
+	// Output: {"Likes":["pears","figs"]}
+}
+
+func ExamplePopFirst() {
+	patching(`{"Queue":["ann","bob","cyd"]}`, jay.PopFirst("Queue"))
+	// Output: {"Queue":["bob","cyd"]}
+}
+
+func ExamplePopLast() {
+	patching(`{"Undo":["typed","pasted"]}`, jay.PopLast("Undo"))
+	// Output: {"Undo":["typed"]}
+}
+
 func ExampleRename() {
 	patching(`{"Home":{"Tree":"oak"},"Nuts":10}`, jay.Rename("Home.Tree", "Kind"))
 	// Output: {"Home":{"Kind":"oak"},"Nuts":10}
@@ -131,6 +155,43 @@ func ExampleOrInsert() {
 	// Output:
 	// Created {"Visits":1}
 	// Patched {"Visits":2}
+}
+
+// The edits are made of the inserted document, too: nothing is said twice.
+func ExampleOrInsertPatched() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, who := range []string{"ann", "bob"} {
+		result, err := db.Patch(ctx, "pages/home",
+			jay.Increment("Visits", 1), jay.AddToSet("Visitors", who),
+			jay.OrInsertPatched(map[string]string{"Title": "Home"}), jay.InCollection("Pages"))
+		check(err)
+		fmt.Printf("%s %s\n", result.Status, result.Body)
+	}
+	// Output:
+	// Created {"Title":"Home","Visits":1,"Visitors":["ann"]}
+	// Patched {"Title":"Home","Visits":2,"Visitors":["ann","bob"]}
+}
+
+// The results of a batch are metadata. That of a patch says more.
+func ExampleReturningPatch() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	var batch jay.Batch
+	var results [2]jay.PatchResult
+	for i, id := range []string{"squirrels/1-A", "squirrels/99-A"} {
+		batch.Patch(id, jay.Increment("Nuts", 1), jay.ReturningPatch(&results[i]))
+	}
+	_, err := db.Apply(ctx, &batch)
+	check(err)
+	for _, r := range results {
+		fmt.Printf("%s %s\n", r.Status, r.Body)
+	}
+	// Output:
+	// Patched {"Name":"Hazel","Nuts":11}
+	// DocumentDoesNotExist
 }
 
 func ExampleMergePatch() {

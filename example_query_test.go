@@ -168,6 +168,9 @@ func ExampleCondition() {
 		jay.Contains("Customer", "o"),
 		jay.Matches("Customer", "/[bc]"),
 		jay.Exists("Lines.Product"),
+		jay.ElemMatch("Lines", jay.Eq("Product", "products/nut"), jay.Gt("Quantity", 5)),
+		jay.Size("Lines", ">=", 2),
+		jay.Type("Lines", "array"),
 		jay.And(jay.Eq("Status", "open"), jay.Gt("Total", 10)),
 		jay.Or(jay.Eq("Status", "paid"), jay.Lt("Total", 10)),
 		jay.Not(jay.Eq("Lines.Product", "products/nut")),
@@ -193,6 +196,9 @@ func ExampleCondition() {
 	// 4 from Orders where exact(contains(Customer, 'o'))
 	// 2 from Orders where exact(regex(Customer, '/[bc]'))
 	// 3 from Orders where exists(Lines.Product)
+	// 1 from Orders where elemMatch(Lines, exact(Product = 'products/nut') and Quantity > 5)
+	// 1 from Orders where size(Lines) >= 2
+	// 3 from Orders where type(Lines) = 'array'
 	// 1 from Orders where exact(Status = 'open') and Total > 10
 	// 2 from Orders where exact(Status = 'paid') or Total < 10
 	// 2 from Orders where exact(Lines.Product != 'products/nut')

@@ -3,8 +3,6 @@ package jay
 import (
 	"context"
 	"slices"
-	"sync"
-	"weak"
 
 	"github.com/jaydb/jay/ids"
 )
@@ -88,22 +86,6 @@ func (db *DB) NewHiLoClient() *HiLoClient {
 	c := db.ranges.NewClient(db.env)
 	db.clients.add(c)
 	return c
-}
-
-// clients are the clients of this process that are still in use, without the
-// database's own.
-type clients struct {
-	mu   sync.Mutex
-	list []weak.Pointer[ids.Client] // Guarded by mu.
-}
-
-func (c *clients) add(client *ids.Client) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.list) == cap(c.list) {
-		c.list = slices.DeleteFunc(c.list, func(p weak.Pointer[ids.Client]) bool { return p.Value() == nil })
-	}
-	c.list = append(c.list, weak.Make(client))
 }
 
 // eachClient calls fn with the HiLo clients of this process.

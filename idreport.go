@@ -115,7 +115,9 @@ type HiLoReport struct {
 	// Open, too late to be accepted: another range had been granted meanwhile, or
 	// the document was edited.
 	ReturnedLate int64 `json:"returnedLate"`
-	// Deleted are those of documents that were deleted.
+	// Deleted are those of documents that were deleted, as far as that is recorded:
+	// at least if the deletion was among the last 1,000 changes. An older one counts in
+	// InOpenLeases or Unaccounted.
 	Deleted int64 `json:"deleted"`
 	// Unaccounted are the others: lost in crashes, by refused writes and late
 	// returns of earlier processes, by clients of HiLo2 and HiLo2010 that have
@@ -168,7 +170,8 @@ type IdentityReport struct {
 	Highest int64 `json:"highest"`
 	// Unused counts the numbers up to Last that no document has.
 	Unused int64 `json:"unused"`
-	// Deleted are those of Unused whose document was deleted. The others were used
+	// Deleted are those of Unused whose document was deleted, as far as that is
+	// recorded: at least if it was among the last 1,000 changes. The others were used
 	// by NextIdentity, skipped, seeded away, or reserved when a process under
 	// Relaxed durability crashed.
 	Deleted int64 `json:"deleted"`

@@ -162,3 +162,13 @@ func newValueOp(ctx context.Context, m *codec.Mapping, verb write.Verb, v any, o
 
 // CollectionOption changes how one collection is mapped.
 type CollectionOption func(*codec.Mapping)
+
+// WithIDRequest replaces HiLo: a value whose ID field is empty is stored under this
+// request, as in DB.Put: "invoices|" makes an identity, "logs/" a server-side ID and
+// "" a GUID.
+func WithIDRequest(request string) CollectionOption {
+	return func(m *codec.Mapping) {
+		m.Requests = true
+		m.MakeID = func(context.Context, any) (string, error) { return request, nil }
+	}
+}

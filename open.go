@@ -3,11 +3,9 @@ package jay
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
@@ -17,7 +15,9 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
@@ -85,7 +85,10 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	if db.horizon, err = horizon.Open(e, knobs.KeptEtags); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -93,7 +96,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	db.indexer.Resume()
-	db.resumeCount()
+	db.counts.Resume()
 	opened = true
 	return db, nil
 }
@@ -239,18 +242,6 @@ func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) 
 	})
 }
 
-// newOrigin makes a database ID for a node tag.
-func (db *DB) newOrigin(tag string) (format.Origin, error) {
-	if err := ids.CheckNodeTag(tag); err != nil {
-		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	var id [16]byte
-	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
-		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
-	}
-	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
-}
-
 func (db *DB) loadNodes() (env.Origins, error) {
 	lo := []byte{format.SpaceNode}
 	it, err := db.env.Engine.Iterate(lo, format.PrefixEnd(lo))
@@ -324,7 +315,13 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
-	db.stopCount()
+	db.horizon.Stop()
+	db.counts.Stop()
+	if invariants.Enabled {
+		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+	}
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
 	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
@@ -339,11 +336,25 @@ func (db *DB) shutDown() (err error) {
 // closeEngine releases everything that is open, and then closes the engine.
 // clientErr is the error of returning HiLo numbers. No call is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
-	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.reserved.Release(context.Background()))
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.release())
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
 		// The write that met the failure has returned it, and no acknowledged write
 		// is lost: the rest is to release the resources.
 		err = nil
 	}
 	return errors.Join(err, db.env.Engine.Close())
+}
+
+// release writes the last commit: the numbers used, and the removal of records that
+// no transaction needs any more.
+func (db *DB) release() error {
+	remove, err := db.horizon.Finish()
+	if err != nil {
+		// The next Close tries again.
+		if db.env.Logger != nil {
+			db.env.Logger.Warn("jay: removing records of deletions", "err", err)
+		}
+		remove = func(storage.Tx) error { return nil }
+	}
+	return db.reserved.Release(context.Background(), remove)
 }

@@ -6,16 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/internal/write"
-	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )
 
 // PatchOption is one part of a patch: an edit, such as Set or Increment, or a
-// condition: IfMatch, OrInsert or another WriteOption. Edits are applied in their
+// condition: IfMatch, OrInsert, OrInsertPatched or another WriteOption. Edits are applied in their
 // order, each to the result of those before it, all or none. Values that no edit
 // touches keep their bytes.
 //
@@ -52,9 +50,22 @@ func Increment(path string, by any) PatchOption { return edit(patch.Increment(pa
 // created, and null, which is how a nil slice is stored, becomes an array.
 func Append(path string, values ...any) PatchOption { return edit(patch.Append(path, values...)) }
 
+// AddToSet is Append of those values that the array does not have yet. Values are equal
+// as in conditions: 1 is 1.0, and the order of members does not matter. One that is
+// given twice is added once.
+func AddToSet(path string, values ...any) PatchOption { return edit(patch.AddToSet(path, values...)) }
+
 // Remove removes every element that equals one of values from the array at the
 // path. There is none to remove from null.
 func Remove(path string, values ...any) PatchOption { return edit(patch.Remove(path, values...)) }
+
+// PopFirst removes the first element of the array at the path. There is none to remove
+// from null.
+func PopFirst(path string) PatchOption { return edit(patch.PopFirst(path)) }
+
+// PopLast removes the last element of the array at the path. There is none to remove
+// from null.
+func PopLast(path string) PatchOption { return edit(patch.PopLast(path)) }
 
 // Rename renames the member at the path, in its place.
 func Rename(path, name string) PatchOption { return edit(patch.Rename(path, name)) }
@@ -69,10 +80,20 @@ func JSONPatch(doc json.RawMessage) PatchOption { return edit(patch.JSONPatch(do
 
 // OrInsert inserts body, without the edits, if the document is not there: JSON
 // as json.RawMessage, or a value that encoding/json encodes. Collections are
-// named as in Put.
-func OrInsert(body any) PatchOption {
+// named as in Put. OrInsertPatched applies the edits to body first.
+func OrInsert(body any) PatchOption { return orInsert(body, false) }
+
+// OrInsertPatched applies the edits to body and inserts the result, if the document is
+// not there, so that body need not repeat what they do: with struct{}{}, Increment
+// counts from 0 and Append makes its array. body is given as to OrInsert. An edit that
+// cannot be made of body is an error only if it is to be inserted.
+func OrInsertPatched(body any) PatchOption { return orInsert(body, true) }
+
+// orInsert inserts body if the document is not there. The last such option counts.
+func orInsert(body any, patched bool) PatchOption {
 	return WriteOption(func(o *op) {
-		o.Patched().OrInsert = true
+		p := o.Patched()
+		p.OrInsert, p.PatchInsert = true, patched
 		if raw, ok := body.(json.RawMessage); ok {
 			o.Body = raw
 			return
@@ -85,6 +106,25 @@ func OrInsert(body any) PatchOption {
 	})
 }
 
+// ReturningPatch stores the result of the patch in *r when it is committed, as
+// Returning does with the metadata: so a batch or a transaction learns what became of
+// each of its patches, and which documents were missing.
+func ReturningPatch(r *PatchResult) PatchOption {
+	return patchOptionFunc(func(o *op) {
+		if r == nil {
+			return
+		}
+		o.Patched().Returning = func(status string, m Metadata, body []byte) {
+			*r = PatchResult{Status: PatchStatus(status), Metadata: m, Body: body}
+		}
+	})
+}
+
+// patchOptionFunc is a PatchOption that is no edit and that other writes do not have.
+type patchOptionFunc func(o *op)
+
+func (f patchOptionFunc) patch(o *op) { f(o) }
+
 // PatchStatus is the outcome of a patch. The words are RavenDB's.
 type PatchStatus string
 
@@ -92,7 +132,7 @@ const (
 	// PatchPatched: the document was changed.
 	PatchPatched PatchStatus = PatchStatus(write.StatusPatched)
 
-	// PatchCreated: it was not there, and OrInsert has inserted it.
+	// PatchCreated: it was not there, and OrInsert or OrInsertPatched has inserted it.
 	PatchCreated PatchStatus = PatchStatus(write.StatusCreated)
 
 	// PatchNotModified: it is already as the edits would leave it. Nothing was
@@ -132,7 +172,7 @@ var ErrPatchWork = patch.ErrTooMuchWork
 //
 //	db.Patch(ctx, "products/1-A", jay.Increment("Stock", -1), jay.Append("Log", "sold"))
 //
-// A missing document is no error: see PatchResult.Status, and OrInsert. The ID is
+// A missing document is no error: see PatchResult.Status, and OrInsertPatched. The ID is
 // that of a document; requests such as "users|" are an *IDError. The document stays
 // in its collection and keeps its metadata.
 func (db *DB) Patch(ctx context.Context, id string, opts ...PatchOption) (PatchResult, error) {
@@ -160,7 +200,7 @@ func (c *Collection[T]) Patch(ctx context.Context, id string, opts ...PatchOptio
 	return patchResult(c.via, o), nil
 }
 
-// Patch adds DB.Patch.
+// Patch adds DB.Patch. What became of it is in the result of ReturningPatch.
 func (b *Batch) Patch(id string, opts ...PatchOption) {
 	initPatch(b.add(), id, opts)
 }
@@ -179,11 +219,7 @@ func initPatch(o *op, id string, opts []PatchOption) {
 }
 
 func patchResult(a access, o *op) PatchResult {
-	r := PatchResult{Status: PatchStatus(o.Patching.Status), Metadata: a.result(o)}
-	if r.Status != PatchNotFound {
-		r.Body = o.JSON
-	}
-	return r
+	return PatchResult{Status: PatchStatus(o.Patching.Status), Metadata: a.result(o), Body: o.PatchedBody()}
 }
 
 // Patch is DB.Patch. The transaction must then still find the document as it
@@ -215,49 +251,30 @@ func (t *Tx) patch(ctx context.Context, p *op) (PatchResult, error) {
 		return PatchResult{}, write.OpError([]*op{p}, p, err)
 	}
 	if o == nil {
-		if p.Returning != nil {
-			*p.Returning = result.Metadata
-		}
+		t.db.writer.Publish([]*op{p})
 		return result, nil
 	}
 	result.Metadata, result.Body = t.result(o), bytes.Clone(o.JSON) // see Tx.pending
 	return result, nil
 }
 
-// prepareOne prepares an op whose name is not to be in the error.
-func (t *Tx) prepareOne(o *op) error {
-	var last write.CollectionNaming
-	return t.db.writer.Prepare(o, metadata.Ticks(t.db.env.Now()), &last)
-}
-
-// resolvePatch returns the write that is the result of a prepared patch, or nil if
-// it changes nothing.
-func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
-	doc, err := t.lookup(p.FoldedID)
-	if err != nil && err != ErrNotFound {
-		return nil, PatchResult{}, err
+// resolveMissing is resolvePatch for a document that is not there; o is the write to
+// fill in.
+func (t *Tx) resolveMissing(ctx context.Context, p, o *op) (*op, PatchResult, error) {
+	insert := p.Patching.Insert
+	if insert == nil {
+		p.Outcome, p.Patching.Status = write.Absent, write.StatusNotFound
+		return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
 	}
-	o := &op{Request: write.Request{Verb: write.Put, RequestID: p.ID, Expected: p.Expected, Returning: p.Returning}}
-	if doc == nil {
-		if p.Patching.Insert == nil {
-			p.Outcome = write.Absent
-			return nil, PatchResult{Status: PatchNotFound, Metadata: t.result(p)}, t.expectVersion(p)
+	p.Patching.Status = write.StatusCreated
+	o.Committed = p.CommittedAs(o)
+	o.Verb, o.Body, o.Collection, o.Custom, o.LeaveOut = write.Insert, p.Body, p.Collection, p.Custom, p.LeaveOut
+	if p.Patching.PatchInsert {
+		if err := t.db.writer.PatchInsert(ctx, p, 0); err != nil {
+			return nil, PatchResult{}, err
 		}
-		o.Verb, o.Body, o.Collection, o.Custom, o.LeaveOut = write.Insert, p.Body, p.Collection, p.Custom, p.LeaveOut
-		return o, PatchResult{Status: PatchCreated}, nil
+		// Its @metadata has been taken out.
+		o.Body, o.Collection, o.Named, o.Custom = insert.JSON, insert.Collection, insert.Named, insert.Header.Custom
 	}
-	if p.InCollection != "" && !docs.SameCollection(doc.Header().Collection, p.InCollection) {
-		return nil, PatchResult{}, &CollectionError{ID: p.ID, Current: doc.Collection(), Given: p.Collection}
-	}
-	out, changed, err := t.db.writer.ApplyEdits(ctx, p, doc.JSON(), 0)
-	if err != nil {
-		return nil, PatchResult{}, err
-	}
-	if !changed {
-		p.Outcome, p.ID, p.Header = write.Present, doc.ID(), *doc.Header()
-		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
-	}
-	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
-	o.Collection = doc.Collection()
-	return o, PatchResult{Status: PatchPatched}, nil
+	return o, PatchResult{Status: PatchCreated}, nil
 }

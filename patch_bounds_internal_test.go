@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/jaydb/jay/internal/write"
@@ -50,6 +51,23 @@ func TestApply_PatchesAreBounded(t *testing.T) {
 		}
 		if patched := len(doc.Body()) > 90; patched != (want == nil) {
 			t.Errorf("%d patches: patched %v", n, patched)
+		}
+	}
+}
+
+// Ensure that the work of a condition within one element counts, and is not done
+// beyond the limit.
+func TestPatch_RemoveWhere_WorkInElement(t *testing.T) {
+	db := memoryDB(t)
+	body := []byte(`{"a":[[0` + strings.Repeat(",1", 100_000) + `]]}`)
+	for n, want := range map[int]error{1: nil, 20: ErrPatchWork} {
+		var conditions []Condition
+		for i := range n {
+			conditions = append(conditions, Eq("@value", -1-i))
+		}
+		o := newPatch("docs/1", []PatchOption{RemoveWhere("a", Or(conditions...))})
+		if _, _, err := db.writer.ApplyEdits(context.Background(), o, body, 2<<20); !errors.Is(err, want) {
+			t.Errorf("%d conditions: got %v, want %v", n, err, want)
 		}
 	}
 }

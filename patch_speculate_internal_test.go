@@ -6,6 +6,7 @@ package jay
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,44 @@ func TestPatch_Overtaken(t *testing.T) {
 				t.Errorf("got %.20s", got)
 			}
 		})
+	}
+}
+
+// Ensure that a patch whose document was deleted since it was made inserts its own, with
+// the edits: made in the transaction if the document is small, and outside if it is
+// large.
+func TestPatch_Overtaken_Inserts(t *testing.T) {
+	ctx := context.Background()
+	for _, test := range []struct {
+		pad   int
+		stale error
+	}{{10, nil}, {largePad, write.ErrStale}} {
+		db := memoryDB(t)
+		mustPut(t, db, "docs/1", padded(10))
+		o := newPatch("docs/1", []PatchOption{Increment("n", 10), OrInsertPatched(json.RawMessage(padded(test.pad)))})
+		ops := []*op{o}
+		if err := db.writer.PrepareAll(ops); err != nil {
+			t.Fatal(err)
+		}
+		g, err := db.writer.SpeculatePatches(ctx, ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if err := db.Delete(ctx, "docs/1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.writer.Commit(ctx, ops, nil, true); !errors.Is(err, test.stale) {
+			t.Fatalf("got %v, want %v", err, test.stale)
+		}
+		if test.stale != nil {
+			if err := db.writer.ResolveAndCommit(ctx, ops, nil, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := bodyOf(t, db, "docs/1"); o.Patching.Status != write.StatusCreated || !strings.HasPrefix(got, `{"n":11,`) || len(got) < test.pad {
+			t.Errorf("%s: got %.20s", o.Patching.Status, got)
+		}
 	}
 }
 

@@ -48,6 +48,8 @@ type Query[T any] struct {
 	m      *codec.Mapping                // of the collection's Go type; nil for documents
 	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
 
+	tracked bool // it is a session's
+
 	progress func(Changed) // of Patch and Delete
 }
 
@@ -549,7 +551,7 @@ func (q Query[T]) Include(paths ...string) Query[T] {
 // struct must have a field for each column. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
+	out := Query[R]{via: q.via, tracked: q.tracked, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
 	out.q.Select = nil
 	if err := checkList(len(columns)); err != nil {
 		return out.fail(err)
@@ -564,7 +566,7 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 	if len(columns) == 0 {
 		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
 	}
-	if _, ofSession := q.via.(sessionAccess); ofSession {
+	if q.tracked {
 		out.arrive = q.arrive
 	}
 	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
@@ -639,24 +641,6 @@ func nameID(columns []query.Column, t reflect.Type) {
 			return
 		}
 	}
-}
-
-// parseColumn reads a column of a query as RQL writes it.
-func parseColumn(of *query.Query, text string) (query.Column, error) {
-	from := "from '@all_docs' "
-	if name, _, found := strings.Cut(text, "("); found && strings.EqualFold(strings.TrimSpace(name), "key") {
-		for i, f := range of.GroupBy {
-			from += [...]string{"group by ", ", "}[min(i, 1)] + f.String() + " "
-		}
-	}
-	q, err := query.Parse(from+"select "+text, nil)
-	if err != nil {
-		return query.Column{}, fmt.Errorf("%w: column %q: %w", ErrQuery, errs.Shorten(text), err)
-	}
-	if len(q.Select) != 1 || q.Distinct || q.HasLimit || q.Offset > 0 || len(q.Include) > 0 {
-		return query.Column{}, fmt.Errorf("%w: %q is not one column", ErrQuery, errs.Shorten(text))
-	}
-	return q.Select[0], nil
 }
 
 // String returns the query as RQL, which DB.RQL reads as the same query. After,
@@ -931,4 +915,15 @@ func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
 			return explain(r, &q.q), nil
 		}
 	}
+}
+
+// Changed says what Query.Patch or Query.Delete has done.
+type Changed struct {
+	// Documents were changed or deleted.
+	Documents int64 `json:"documents"`
+	// Unchanged documents are already as the edits would leave them.
+	Unchanged int64 `json:"unchanged"`
+	// Overtaken documents were answers of the query, but were deleted or changed by
+	// other writes before their turn came, and satisfy the condition no more.
+	Overtaken int64 `json:"overtaken"`
 }

@@ -9,17 +9,6 @@ import (
 	"github.com/jaydb/jay/internal/exec"
 )
 
-// Changed says what Query.Patch or Query.Delete has done.
-type Changed struct {
-	// Documents were changed or deleted.
-	Documents int64 `json:"documents"`
-	// Unchanged documents are already as the edits would leave them.
-	Unchanged int64 `json:"unchanged"`
-	// Overtaken documents were answers of the query, but were deleted or changed by
-	// other writes before their turn came, and satisfy the condition no more.
-	Overtaken int64 `json:"overtaken"`
-}
-
 // Sizes of the batches of Patch and Delete. The bytes are those of the bodies that the
 // query found. Variables for tests.
 var (

@@ -42,6 +42,10 @@ func TestCollection_Query_UnknownMember(t *testing.T) {
 	must(t, err)
 	_, err = docs.Insert(ctx, &typedDoc{Title: "x", Lines: []*typedInner{{"s"}}, Extra: map[string]typedInner{"a": {"s"}}})
 	must(t, err)
+	element := docs.Query().Where(jay.ElemMatch("lines", jay.Eq("Street", "s")))
+	if _, err := element.All(ctx); !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), `did you mean "street"?`) {
+		t.Errorf("ElemMatch: got %v, want ErrQuery", err)
+	}
 	for field, want := range map[string]string{
 		"Title": `did you mean "title"?`, "tilte": `did you mean "title"?`, "home.Street": `did you mean "street"?`, "lines[].strete": `did you mean "street"?`,
 		"lines.x": "", "title.x": "no members at all", "id": "id()", "ID": "id()", "v": "@metadata.@change-vector", "Skip": "", "nowhere": "", "extra.a.Street": `did you mean "street"?`, "count": `did you mean "Count"?`,

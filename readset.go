@@ -24,6 +24,7 @@ type readSet struct {
 	walks    []*rangeRead
 
 	order []string // the IDs of versions, sorted: look-ups in ascending order are cheaper
+	begun uint64   // newest change that the snapshot sees
 	after uint64   // changes up to this etag were found to touch no range
 }
 
@@ -75,11 +76,11 @@ func (f *readSet) prepare(ctx context.Context, e *env.Env, snapshot storage.Snap
 	if len(f.walks) == 0 {
 		return nil
 	}
-	last, err := lastEtag(snapshot, e.Node)
+	last, err := counters.NewestChange(e, snapshot)
 	if err != nil {
 		return err
 	}
-	f.after = last
+	f.begun, f.after = last, last
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -102,11 +103,21 @@ func (f *readSet) check(t *write.Txn) error {
 	if len(f.walks) == 0 {
 		return nil
 	}
+	mark, err := counters.Mark(t.Tx)
+	if err != nil {
+		return err
+	}
+	if mark > f.begun {
+		// A deletion since the snapshot may be without a record. This process keeps
+		// those that its transactions need (horizon.Hold); another one may not.
+		return write.LostError{Cause: &ConflictError{Walk: f.walks[0].String(), Actual: t.Writer.Env.ChangeVector(t.Writer.Env.Node, mark)}}
+	}
 	return f.checkWalks(t.Writer.Env, t.Tx)
 }
 
-// checkWalks looks for changes after f.after that touch a range read. Every change
-// of a document has an entry, and the newest is never removed.
+// checkWalks looks for changes after f.after that touch a range read. The newest
+// change of each document has an entry; that of a deletion stays at least as long
+// as the transaction: see begin.
 func (f *readSet) checkWalks(e *env.Env, r interface {
 	docs.Getter
 	Iterate(lo, hi []byte) (storage.Iterator, error)
@@ -146,13 +157,4 @@ func (w *rangeRead) String() string {
 		text += fmt.Sprintf(" with prefix %.100q", w.prefix)
 	}
 	return text
-}
-
-// lastEtag returns the etag of the last change that r sees of a node.
-func lastEtag(r storage.Reader, node uint64) (uint64, error) {
-	last, err := counters.LastKey(r, format.ChangeKey(nil, node, 0)[:5])
-	if err != nil || last == nil {
-		return 0, err
-	}
-	return format.EtagOf(last)
 }

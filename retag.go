@@ -3,9 +3,12 @@ package jay
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 
+	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
@@ -66,4 +69,16 @@ func voidLeases(ctx context.Context, tx storage.Tx) error {
 		tx.Set(bytes.Clone(it.Key()), format.AppendMarks(nil, marks), nil)
 	}
 	return errors.Join(it.Error(), it.Close())
+}
+
+// newOrigin makes a database ID for a node tag.
+func (db *DB) newOrigin(tag string) (format.Origin, error) {
+	if err := ids.CheckNodeTag(tag); err != nil {
+		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
+	}
+	var id [16]byte
+	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
+		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
+	}
+	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil
 }

@@ -39,7 +39,7 @@ func QueryOf[T any](s *Session) Query[T] {
 		return Query[T]{err: err}
 	}
 	return Query[T]{
-		via: sessionAccess{s.db, s}, q: query.Query{From: m.Collection}, m: m, arrive: s.include,
+		via: sessionAccess{s.db, s}, q: query.Query{From: m.Collection}, m: m, arrive: s.include, tracked: true,
 		decode: func(r *exec.Row) (*T, error) {
 			doc := r.Document
 			if s.deleted(doc.FoldedID()) {

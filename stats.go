@@ -40,11 +40,12 @@ type CollectionStats struct {
 // EngineStats are figures about the storage engine. Fewer syncs than commits means
 // that concurrent writes shared them. Its fields (see package storage):
 //
-//	DiskBytes      uint64  all files: tables, log, manifests
-//	CacheBytes     int64   blocks in the cache
-//	MemTableBytes  uint64  committed data that is not in tables yet
-//	LogSyncs       uint64  syncs of the log since Open
-//	Commits        uint64  successful writes since Open
+//	DiskBytes        uint64  all files: tables, log, manifests
+//	CacheBytes       int64   blocks in the cache
+//	MemTableBytes    uint64  committed data that is not in tables yet
+//	LogSyncs         uint64  syncs of the log since Open
+//	Commits          uint64  successful writes since Open
+//	ReclaimableBytes uint64  of DiskBytes, what Compact would free, as far as is known
 type EngineStats = storage.Stats
 
 // Stats counts the documents of every collection, which reads them all, and

@@ -16,8 +16,10 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -34,6 +36,7 @@ type Tx struct {
 	mu       sync.Mutex
 	ended    error // set when no more calls are possible. Guarded by mu.
 	snapshot storage.Snapshot
+	deletes  *horizon.Hold           // of the records that the commit looks at; nil for a view
 	ops      []*op                   // Guarded by mu.
 	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
 	bytes    int                     // that ops will stage, about. Guarded by mu.
@@ -236,11 +239,13 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 	}
 	defer db.env.Exit()
 	take := db.env.Engine.Snapshot
+	var deletes *horizon.Hold
 	if writable {
+		deletes = db.horizon.Hold() // before the snapshot
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.indexes.View(take)
-	t := &Tx{db: db, writable: writable, snapshot: snapshot, catalog: c, numbers: numbers}
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, numbers: numbers}
 	db.env.Register((*txHandle)(t))
 	return t, nil
 }
@@ -273,6 +278,9 @@ func (t *Tx) release(cause error) error {
 		err = errors.Join(err, h.Release(cause))
 	}
 	t.open = nil
+	if t.deletes != nil {
+		t.deletes.Release()
+	}
 	return errors.Join(err, t.snapshot.Close())
 }
 
@@ -745,4 +753,40 @@ func (t *Tx) saw(folded string, v write.Version) {
 	if t.writable {
 		t.reads.document(folded, v)
 	}
+}
+
+// prepareOne prepares an op whose name is not to be in the error.
+func (t *Tx) prepareOne(o *op) error {
+	var last write.CollectionNaming
+	return t.db.writer.Prepare(o, metadata.Ticks(t.db.env.Now()), &last)
+}
+
+// resolvePatch returns the write that is the result of a prepared patch, or nil if
+// it changes nothing.
+func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) {
+	doc, err := t.lookup(p.FoldedID)
+	if err != nil && err != ErrNotFound {
+		return nil, PatchResult{}, err
+	}
+	o := &op{Request: write.Request{Verb: write.Put, RequestID: p.ID, Expected: p.Expected, Returning: p.Returning}}
+	if doc == nil {
+		return t.resolveMissing(ctx, p, o)
+	}
+	if p.InCollection != "" && !docs.SameCollection(doc.Header().Collection, p.InCollection) {
+		return nil, PatchResult{}, &CollectionError{ID: p.ID, Current: doc.Collection(), Given: p.Collection}
+	}
+	out, changed, err := t.db.writer.ApplyEdits(ctx, p, doc.JSON(), 0)
+	if err != nil {
+		return nil, PatchResult{}, err
+	}
+	if !changed {
+		p.Outcome, p.ID, p.Header, p.JSON = write.Present, doc.ID(), *doc.Header(), doc.JSON()
+		p.Patching.Status = write.StatusNotModified
+		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
+	}
+	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
+	o.Collection = doc.Collection()
+	p.Patching.Status = write.StatusPatched
+	o.Committed = p.CommittedAs(o)
+	return o, PatchResult{Status: PatchPatched}, nil
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // Edit is one change of a document. Make one with Set, Unset, Increment, Append,
-// Remove, Rename, Merge or JSONPatch, which share no memory with their arguments.
-// Err and Apply return the errors of these arguments.
+// AddToSet, Remove, RemoveWhere, PopFirst, PopLast, Rename, Merge or JSONPatch, which
+// share no memory with their arguments. Err and Apply return the errors of these
+// arguments.
 type Edit struct {
 	verb   string
 	path   jsonpath.Path
@@ -19,6 +20,7 @@ type Edit struct {
 	depth  int         // of the deepest of values
 	amount addend      // for Increment
 	name   string      // for Rename
+	where  Condition   // for RemoveWhere
 	ops    []operation // for JSONPatch
 	err    *Error      // the first error of the arguments
 
@@ -93,6 +95,18 @@ func Append(path string, values ...any) Edit {
 	return e
 }
 
+// AddToSet is Append of those values that no element of the array equals. Values
+// are equal as for Remove, and one that is given twice is added once; elements that
+// are there twice stay. Without values AddToSet changes nothing.
+func AddToSet(path string, values ...any) Edit {
+	e := newEdit("add to set", path)
+	for _, v := range values {
+		e.addValue(v)
+	}
+	e.run = (*Edit).runAddToSet
+	return e
+}
+
 // Remove removes every element that equals one of the values, encoded as by Set,
 // from the array at the path. Numbers are equal if their exact values are. If the
 // path leads nowhere, or to null, Remove changes nothing. Any other value that is
@@ -103,6 +117,50 @@ func Remove(path string, values ...any) Edit {
 		e.addValue(v)
 	}
 	e.run = (*Edit).runRemove
+	return e
+}
+
+// Condition is what RemoveWhere asks of elements. It is safe for concurrent use, and
+// gives the same answer for the same element.
+type Condition interface {
+	// Err returns why the condition is invalid, or nil.
+	Err() error
+
+	// Begin returns a function that reports whether an element meets the condition.
+	// One goroutine calls it, for the elements of one Apply. It gets compact JSON,
+	// which it must neither keep nor change.
+	//
+	// The function calls spend before it does n units of work (see Limits.MaxWork), and
+	// returns the error of spend. The number must depend on the element alone.
+	Begin(spend func(n int) error) func(element []byte) (bool, error)
+}
+
+// RemoveWhere removes every element that meets the condition from the array at the
+// path. Paths that lead nowhere, null and other values are as for Remove.
+func RemoveWhere(path string, where Condition) Edit {
+	e := newEdit("remove where", path)
+	if where == nil {
+		e.fail(ruleCondition, "there is none")
+	} else if err := where.Err(); err != nil {
+		e.fail(ruleCondition, err.Error())
+	}
+	e.where, e.run = where, (*Edit).runRemoveWhere
+	return e
+}
+
+// PopFirst removes the first element of the array at the path. If the path leads
+// nowhere, to null or to an empty array, PopFirst changes nothing. Any other value that
+// is not an array is an error.
+func PopFirst(path string) Edit {
+	e := newEdit("pop first", path)
+	e.run = (*Edit).runPopFirst
+	return e
+}
+
+// PopLast is PopFirst for the last element.
+func PopLast(path string) Edit {
+	e := newEdit("pop last", path)
+	e.run = (*Edit).runPopLast
 	return e
 }
 
@@ -177,6 +235,8 @@ const (
 	ruleJSON     = "it must be well-formed JSON without repeated keys"
 	ruleMetadata = "the member @metadata is not part of a document's body"
 	ruleTest     = "the test must succeed"
+
+	ruleCondition = "a condition on elements must be valid"
 )
 
 func newEdit(verb, path string) Edit {

@@ -1,6 +1,7 @@
 package patch_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -27,6 +28,39 @@ func ExampleError() {
 	// Output:
 	// true true Count
 	// invalid patch: edit 0: "Count": only a number can be incremented: it is "five"
+}
+
+func ExampleAddToSet() {
+	out, _, err := patch.Apply([]byte(`{"Tags":["autumn"]}`), []patch.Edit{
+		patch.AddToSet("Tags", "nuts", "autumn"),
+		patch.PopFirst("Tags"),
+	}, patch.Limits{})
+	fmt.Printf("%s %v\n", out, err)
+	// Output: {"Tags":["nuts"]} <nil>
+}
+
+// without is the condition that an object has no member of this name.
+type without string
+
+func (without) Err() error { return nil }
+
+func (name without) Begin(spend func(n int) error) func(element []byte) (bool, error) {
+	return func(element []byte) (bool, error) {
+		if err := spend(len(element)); err != nil {
+			return false, err
+		}
+		var object map[string]json.RawMessage
+		err := json.Unmarshal(element, &object)
+		return err == nil && object[string(name)] == nil, nil
+	}
+}
+
+func ExampleCondition() {
+	out, _, err := patch.Apply([]byte(`{"Lines":[{"Qty":1},{"Note":"as a gift"}]}`), []patch.Edit{
+		patch.RemoveWhere("Lines", without("Qty")),
+	}, patch.Limits{})
+	fmt.Printf("%s %v\n", out, err)
+	// Output: {"Lines":[{"Qty":1}]} <nil>
 }
 
 func ExampleMerge() {

@@ -12,7 +12,7 @@ import (
 
 // FuzzApply ensures that no edit makes Apply panic or return what is no body.
 func FuzzApply(f *testing.F) {
-	for verb := range byte(8) {
+	for verb := range byte(11) {
 		f.Add(verb, []byte(`{"a":{"b":[1,{"c":2}]},"n":1.5}`), "a.b[].c", []byte(`{"x":null}`))
 		f.Add(verb, []byte(`{"a":{"b":[1,{"c":2}]},"n":1.5}`), "n", []byte(`1e5`))
 		f.Add(verb, []byte(`{"a":[1]}`), "a", []byte(`[{"op":"move","from":"/a/0","path":"/b"},{"op":"copy","from":"","path":"/a/-"}]`))
@@ -33,7 +33,10 @@ func FuzzApply(f *testing.F) {
 			func() patch.Edit { return patch.Rename(path, string(value)) },
 			func() patch.Edit { return patch.Merge(value) },
 			func() patch.Edit { return patch.JSONPatch(value) },
-		}[verb%8]()
+			func() patch.Edit { return patch.AddToSet(path, raw, raw) },
+			func() patch.Edit { return patch.PopLast(path) },
+			func() patch.Edit { return patch.RemoveWhere(path, longer(len(value))) },
+		}[verb%11]()
 		for _, edits := range [][]patch.Edit{{edit}, {edit, patch.Set("zz.z", 1), edit}} {
 			before := string(scanned.Body)
 			out, changed, err := patch.Apply(scanned.Body, edits, patch.Limits{MaxBytes: limits.MaxBytes, MaxDepth: limits.MaxDepth})

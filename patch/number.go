@@ -272,6 +272,9 @@ func sameNumber(a, b []byte) bool {
 	if isZero(a) || isZero(b) {
 		return isZero(a) && isZero(b)
 	}
+	if isInteger(a) && isInteger(b) { // without leading zeros, so that other text is another number
+		return false
+	}
 	digitsA, exponentA, okA := normalized(a)
 	digitsB, exponentB, okB := normalized(b)
 	return okA && okB && exponentA == exponentB && (a[0] == '-') == (b[0] == '-') && bytes.Equal(digitsA, digitsB)

@@ -25,7 +25,7 @@
 // # Equality
 //
 // The order of members and the escapes in strings do not matter to whether two
-// values are the same. For [Remove], [Diff] and the test of [JSONPatch], numbers
+// values are the same. For [AddToSet], [Remove], [Diff] and the test of [JSONPatch], numbers
 // are the same if their exact values are: 1 is 1.0. Writing a value over the same
 // value changes nothing; there, numbers are the same only if their texts are, so
 // that 1.1 can be changed to 1.10.

@@ -37,6 +37,20 @@ func applied(t testing.TB, body string, edits ...patch.Edit) (string, error) {
 	return string(out), nil
 }
 
+// longer is the condition that an element is longer than so many bytes.
+type longer int
+
+func (l longer) Err() error {
+	if l < 0 {
+		return errors.New("nothing is so short")
+	}
+	return nil
+}
+
+func (l longer) Begin(spend func(n int) error) func(element []byte) (bool, error) {
+	return func(element []byte) (bool, error) { return len(element) > int(l), spend(len(element)) }
+}
+
 // Ensure that every edit does what its documentation says, alone, where it may
 // be cut into the bytes, and behind another, where it goes through a tree.
 func TestApply(t *testing.T) {
@@ -94,6 +108,28 @@ func TestApply(t *testing.T) {
 		{"remove many, written otherwise", `{"a":[{"y":[2],"\u0078":1},"\u0041",10e-1,-0.0,7,{"x":1,"y":[2,2]},"B",1e400,[1,{"b":2,"a":1}]]}`,
 			patch.Remove("a", raw(`{"x":1.0,"y":[2]}`), "A", 1, 0, raw(`10e399`), raw(`[1,{"a":1,"b":2}]`), 3, 4, 5, 6), `{"a":[7,{"x":1,"y":[2,2]},"B"]}`},
 		{"remove from nothing", `{}`, patch.Remove("a", 1), `{}`},
+		{"add to a set", `{"a":["x",1.0]}`, patch.AddToSet("a", 1, "y", "x", "y"), `{"a":["x",1.0,"y"]}`},
+		{"add what is there", `{"a":[{"y":[2],"x":1},"\u0041",1.0]}`, patch.AddToSet("a", raw(`{"x":1,"y":[2.0]}`), "A", 1), `{"a":[{"y":[2],"x":1},"\u0041",1.0]}`},
+		{"add to what is no set", `{"a":[1,1]}`, patch.AddToSet("a", 1, 2), `{"a":[1,1,2]}`},
+		{"add many", `{"a":[3,4.0,"z"]}`, patch.AddToSet("a", 1, 2, 3, 4, 5, 6, 7, 8, 9, raw(`9.0`), "z", nil), `{"a":[3,4.0,"z",1,2,5,6,7,8,9,null]}`},
+		{"add to nothing", `{}`, patch.AddToSet("a.b", 1, 2, 1), `{"a":{"b":[1,2]}}`},
+		{"add to null", `{"a":null}`, patch.AddToSet("a", 1), `{"a":[1]}`},
+		{"add to an empty set", `{"a":[]}`, patch.AddToSet("a", nil), `{"a":[null]}`},
+		{"add nothing", `{"a":null}`, patch.AddToSet("a"), `{"a":null}`},
+		{"add to every", `{"a":[{"b":[1]},{},{"b":null},{"b":[2]}]}`, patch.AddToSet("a[].b", 1), `{"a":[{"b":[1]},{"b":[1]},{"b":[1]},{"b":[2,1]}]}`},
+		{"pop first", `{"a":[1,2,3]}`, patch.PopFirst("a"), `{"a":[2,3]}`},
+		{"pop last", `{"a":[1,2,{"x":3}]}`, patch.PopLast("a"), `{"a":[1,2]}`},
+		{"pop the only", `{"a":[1]}`, patch.PopLast("a"), `{"a":[]}`},
+		{"pop of an empty array", `{"a":[]}`, patch.PopFirst("a"), `{"a":[]}`},
+		{"pop of null", `{"a":null}`, patch.PopLast("a"), `{"a":null}`},
+		{"pop of nothing", `{}`, patch.PopFirst("a.b"), `{}`},
+		{"pop of every", `{"a":[{"b":[1,2]},{},{"b":[]},{"b":null}]}`, patch.PopLast("a[].b"), `{"a":[{"b":[1]},{},{"b":[]},{"b":null}]}`},
+		{"remove where", `{"a":[1,"long",{"b":"long"},2]}`, patch.RemoveWhere("a", longer(2)), `{"a":[1,2]}`},
+		{"remove where none is so", `{"a":[1,2]}`, patch.RemoveWhere("a", longer(2)), `{"a":[1,2]}`},
+		{"remove where all are so", `{"a":[100,200]}`, patch.RemoveWhere("a", longer(2)), `{"a":[]}`},
+		{"remove where in nothing", `{}`, patch.RemoveWhere("a.b", longer(2)), `{}`},
+		{"remove where in null", `{"a":null}`, patch.RemoveWhere("a", longer(2)), `{"a":null}`},
+		{"remove where in every", `{"a":[{"b":[1,100]},{"b":[200]},{}]}`, patch.RemoveWhere("a[].b", longer(2)), `{"a":[{"b":[1]},{"b":[]},{}]}`},
 		{"rename", `{"a":1,"b":{"c":2},"d":3}`, patch.Rename("b", "x.y"), `{"a":1,"x.y":{"c":2},"d":3}`},
 		{"rename in every", `{"a":[{"x":1},{},{"x":2}]}`, patch.Rename("a[].x", "y"), `{"a":[{"y":1},{},{"y":2}]}`},
 		{"rename nothing", `{"a":1}`, patch.Rename("b", "a"), `{"a":1}`},
@@ -195,6 +231,12 @@ func TestApply_Refused(t *testing.T) {
 		{"beyond float64", `{"a":1.7e308}`, patch.Increment("a", json.Number("1.7e308")), "a", "range of a float64"},
 		{"append to an object", `{"a":{}}`, patch.Append("a", 1), "a", "it is an object"},
 		{"remove from a string", `{"a":"x"}`, patch.Remove("a", 1), "a", "it is a string"},
+		{"add to an object", `{"a":{}}`, patch.AddToSet("a", 1), "a", "it is an object"},
+		{"add repeated keys", `{}`, patch.AddToSet("a", raw(`{"b":1,"b":2}`)), "a", "twice"},
+		{"pop of text", `{"a":"x"}`, patch.PopFirst("a"), "a", "it is a string"},
+		{"remove where from a number", `{"a":1}`, patch.RemoveWhere("a", longer(2)), "a", "it is a number"},
+		{"remove where nothing is asked", `{}`, patch.RemoveWhere("a", nil), "a", "there is none"},
+		{"remove where the condition is wrong", `{}`, patch.RemoveWhere("a", longer(-1)), "a", "nothing is so short"},
 		{"rename to another", `{"a":1,"b":2}`, patch.Rename("a", "b"), "a", `"b" is there`},
 		{"rename an element", `{"a":[1]}`, patch.Rename("a[0]", "b"), "a[0]", "ends with an element"},
 		{"rename to no text", `{"a":1}`, patch.Rename("a", "\xff"), "a", "UTF-8"},

@@ -12,23 +12,86 @@ func (e *Edit) runRemove(t *tree) error {
 	if err != nil {
 		return err
 	}
-	return e.walk(t, &t.root, 0, e.path.Len(), false, func(n *node) error {
-		if n.kind() == jsonpath.Null { // a nil slice
-			return nil
-		}
-		if n.kind() != jsonpath.Array {
-			return e.error("values can only be removed from an array", "it is "+kindText(n.kind()))
-		}
+	return e.removeFrom(t, set.has)
+}
+
+func (e *Edit) runRemoveWhere(t *tree) error { return e.removeFrom(t, e.where.Begin(t.work.spend)) }
+
+// removeFrom removes the elements that leave reports from the arrays at the path.
+func (e *Edit) removeFrom(t *tree, leave func(element []byte) (bool, error)) error {
+	return e.walkArrays(t, func(n *node) error {
 		raw, err := t.json(n)
 		if err != nil {
 			return err
 		}
-		kept, err := set.without(raw)
+		kept, err := without(&t.work, raw, leave)
 		if err == nil {
 			*n = node{raw: kept}
 		}
 		return err
 	})
+}
+
+// walkArrays calls fn with the arrays at the path that elements are to be removed
+// from.
+func (e *Edit) walkArrays(t *tree, fn func(*node) error) error {
+	return e.walk(t, &t.root, 0, e.path.Len(), false, func(n *node) error {
+		switch n.kind() {
+		case jsonpath.Null: // a nil slice
+			return nil
+		case jsonpath.Array:
+			return fn(n)
+		}
+		return e.error("values can only be removed from an array", "it is "+kindText(n.kind()))
+	})
+}
+
+func (e *Edit) runPopFirst(t *tree) error { return e.pop(t, func(int) int { return 0 }) }
+
+func (e *Edit) runPopLast(t *tree) error { return e.pop(t, func(length int) int { return length - 1 }) }
+
+// pop removes one element from the arrays at the path: which one depends on the
+// length.
+func (e *Edit) pop(t *tree, which func(length int) int) error {
+	return e.walkArrays(t, func(n *node) error {
+		array := t.array(n)
+		if err := t.readArray(array); err != nil || array.length == 0 {
+			return err
+		}
+		return t.cut(array, which(array.length))
+	})
+}
+
+// without returns an array without the elements that leave reports.
+func without(w *work, array []byte, leave func(element []byte) (bool, error)) ([]byte, error) {
+	var kept []byte // nil until the first element is left out
+	for _, element := range jsonpath.Elements(array) {
+		if err := w.spend(workPerValue + len(element)); err != nil {
+			return nil, err
+		}
+		leaves, err := leave(element)
+		switch {
+		case err != nil:
+			return nil, err
+		case leaves && kept == nil:
+			if err := w.spend(len(array)); err != nil {
+				return nil, err
+			}
+			// Copy what precedes the element: its offset is the difference of the
+			// capacities, as it is a slice of array.
+			kept = append(make([]byte, 0, len(array)), array[:cap(array)-cap(element)]...)
+		case !leaves && kept != nil:
+			kept = append(append(kept, element...), ',')
+		}
+	}
+	if kept == nil {
+		return array, nil
+	}
+	if last := len(kept) - 1; kept[last] == ',' {
+		kept[last] = ']'
+		return kept, nil
+	}
+	return append(kept, ']'), nil
 }
 
 // valueSet is a set of JSON values. Two values are the same if sameValue says so.
@@ -53,74 +116,48 @@ func newValueSet(w *work, values [][]byte) (*valueSet, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := s.among(s.byHash[hash], value)
+		first, err := s.among(s.byHash[hash], value)
 		if err != nil {
 			return nil, err
 		}
-		if !found {
+		if first < 0 {
 			s.byHash[hash] = append(s.byHash[hash], i)
 		}
 	}
 	return s, nil
 }
 
-// without returns an array without the elements that are in the set.
-func (s *valueSet) without(array []byte) ([]byte, error) {
-	var kept []byte // nil until the first element is left out
-	for _, element := range jsonpath.Elements(array) {
-		if err := s.work.spend(workPerValue + len(element)); err != nil {
-			return nil, err
-		}
-		found, err := s.has(element)
-		switch {
-		case err != nil:
-			return nil, err
-		case found && kept == nil:
-			if err := s.work.spend(len(array)); err != nil {
-				return nil, err
-			}
-			// Copy what precedes the element: its offset is the difference of the
-			// capacities, as it is a slice of array.
-			kept = append(make([]byte, 0, len(array)), array[:cap(array)-cap(element)]...)
-		case !found && kept != nil:
-			kept = append(append(kept, element...), ',')
-		}
-	}
-	if kept == nil {
-		return array, nil
-	}
-	if last := len(kept) - 1; kept[last] == ',' {
-		kept[last] = ']'
-		return kept, nil
-	}
-	return append(kept, ']'), nil
-}
-
 // has reports whether a value is in the set.
 func (s *valueSet) has(value []byte) (bool, error) {
+	i, err := s.find(value)
+	return i >= 0, err
+}
+
+// find returns the index of the first of the values that is the same as value, or -1.
+func (s *valueSet) find(value []byte) (int, error) {
 	if s.byHash == nil {
 		for i := range s.values {
 			if same, err := sameValue(s.work, value, s.values[i]); same || err != nil {
-				return same, err
+				return i, err
 			}
 		}
-		return false, nil
+		return -1, nil
 	}
 	hash, err := s.hash(value)
 	if err != nil {
-		return false, err
+		return -1, err
 	}
 	return s.among(s.byHash[hash], value)
 }
 
-// among reports whether a value is the same as one of the values at these indexes.
-func (s *valueSet) among(places []int, value []byte) (bool, error) {
+// among is find among the values at these indexes.
+func (s *valueSet) among(places []int, value []byte) (int, error) {
 	for _, i := range places {
 		if same, err := sameValue(s.work, value, s.values[i]); same || err != nil {
-			return same, err
+			return i, err
 		}
 	}
-	return false, nil
+	return -1, nil
 }
 
 func (s *valueSet) hash(value []byte) (uint64, error) {

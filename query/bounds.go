@@ -8,6 +8,7 @@ const (
 	MaxValues         = 100_000  // values of all In together
 	MaxOperandBytes   = 32 << 20 // of all values, texts and patterns together
 	MaxRegexps        = 1000     // regular expressions
+	MaxElemMatches    = 100      // conditions on elements: each reads the elements on its own
 )
 
 // Size is the size of a condition, in the quantities that are bounded.
@@ -17,6 +18,7 @@ type Size struct {
 	Values     int // of all In
 	Bytes      int // of values, texts and patterns
 	Regexps    int
+	Elements   int // conditions on elements
 }
 
 // Join returns the size of an And, Or or Not whose conditions have these sizes.
@@ -28,6 +30,7 @@ func Join(parts ...Size) Size {
 		all.Values += part.Values
 		all.Bytes += part.Bytes
 		all.Regexps += part.Regexps
+		all.Elements += part.Elements
 	}
 	all.Depth++
 	return all
@@ -46,6 +49,8 @@ func (s Size) Check() error {
 		return &LimitError{"bytes of values", MaxOperandBytes, s.Bytes}
 	case s.Regexps > MaxRegexps:
 		return &LimitError{"regular expressions", MaxRegexps, s.Regexps}
+	case s.Elements > MaxElemMatches:
+		return &LimitError{"conditions on elements", MaxElemMatches, s.Elements}
 	}
 	return nil
 }
@@ -55,7 +60,8 @@ func (s Size) Check() error {
 // and stack stay small however large or deep e is.
 func Measure(e Expr) (Size, error) {
 	var size Size
-	if _, ok := fieldOf(e); ok { // the usual case: no conditions in it, no stack needed
+	_, nested := e.(ElemMatch)
+	if _, ok := fieldOf(e); ok && !nested { // the usual case: no conditions in it, no stack needed
 		size.count(e)
 		size.Depth = 1
 		return size, size.Check()
@@ -94,6 +100,10 @@ func walk(e Expr, fn func(e Expr, depth int) error) error {
 			stack = append(stack, e)
 		case Not:
 			stack = append(stack, []Expr{e.Expr})
+		case ElemMatch:
+			if e.Where != nil {
+				stack = append(stack, []Expr{e.Where})
+			}
 		}
 	}
 	return nil
@@ -120,6 +130,8 @@ func (s *Size) count(e Expr) {
 		s.Bytes += len(e.Text)
 	case Contains:
 		s.Bytes += len(e.Text)
+	case ElemMatch:
+		s.Elements++
 	case Regexp:
 		s.Regexps++
 		s.Bytes += len(e.Pattern)

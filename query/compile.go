@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jaydb/jay/internal/fold"
+	"github.com/jaydb/jay/internal/jsonpath"
 )
 
 // Option changes what conditions mean.
@@ -36,12 +37,13 @@ func Compile(e Expr, options ...Option) (*Matcher, error) {
 		}
 	}
 	m.reader = NewReader(c.fields)
-	m.marks = make([]uint64, c.marks)
+	m.marks, m.elements = make([]uint64, c.marks), c.elements
 	return m, nil
 }
 
 // Fields returns the fields that e refers to, each once, in the order of their
-// first use.
+// first use. Those in an ElemMatch count as fields of the document, such as
+// Lines.Product.
 func Fields(e Expr) []Field {
 	c := compiler{slots: make(map[fieldKey]int)}
 	c.visit(e)
@@ -54,13 +56,14 @@ type fieldKey struct {
 	path string
 	fn   Func
 	date Date
+	ends bool
 }
 
 func keyOf(f Field) fieldKey {
 	if f.Meta != MetaNone && f.Meta != MetaCustom {
-		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date}
+		return fieldKey{meta: f.Meta, fn: f.Func, date: f.Date, ends: f.ends}
 	}
-	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date}
+	return fieldKey{f.Meta, f.Path.String(), f.Func, f.Date, f.ends}
 }
 
 // compiler turns an Expr into a condition.
@@ -70,6 +73,8 @@ type compiler struct {
 	slots        map[fieldKey]int // of fields
 	regexps      regexps          // compiled so far
 	marks        int              // size of Matcher.marks
+	of           jsonpath.Path    // of the elements, in an ElemMatch
+	elements     []*Matcher       // of the ElemMatch conditions
 }
 
 // visit assigns slots to the fields of e.
@@ -86,9 +91,10 @@ func (c *compiler) visit(e Expr) {
 	case Not:
 		c.visit(e.Expr)
 	default:
-		if f, ok := fieldOf(e); ok {
+		_ = EachField(e, func(f Field) error {
 			c.slot(f)
-		}
+			return nil
+		})
 	}
 }
 
@@ -110,6 +116,12 @@ func fieldOf(e Expr) (Field, bool) {
 	case Regexp:
 		return e.Field, true
 	case Exists:
+		return e.Field, true
+	case ElemMatch:
+		return e.Field, true
+	case HasSize:
+		return e.Field, true
+	case HasType:
 		return e.Field, true
 	}
 	return Field{}, false
@@ -148,6 +160,26 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	if err := checkDate(e, field); err != nil {
 		return condition{}, err
 	}
+	path := field.Path
+	if !c.of.IsZero() {
+		inner, err := within(c.of, field)
+		if err != nil {
+			return condition{}, err
+		}
+		path = inner.Path
+	}
+	switch e := e.(type) {
+	case ElemMatch:
+		if err := checkElement(field); err != nil {
+			return condition{}, err
+		}
+		return c.element(condition{slot: c.slot(field)}, e, path)
+	case HasSize, HasType:
+		if err := checkElement(field); err != nil {
+			return condition{}, err
+		}
+		field.ends = true
+	}
 	return c.leaf(e, condition{slot: c.slot(field)}, c.folds(field))
 }
 
@@ -165,7 +197,7 @@ func checkDate(e Expr, f Field) error {
 		operands = []Value{e.Lo, e.Hi}
 	case In:
 		operands = e.Values
-	case Exists:
+	case Exists, ElemMatch, HasSize, HasType:
 		return nil
 	default:
 		if f.Date == DateInstant {
@@ -232,6 +264,18 @@ func (c *compiler) leaf(e Expr, to condition, folds bool) (condition, error) {
 		return to, err
 	}
 	to.op = opExists
+	switch e := e.(type) {
+	case HasSize:
+		if e.Op > GreaterOrEqual || e.N < 0 {
+			return to, fmt.Errorf("%w: no size %d", ErrCondition, e.N)
+		}
+		to.op, to.relation, to.size = opSize, e.Op, e.N
+	case HasType:
+		if err := checkType(e.Type); err != nil {
+			return to, err
+		}
+		to.op, to.kind = opType, e.Type
+	}
 	return to, nil
 }
 

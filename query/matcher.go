@@ -20,6 +20,9 @@ type Matcher struct {
 	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
 	evaluations uint64   // of opAll so far, so that marks need no clearing
 	pace        *Pace
+
+	elements []*Matcher // of the ElemMatch conditions
+	reached  int        // the most values that a field of their elements has reached
 }
 
 // condition is a compiled Expr. It is immutable, so that clones share it.
@@ -32,6 +35,10 @@ type condition struct {
 	mark     int       // for opAll: offset of its marks
 	text     []byte    // case-folded if fold
 	regexp   *pattern  // for opRegexp
+	element  int       // for opElement: index of its Matcher
+	relation Op        // for opSize
+	size     int       // for opSize
+	kind     string    // for opType: a type of JSON
 }
 
 // op is the kind of a condition.
@@ -54,11 +61,18 @@ const (
 	opContains
 	opRegexp
 	opExists
+	opElement
+	opSize
+	opType
 )
 
 // Clone returns a Matcher of the same condition, for another goroutine.
 func (m *Matcher) Clone() *Matcher {
-	return &Matcher{root: m.root, reader: m.reader.Clone(), marks: make([]uint64, len(m.marks))}
+	c := &Matcher{root: m.root, reader: m.reader.Clone(), marks: make([]uint64, len(m.marks))}
+	for _, inner := range m.elements {
+		c.elements = append(c.elements, inner.Clone())
+	}
+	return c
 }
 
 // SetPace makes Match stop when p stops, also in the middle of a document. The
@@ -66,6 +80,9 @@ func (m *Matcher) Clone() *Matcher {
 func (m *Matcher) SetPace(p *Pace) {
 	m.pace = p
 	m.reader.SetPace(p)
+	for _, inner := range m.elements {
+		inner.SetPace(p)
+	}
 }
 
 // Match reports whether the condition is true of doc. It reads no more of the
@@ -74,17 +91,23 @@ func (m *Matcher) SetPace(p *Pace) {
 // a stored document is; for any other body the result has no meaning.
 func (m *Matcher) Match(doc Doc) bool {
 	m.reader.Reset(doc)
+	m.reached = 0
 	return m.holds(&m.root)
 }
 
 // Limit makes Match examine at most n values of each field: see Reader.Limit.
-func (m *Matcher) Limit(n int) { m.reader.Limit(n) }
+func (m *Matcher) Limit(n int) {
+	m.reader.Limit(n)
+	for _, inner := range m.elements {
+		inner.Limit(n)
+	}
+}
 
 // Reached returns the number of values that the field with the most values has
 // reached in the last document. It counts only fields that Match has examined. If
 // it is above the limit, the result of Match has no meaning.
 func (m *Matcher) Reached() int {
-	most := 0
+	most := m.reached
 	for i := range m.reader.fields {
 		most = max(most, m.reader.fields[i].count)
 	}
@@ -144,6 +167,12 @@ func (m *Matcher) accepts(c *condition, v Value) bool {
 	case opIn:
 		_, found := m.find(c, v)
 		return found
+	case opElement:
+		return m.acceptsElement(c, v)
+	case opSize:
+		return m.acceptsSize(c, v)
+	case opType:
+		return jsonTypes[v.kind] == c.kind
 	case opStartsWith, opEndsWith, opContains, opRegexp:
 		return v.kind == KindText && m.acceptsText(c, m.text(v))
 	}

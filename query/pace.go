@@ -15,17 +15,33 @@ const workPerPoll = 1 << 18
 // not documents, since one document may take as long as a million others. A Pace
 // does not bound work: it only stops it when the context ends or Stop is called.
 //
+// Charge passes the work on to where it is bounded.
+//
 // The zero Pace and a nil one never stop. Stop is safe for concurrent use; the
 // other methods belong to one goroutine.
 type Pace struct {
 	ctx     context.Context
 	work    int
-	err     error // why the work was stopped
+	charge  func(work int) error // see Charge, or nil
+	err     error                // why the work was stopped
 	stopped atomic.Pointer[error]
 }
 
 // Begin makes ctx the context to check from now on.
 func (p *Pace) Begin(ctx context.Context) { p.ctx = ctx }
+
+// Charge makes p pass the work that it counts to spend, at each check and by Settle.
+// An error of spend stops the work.
+func (p *Pace) Charge(spend func(work int) error) { p.charge = spend }
+
+// Settle passes the work since the last check to the function of Charge, and returns
+// Err.
+func (p *Pace) Settle() error {
+	if p.err == nil {
+		p.poll()
+	}
+	return p.err
+}
 
 // Stop stops the work with cause, at the next check. The first cause counts. It
 // is safe for concurrent use.
@@ -52,13 +68,16 @@ func (p *Pace) Spend(n int) bool {
 	return p.poll()
 }
 
-// poll checks the context and Stop.
+// poll checks the context, Stop and the function of Charge.
 func (p *Pace) poll() bool {
 	if p.err == nil {
 		if cause := p.stopped.Load(); cause != nil {
 			p.err = *cause
 		} else if p.ctx != nil {
 			p.err = p.ctx.Err()
+		}
+		if p.err == nil && p.charge != nil {
+			p.err = p.charge(p.work)
 		}
 	}
 	if p.err != nil {

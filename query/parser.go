@@ -95,7 +95,9 @@ type parser struct {
 	used   map[string]bool // parameters that the query refers to
 	alias  string          // of the documents; "" if there is none
 	exact  bool            // inside exact()
-	depth  int             // of parentheses, not and exact()
+
+	outerAlias string // inside elemMatch(): the alias, which is not valid there
+	depth      int    // of parentheses, not and exact()
 
 	regexps regexps // bounds the total cost of regular expressions
 

@@ -91,6 +91,12 @@ func (q *Query) freeAlias() string {
 	for _, f := range Fields(q.Where) {
 		add(f)
 	}
+	_ = walk(q.Where, func(e Expr, _ int) error { // those in an ElemMatch, too
+		if f, ok := fieldOf(e); ok {
+			add(f)
+		}
+		return nil
+	})
 	for _, f := range q.GroupBy {
 		add(f)
 	}
@@ -239,6 +245,17 @@ func writeLeaf(b *strings.Builder, e Expr) {
 		writeCall(b, "regex", e.Field, e.Pattern, e.Fold)
 	case Exists:
 		b.WriteString("exists(" + e.Field.String() + ")")
+	case ElemMatch:
+		b.WriteString("elemMatch(" + e.Field.String() + ", ")
+		if e.Where == nil {
+			e.Where = And{}
+		}
+		writeExpr(b, e.Where, bindsOr)
+		b.WriteString(")")
+	case HasSize:
+		b.WriteString("size(" + e.Field.String() + ") " + opNames[e.Op] + " " + strconv.Itoa(e.N))
+	case HasType:
+		b.WriteString("type(" + e.Field.String() + ") = " + quote(e.Type))
 	default:
 		fmt.Fprintf(b, "<%T>", e)
 	}

@@ -74,6 +74,8 @@ type Field struct {
 	Path jsonpath.Path // if Meta is MetaNone or MetaCustom
 	Date Date          // read as instants, or as parts of them; of the metadata only MetaLastModified is
 	Func Func          // in a condition on groups: what is asked is this function of the field
+
+	ends bool // of a Reader: an array at the end of the path is a value, and does not stand for its elements
 }
 
 // Date says what a field makes of the values that its path reaches. A field that is
@@ -142,7 +144,7 @@ const (
 )
 
 // Expr is a condition: And, Or, Not, Compare, Between, In, StartsWith,
-// EndsWith, Contains, Regexp or Exists.
+// EndsWith, Contains, Regexp, Exists, ElemMatch, HasSize or HasType.
 type Expr interface{ expr() }
 
 // And is true if all its conditions are. An empty And is true.

@@ -30,6 +30,7 @@ type Reader struct {
 	dates []byte // spellings of instants that are not those of the body
 
 	doc   Doc
+	most  int // number of values to hold, at the most
 	held  int // number of values held, of all fields
 	pace  *Pace
 	spend func(work int) bool // pace.Spend, bound once; nil for no pace
@@ -76,6 +77,10 @@ type reached struct {
 // 16 MiB. In a document of 32 MiB each field may reach 16 million values.
 const maxHeldValues = 1 << 19
 
+// maxHeldOfElement is the same for the elements of an ElemMatch, of which there may be
+// MaxElemMatches, one in the other.
+const maxHeldOfElement = 1 << 14
+
 // maxIdleValues is the number of values of a field up to which a Reader keeps its
 // memory for the next document.
 const maxIdleValues = 4096
@@ -86,7 +91,7 @@ const maxIdleDates = 32 * maxIdleValues
 // NewReader returns a Reader of the fields, which the methods refer to by index.
 // A field may occur twice.
 func NewReader(fields []Field) *Reader {
-	r := &Reader{fields: make([]reached, len(fields)), body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom)}
+	r := &Reader{fields: make([]reached, len(fields)), most: maxHeldValues, body: newSource(fields, MetaNone), custom: newSource(fields, MetaCustom)}
 	for i, f := range fields {
 		r.fields[i].field = f
 	}
@@ -102,7 +107,7 @@ func (r *Reader) bind() {
 
 // Clone returns another Reader of the same fields.
 func (r *Reader) Clone() *Reader {
-	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit}
+	c := &Reader{fields: make([]reached, len(r.fields)), limit: r.limit, most: r.most}
 	c.body.extractor, c.body.fields = r.body.extractor, r.body.fields
 	c.custom.extractor, c.custom.fields = r.custom.extractor, r.custom.fields
 	for i := range c.fields {
@@ -194,7 +199,7 @@ func (r *Reader) Each(field int, fn func(Value) bool) {
 		return r.pace.Spend(len(raw)) && fn(v)
 	}
 	jsonpath.EachLoose(object, f.field.Path, func(raw []byte) bool {
-		if len(raw) == 0 || raw[0] != '[' {
+		if len(raw) == 0 || raw[0] != '[' || f.field.ends {
 			return each(raw)
 		}
 		for _, element := range jsonpath.Elements(raw) {
@@ -276,7 +281,7 @@ func (r *Reader) readCustom() {
 func (r *Reader) add(field int, raw []byte, through bool) {
 	f := &r.fields[field]
 	f.found = f.found || f.field.Date == DateNone
-	if len(raw) == 0 || raw[0] != '[' {
+	if len(raw) == 0 || raw[0] != '[' || f.field.ends {
 		r.hold(f, raw)
 		f.array = f.array || through
 		return
@@ -308,7 +313,7 @@ func (r *Reader) hold(f *reached, raw []byte) bool {
 		}
 		return true
 	}
-	if f.many || r.held == maxHeldValues {
+	if f.many || r.held >= r.most {
 		// Drop the values of this field, and keep those of the others.
 		r.held -= len(f.values)
 		f.values, f.many = nil, true

@@ -1,5 +1,7 @@
 package query
 
+import "strconv"
+
 // condition = and { "or" and } .
 func (p *parser) condition() (Expr, error) {
 	first, err := p.and()
@@ -99,10 +101,10 @@ func (p *parser) exactly() (Expr, error) {
 }
 
 // conditionCalls are the functions that are conditions.
-var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex"}
+var conditionCalls = []string{"exists", "startsWith", "endsWith", "contains", "regex", "elemMatch", "size", "type"}
 
 // call = "exists" "(" field ")" | ( "startsWith" | "endsWith" | "contains" |
-// "regex" ) "(" field "," value ")" .
+// "regex" ) "(" field "," value ")" | elementCall .
 func (p *parser) call() (Expr, error) {
 	name := ""
 	for _, known := range conditionCalls {
@@ -116,9 +118,17 @@ func (p *parser) call() (Expr, error) {
 	p.advance()
 	p.advance()
 
+	start := p.tok
 	field, err := p.dateField("the field of " + name + "()")
 	if err != nil {
 		return nil, err
+	}
+	switch name {
+	case "elemMatch", "size", "type":
+		if err := checkElement(field); err != nil {
+			return nil, p.fail(start.offset, "%v", err).because(err)
+		}
+		return p.elementCall(name, field)
 	}
 	if name != "exists" && field.Date == DateInstant {
 		return nil, p.fail(p.tok.offset, "%s is an instant, and has no text", field).hinting("leave out as date")
@@ -138,6 +148,82 @@ func (p *parser) call() (Expr, error) {
 		return nil, err
 	}
 	return p.textCondition(name, field, text, at)
+}
+
+// elementCall parses the rest of "elemMatch" "(" path "," condition ")" |
+// "size" "(" path ")" operator number | "type" "(" path ")" ( "=" | "!=" ) text .
+func (p *parser) elementCall(name string, field Field) (Expr, error) {
+	if name == "elemMatch" {
+		return p.elemMatch(field)
+	}
+	if err := p.expectSymbol(")", "behind the field"); err != nil {
+		return nil, err
+	}
+	operator := p.tok
+	op, known := operators[operator.text]
+	switch {
+	case operator.kind != tokenSymbol || !known:
+		return nil, p.unexpected("a comparison behind " + name + "()")
+	case name == "type" && op != Equal:
+		return nil, p.fail(operator.offset, "a type is not below or above another").expecting("= or !=")
+	}
+	p.advance()
+	at := p.tok
+	v, err := p.value("what " + name + "() is compared with")
+	if err != nil {
+		return nil, err
+	}
+	var e Expr
+	if name == "type" {
+		if !isText(v) {
+			return nil, p.fail(at.offset, "unexpected %s, which is not text", at).expecting("the name of a type, such as 'array'")
+		}
+		if err := checkType(v.Text()); err != nil {
+			return nil, p.fail(at.offset, "%v", err).because(err)
+		}
+		e = HasType{field, v.Text()}
+	} else {
+		n, err := strconv.Atoi(string(v.raw))
+		if v.kind != KindNumber || err != nil || n < 0 {
+			return nil, p.fail(at.offset, "unexpected %s", at).expecting("the number of elements, from 0")
+		}
+		e = HasSize{field, op, n}
+	}
+	if operator.text == "!=" || operator.text == "<>" {
+		return Not{e}, nil
+	}
+	return e, nil
+}
+
+// elemMatch parses the rest of "elemMatch" "(" path "," condition ")".
+func (p *parser) elemMatch(field Field) (Expr, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	if !p.tok.isSymbol(",") {
+		return nil, p.unexpected(`"," and a condition on one element`)
+	}
+	p.advance()
+
+	// The alias means the document, of which nothing is asked here.
+	at, alias, outer := p.tok, p.alias, p.outerAlias
+	if alias != "" {
+		p.alias, p.outerAlias = "", alias
+	}
+	where, err := p.condition()
+	p.alias, p.outerAlias = alias, outer
+	if err != nil {
+		return nil, err
+	}
+	err = EachField(where, func(f Field) error {
+		_, err := within(field.Path, f)
+		return err
+	})
+	if err != nil {
+		return nil, p.fail(at.offset, "%v", err).because(err)
+	}
+	return ElemMatch{field, where}, p.expectSymbol(")", `, "and" or "or" behind the condition on an element`)
 }
 
 // textCondition returns the condition of a function.

@@ -84,6 +84,10 @@ func (p *parser) field(expected string) (Field, error) {
 	if p.tok.isSymbol("(") {
 		return Field{}, p.noFunction(start)
 	}
+	if p.outerAlias != "" && start.kind == tokenWord && start.text == p.outerAlias {
+		return Field{}, p.fail(start.offset, "%s is the document, and elemMatch() asks of one element", start.text).
+			hinting("leave out " + start.text + ".; a member of this name stands in quotes")
+	}
 	// An alias in front of the path is not a part of it.
 	if start.kind == tokenWord && start.text == p.alias {
 		if len(steps) > 1 && steps[1].Kind != jsonpath.Member {

@@ -195,7 +195,8 @@ func GroupField(e Expr) (f Field, found bool) {
 }
 
 // EachField calls fn with the field of each condition in e, until it returns an error. The
-// depth of e must be within the bounds. It allocates nothing.
+// depth of e must be within the bounds. The fields in an ElemMatch count as fields of the
+// document, such as Lines.Product. Without an ElemMatch it allocates nothing.
 func EachField(e Expr, fn func(Field) error) error {
 	switch e := e.(type) {
 	case nil:
@@ -221,7 +222,19 @@ func EachField(e Expr, fn func(Field) error) error {
 	if !ok {
 		return nil
 	}
-	return fn(f)
+	if err := fn(f); err != nil {
+		return err
+	}
+	if m, ok := e.(ElemMatch); ok {
+		return EachField(m.Where, func(inner Field) error {
+			g, err := within(f.Path, inner)
+			if err != nil {
+				return nil // Compile refuses the condition
+			}
+			return fn(g)
+		})
+	}
+	return nil
 }
 
 // conjuncts returns the conditions that an And joins at the top.
@@ -244,7 +257,8 @@ func joined(list And) Expr {
 }
 
 // MapFields returns e with each field replaced by what fn returns for it, or the first
-// error of fn. It does not change e, whose depth must be within the bounds.
+// error of fn. Of an ElemMatch it replaces the field of the elements, and not those in it.
+// It does not change e, whose depth must be within the bounds.
 func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 	list := func(in []Expr) ([]Expr, error) {
 		out := make([]Expr, len(in))
@@ -289,6 +303,15 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 		e.Field, err = fn(e.Field)
 		return e, err
 	case Exists:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case ElemMatch:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case HasSize:
+		e.Field, err = fn(e.Field)
+		return e, err
+	case HasType:
 		e.Field, err = fn(e.Field)
 		return e, err
 	}

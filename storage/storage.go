@@ -41,7 +41,7 @@
 //     neither ends the process nor blocks it: see Update, Await and Close.
 //
 // All methods are called, so an engine has all of them. Those that an engine of
-// another kind can make simple say so: TrackWrites, Latest, Creating, Stats, Await,
+// another kind can make simple say so: Compact, TrackWrites, Latest, Creating, Stats, Await,
 // Tx.RequireSync and Tx.OnDecided.
 package storage
 
@@ -120,6 +120,13 @@ type Engine interface {
 	// Stats returns figures about memory and disk. It is cheap. An engine leaves
 	// at 0 what it does not know.
 	Stats() Stats
+
+	// Compact rewrites what is on disk so that deleted and overwritten values take
+	// no space, but for those that open snapshots show. Reads and transactions go
+	// on. If ctx ends, Compact returns its error; what it has begun may continue.
+	// If the engine fails, it returns ErrFailed. An engine that frees space by
+	// itself returns nil.
+	Compact(ctx context.Context) error
 
 	// Await returns nil when done is closed, which the caller does when all its
 	// calls on the engine have ended, before it calls Close. If the disk does not
@@ -262,9 +269,10 @@ type Iterator interface {
 
 // Stats are figures about an engine at one moment.
 type Stats struct {
-	DiskBytes     uint64 `json:"diskBytes"`     // all files: tables, log, manifests
-	CacheBytes    int64  `json:"cacheBytes"`    // blocks held in the cache
-	MemTableBytes uint64 `json:"memTableBytes"` // committed data not yet in tables
-	LogSyncs      uint64 `json:"logSyncs"`      // syncs of the log since Open
-	Commits       uint64 `json:"commits"`       // successful Updates that staged something, since Open
+	DiskBytes        uint64 `json:"diskBytes"`        // all files: tables, log, manifests
+	CacheBytes       int64  `json:"cacheBytes"`       // blocks held in the cache
+	MemTableBytes    uint64 `json:"memTableBytes"`    // committed data not yet in tables
+	LogSyncs         uint64 `json:"logSyncs"`         // syncs of the log since Open
+	Commits          uint64 `json:"commits"`          // successful Updates that staged something, since Open
+	ReclaimableBytes uint64 `json:"reclaimableBytes"` // of DiskBytes, what Compact would free, as far as is known
 }

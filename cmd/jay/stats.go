@@ -107,6 +107,10 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if s.PrefixCollections {
 		prefixes = "suggest collections"
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s on disk, separator %s, node tag %s, prefixes %s\n",
-		collections.render(a.width), counters.render(a.width), a.dir, size(int64(s.Engine.DiskBytes)), s.Separator, s.NodeTag, prefixes))
+	disk := size(int64(s.Engine.DiskBytes)) + " on disk"
+	if n := s.Engine.ReclaimableBytes; n > 0 {
+		disk += fmt.Sprintf(" (jay compact frees about %s)", size(int64(n)))
+	}
+	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
+		collections.render(a.width), counters.render(a.width), a.dir, disk, s.Separator, s.NodeTag, prefixes))
 }

@@ -265,6 +265,11 @@ func (c *Reserved) load() error {
 		c.session = binary.BigEndian.Uint64(session[:]) | 1
 	}
 
+	mark, err := Mark(c.env.Engine)
+	if err != nil {
+		return err
+	}
+	c.env.Engine.StartSequence(mark)
 	for node := range c.env.Origins {
 		lo := format.ChangeKey(nil, node, 0)[:5]
 		last, err := LastKey(c.env.Engine, lo)
@@ -286,8 +291,20 @@ func (c *Reserved) load() error {
 	return nil
 }
 
-func (c *Reserved) etagCeiling() (uint64, error) {
-	value, closer, err := c.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.EtagName))
+func (c *Reserved) etagCeiling() (uint64, error) { return etagAt(c.env.Engine, format.EtagName) }
+
+// getter is a storage.Reader or a storage.Tx.
+type getter interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+}
+
+// Mark returns the etag up to which records of deletions may have been removed: see
+// package horizon.
+func Mark(r getter) (uint64, error) { return etagAt(r, format.MarkName) }
+
+// etagAt returns the etag in a record under 'm', 0 if there is none.
+func etagAt(r getter, name string) (uint64, error) {
+	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, name))
 	if err == storage.ErrNotFound {
 		return 0, nil
 	}
@@ -296,7 +313,7 @@ func (c *Reserved) etagCeiling() (uint64, error) {
 	}
 	defer closer.Close()
 	if len(value) != 8 || binary.BigEndian.Uint64(value) > math.MaxInt64 {
-		return 0, fmt.Errorf("etag record %x: %w", value, errs.ErrCorrupt)
+		return 0, fmt.Errorf("record %s %x: %w", name, value, errs.ErrCorrupt)
 	}
 	return binary.BigEndian.Uint64(value), nil
 }
@@ -315,8 +332,9 @@ func LastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 }
 
 // Release lowers the reservations to the numbers actually used, on a clean
-// Close: a database that is closed properly has no holes.
-func (c *Reserved) Release(ctx context.Context) error {
+// Close: a database that is closed properly has no holes. also stages more in the same
+// transaction.
+func (c *Reserved) Release(ctx context.Context, also func(storage.Tx) error) error {
 	if c.etag == c.floor && len(c.until) == 0 {
 		return nil // nothing was written
 	}
@@ -337,7 +355,7 @@ func (c *Reserved) Release(ctx context.Context) error {
 			record.Ceiling, record.Session = 0, 0
 			tx.Set(format.AppendKey(nil, format.SpaceIdentity, name), record.Append(nil), nil)
 		}
-		return nil
+		return also(tx)
 	})
 }
 
@@ -361,10 +379,20 @@ func (c *Reserved) Read(ctx context.Context, r storage.Reader, identity, hilo fu
 
 // LastEtag returns the number of the newest write, or the floor of etags.
 func (c *Reserved) LastEtag(r storage.Reader) (uint64, error) {
+	newest, err := NewestChange(c.env, r)
 	c.mu.Lock()
-	highest := c.floor
-	c.mu.Unlock()
-	for node := range c.env.Origins {
+	defer c.mu.Unlock()
+	return max(newest, c.floor), err
+}
+
+// NewestChange returns the highest etag of a change that r sees, of any node. Its
+// record may have been removed, if it was a deletion.
+func NewestChange(e *env.Env, r storage.Reader) (uint64, error) {
+	highest, err := Mark(r)
+	if err != nil {
+		return 0, err
+	}
+	for node := range e.Origins {
 		last, err := LastKey(r, format.ChangeKey(nil, node, 0)[:5])
 		if err != nil {
 			return 0, err

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/jaydb/jay/internal/env"
@@ -27,6 +28,9 @@ import (
 type Counts struct {
 	env   *env.Env
 	ready atomic.Bool // all documents are counted: see IsReady
+
+	cancel context.CancelFunc // of the worker; nil for none
+	worker sync.WaitGroup
 }
 
 // Open finds how far the documents are counted. With again, or if they never were, the
@@ -211,4 +215,30 @@ func checkReady(r storage.Reader) error {
 		err = ErrNotReady
 	}
 	return err
+}
+
+// Resume counts in the background what is not counted yet. Stop must follow.
+func (c *Counts) Resume() {
+	if c.IsReady() {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.worker.Go(func() {
+		err := c.Build(ctx)
+		if err != nil && ctx.Err() == nil && c.env.Logger != nil {
+			c.env.Logger.Warn("jay: collections are counted by reading all documents, until the database is opened again", "err", err)
+		}
+	})
+}
+
+// Wait returns when the counting has ended.
+func (c *Counts) Wait() { c.worker.Wait() }
+
+// Stop ends the counting.
+func (c *Counts) Stop() {
+	if c.cancel != nil {
+		c.cancel()
+	}
+	c.worker.Wait()
 }

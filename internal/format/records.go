@@ -13,6 +13,14 @@ import (
 // mark). Part of the on-disk format. Must not change.
 const EtagName = "etag"
 
+// MarkName is the record under 'm' with the etag up to which records of deletions may
+// have been removed. Part of the on-disk format. Must not change.
+const MarkName = "deletes"
+
+// FloorPrefix begins the names under 'm' of those that need the records of deletions
+// after an etag. Part of the on-disk format. Must not change.
+const FloorPrefix = "floor/"
+
 // Identity is the record of an identity: four uvarints.
 // Part of the on-disk format. Must not change.
 type Identity struct {

@@ -11,3 +11,6 @@ var CloseTimeout time.Duration
 // TurnLimit is how long one run of a function may keep others in line waiting. The
 // default, 0, is turns.DefaultLimit.
 var TurnLimit time.Duration
+
+// KeptEtags is how many of the newest etags keep their records of deletions.
+var KeptEtags uint64 = 1000

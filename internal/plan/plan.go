@@ -39,7 +39,7 @@ type Plan struct {
 	Reverse  bool       // by walking backwards
 	Counted  bool       // count-only: entries can be counted instead of documents
 
-	Conjuncts []query.Expr  // of the query's condition
+	Conjuncts []query.Expr  // of the query's condition, and what they imply
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
 	Keys      int           // examined while planning
 }
@@ -102,8 +102,9 @@ type planner struct {
 	indexes   []*catalog.Index // that are ready, of the collection
 	counting  bool             // only the number of answers is wanted
 
-	conjuncts []query.Expr
-	said      said // made when it is needed
+	conjuncts []query.Expr // of the condition, and behind those what they imply
+	own       int          // how many of them are the condition's own
+	said      said         // made when it is needed
 	bindings  map[boundField]*binding
 	paths     []*Path
 	keys      int // examined while planning
@@ -119,7 +120,8 @@ type boundField struct {
 // New plans a query with the indexes of a catalog. With counting, only the number
 // of answers is wanted, and entries may be counted instead of documents.
 func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.Rules, counting bool) (*Plan, error) {
-	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting, conjuncts: conjunctsOf(q.Where)}
+	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting}
+	p.conjuncts, p.own = withImplied(conjunctsOf(q.Where))
 	if q.From != "" {
 		for _, ix := range c.All {
 			if ix.Collection == format.FoldName(q.From) && ix.Info.State == index.Ready && p.implies(ix) {
@@ -166,6 +168,19 @@ func appendConjuncts(dst []query.Expr, e query.Expr) []query.Expr {
 		dst = appendConjuncts(dst, part)
 	}
 	return dst
+}
+
+// withImplied appends to conjuncts what those on elements of arrays imply of the
+// document, and returns how many there were. Paths may use what is implied to find
+// candidates; the conjunct itself is left to check on documents.
+func withImplied(conjuncts []query.Expr) (all []query.Expr, own int) {
+	own, all = len(conjuncts), conjuncts
+	for _, e := range conjuncts {
+		if m, ok := e.(query.ElemMatch); ok {
+			all = append(all, m.Implied()...)
+		}
+	}
+	return all, own
 }
 
 // implies reports whether a partial index has every document that the query asks
@@ -779,7 +794,7 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 		}
 	}
 	var left query.And
-	for i, e := range p.conjuncts {
+	for i, e := range p.conjuncts[:p.own] {
 		if !answered[i] && (filters == nil || !filters[p.conjunctsSaid().texts[i]]) {
 			left = append(left, e)
 		}
@@ -905,7 +920,8 @@ func (p *planner) hasSmaller(union []*Path) (bool, error) {
 // bestOf returns the path with the fewest candidates for one branch of an Or, or
 // nil.
 func (p *planner) bestOf(branch query.Expr) (*Path, error) {
-	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot, conjuncts: conjunctsOf(branch)}
+	sub := &planner{rules: p.rules, q: &query.Query{From: p.q.From, Where: branch}, snapshot: p.snapshot}
+	sub.conjuncts, sub.own = withImplied(conjunctsOf(branch))
 	var best *Path
 	for _, ix := range p.indexes {
 		if err := sub.addPath(ix); err != nil {

@@ -290,6 +290,9 @@ func (g *Generator) leaf() query.Expr {
 		}
 		return query.StartsWith{Field: f, Text: Pick(g, "orders/", "Orders/A", "x/Ä", "o", "K", "", "ORDERS/ẞ"), Fold: fold}
 	}
+	if g.Chance(8) {
+		return g.ofElements(1)
+	}
 	switch g.IntN(14) {
 	case 0, 1, 2, 3:
 		return query.Compare{Field: f, Value: g.operand(), Fold: fold}
@@ -315,6 +318,38 @@ func (g *Generator) leaf() query.Expr {
 		return query.Regexp{Field: f, Pattern: Pick(g, "^a", "b$", "[kz]", "^.?$", "A.*b"), Fold: fold}
 	}
 	return query.Exists{Field: f}
+}
+
+// ofElements makes a condition on the elements of an array, or on their number or type.
+func (g *Generator) ofElements(depth int) query.Expr {
+	switch g.IntN(5) {
+	case 0:
+		return query.HasSize{Field: query.Field{Path: g.path()}, Op: query.Op(g.IntN(5)), N: g.IntN(4)}
+	case 1:
+		return query.HasType{Field: query.Field{Path: g.path()}, Type: Pick(g, "null", "boolean", "number", "string", "array", "object")}
+	}
+	compare := func() query.Expr {
+		f := query.Field{Path: jsonpath.MustParse(Pick(g, "p", "q", "p", "q", "x"))}
+		switch g.IntN(8) {
+		case 0:
+			return query.Exists{Field: f}
+		case 1:
+			return query.Not{Expr: query.Compare{Field: f, Value: g.operand(), Fold: g.Chance(50)}}
+		case 2:
+			return query.In{Field: f, Values: []query.Value{g.operand(), g.operand()}, Fold: g.Chance(50), All: g.Chance(20)}
+		}
+		return query.Compare{Field: f, Op: query.Op(g.IntN(5)), Value: g.operand(), Fold: g.Chance(50)}
+	}
+	e := query.ElemMatch{Field: query.Field{Path: jsonpath.MustParse(Pick(g, "ls", "ls", "ls[]", "ls[0]", "d", "b"))}}
+	switch g.IntN(4) {
+	case 0:
+		e.Where = compare()
+	case 1, 2:
+		e.Where = query.And{compare(), compare()}
+	case 3:
+		e.Where = query.Or{compare(), compare()}
+	}
+	return e
 }
 
 func (g *Generator) orders() []query.Order {
@@ -452,6 +487,10 @@ func (g *Generator) covered(q *query.Query, ix jay.Index) {
 	if g.Chance(30) { // something to look for in every entry
 		e := query.Compare{Field: field(), Op: query.Op(g.IntN(5)), Value: g.operand()}
 		q.Where = query.And{query.Or{e, query.Exists{Field: field()}}}
+	}
+	if f := field(); g.Chance(20) && f.Meta == query.MetaNone {
+		q.Where = Pick[query.Expr](g, query.HasType{Field: f, Type: Pick(g, "null", "number", "string", "array", "object")},
+			query.HasSize{Field: f, Op: query.Op(g.IntN(5)), N: g.IntN(3)}, query.ElemMatch{Field: f, Where: query.And{}}, g.ofElements(1))
 	}
 	if ix.Where != "" && g.Chance(80) { // else a partial index is of no use
 		filter, err := query.Parse("from Orders where "+ix.Where, nil)

@@ -2,10 +2,12 @@ package write
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -13,12 +15,21 @@ import (
 type Patching struct {
 	Edits    []patch.Edit
 	OrInsert bool // if nothing is there, insert the op's body
+	// PatchInsert applies the edits to the body that is inserted.
+	PatchInsert bool
+	// Returning gets the result after the commit, or is nil. The body is nil if the
+	// document is not there.
+	Returning func(status string, m metadata.Metadata, body []byte)
 
 	// Set by prepare.
-	modified uint64      // in ticks
-	Insert   *Op         // if orInsert
-	Guess    speculation // the result of the patch on the document as it was
-	stale    bool        // the transaction found another version than the one speculated on
+	modified uint64 // in ticks
+	Insert   *Op    // if OrInsert; see PatchInsert
+	inserted bool   // the edits have been applied to Insert, or insertErr says why not
+	// insertErr is an error only if there is something to insert.
+	insertErr error
+
+	Guess speculation // the result of the patch on the document as it was
+	stale bool        // the transaction found another version than the one speculated on
 
 	Status patchStatus // decided by the transaction
 }
@@ -59,11 +70,69 @@ func (w *Writer) preparePatch(o *Op, modified uint64, last *CollectionNaming) er
 		}
 	}
 	o.FoldedID, p.modified = w.Env.Rules.Fold(o.ID), modified
+	p.Insert, p.inserted, p.insertErr = nil, false, nil
 	if !p.OrInsert {
 		return nil
 	}
 	p.Insert = &Op{Request: Request{Verb: Insert, RequestID: o.RequestID, Collection: o.Collection, Custom: o.Custom, Body: o.Body, LeaveOut: o.LeaveOut}}
 	return w.Prepare(p.Insert, modified, last)
+}
+
+// PatchInsert applies the edits of o to the document that it will insert, once. They
+// take at most maxWork units of work, or as many as the database allows if that is 0.
+// The error may depend on maxWork and ctx, and is then not kept.
+func (w *Writer) PatchInsert(ctx context.Context, o *Op, maxWork int64) error {
+	p := o.Patching
+	if !p.PatchInsert || p.inserted {
+		return p.insertErr
+	}
+	out, _, err := w.ApplyEdits(ctx, o, p.Insert.JSON, maxWork)
+	if ctx.Err() != nil || maxWork > 0 && errors.Is(err, patch.ErrTooMuchWork) {
+		return err
+	}
+	if p.inserted, p.insertErr = true, err; err != nil {
+		return err
+	}
+	p.Insert.JSON = out
+	if p.Insert.extract(w.Indexes.Load().Of(p.Insert.FoldedCollection)); p.Insert.refused != nil && p.Insert.Named {
+		p.insertErr = p.Insert.refused
+	}
+	return p.insertErr
+}
+
+// patchInsertHere is PatchInsert in the transaction, where it must be little work.
+// Otherwise it returns ErrStale.
+func (t *Txn) patchInsertHere(o *Op) error {
+	p := o.Patching
+	if !p.PatchInsert || p.inserted {
+		return p.insertErr
+	}
+	if t.here++; t.here <= MaxPatchesHere && len(p.Insert.JSON) <= MaxWorkHere {
+		if err := t.Writer.PatchInsert(context.Background(), o, MaxWorkHere); p.inserted {
+			return err
+		}
+	}
+	p.stale = true
+	return ErrStale
+}
+
+// PatchedBody returns the body of the document after the patch o, or nil if it is not
+// there.
+func (o *Op) PatchedBody() []byte {
+	if o.Patching.Status == StatusNotFound {
+		return nil
+	}
+	return o.JSON
+}
+
+// CommittedAs returns what the write by, which is the result of the patch o, calls
+// after its commit, or nil.
+func (o *Op) CommittedAs(by *Op) func(metadata.Metadata) {
+	returning, status := o.Patching.Returning, o.Patching.Status // a Batch may be used again before
+	if returning == nil {
+		return nil
+	}
+	return func(m metadata.Metadata) { returning(string(status), m, by.JSON) }
 }
 
 // stageMissing stages a patch of a document that does not exist.
@@ -75,6 +144,14 @@ func (t *Txn) stageMissing(o *Op) error {
 	if p.Insert == nil {
 		p.Status, o.Outcome = StatusNotFound, Absent
 		return nil
+	}
+	if err := t.patchInsertHere(o); err != nil {
+		return err
+	}
+	if p.PatchInsert {
+		if t.patched += len(p.Insert.JSON); t.patched > MaxPatchedBytes {
+			return errPatchedBytes()
+		}
 	}
 	etag, err := t.Sequence()
 	if err != nil {

@@ -119,7 +119,7 @@ func (g *Speculations) Again(ctx context.Context) error {
 			if err := g.speculatePatch(ctx, o, latest[o.FoldedID]); err != nil {
 				return OpError(g.Ops, o, err)
 			}
-			if made += len(o.Patching.Guess.Body); made > MaxPatchedBytes {
+			if made += o.Patching.madeBytes(); made > MaxPatchedBytes {
 				return OpError(g.Ops, o, errPatchedBytes())
 			}
 		}
@@ -207,9 +207,22 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 			return err
 		}
 		next.extract(w)
+	} else if p.Insert != nil {
+		_ = w.PatchInsert(ctx, o, 0) // an error counts only if there is something to insert
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
 	p.Guess = next
 	return nil
+}
+
+// madeBytes returns the size of the body that a patch has made.
+func (p *Patching) madeBytes() int {
+	if p.Guess.base == nil && p.inserted {
+		return len(p.Insert.JSON)
+	}
+	return len(p.Guess.Body)
 }
 
 // willWrite returns the body that o will write, or nil if there will be no document

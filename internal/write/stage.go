@@ -203,6 +203,7 @@ func (t *Txn) stageDelete(o *Op) error {
 	if err := t.count(key, folded, -1); err != nil {
 		return err
 	}
+	t.Writer.Horizon.Staged(etag)
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
 			return err

@@ -53,6 +53,7 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 		})
 		if err == nil {
 			w.Reserved.Durable(t.Raised)
+			w.Horizon.Wake()
 			return nil
 		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {

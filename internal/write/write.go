@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/turns"
 )
 
@@ -31,6 +32,7 @@ type Writer struct {
 	Reserved *counters.Reserved
 	Indexes  *catalog.Current
 	Counts   *counts.Counts
+	Horizon  *horizon.Horizon
 	Client   *ids.Client                    // draws the HiLo IDs
 	PrefixOf func(collection string) string // of HiLo IDs
 
@@ -210,6 +212,9 @@ func (w *Writer) Publish(ops []*Op) {
 		}
 		if o.Committed != nil {
 			o.Committed(w.ResultOf(o))
+		}
+		if p := o.Patching; p != nil && p.Returning != nil {
+			p.Returning(string(p.Status), w.ResultOf(o), o.PatchedBody())
 		}
 	}
 }

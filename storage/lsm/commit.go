@@ -123,8 +123,7 @@ func (e *Engine) dependsOnDisk(r *request) bool {
 	return r.sync && r.err == nil && r.panicked == nil
 }
 
-// fillBatch makes Pebble's batch for b, and invalidates the absent ranges that
-// its keys lie in.
+// fillBatch makes Pebble's batch for b.
 func (e *Engine) fillBatch(b *batch, size, writers int) (err error) {
 	if writers == 0 {
 		// Only a sync is wanted: an empty record of the log carries it.
@@ -132,20 +131,7 @@ func (e *Engine) fillBatch(b *batch, size, writers int) (err error) {
 		return b.pebble.LogData(nil, nil)
 	}
 
-	// Absent ranges are invalidated before the commit, whose outcome may stay
-	// unknown, and for one transaction at a time: see absentRanges.split.
-	if writers > 1 {
-		for _, r := range b.requests {
-			if r.staged() {
-				e.absent.invalidate(e.staged, e.staged.sorted(r.entries, r.end))
-			}
-		}
-	}
-	order := e.staged.sorted(b.lo, b.hi)
-	if writers == 1 {
-		e.absent.invalidate(e.staged, order)
-	}
-	b.pebble, err = e.fill(e.staged, order, size)
+	b.pebble, err = e.fill(e.staged, e.staged.sorted(b.lo, b.hi), size)
 	return err
 }
 

@@ -62,7 +62,6 @@ type Engine struct {
 	sequence uint64        // last number committed. Guarded by mu.
 	applied  uint64        // number of the last commit that Pebble has got. Guarded by mu.
 	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
-	absent   absentRanges  // Guarded by mu.
 	memTable memTableSpace // Guarded by mu, but for its counter.
 	numbers  numbers       // Guarded by mu.
 	writes   writeStripes
@@ -257,10 +256,11 @@ func (e *Engine) Stats() storage.Stats {
 		e.log.Debug("jay: reading the log's sync histogram", "err", err)
 	}
 	return storage.Stats{
-		DiskBytes:     m.DiskSpaceUsage(),
-		CacheBytes:    m.BlockCache.Size,
-		MemTableBytes: m.MemTable.Size,
-		LogSyncs:      syncs.GetHistogram().GetSampleCount(),
-		Commits:       e.commits.Load(),
+		DiskBytes:        m.DiskSpaceUsage(),
+		ReclaimableBytes: m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate,
+		CacheBytes:       m.BlockCache.Size,
+		MemTableBytes:    m.MemTable.Size,
+		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
+		Commits:          e.commits.Load(),
 	}
 }

@@ -137,7 +137,7 @@ func (e *Engine) leadInline(r *request) {
 func (e *Engine) beginGroup() *group {
 	g := groups.Get().(*group)
 	e.mu.Lock()
-	g.sequence, g.reader = e.sequence, groupReader{absent: &e.absent}
+	g.sequence, g.reader = e.sequence, groupReader{}
 	return g
 }
 

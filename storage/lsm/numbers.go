@@ -18,8 +18,8 @@ const maxNumbers = 4096
 // a number by one Set of the sum, and reads the number from Pebble once. Guarded by
 // Engine.mu.
 type numbers struct {
-	known  map[string]int64
-	spaces [256]bool // first bytes of keys that were added to
+	known  map[string]*int64 // pointers: an assignment would allocate its key
+	spaces [256]bool         // first bytes of keys that were added to
 }
 
 // number decodes the number at key.
@@ -33,7 +33,7 @@ func number(key, value []byte) (int64, error) {
 // committed returns the number at key, before the group that is being made.
 func (n *numbers) committed(db *pebble.DB, key []byte) (int64, error) {
 	if known, found := n.known[string(key)]; found {
-		return known, nil
+		return *known, nil
 	}
 	value, closer, err := get(db, key)
 	if err == storage.ErrNotFound {
@@ -48,10 +48,15 @@ func (n *numbers) committed(db *pebble.DB, key []byte) (int64, error) {
 
 // keep remembers the number at key.
 func (n *numbers) keep(key []byte, sum int64) {
-	if n.known == nil {
-		n.known = make(map[string]int64)
+	if known, found := n.known[string(key)]; found {
+		*known = sum
+		return
 	}
-	n.known[string(key)] = sum
+	if n.known == nil {
+		n.known = make(map[string]*int64)
+	}
+	first := sum // escapes, unlike sum
+	n.known[string(key)] = &first
 }
 
 // trim bounds the memory, between groups.

@@ -20,16 +20,8 @@ const (
 // and tiny tables with new keys at the end of the key space never do, on no
 // level. It is called by Close, when there are no transactions any more.
 func (e *Engine) tidy() error {
-	// Pebble retries a flush that fails for ever.
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := e.untilFailure(context.Background())
 	defer cancel()
-	go func() {
-		select {
-		case <-e.failed:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	for range tidyMerges {
 		levels, err := e.db.SSTables()
 		if err != nil {

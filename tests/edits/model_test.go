@@ -227,6 +227,31 @@ func modelSame(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
+// isNumber is the condition that an element is a number.
+type isNumber struct{}
+
+func (isNumber) Err() error { return nil }
+
+func (isNumber) Begin(spend func(n int) error) func(element []byte) (bool, error) {
+	return func(element []byte) (bool, error) {
+		return element[0] == '-' || '0' <= element[0] && element[0] <= '9', spend(1)
+	}
+}
+
+// onArray is the model of an edit that takes elements out of an array.
+func onArray(change func([]any) []any) func(any) (any, error) {
+	return func(old any) (any, error) {
+		if old == nil {
+			return nil, nil
+		}
+		array, ok := old.([]any)
+		if !ok {
+			return nil, errModel
+		}
+		return change(array), nil
+	}
+}
+
 // drawEdit returns an edit and the model of it.
 func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 	text := drawPath(t)
@@ -235,7 +260,7 @@ func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 	model := func(writes bool, change func(any) (any, error)) func(any) (any, error) {
 		return func(doc any) (any, error) { return modelEdit(doc, p, 0, writes, change) }
 	}
-	switch rapid.IntRange(0, 6).Draw(t, "edit") {
+	switch rapid.IntRange(0, 10).Draw(t, "edit") {
 	case 0:
 		return patch.Set(text, value), model(true, func(any) (any, error) { return decoded(encode(value)), nil })
 	case 1:
@@ -280,6 +305,48 @@ func drawEdit(t *rapid.T) (patch.Edit, func(doc any) (any, error)) {
 				return slices.ContainsFunc(values, func(v any) bool { return modelSame(e, v) })
 			}), nil
 		})
+	case 6:
+		values := []any{value, json.Number("1")}
+		for range rapid.IntRange(0, 12).Draw(t, "more values") {
+			values = append(values, drawValue(t, 1))
+		}
+		return patch.AddToSet(text, values...), model(true, func(old any) (any, error) {
+			if isMissing(old) {
+				old = []any{}
+			}
+			array, ok := old.([]any)
+			if !ok {
+				return nil, errModel
+			}
+			for _, v := range values {
+				v = decoded(encode(v))
+				if !slices.ContainsFunc(array, func(e any) bool { return modelSame(e, v) }) {
+					array = append(slices.Clip(array), v)
+				}
+			}
+			return array, nil
+		})
+	case 7, 8:
+		pop, last := patch.PopFirst(text), rapid.Bool().Draw(t, "last")
+		if last {
+			pop = patch.PopLast(text)
+		}
+		return pop, model(false, onArray(func(array []any) []any {
+			switch {
+			case len(array) == 0:
+				return array
+			case last:
+				return array[:len(array)-1]
+			}
+			return array[1:]
+		}))
+	case 9:
+		return patch.RemoveWhere(text, isNumber{}), model(false, onArray(func(array []any) []any {
+			return slices.DeleteFunc(slices.Clone(array), func(e any) bool {
+				_, is := e.(json.Number)
+				return is
+			})
+		}))
 	case 5:
 		p = jsonpath.MustParse(text + ".a")
 		parent := p.Prefix(p.Len() - 1)

@@ -2,6 +2,7 @@ package language_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
@@ -225,7 +226,22 @@ func genLeaf(pool []string) *rapid.Generator[query.Expr] {
 			return rapid.SampledFrom(characters).Draw(t, "character")
 		}
 		field, fold := genField().Draw(t, "field"), rapid.Bool().Draw(t, "fold")
-		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		switch rapid.IntRange(-3, 9).Draw(t, "kind") {
+		case -3, -2, -1:
+			if field.Meta != query.MetaNone {
+				break
+			}
+			switch rapid.IntRange(0, 2).Draw(t, "of elements") {
+			case 0:
+				op := query.Op(rapid.IntRange(0, 4).Draw(t, "op"))
+				return query.HasSize{Field: field, Op: op, N: rapid.IntRange(0, 3).Draw(t, "size")}
+			case 1:
+				return query.HasType{Field: field, Type: rapid.SampledFrom([]string{"null", "boolean", "number", "string", "array", "object"}).Draw(t, "type")}
+			}
+			inner := genExpr(1, pool).Filter(func(e query.Expr) bool {
+				return !slices.ContainsFunc(query.Fields(e), func(f query.Field) bool { return f.Meta != query.MetaNone })
+			}).Draw(t, "of an element")
+			return query.ElemMatch{Field: field, Where: inner}
 		case 0:
 			return query.Between{Field: field, Lo: value("lo"), Hi: value("hi"), Fold: fold}
 		case 1:

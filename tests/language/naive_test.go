@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -55,6 +56,20 @@ func (n naive) holds(e query.Expr) bool {
 		return !n.holds(e.Expr)
 	case query.Exists:
 		return len(n.ends(e.Field)) > 0
+	case query.ElemMatch:
+		return n.any(e.Field, func(v any) bool {
+			_, isObject := v.(map[string]any)
+			return isObject && (naive{body: v}).holds(e.Where)
+		})
+	case query.HasSize:
+		return slices.ContainsFunc(n.ends(e.Field), func(v any) bool {
+			elements, isArray := v.([]any)
+			return isArray && naiveRelation(len(elements)-e.N, e.Op)
+		})
+	case query.HasType:
+		return slices.ContainsFunc(n.ends(e.Field), func(v any) bool {
+			return [...]string{1: "null", 2: "boolean", 3: "boolean", 4: "number", 5: "string", 6: "array", 7: "object"}[naiveRank(v)] == e.Type
+		})
 	case query.Compare:
 		return n.any(e.Field, func(v any) bool {
 			w := decode(e.Value.Raw())
@@ -89,6 +104,11 @@ func (n naive) holds(e query.Expr) bool {
 		})
 	}
 	panic(fmt.Sprintf("%T", e))
+}
+
+// naiveRelation reports whether two values that compare as c stand in a relation.
+func naiveRelation(c int, op query.Op) bool {
+	return [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[op]
 }
 
 func (n naive) in(e query.In) bool {

@@ -3,6 +3,7 @@ package language_test
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,9 +98,9 @@ func drawFold(t *rapid.T, values ...query.Value) bool {
 }
 
 func drawExpr(t *rapid.T, depth int) query.Expr {
-	kinds := 12
+	kinds := 15
 	if depth == 0 {
-		kinds = 9
+		kinds = 11
 	}
 	field := drawField(t)
 	text := rapid.OneOf(names, rapid.Just("")).Draw(t, "text")
@@ -132,8 +133,25 @@ func drawExpr(t *rapid.T, depth int) query.Expr {
 	case 8:
 		return query.Exists{Field: field}
 	case 9:
-		return query.Not{Expr: drawExpr(t, depth-1)}
+		if field.Meta != query.MetaNone || field.Date != query.DateNone {
+			return query.Exists{Field: field}
+		}
+		op := query.Op(rapid.IntRange(0, int(query.GreaterOrEqual)).Draw(t, "op"))
+		return query.HasSize{Field: field, Op: op, N: rapid.IntRange(0, 100).Draw(t, "size")}
 	case 10:
+		if field.Meta != query.MetaNone || field.Date != query.DateNone {
+			return query.Exists{Field: field}
+		}
+		return query.HasType{Field: field, Type: rapid.SampledFrom([]string{"null", "boolean", "number", "string", "array", "object"}).Draw(t, "type")}
+	case 11:
+		inner := drawExpr(t, depth-1)
+		if field.Meta != query.MetaNone || field.Date != query.DateNone || slices.ContainsFunc(query.Fields(inner), func(f query.Field) bool { return f.Meta != query.MetaNone }) {
+			return inner
+		}
+		return query.ElemMatch{Field: field, Where: inner}
+	case 12:
+		return query.Not{Expr: drawExpr(t, depth-1)}
+	case 13:
 		return query.And(drawExprs(t, depth-1))
 	}
 	return query.Or(drawExprs(t, depth-1))

@@ -135,7 +135,8 @@ type randomEdit struct {
 	Body   string
 	Edits  []patch.Edit
 	opts   []jay.PatchOption
-	insert bool
+	insert bool // the body, if the document is missing
+	patch  bool // and the edits of it
 }
 
 func drawEdit(t *rapid.T) randomEdit {
@@ -150,7 +151,7 @@ func drawEdit(t *rapid.T) randomEdit {
 		value := rapid.SampledFrom([]any{7, 1.5, "text", nil, []int{1}, strings.Repeat("x", 150), raw(`[[[[[[[1]]]]]]]`), raw(`{"b":{"c":7}}`)}).Draw(t, "value")
 		var edit patch.Edit
 		var option jay.PatchOption
-		switch rapid.IntRange(0, 6).Draw(t, "edit") {
+		switch rapid.IntRange(0, 9).Draw(t, "edit") {
 		case 0:
 			edit, option = patch.Set(path, value), jay.Set(path, value)
 		case 1:
@@ -163,6 +164,12 @@ func drawEdit(t *rapid.T) randomEdit {
 			edit, option = patch.Remove(path, value), jay.Remove(path, value)
 		case 5:
 			edit, option = patch.Rename(path, "b"), jay.Rename(path, "b")
+		case 6:
+			edit, option = patch.AddToSet(path, value, 2), jay.AddToSet(path, value, 2)
+		case 7:
+			edit, option = patch.PopFirst(path), jay.PopFirst(path)
+		case 8:
+			edit, option = patch.RemoveWhere(path, isOne{}), jay.RemoveWhere(path, jay.Eq("@value", 1))
 		default:
 			text := json.RawMessage(`{"n":7,"a":null,"deep":{"x":null}}`)
 			edit, option = patch.Merge(text), jay.MergePatch(text)
@@ -170,9 +177,25 @@ func drawEdit(t *rapid.T) randomEdit {
 		e.Edits, e.opts = append(e.Edits, edit), append(e.opts, option)
 	}
 	if e.insert = rapid.IntRange(0, 2).Draw(t, "or insert") == 0; e.insert {
-		e.opts = append(e.opts, jay.OrInsert(json.RawMessage(e.Body)), jay.InCollection("Docs"), jay.WithMetadata([]byte(`{"k":1}`)))
+		insert := jay.OrInsert
+		if e.patch = rapid.Bool().Draw(t, "patched"); e.patch {
+			insert = jay.OrInsertPatched
+		}
+		e.opts = append(e.opts, insert(json.RawMessage(e.Body)), jay.InCollection("Docs"), jay.WithMetadata([]byte(`{"k":1}`)))
 	}
 	return e
+}
+
+// isOne is the condition that an element is the number 1, or an array that has it.
+type isOne struct{}
+
+func (isOne) Err() error { return nil }
+
+func (isOne) Begin(spend func(n int) error) func(element []byte) (bool, error) {
+	return func(element []byte) (bool, error) {
+		text := string(element)
+		return text == "1" || text == "[1]" || text == "[1,2]", spend(len(element))
+	}
 }
 
 // predict applies the edit to the model.
@@ -185,7 +208,14 @@ func (e *randomEdit) predict(model map[string]string) error {
 				return jay.ErrInvalidPatch
 			}
 		}
-		model[e.ID] = e.Body
+		out := []byte(e.Body)
+		if e.patch {
+			var err error
+			if out, _, err = patch.Apply(out, e.Edits, patch.Limits{MaxBytes: 400, MaxDepth: 8}); err != nil {
+				return jay.ErrInvalidPatch
+			}
+		}
+		model[e.ID] = string(out)
 	case e.Verb == "delete":
 		delete(model, e.ID)
 	default:
@@ -229,7 +259,8 @@ func (e *randomEdit) do(db verbs, docs *jay.Collection[struct3], typed bool) (er
 	}
 	var result jay.PatchResult
 	var told jay.Metadata
-	opts := append(e.opts[:len(e.opts):len(e.opts)], jay.Returning(&told))
+	var returned jay.PatchResult
+	opts := append(e.opts[:len(e.opts):len(e.opts)], jay.Returning(&told), jay.ReturningPatch(&returned))
 	if typed {
 		result, err = docs.Patch(ctx, e.ID, opts...)
 	} else {
@@ -253,6 +284,9 @@ func (e *randomEdit) do(db verbs, docs *jay.Collection[struct3], typed bool) (er
 	}
 	if result.Status != want || result.Metadata.ID != e.ID || after != nil && string(result.Body) != string(after.Body()) {
 		return fmt.Errorf("result %+v, want %s of %v", result, want, after)
+	}
+	if _, inDB := db.(*jay.DB); inDB && (returned.Status != result.Status || string(returned.Body) != string(result.Body)) {
+		return fmt.Errorf("ReturningPatch returned %+v", returned)
 	}
 	if _, inDB := db.(*jay.DB); inDB && told.ID != e.ID {
 		return fmt.Errorf("Returning told %+v", told)

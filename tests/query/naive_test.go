@@ -241,6 +241,18 @@ func (d *naiveDoc) holds(e query.Expr) bool {
 		return !d.holds(e.Expr)
 	case query.Exists:
 		return len(d.ends(e.Field)) > 0
+	case query.ElemMatch:
+		return d.any(e.Field, func(v *node) bool {
+			return v.rank == rankObject && (&naiveDoc{body: v}).holds(e.Where)
+		})
+	case query.HasSize:
+		return slices.ContainsFunc(d.ends(e.Field), func(v *node) bool {
+			c := len(v.items) - e.N
+			return v.rank == rankArray && [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[e.Op]
+		})
+	case query.HasType:
+		types := map[int]string{rankNull: "null", rankFalse: "boolean", rankTrue: "boolean", rankNumber: "number", rankText: "string", rankArray: "array", rankObject: "object"}
+		return slices.ContainsFunc(d.ends(e.Field), func(v *node) bool { return types[v.rank] == e.Type })
 	case query.Compare:
 		w, folds := operandNode(e.Value), d.foldsCase(e.Field, e.Fold)
 		return d.any(e.Field, func(v *node) bool {

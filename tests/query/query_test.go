@@ -477,6 +477,12 @@ func conditionOf(e query.Expr) jay.Condition {
 		return jay.Or(list(e)...)
 	case query.Not:
 		return jay.Not(conditionOf(e.Expr))
+	case query.ElemMatch:
+		return jay.ElemMatch(builderField(e.Field), conditionOf(e.Where))
+	case query.HasSize:
+		return jay.Size(builderField(e.Field), [...]string{"=", "<", "<=", ">", ">="}[e.Op], e.N)
+	case query.HasType:
+		return jay.Type(builderField(e.Field), e.Type)
 	case query.Exists:
 		return jay.Exists(builderField(e.Field))
 	case query.Compare:

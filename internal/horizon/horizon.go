@@ -1,0 +1,386 @@
+// Package horizon removes the records of deletions that nothing needs any more.
+//
+// A deletion leaves a change record, so that those who follow the changes of the
+// database learn of it. The horizon is the least etag that one of them needs:
+//
+//   - A transaction, whose commit looks at the changes since it began, holds the
+//     horizon in memory: see [Horizon.Hold].
+//   - What outlives the process (a change feed, a subscription, a series of
+//     incremental backups) has a floor on disk: see [SetFloor] and [ForgetFloor].
+//
+// Those of the newest changes stay in any case, for who looks at what was deleted
+// lately (DB.InspectIDs).
+//
+// Records of deletions up to the horizon are removed in batches. A batch is one
+// transaction. It reads the floors, so that no floor can be set below what it
+// removes, and raises the mark, the etag up to which records may be gone
+// (counters.Mark). Thus the highest etag is on disk before its record goes, and who
+// reads changes sees from the mark whether some are missing.
+//
+// The records are found by a walk over the change records above the mark, once over
+// each. Writers note the deletions that they stage; where there are none there is no
+// walk.
+package horizon
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of the work. docs/limits.md has them.
+const (
+	wakeDeletes  = 1024 // deletions after which the worker runs
+	batchRecords = 8192 // change records of each node that a batch walks over
+	batchDeletes = 1024 // records that a batch removes, about
+	lastBatches  = 4    // batches' worth of work at the end
+)
+
+// Horizon is the horizon of an open database. It is safe for concurrent use.
+type Horizon struct {
+	env    *env.Env
+	kept   uint64        // how many of the newest etags keep their records
+	staged atomic.Uint64 // deletions staged since Open, committed or not
+	last   atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
+	woken  atomic.Uint64 // value of staged when the worker was last started
+
+	mu      sync.Mutex
+	holds   []*Hold // in the order of their floors. Guarded by mu.
+	newest  uint64  // a change that every new snapshot sees, if it is still there. Guarded by mu.
+	running bool    // the worker. Guarded by mu.
+	stopped bool    // Guarded by mu.
+	stop    context.CancelFunc
+	ctx     context.Context // of the worker
+	workers sync.WaitGroup
+
+	batch sync.Mutex // held while a batch is made
+	done  uint64     // no records of deletions are left up to this etag. Guarded by batch.
+}
+
+// Open reads the mark and returns the horizon of a database, in which the records of
+// the newest etags, kept of them, stay.
+func Open(e *env.Env, kept uint64) (*Horizon, error) {
+	h := &Horizon{env: e, kept: kept}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	var err error
+	if h.done, err = counters.Mark(e.Engine); err != nil {
+		return nil, err
+	}
+	h.newest = h.done
+	newest, err := counters.NewestChange(e, e.Engine)
+	h.last.Store(newest)
+	return h, err
+}
+
+// Hold keeps, until its Release, the records of all deletions that a snapshot does
+// not see that is taken after it.
+type Hold struct {
+	h     *Horizon
+	floor uint64
+	users int // Guarded by h.mu.
+}
+
+// Hold begins a hold. Release must follow.
+func (h *Horizon) Hold() *Hold {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if n := len(h.holds); n > 0 && h.holds[n-1].floor == h.newest {
+		h.holds[n-1].users++
+		return h.holds[n-1]
+	}
+	hold := &Hold{h: h, floor: h.newest, users: 1}
+	h.holds = append(h.holds, hold)
+	return hold
+}
+
+// Release ends a hold. It must be called once.
+func (hold *Hold) Release() {
+	h := hold.h
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	hold.users--
+	for len(h.holds) > 0 && h.holds[0].users == 0 {
+		h.holds = h.holds[1:]
+	}
+}
+
+// publish makes newest the floor of new holds, and returns the etag up to which no
+// hold needs records. Each change up to newest must have been committed.
+func (h *Horizon) publish(newest uint64) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.newest = max(h.newest, newest)
+	if len(h.holds) > 0 {
+		return min(newest, h.holds[0].floor)
+	}
+	return newest
+}
+
+// Staged notes a deletion and its etag. It must be called before its transaction
+// commits.
+func (h *Horizon) Staged(etag uint64) {
+	h.staged.Add(1)
+	for {
+		last := h.last.Load()
+		if etag <= last || h.last.CompareAndSwap(last, etag) {
+			return
+		}
+	}
+}
+
+// Wake starts the worker if there were enough deletions since it last ran.
+func (h *Horizon) Wake() {
+	if h.staged.Load()-h.woken.Load() < wakeDeletes {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running || h.stopped {
+		return
+	}
+	h.running = true
+	h.woken.Store(h.staged.Load())
+	h.workers.Go(h.work)
+}
+
+// Context returns a context that ends with ctx or with Stop. The caller must cancel
+// it.
+func (h *Horizon) Context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(h.ctx, func() { cancel(errs.ErrClosed) })
+	return ctx, func() { unhook(); cancel(nil) }
+}
+
+// Stop ends the worker and waits for it. There is no other afterwards.
+func (h *Horizon) Stop() {
+	h.mu.Lock()
+	h.stopped = true
+	h.mu.Unlock()
+	h.stop()
+	h.workers.Wait()
+}
+
+// work removes records until none are left below the horizon. It rests as long as
+// it works, so that it takes no more than half of what the disk can do.
+func (h *Horizon) work() {
+	defer func() {
+		h.mu.Lock()
+		h.running = false
+		h.mu.Unlock()
+	}()
+	for more := true; more; {
+		begun := time.Now()
+		var err error
+		if more, err = h.RemoveSome(h.ctx); err != nil {
+			if h.env.Logger != nil && h.ctx.Err() == nil {
+				h.env.Logger.Warn("jay: removing records of deletions", "err", err)
+			}
+			return
+		}
+		select {
+		case <-time.After(time.Since(begun)):
+		case <-h.ctx.Done():
+			return
+		}
+	}
+}
+
+// RemoveSome removes a batch of records, and reports whether more may be removed.
+// Under synced durability their removal is on disk when it returns.
+func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
+	h.batch.Lock()
+	defer h.batch.Unlock()
+	found, limit, err := h.find()
+	if err != nil {
+		return false, err
+	}
+	if len(found.changes) > 0 {
+		err := h.env.Engine.Update(ctx, h.env.Synced, func(tx storage.Tx) error { return found.stage(tx) })
+		if errors.Is(err, errFloor) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	h.done = found.end
+	return found.end < limit, nil
+}
+
+// Finish finds the last records to be removed, when there are no writers any more.
+// The caller stages their removal in its last transaction.
+func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
+	h.batch.Lock()
+	defer h.batch.Unlock()
+	var all batch
+	for range lastBatches {
+		found, limit, err := h.find()
+		if err != nil {
+			return nil, err
+		}
+		h.done = found.end
+		all.changes, all.end = append(all.changes, found.changes...), found.end
+		if found.end >= limit {
+			break
+		}
+	}
+	return all.stage, nil
+}
+
+// change is the key of a change record.
+type change struct{ node, etag uint64 }
+
+// batch are records of deletions to be removed.
+type batch struct {
+	changes []change
+	end     uint64 // all records of deletions up to here are among them, or gone
+}
+
+// find finds the next batch, and the etag up to which records may be removed now.
+// h.batch is held.
+func (h *Horizon) find() (found batch, limit uint64, err error) {
+	latest := h.env.Engine.Latest()
+	defer func() { err = errs.First(err, latest.Close()) }()
+	newest, err := counters.NewestChange(h.env, latest)
+	if err != nil {
+		return batch{}, 0, err
+	}
+	floor, err := leastFloor(latest)
+	if err != nil {
+		return batch{}, 0, err
+	}
+	limit = max(h.done, min(h.publish(newest), floor, newest-min(newest, h.kept)))
+	last := min(limit, h.last.Load()) // after latest was taken: what it shows was staged before
+	if last <= h.done {
+		return batch{end: limit}, limit, nil
+	}
+	found.end = last
+	if err := found.walk(h.env, latest, h.done); err != nil {
+		return batch{}, 0, err
+	}
+	if found.end == last {
+		found.end = limit // there are no deletions between them
+	}
+	return found, limit, nil
+}
+
+// walk looks for records of deletions after an etag up to b.end, which it lowers if
+// there are too many.
+func (b *batch) walk(e *env.Env, r storage.Reader, after uint64) error {
+	for node := range e.Origins {
+		if err := b.walkNode(r, node, after); err != nil {
+			return err
+		}
+	}
+	b.changes = slices.DeleteFunc(b.changes, func(c change) bool { return c.etag > b.end })
+	return nil
+}
+
+func (b *batch) walkNode(r storage.Reader, node, after uint64) (err error) {
+	it, err := r.Iterate(format.ChangeKey(nil, node, after+1), format.ChangeKey(nil, node, b.end+1))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	records, deletes := 0, 0
+	for ok := it.First(); ok; ok = it.Next() {
+		etag, err := format.EtagOf(it.Key())
+		if err != nil {
+			return err
+		}
+		if value := it.Value(); len(value) > 0 && value[0] == format.ChangeDelete {
+			b.changes = append(b.changes, change{node, etag})
+			deletes++
+		}
+		if records++; records == batchRecords || deletes == batchDeletes {
+			b.end = etag
+			break
+		}
+	}
+	return it.Error()
+}
+
+// errFloor means that a floor was set below the end of a batch.
+var errFloor = errors.New("a floor was set")
+
+// stage removes the records, and raises the mark. It may run more than once.
+func (b *batch) stage(tx storage.Tx) error {
+	floor, err := leastFloor(tx)
+	if err != nil {
+		return err
+	}
+	if floor < b.end {
+		return errFloor
+	}
+	mark, err := counters.Mark(tx)
+	if err != nil {
+		return err
+	}
+	if mark < b.end {
+		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.MarkName), binary.BigEndian.AppendUint64(nil, b.end), nil)
+	}
+	var key []byte
+	for _, c := range b.changes {
+		key = format.ChangeKey(key[:0], c.node, c.etag)
+		tx.Delete(key)
+	}
+	return nil
+}
+
+// ErrPassed means that records above a floor may be gone: what sets it must begin
+// again with all documents.
+var ErrPassed = errors.New("records of deletions are gone")
+
+// SetFloor stages the floor of name: the records of deletions after etag are kept
+// until the floor is raised or forgotten. Names hold no byte below 0x20. It returns
+// ErrPassed, and stages nothing, if etag is below the mark.
+func SetFloor(tx storage.Tx, name string, etag uint64) error {
+	mark, err := counters.Mark(tx)
+	if err != nil {
+		return err
+	}
+	if etag < mark {
+		return fmt.Errorf("%w: those up to etag %d, and %s needs those after %d", ErrPassed, mark, name, etag)
+	}
+	tx.Set(floorKey(name), binary.BigEndian.AppendUint64(nil, etag), nil)
+	return nil
+}
+
+// ForgetFloor stages the removal of the floor of name, whether or not it has one.
+func ForgetFloor(tx storage.Tx, name string) { tx.Delete(floorKey(name)) }
+
+func floorKey(name string) []byte {
+	return format.AppendKey(nil, format.SpaceMeta, format.FloorPrefix+name)
+}
+
+// leastFloor returns the least floor, the highest etag if there is none.
+func leastFloor(r interface {
+	Iterate(lo, hi []byte) (storage.Iterator, error)
+}) (least uint64, err error) {
+	least = math.MaxInt64
+	prefix := append([]byte{format.SpaceMeta}, format.FloorPrefix...)
+	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		if len(it.Value()) != 8 {
+			return 0, fmt.Errorf("floor record %x: %w", it.Key(), errs.ErrCorrupt)
+		}
+		least = min(least, binary.BigEndian.Uint64(it.Value()))
+	}
+	return least, it.Error()
+}
