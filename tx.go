@@ -184,20 +184,25 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 	err = fn(t)
 	if t.clashed() {
 		numbers.keep = true
-		return errClash
+		return t.leave(ctx, errClash)
 	}
 	if err == nil {
-		if wrote, err := t.commitInTurn(ctx, caller, mayRunAgain); wrote || err != nil {
+		wrote, err := t.commitInTurn(ctx, caller, mayRunAgain)
+		if _, lost := err.(write.LostError); lost && mayRunAgain {
+			return t.leave(ctx, err)
+		}
+		if wrote || err != nil {
 			return err
 		}
 	}
-	caller.Leave()
+	caller.Leave() // the disk may take long
 	return t.leave(ctx, err)
 }
 
 // leave returns err, which may be nil, when everything that the transaction could
 // see is on disk: its function has seen it, and a crash must not undo it
-// afterwards. A transaction that writes need not wait: its own commit comes after
+// afterwards. That holds for a run that lost, too, before the next one begins: what the
+// function has told others in it cannot be taken back. A transaction that writes need not wait: its own commit comes after
 // everything that it has read.
 func (t *Tx) leave(ctx context.Context, err error) error {
 	if !t.db.env.Synced {

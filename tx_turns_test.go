@@ -543,3 +543,50 @@ func TestRetry(t *testing.T) {
 		})
 	}
 }
+
+// Ensure that a function runs again only when what its lost run has seen is on disk.
+func TestUpdate_Retry_LostRunIsDurable(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	put(t, db, "m", `{}`) // reserves etags, which takes a sync
+	committed := make(chan int64, 1)
+	w, err := db.BulkInsert(&jay.BulkOptions{ // whose commits wait for no sync
+		BatchDocuments: 1, Progress: func(p jay.BulkProgress) { committed <- p.Documents },
+	})
+	must(t, err)
+	write := func(n int64) {
+		_, err := w.Put(ctx, "n", fmt.Appendf(nil, `{"N":%d}`, n))
+		must(t, err)
+		equal(t, answer(t, committed), n)
+	}
+	held := disk.Hold(storagetest.Logs, storagetest.Syncs)
+	write(1)
+	var released atomic.Bool
+	lost, runs, done := make(chan struct{}), 0, make(chan error, 1)
+	go func() {
+		done <- db.Update(ctx, func(tx *jay.Tx) error {
+			doc, err := tx.Get(ctx, "n")
+			if err != nil {
+				return err
+			}
+			if runs++; runs == 1 {
+				equal(t, string(doc.Body()), `{"N":1}`) // not on disk
+				write(2)
+				close(lost)
+			} else if !released.Load() {
+				t.Error("the function runs again, and what it has seen is not on disk")
+			}
+			_, err = tx.Put(ctx, "m", json.RawMessage(`{}`))
+			return err
+		}, jay.Retry(3))
+	}()
+	<-lost
+	answer(t, held.Met())
+	time.Sleep(20 * time.Millisecond) // in which a run that does not wait would begin
+	released.Store(true)
+	held.Release()
+	must(t, answer(t, done))
+	equal(t, runs, 2)
+	must(t, w.Close())
+	closeDB(t, db)
+}
