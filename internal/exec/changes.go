@@ -4,25 +4,22 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/query"
-	"github.com/jaydb/jay/storage"
 )
 
 // changeSource yields documents in the order of their last changes, or in the opposite
 // one. Each document has one change, which names it and its collection.
 type changeSource struct {
 	lookups
-	ranges     []plan.KeyRange // to come, in the direction of the walk; the first is open if it is not nil
-	it         storage.Iterator
+	keyWalk
 	collection string // folded; "" for all
 	name       string // the collection as written in the last change of a member
 	id         []byte // what nextID returned
-	steps      int    // changes examined
 }
 
 // openChanges opens the changes of the plan.
@@ -32,11 +29,10 @@ func (r *Run) openChanges() (source, error) {
 		s.collection = format.CollectionKey(r.q.From)
 	}
 	for _, kr := range r.plan.Changes.Ranges {
-		if r.plan.Reverse {
-			s.ranges = append([]plan.KeyRange{kr}, s.ranges...)
-		} else {
-			s.ranges = append(s.ranges, kr)
-		}
+		s.ranges = append(s.ranges, sourceRange{KeyRange: kr})
+	}
+	if r.plan.Reverse {
+		slices.Reverse(s.ranges)
 	}
 	if r.plan.Ordered && r.options.After != nil {
 		return s, s.startAfter()
@@ -51,10 +47,9 @@ func (s *changeSource) startAfter() error {
 		return fmt.Errorf("%w: not a cursor of Page", errs.ErrQuery)
 	}
 	if v.IsMissing() { // a document that a transaction has made: no stored one comes between
-		if !s.r.plan.Reverse {
-			return nil
+		if s.r.plan.Reverse {
+			s.ranges = nil
 		}
-		s.ranges = nil
 		return nil
 	}
 	var etag uint64
@@ -83,16 +78,10 @@ func (s *changeSource) next(ctx context.Context, want docs.Filter) (*docs.Docume
 // nextID implements candidates.
 func (s *changeSource) nextID(ctx context.Context) ([]byte, error) {
 	for {
-		if s.steps++; s.steps%keysPerLook == 0 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-		}
-		ok, err := s.advance()
+		ok, err := s.advance(ctx, s.r)
 		if err != nil || !ok {
 			return nil, err
 		}
-		s.r.stats.keys++
 		kind, collection, id, err := format.SplitChange(s.it.Value())
 		if err != nil {
 			return nil, err
@@ -116,46 +105,6 @@ func (s *changeSource) isMember(name []byte) bool {
 	return true
 }
 
-// advance moves to the next change.
-func (s *changeSource) advance() (bool, error) {
-	for len(s.ranges) > 0 {
-		ok := false
-		switch kr := s.ranges[0]; {
-		case s.it != nil && s.r.plan.Reverse:
-			ok = s.it.Prev()
-		case s.it != nil:
-			ok = s.it.Next()
-		case string(kr.Lo) < string(kr.Hi):
-			var err error
-			if s.it, err = s.r.snapshot.Iterate(kr.Lo, kr.Hi); err != nil {
-				return false, err
-			}
-			if s.r.plan.Reverse {
-				ok = s.it.Last()
-			} else {
-				ok = s.it.First()
-			}
-		}
-		if ok {
-			return true, nil
-		}
-		if err := s.closeRange(); err != nil {
-			return false, err
-		}
-		s.ranges = s.ranges[1:]
-	}
-	return false, nil
-}
-
-func (s *changeSource) closeRange() error {
-	if s.it == nil {
-		return nil
-	}
-	err := errs.First(s.it.Error(), s.it.Close())
-	s.it = nil
-	return err
-}
-
 // fromEntry implements candidates: a change has nothing of the document but its ID.
 func (s *changeSource) fromEntry([]byte, docs.Filter) (*docs.Document, bool) { return nil, false }
 
@@ -168,7 +117,7 @@ func (s *changeSource) broken(id string, err error) error {
 }
 
 func (s *changeSource) close() error {
-	err := s.closeRange()
+	err := s.stop()
 	s.ranges = nil
 	return errs.First(err, s.lookups.close())
 }

@@ -92,13 +92,19 @@ func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 // indexSource yields the documents in the key ranges of one or several indexes.
 type indexSource struct {
 	lookups
-	ranges []sourceRange // to come; the first is open if it is not nil
-	it     storage.Iterator
-	seen   map[string]struct{} // documents yielded, where one may come twice
-	used   int                 // bytes of seen
-	also   map[string]struct{} // if not nil, an intersection: only these can be answers
-	id     []byte              // what nextID returned
-	steps  int                 // entries examined
+	keyWalk
+	seen map[string]struct{} // documents yielded, where one may come twice
+	used int                 // bytes of seen
+	also map[string]struct{} // if not nil, an intersection: only these can be answers
+	id   []byte              // what nextID returned
+}
+
+// keyWalk walks through ranges of keys, one after the other, in the direction of the
+// plan.
+type keyWalk struct {
+	ranges []sourceRange    // to come
+	it     storage.Iterator // over the first of them; nil until it is open
+	steps  int              // keys examined
 }
 
 // lookups fetches the documents of candidates, many together.
@@ -121,10 +127,10 @@ type candidates interface {
 	broken(id string, err error) error
 }
 
-// sourceRange is one range of one index.
+// sourceRange is one range of one index, or of changes.
 type sourceRange struct {
-	ix    *catalog.Index
-	cover *plan.Cover // nil if documents must be read
+	ix    *catalog.Index // nil for changes
+	cover *plan.Cover    // nil if documents must be read
 	plan.KeyRange
 }
 
@@ -195,7 +201,7 @@ func (r *sourceRange) boundParts(n int) []byte {
 // candidate's folded ID, nil at the end. It is valid until the next call.
 func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 	for {
-		ok, err := s.advance(ctx)
+		ok, err := s.advance(ctx, s.r)
 		if err != nil || !ok {
 			return nil, err
 		}
@@ -221,57 +227,51 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// advance moves to the next entry.
-func (s *indexSource) advance(ctx context.Context) (bool, error) {
-	if s.steps++; s.steps%keysPerLook == 0 {
+// advance moves to the next key.
+func (w *keyWalk) advance(ctx context.Context, r *Run) (bool, error) {
+	if w.steps++; w.steps%keysPerLook == 0 {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
 	}
-	for len(s.ranges) > 0 {
+	for len(w.ranges) > 0 {
 		ok := false
-		if s.it != nil {
-			if s.r.plan.Reverse {
-				ok = s.it.Prev()
-			} else {
-				ok = s.it.Next()
-			}
-		} else {
-			r := s.ranges[0]
-			if r.Hi != nil && bytes.Compare(r.Lo, r.Hi) >= 0 {
-				s.ranges = s.ranges[1:]
-				continue
-			}
+		switch kr := &w.ranges[0]; {
+		case w.it != nil && r.plan.Reverse:
+			ok = w.it.Prev()
+		case w.it != nil:
+			ok = w.it.Next()
+		case kr.Hi == nil || bytes.Compare(kr.Lo, kr.Hi) < 0:
 			var err error
-			if s.it, err = s.r.snapshot.Iterate(r.Lo, r.Hi); err != nil {
+			if w.it, err = r.snapshot.Iterate(kr.Lo, kr.Hi); err != nil {
 				return false, err
 			}
-			if s.r.plan.Reverse {
-				ok = s.it.Last()
+			if r.plan.Reverse {
+				ok = w.it.Last()
 			} else {
-				ok = s.it.First()
+				ok = w.it.First()
 			}
 		}
 		if ok {
-			s.r.stats.keys++
+			r.stats.keys++
 			return true, nil
 		}
-		if err := s.endRange(); err != nil {
+		err := w.stop()
+		w.ranges = w.ranges[1:]
+		if err != nil {
 			return false, err
 		}
 	}
 	return false, nil
 }
 
-func (s *indexSource) endRange() error {
-	if s.it == nil {
+// stop closes the iterator.
+func (w *keyWalk) stop() error {
+	if w.it == nil {
 		return nil
 	}
-	err := errs.First(s.it.Error(), s.it.Close())
-	s.it = nil
-	if len(s.ranges) > 0 {
-		s.ranges = s.ranges[1:]
-	}
+	err := errs.First(w.it.Error(), w.it.Close())
+	w.it = nil
 	return err
 }
 
@@ -441,7 +441,7 @@ func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
 				return n, err
 			}
 		} else {
-			ok, err := s.advance(ctx)
+			ok, err := s.advance(ctx, s.r)
 			if err != nil || !ok {
 				return n, err
 			}
@@ -504,7 +504,7 @@ func (s *indexSource) collect(ctx context.Context) (_ map[string]struct{}, err e
 }
 
 func (s *indexSource) close() error {
-	err := s.endRange()
+	err := s.stop()
 	s.ranges = nil
 	return errs.First(err, s.lookups.close())
 }
