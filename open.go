@@ -85,9 +85,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	if db.horizon, err = horizon.Open(e, knobs.KeptEtags); err != nil {
-		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
-	}
+	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
 	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})

@@ -44,6 +44,8 @@ const (
 type Reserved struct {
 	env     *env.Env
 	newest  uint64 // etag of the newest change of this database, found by Open
+	mark    uint64 // see Mark; found by Open
+	found   uint64 // etag of the newest change of any node, or mark; found by Open
 	session uint64 // marks the reservations of identities that this process made
 
 	mu    sync.Mutex
@@ -137,6 +139,10 @@ func (c *Reserved) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) 
 }
 
 func addCapped(a, b uint64) uint64 { return min(a+b, math.MaxInt64) }
+
+// AtOpen returns what Open has found: the mark (see Mark) and the etag of the newest
+// change, as NewestChange does.
+func (c *Reserved) AtOpen() (mark, newest uint64) { return c.mark, c.found }
 
 // Newest is the etag of the newest change of this database when it was opened.
 func (c *Reserved) Newest() uint64 { return c.newest }
@@ -265,29 +271,21 @@ func (c *Reserved) load() error {
 		c.session = binary.BigEndian.Uint64(session[:]) | 1
 	}
 
-	mark, err := Mark(c.env.Engine)
-	if err != nil {
+	if c.mark, err = Mark(c.env.Engine); err != nil {
 		return err
 	}
-	c.env.Engine.StartSequence(mark)
+	c.found = c.mark
 	for node := range c.env.Origins {
-		lo := format.ChangeKey(nil, node, 0)[:5]
-		last, err := LastKey(c.env.Engine, lo)
+		etag, err := newestOf(c.env.Engine, node)
 		if err != nil {
 			return err
 		}
-		if last == nil {
-			continue
-		}
-		etag, err := format.EtagOf(last)
-		if err != nil {
-			return err
-		}
-		c.env.Engine.StartSequence(etag)
+		c.found = max(c.found, etag)
 		if node == c.env.Node {
 			c.newest = etag
 		}
 	}
+	c.env.Engine.StartSequence(c.found)
 	return nil
 }
 
@@ -318,8 +316,8 @@ func etagAt(r getter, name string) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// LastKey returns the last key with a prefix, or nil. The caller owns it.
-func LastKey(r storage.Reader, prefix []byte) ([]byte, error) {
+// lastKey returns the last key with a prefix, or nil. The caller owns it.
+func lastKey(r storage.Reader, prefix []byte) ([]byte, error) {
 	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
 		return nil, err
@@ -385,6 +383,15 @@ func (c *Reserved) LastEtag(r storage.Reader) (uint64, error) {
 	return max(newest, c.floor), err
 }
 
+// newestOf returns the etag of the last change of a node, 0 if it has none.
+func newestOf(r storage.Reader, node uint64) (uint64, error) {
+	last, err := lastKey(r, format.ChangeKey(nil, node, 0)[:5])
+	if last == nil || err != nil {
+		return 0, err
+	}
+	return format.EtagOf(last)
+}
+
 // NewestChange returns the highest etag of a change that r sees, of any node. Its
 // record may have been removed, if it was a deletion.
 func NewestChange(e *env.Env, r storage.Reader) (uint64, error) {
@@ -393,14 +400,7 @@ func NewestChange(e *env.Env, r storage.Reader) (uint64, error) {
 		return 0, err
 	}
 	for node := range e.Origins {
-		last, err := LastKey(r, format.ChangeKey(nil, node, 0)[:5])
-		if err != nil {
-			return 0, err
-		}
-		if last == nil {
-			continue
-		}
-		etag, err := format.EtagOf(last)
+		etag, err := newestOf(r, node)
 		if err != nil {
 			return 0, err
 		}

@@ -70,19 +70,15 @@ type Horizon struct {
 	done  uint64     // no records of deletions are left up to this etag. Guarded by batch.
 }
 
-// Open reads the mark and returns the horizon of a database, in which the records of
-// the newest etags, kept of them, stay.
-func Open(e *env.Env, kept uint64) (*Horizon, error) {
+// New returns the horizon of a database in which nothing was written since reserved was
+// opened. The records of the newest etags, kept of them, stay.
+func New(e *env.Env, reserved *counters.Reserved, kept uint64) *Horizon {
 	h := &Horizon{env: e, kept: kept}
 	h.ctx, h.stop = context.WithCancel(context.Background())
-	var err error
-	if h.done, err = counters.Mark(e.Engine); err != nil {
-		return nil, err
-	}
-	h.newest = h.done
-	newest, err := counters.NewestChange(e, e.Engine)
+	mark, newest := reserved.AtOpen()
+	h.done, h.newest = mark, mark
 	h.last.Store(newest)
-	return h, err
+	return h
 }
 
 // Hold keeps, until its Release, the records of all deletions that a snapshot does
