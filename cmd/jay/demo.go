@@ -175,7 +175,7 @@ func (a *app) demoQuery(ctx context.Context, db *jay.DB) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.printAnswers(ctx, q, &includedFile{})
+	_, err = a.printAnswers(ctx, q, &includes{})
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -160,13 +159,22 @@ func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error 
 
 // answer prints the answers and returns how many there were.
 func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row]) (rows int64, err error) {
-	included, err := createIncluded(c.IncludeTo)
-	if err != nil {
-		return 0, err
+	if c.IncludeTo == stdinName {
+		return 0, usageError{text: "--include-to needs a file: answers are on standard output"}
 	}
 	start := time.Now()
-	t, err := a.printAnswers(ctx, q, included)
-	if err := andThen(err, included.close()); err != nil {
+	var included includes
+	var t *answerTable
+	if c.IncludeTo == "" {
+		t, err = a.printAnswers(ctx, q, &included)
+	} else {
+		err = writeFile(c.IncludeTo, func(w io.Writer) (err error) { // what is there stays if the query fails
+			included.w = w
+			t, err = a.printAnswers(ctx, q, &included)
+			return err
+		})
+	}
+	if err != nil {
 		return 0, err
 	}
 	if a.json {
@@ -197,7 +205,7 @@ func includedNote(n int) string {
 
 // printAnswers prints the answers of q. It returns their table, which is empty with
 // --json.
-func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *includedFile) (*answerTable, error) {
+func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *includes) (*answerTable, error) {
 	t := &answerTable{print: a.print, width: a.width}
 	for row, err := range q.Iter(ctx) {
 		if err != nil {
@@ -230,31 +238,14 @@ func (a *app) printRow(row *jay.Row) error {
 	return a.stdout.WriteByte('\n')
 }
 
-// includedFile receives included documents. Without a file it only counts them.
-type includedFile struct {
-	f     *os.File
-	w     *bufio.Writer
+// includes receives included documents. Without a writer it only counts them.
+type includes struct {
+	w     io.Writer
 	count int
 }
 
-// createIncluded creates the file name, or returns an includedFile without a file
-// if name is empty.
-func createIncluded(name string) (*includedFile, error) {
-	if name == stdinName {
-		return nil, usageError{text: "--include-to needs a file: answers are on standard output"}
-	}
-	if name == "" {
-		return &includedFile{}, nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, err
-	}
-	return &includedFile{f: f, w: bufio.NewWriter(f)}, nil
-}
-
 // add writes the documents, one a line.
-func (i *includedFile) add(docs []*jay.Document) error {
+func (i *includes) add(docs []*jay.Document) error {
 	i.count += len(docs)
 	if i.w == nil {
 		return nil
@@ -269,11 +260,4 @@ func (i *includedFile) add(docs []*jay.Document) error {
 		}
 	}
 	return nil
-}
-
-func (i *includedFile) close() error {
-	if i.f == nil {
-		return nil
-	}
-	return andThen(i.w.Flush(), i.f.Close())
 }
