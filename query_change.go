@@ -70,25 +70,13 @@ func (q Query[T]) Delete(ctx context.Context) (Changed, error) {
 // checkEdits refuses what no document could be patched with.
 func checkEdits(opts []PatchOption) error {
 	o := newPatch("", opts)
-	switch {
-	case o.UsageError != nil:
+	if o.UsageError != nil {
 		return o.UsageError
-	case len(o.Patching.Edits) == 0:
-		return fmt.Errorf("%w: a patch without edits", ErrUsage)
-	case o.Patching.OrInsert || o.Expected != nil || o.Collection != "" || o.Returning != nil || len(o.Custom) > 0:
+	}
+	if o.Patching.OrInsert || o.Expected != nil || o.Collection != "" || o.Returning != nil || len(o.Custom) > 0 {
 		return fmt.Errorf("%w: a patch of many documents takes edits only, and no option for one document", ErrUsage)
 	}
-	for i, e := range o.Patching.Edits {
-		var wrong *PatchError
-		if err := e.Err(); errors.As(err, &wrong) {
-			numbered := *wrong // other patches may share the edit
-			numbered.Edit = i
-			return &numbered
-		} else if err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.Patching.Check()
 }
 
 // changeFunc changes one document in a transaction, and counts it.

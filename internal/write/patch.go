@@ -52,22 +52,29 @@ func (o *Op) Patched() *Patching {
 	return o.Patching
 }
 
-// preparePatch checks everything that does not need the document.
-func (w *Writer) preparePatch(o *Op, modified uint64, last *CollectionNaming) error {
-	p := o.Patching
+// Check refuses edits that no document could be patched with: none, and wrong ones.
+func (p *Patching) Check() error {
 	if len(p.Edits) == 0 {
 		return fmt.Errorf("%w: a patch without edits", ids.ErrUsage)
 	}
 	for i, e := range p.Edits {
-		if err := e.Err(); err != nil {
-			var wrong *patch.Error
-			if errors.As(err, &wrong) {
-				numbered := *wrong // other patches may share the edit
-				numbered.Edit = i
-				return &numbered
-			}
+		var wrong *patch.Error
+		if err := e.Err(); errors.As(err, &wrong) {
+			numbered := *wrong // other patches may share the edit
+			numbered.Edit = i
+			return &numbered
+		} else if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// preparePatch checks everything that does not need the document.
+func (w *Writer) preparePatch(o *Op, modified uint64, last *CollectionNaming) error {
+	p := o.Patching
+	if err := p.Check(); err != nil {
+		return err
 	}
 	o.FoldedID, p.modified = w.Env.Rules.Fold(o.ID), modified
 	p.Insert, p.inserted, p.insertErr = nil, false, nil
