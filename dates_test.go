@@ -353,7 +353,10 @@ type event struct {
 	Note  string
 }
 
-type eventPart struct{ From time.Time }
+type eventPart struct {
+	From  time.Time
+	Pages []struct{ Read time.Time } `json:",omitempty"`
+}
 
 // localTime marshals itself.
 type localTime struct{ time.Time }
@@ -422,6 +425,33 @@ func TestDates_Typed_FractionsAndZones(t *testing.T) {
 	}
 }
 
+// Ensure that conditions on the elements of an array know which of their fields are times.
+func TestDates_Typed_Elements(t *testing.T) {
+	db := memory(t, nil)
+	events := collectionOf[event](t, db)
+	ten := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	page := struct{ Read time.Time }{ten}
+	putEvent(t, events, &event{ID: "e/1", Parts: []eventPart{{From: ten, Pages: []struct{ Read time.Time }{page}}}})
+	for _, tt := range []struct {
+		cond jay.Condition
+		want int64
+	}{
+		{jay.ElemMatch("Parts", jay.Ge("From", "2026-01-01T12:00:00+02:00")), 1},
+		{jay.ElemMatch("Parts", jay.Gt("From", "2026-01-01T11:59:00+02:00")), 1},
+		{jay.ElemMatch("Parts", jay.Gt("From", "2026-01-01T12:00:00+02:00")), 0},
+		{jay.ElemMatch("Parts", jay.In[any]("From", ten, "2026-01-01T09:00:00Z")), 1},
+		{jay.ElemMatch("Parts", jay.ElemMatch("Pages", jay.Eq("Read", "2026-01-01T12:00:00.0+02:00"))), 1},
+		{jay.ElemMatch("Parts[]", jay.Not(jay.Between("From", "2026-01-01T01:00:00-09:00", ten))), 0},
+	} {
+		if n, err := events.Query().Where(tt.cond).Count(ctx); n != tt.want || err != nil {
+			t.Errorf("%v: got %d, %v, want %d", tt.cond, n, err, tt.want)
+		}
+	}
+	if _, err := events.Query().Where(jay.ElemMatch("Parts", jay.Ge("From", "2026-01-01"))).Count(ctx); !errors.Is(err, jay.ErrQuery) {
+		t.Errorf("text that is no instant: got %v", err)
+	}
+}
+
 // Ensure that a time is compared with nothing but times, text of RFC 3339 and null.
 func TestDates_Typed_Refused(t *testing.T) {
 	db := memory(t, nil)
@@ -447,7 +477,7 @@ func TestDates_Stored(t *testing.T) {
 	events := collectionOf[event](t, db)
 	at := time.Date(2026, 1, 1, 1, 30, 0, 500_000_001, time.FixedZone("", 5400))
 	whole := at.Truncate(time.Second)
-	e := &event{ID: "events/1", At: at, Done: &whole, Seen: []time.Time{whole}, Parts: []eventPart{{whole}}, Extra: map[string]time.Time{"x": whole}, Any: []any{whole}, Local: localTime{whole}}
+	e := &event{ID: "events/1", At: at, Done: &whole, Seen: []time.Time{whole}, Parts: []eventPart{{From: whole}}, Extra: map[string]time.Time{"x": whole}, Any: []any{whole}, Local: localTime{whole}}
 	putEvent(t, events, e)
 	const w = `"2026-01-01T00:00:00.0000000Z"`
 	want := `{"At":"2026-01-01T00:00:00.500000001Z","Done":` + w + `,"Seen":[` + w + `],"Parts":[{"From":` + w + `}],"Extra":{"x":` + w + `},"Any":[` + w + `],"Local":"01:30","Note":""}`

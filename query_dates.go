@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jaydb/jay/internal/jsonpath"
 	"github.com/jaydb/jay/query"
 )
 
@@ -16,7 +17,7 @@ func (q Query[T]) dated() (Query[T], error) {
 	}
 	var err error
 	if q.q.Where != nil {
-		if q.q.Where, err = q.datedCondition(q.q.Where); err != nil {
+		if q.q.Where, err = q.datedCondition(q.q.Where, jsonpath.Path{}); err != nil {
 			return q, err
 		}
 	}
@@ -47,41 +48,49 @@ func (q Query[T]) datedField(f query.Field) query.Field {
 	return f
 }
 
-// datedCondition is dated for a condition, which is within the bounds of one.
-func (q Query[T]) datedCondition(e query.Expr) (query.Expr, error) {
+// datedCondition is dated for a condition, which is within the bounds of one. Its paths
+// begin at the path of, in an ElemMatch that of the elements.
+func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
 	switch e := e.(type) {
 	case query.And:
-		all, err := q.datedConditions(e)
+		all, err := q.datedConditions(e, of)
 		return query.And(all), err
 	case query.Or:
-		all, err := q.datedConditions(e)
+		all, err := q.datedConditions(e, of)
 		return query.Or(all), err
 	case query.Not:
-		inner, err := q.datedCondition(e.Expr)
+		inner, err := q.datedCondition(e.Expr, of)
 		return query.Not{Expr: inner}, err
 	case query.Compare:
 		values := []query.Value{e.Value}
-		err := q.datedOperands(&e.Field, values)
+		err := q.datedOperands(&e.Field, of, values)
 		e.Value = values[0]
 		return e, err
 	case query.Between:
 		values := []query.Value{e.Lo, e.Hi}
-		err := q.datedOperands(&e.Field, values)
+		err := q.datedOperands(&e.Field, of, values)
 		e.Lo, e.Hi = values[0], values[1]
 		return e, err
 	case query.In:
 		e.Values = slices.Clone(e.Values)
-		err := q.datedOperands(&e.Field, e.Values)
+		err := q.datedOperands(&e.Field, of, e.Values)
+		return e, err
+	case query.ElemMatch:
+		elements, err := ofDocument(of, e.Field)
+		if err != nil || e.Where == nil {
+			return e, err
+		}
+		e.Where, err = q.datedCondition(e.Where, elements.Path)
 		return e, err
 	}
 	return e, nil // conditions on text stay what they are
 }
 
-func (q Query[T]) datedConditions(list []query.Expr) ([]query.Expr, error) {
+func (q Query[T]) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
 	out := make([]query.Expr, len(list))
 	for i, e := range list {
 		var err error
-		if out[i], err = q.datedCondition(e); err != nil {
+		if out[i], err = q.datedCondition(e, of); err != nil {
 			return nil, err
 		}
 	}
@@ -89,8 +98,12 @@ func (q Query[T]) datedConditions(list []query.Expr) ([]query.Expr, error) {
 }
 
 // datedOperands makes instants of the values that a time.Time is compared with.
-func (q Query[T]) datedOperands(f *query.Field, values []query.Value) error {
-	*f = q.datedField(*f)
+func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
+	whole, err := ofDocument(of, *f)
+	if err != nil {
+		return err
+	}
+	f.Date = q.datedField(whole).Date
 	if f.Date != query.DateInstant {
 		return nil
 	}
@@ -99,4 +112,16 @@ func (q Query[T]) datedOperands(f *query.Field, values []query.Value) error {
 		return fmt.Errorf("%w: value for %s: %w", ErrQuery, name, err)
 	}
 	return nil
+}
+
+// ofDocument returns the field of documents that f is, whose path begins at of.
+func ofDocument(of jsonpath.Path, f query.Field) (query.Field, error) {
+	if of.Len() == 0 {
+		return f, nil
+	}
+	whole, err := query.Within(of, f)
+	if err != nil {
+		return f, fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return whole, nil
 }

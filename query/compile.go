@@ -162,7 +162,7 @@ func (c *compiler) compile(e Expr) (condition, error) {
 	}
 	path := field.Path
 	if !c.of.IsZero() {
-		inner, err := within(c.of, field)
+		inner, err := Within(c.of, field)
 		if err != nil {
 			return condition{}, err
 		}

@@ -57,9 +57,10 @@ func checkElement(f Field) error {
 	return nil
 }
 
-// within returns the field of documents that a field of elements is, where of is the path
-// of the elements.
-func within(of jsonpath.Path, f Field) (Field, error) {
+// Within returns the field of documents that a field of elements is, where of is the path
+// of the elements. A field that is no path, and a path that becomes too long, are
+// ErrCondition.
+func Within(of jsonpath.Path, f Field) (Field, error) {
 	if f.Meta != MetaNone || f.Func != FuncNone {
 		return f, fmt.Errorf("%w: %s is of the document, and stands in a condition on its elements", ErrCondition, f)
 	}
@@ -86,14 +87,14 @@ func (e ElemMatch) implied(dst []Expr, where Expr) []Expr {
 		return dst
 	}
 	if inner, ok := where.(ElemMatch); ok {
-		f, err := within(e.Field.Path, inner.Field)
+		f, err := Within(e.Field.Path, inner.Field)
 		if err != nil {
 			return dst
 		}
 		inner.Field = f
 		return inner.implied(dst, inner.Where)
 	}
-	on, err := MapFields(where, func(f Field) (Field, error) { return within(e.Field.Path, f) })
+	on, err := MapFields(where, func(f Field) (Field, error) { return Within(e.Field.Path, f) })
 	if err != nil {
 		return dst
 	}

@@ -217,7 +217,7 @@ func (p *parser) elemMatch(field Field) (Expr, error) {
 		return nil, err
 	}
 	err = EachField(where, func(f Field) error {
-		_, err := within(field.Path, f)
+		_, err := Within(field.Path, f)
 		return err
 	})
 	if err != nil {

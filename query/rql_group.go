@@ -227,7 +227,7 @@ func EachField(e Expr, fn func(Field) error) error {
 	}
 	if m, ok := e.(ElemMatch); ok {
 		return EachField(m.Where, func(inner Field) error {
-			g, err := within(f.Path, inner)
+			g, err := Within(f.Path, inner)
 			if err != nil {
 				return nil // Compile refuses the condition
 			}
