@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -36,6 +37,8 @@ type DB struct {
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
+
+	revisions revisions.Current // the rules
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

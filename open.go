@@ -86,7 +86,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -158,6 +158,9 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
+		return err
+	}
+	if err := db.revisions.Open(db.env); err != nil {
 		return err
 	}
 	return indexer.Load(db.env, db.indexes)
