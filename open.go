@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -320,6 +321,9 @@ func (db *DB) shutDown() (err error) {
 	db.counts.Stop()
 	if invariants.Enabled {
 		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {
 			invariants.Broken("%v", err)
 		}
 	}

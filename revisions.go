@@ -375,5 +375,12 @@ func KeepRevision() WriteOption {
 	return func(o *op) { o.KeepRevision = true }
 }
 
+// checkRevisions checks every revision: see revisions.Check.
+func checkRevisions(db *DB) (err error) {
+	snapshot := db.env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	return revisions.Check(snapshot)
+}
+
 // errNoPurge refuses a purge of everything that was not asked for.
 var errNoPurge = errors.New("nothing says which revisions are to go: set Retention, Before or ID")
