@@ -1,5 +1,110 @@
 package jay
 
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/revisions"
+)
+
 // CheckRevisions looks at every revision, and returns an error if one contradicts
 // another: the keys cannot be seen from outside.
 func CheckRevisions(db *DB) error { return checkRevisions(db) }
+
+// SetPurgeSteps sets the bounds of the steps of a purge, until the result is called.
+func SetPurgeSteps(looked, documents, removed int) (restore func()) {
+	a, b, c := revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions
+	revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = looked, documents, removed
+	return func() { revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = a, b, c }
+}
+
+// Ensure that the bytes of revisions are those of docs/format.md, which holds this dump:
+// a document of before the rule, one of a rule that keeps two, and a deleted one.
+func TestRevisions_Layout_Golden(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	noError(t, err)
+	defer db.Close()
+	put := func(id, body string) {
+		_, err := db.Put(ctx, id, []byte(body), InCollection("Users"))
+		noError(t, err)
+	}
+	put("Ann", `{"n":1}`)
+	noError(t, db.Revisions().Configure(ctx, RevisionsConfiguration{Default: &RevisionRule{Keep: 2}, Collections: map[string]RevisionRule{"Logs": {Disabled: true}}}))
+	put("ann", `{"n":2}`)
+	for n := range 3 {
+		put("bob", fmt.Sprintf(`{"n":%d}`, 3+n))
+	}
+	noError(t, db.Delete(ctx, "bob"))
+	_, err = db.Revisions().Import(ctx, []json.RawMessage{[]byte(`{"n":6,"@metadata":{"@collection":"Users","@id":"cyd","@flags":"Revision","@change-vector":"B:2-old","@last-modified":"2026-11-21T12:00:00.0000000Z"}}`)})
+	noError(t, err)
+
+	var out strings.Builder
+	for _, bounds := range [][2][]byte{{{format.SpaceDocument}, {format.SpaceDocument + 1}}, {{format.SpaceCounts}, {format.SpaceCounts + 1}}, {[]byte("mrev"), []byte("ms")}, {{format.SpaceRevisions}, {format.SpaceRevisions + 1}}} {
+		it, err := db.env.Engine.Iterate(bounds[0], bounds[1])
+		noError(t, err)
+		for ok := it.First(); ok; ok = it.Next() {
+			fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
+		}
+		noError(t, it.Close())
+	}
+	document, err := os.ReadFile("docs/format.md")
+	noError(t, err)
+	if got := out.String(); !bytes.Contains(document, []byte(got)) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
+	}
+}
+
+// Ensure that the records of revisions survive their encoding, and that damaged ones
+// are refused and do not panic.
+func TestRevisions_Records(t *testing.T) {
+	h := format.History{First: 300, Last: 1 << 40}
+	record := h.Append(nil)
+	if got, err := format.DecodeHistory(record); got != h || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	for n := range record {
+		if _, err := format.DecodeHistory(record[:n]); err == nil {
+			t.Errorf("the first %d bytes are taken for a history", n)
+		}
+	}
+	if _, err := format.DecodeHistory(append(record, 0)); err == nil {
+		t.Error("a history with more behind it is accepted")
+	}
+	value := append(format.AppendRevision(nil, true, "B:2-old"), "rest"...)
+	if deletion, foreign, rest, err := format.SplitRevision(value); !deletion || string(foreign) != "B:2-old" || string(rest) != "rest" || err != nil {
+		t.Errorf("got %v, %s, %s, %v", deletion, foreign, rest, err)
+	}
+	for n := range 9 {
+		if _, _, _, err := format.SplitRevision(value[:n]); err == nil {
+			t.Errorf("the first %d bytes are taken for a revision", n)
+		}
+	}
+	if _, _, _, err := format.SplitRevision([]byte{4, 1}); err == nil {
+		t.Error("an unknown flag is accepted")
+	}
+	for _, number := range []uint64{0, 1, 256, 1 << 60} {
+		key := format.RevisionKey(nil, "users/1", number)
+		if number == 0 {
+			key = format.HistoryKey(nil, "users/1")
+		}
+		if id, got, err := format.SplitRevisionKey(key); string(id) != "users/1" || got != number || err != nil {
+			t.Errorf("%x: %s, %d, %v", key, id, got, err)
+		}
+		for n := range key {
+			if n != 9 { // the key of the history
+				if id, _, err := format.SplitRevisionKey(key[:n]); err == nil {
+					t.Errorf("%x is taken for a key of %s", key[:n], id)
+				}
+			}
+		}
+	}
+}
