@@ -164,6 +164,11 @@ func (db *DB) load() error {
 	if err := db.revisions.Open(db.env); err != nil {
 		return err
 	}
+	if db.opts.AcceptLoss != nil {
+		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
+	}
 	return indexer.Load(db.env, db.indexes)
 }
 

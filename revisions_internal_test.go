@@ -12,6 +12,8 @@ import (
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // CheckRevisions looks at every revision, and returns an error if one contradicts
@@ -107,4 +109,96 @@ func TestRevisions_Records(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Ensure that after a loss that was accepted no write takes the number of a revision
+// that survived, that those can be read, and that the numbers of the collections are
+// right.
+func TestRevisions_AcceptedLoss(t *testing.T) {
+	ctx := context.Background()
+	for name, lose := range map[string]func(tx storage.Tx){
+		"nothing": func(tx storage.Tx) {},
+		"history": func(tx storage.Tx) {
+			tx.Delete(format.HistoryKey(nil, "a"))
+			tx.Delete(format.HistoryKey(nil, "b"))
+		},
+		"revisions": func(tx storage.Tx) {
+			tx.Delete(format.RevisionKey(nil, "a", 3))
+			tx.Delete(format.RevisionKey(nil, "a", 5))
+			tx.Delete(format.RevisionKey(nil, "b", 4))
+		},
+		"documents": func(tx storage.Tx) {
+			tx.Delete(format.DocumentKey(nil, "a"))
+		},
+		"counts": func(tx storage.Tx) {
+			tx.Delete(format.RevisionCountKey(nil, "@empty"))
+		},
+	} {
+		disk := storagetest.NewDisk()
+		db, err := Open("db", &Options{FS: disk})
+		noError(t, err)
+		noError(t, db.Revisions().Configure(ctx, RevisionsConfiguration{Default: &RevisionRule{}}))
+		for n := range 6 {
+			for _, id := range []string{"a", "b"} {
+				_, err := db.Put(ctx, id, fmt.Appendf(nil, `{"n":%d}`, n))
+				noError(t, err)
+			}
+		}
+		noError(t, db.Delete(ctx, "b"))
+		noError(t, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error { lose(tx); return nil }))
+		left := revisionBodies(t, db)
+		noError(t, db.env.Engine.Close())
+
+		db, err = Open("db", &Options{FS: disk, AcceptLoss: func(*DamageError) {}})
+		noError(t, err)
+		for _, id := range []string{"a", "b"} {
+			m, err := db.Put(ctx, id, []byte(`{"later":true}`))
+			noError(t, err)
+			_, err = db.Revisions().Get(ctx, id, m.ChangeVector)
+			noError(t, err)
+		}
+		after := revisionBodies(t, db)
+		for vector, body := range left {
+			if after[vector] != body {
+				t.Errorf("%s lost: %s was %s and is %q", name, vector, body, after[vector])
+			}
+		}
+		counts, err := db.Revisions().Counts(ctx)
+		noError(t, err)
+		n := int64(0)
+		for range db.Revisions().All(ctx, "") {
+			n++
+		}
+		if len(counts) != 1 || counts[0].Revisions != n {
+			t.Errorf("%s lost: there are %d revisions, and the numbers are %v", name, n, counts)
+		}
+		noError(t, db.Revisions().Configure(ctx, RevisionsConfiguration{Default: &RevisionRule{Keep: 1}}))
+		for range 3 {
+			_, err := db.Put(ctx, "a", []byte(`{}`))
+			noError(t, err)
+		}
+		_, err = db.Revisions().Purge(ctx, RevisionPurge{Retention: true})
+		noError(t, err)
+		noError(t, checkRevisions(db))
+		noError(t, db.Close())
+	}
+}
+
+// revisionBodies returns the bodies of the revisions of a and b by change vector, read
+// by Get as well.
+func revisionBodies(t *testing.T, db *DB) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, id := range []string{"a", "b"} {
+		for rev, err := range db.Revisions().List(context.Background(), id, RevisionPage{}) {
+			noError(t, err)
+			all[rev.ChangeVector()] = string(rev.Body())
+			got, err := db.Revisions().Get(context.Background(), id, rev.ChangeVector())
+			noError(t, err)
+			if !bytes.Equal(got.Body(), rev.Body()) {
+				t.Errorf("%s is %s by its change vector, and %s in the list", rev.ChangeVector(), got.Body(), rev.Body())
+			}
+		}
+	}
+	return all
 }

@@ -136,6 +136,7 @@ type Removed struct {
 	Revisions int64            // how many are gone
 	Bytes     int64            // of their records
 	ByFolded  map[string]int64 // by folded collection
+	More      bool             // the limits have ended it
 }
 
 // state is what is known of a document and its history.
@@ -201,15 +202,16 @@ func (s *state) drops(r getter, foldedID string, c Criterion) (bool, error) {
 func Trim(tx storage.Tx, foldedID string, s Span, limit int, c Criterion) (out Removed, err error) {
 	out.First = s.First
 	var next fact // revision out.First, if it was read
-	for ; out.First <= s.Last && out.Revisions < int64(limit) && out.Bytes < trimBytes && c.numbers(out.First, s); out.First++ {
+	for ; out.First <= s.Last && limit > 0 && out.Bytes < trimBytes && c.numbers(out.First, s); out.First++ {
+		limit--
 		this := next
 		if next = (fact{}); !this.found {
 			if this, err = factOf(tx, foldedID, out.First); err != nil {
 				return out, err
 			}
-			if !this.found {
-				return out, fmt.Errorf("revision %d of %q is missing: %w", out.First, foldedID, errs.ErrCorrupt)
-			}
+		}
+		if !this.found {
+			continue // it was lost, and the loss was accepted: see Recover
 		}
 		if c.before != ever {
 			replaced := s.Replaced
@@ -231,5 +233,6 @@ func Trim(tx storage.Tx, foldedID string, s Span, limit int, c Criterion) (out R
 		out.Revisions++
 		out.Bytes += this.bytes
 	}
+	out.More = out.First <= s.Last && (limit == 0 || out.Bytes >= trimBytes)
 	return out, nil
 }

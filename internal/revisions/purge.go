@@ -145,7 +145,7 @@ func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, 
 		return false, nil
 	}
 	removed, err := Trim(tx, foldedID, s.Span, limit, c)
-	if err != nil || removed.Revisions == 0 {
+	if err != nil || removed.First == s.First {
 		return true, err
 	}
 	for collection, n := range removed.ByFolded {
@@ -161,5 +161,5 @@ func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, 
 	done.Documents++
 	done.Revisions += removed.Revisions
 	done.Bytes += removed.Bytes
-	return removed.Revisions < int64(limit) && removed.Bytes < trimBytes, nil
+	return !removed.More, nil
 }

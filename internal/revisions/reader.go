@@ -1,7 +1,6 @@
 package revisions
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -190,24 +189,19 @@ func bisect(it storage.Iterator, foldedID string, etag uint64) (found bool, err 
 	if err != nil {
 		return false, err
 	}
-	etagAt := func(number uint64) (uint64, error) {
-		key := format.RevisionKey(nil, foldedID, number)
-		if !it.SeekGE(key) || !bytes.Equal(it.Key(), key) {
-			return 0, errs.First(it.Error(), fmt.Errorf("revision %d is missing: %w", number, errs.ErrCorrupt))
+	// at is the etag of the first revision from a number on: after a loss that was
+	// accepted, there may be gaps.
+	at := func(number uint64) uint64 {
+		if err != nil || !it.SeekGE(format.RevisionKey(nil, foldedID, number)) {
+			err = errs.First(err, it.Error())
+			return ever
 		}
-		s, err := decode(it.Value(), number)
-		return s.Header.Etag, err
+		s, e := decode(it.Value(), number)
+		err = errs.First(err, e)
+		return s.Header.Etag
 	}
-	at := sort.Search(int(last-first+1), func(i int) bool {
-		n, e := etagAt(first + uint64(i))
-		err = errors.Join(err, e)
-		return n >= etag
-	})
-	if err != nil || first+uint64(at) > last {
-		return false, err
-	}
-	n, err := etagAt(first + uint64(at))
-	return n == etag, err
+	i := sort.Search(int(last-first+1), func(i int) bool { return at(first+uint64(i)) >= etag })
+	return at(first+uint64(i)) == etag && err == nil, err
 }
 
 // EtagOf returns the etag in a change vector, or errs.ErrNotFound for a text that no
