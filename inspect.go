@@ -21,6 +21,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
+	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -113,13 +114,13 @@ type atHand struct {
 	held map[string][]ids.Lease     // undrawn numbers of clients
 }
 
-// atHand collects it from the clients of this process.
-func (db *DB) atHand() atHand {
+// numbersAtHand collects it from the clients of this process.
+func numbersAtHand(db *DB) atHand {
 	a := atHand{lost: make(map[string]int64), late: db.writer.Unused.ReturnedLate(), held: make(map[string][]ids.Lease)}
 	for tag, n := range db.writer.Unused.Free() {
 		a.lost[db.env.Rules.Fold(tag)] += n
 	}
-	db.eachClient(func(c *ids.Client) {
+	eachClient(db, func(c *ids.Client) {
 		c.Held(func(tag string, low, high int64) {
 			tag = db.env.Rules.Fold(tag)
 			a.held[tag] = append(a.held[tag], ids.Lease{Low: low, End: high})
@@ -128,14 +129,14 @@ func (db *DB) atHand() atHand {
 	return a
 }
 
-// inspectIDs reads the counters, the deletes, the documents' headers, and the HiLo
+// inspect reads the counters, the deletes, the documents' headers, and the HiLo
 // documents, all from the snapshot of one Cursor.
-func (db *DB) inspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
+func inspect(ctx context.Context, db *DB, progress func(documents int64)) (IDReport, error) {
 	if err := db.env.Enter(); err != nil {
 		return IDReport{}, err
 	}
 	// Before the snapshot: numbers lost later may belong to later ranges.
-	hand := db.atHand()
+	hand := numbersAtHand(db)
 	db.env.Exit()
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
@@ -190,7 +191,7 @@ func (in *inspection) atSnapshot(w *docs.Cursor, fn func(storage.Reader) error) 
 
 // readCounters reads the marks and identities.
 func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader) error {
-	stored, err := in.db.loadSettings()
+	stored, err := settings.Load(in.db.env.Engine)
 	if err != nil {
 		return err
 	}
@@ -693,7 +694,7 @@ func (in *inspection) warn(kind IDWarningKind, name, format string, args ...any)
 // identities each, and 1,048,576 numbers of deleted documents. progress, if not
 // nil, is called now and then with the number of documents seen so far.
 func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
-	r, err := db.inspectIDs(ctx, progress)
+	r, err := inspect(ctx, db, progress)
 	if err != nil {
 		return IDReport{}, fmt.Errorf("inspect ids: %w", err)
 	}
