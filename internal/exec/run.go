@@ -106,9 +106,9 @@ type Options struct {
 // queryStats are the cost of a run.
 type queryStats struct {
 	keys, documents, returned int64
-	untold                    int64 // documents read because their entries were not covering
+	uncovered                 int64 // documents read because their entries were not covering
 	counted                   bool  // entries were, instead of documents
-	ends                      bool  // only the ends of a range were examined
+	minMax                    bool  // only the ends of a range were examined
 	sorted                    bool
 	elapsed                   time.Duration
 }
@@ -199,7 +199,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 	if len(r.overlay.Written) > 0 {
-		r.plan.Counted = false
+		r.plan.CountOnly = false
 	}
 	where := r.plan.Residual
 	if len(r.overlay.Own) > 0 {
@@ -297,7 +297,7 @@ func (r *Run) openSource(ctx context.Context) (source, error) {
 	}
 	r.env.Unregister(w) // the run is registered instead
 	source := &scanSource{r: r, w: w}
-	w.Want = source.look
+	w.Want = source.filter
 	return source, nil
 }
 
@@ -603,7 +603,7 @@ func (r *Run) Count(ctx context.Context) (int64, error) {
 
 // countDocuments counts what matches, without copying it.
 func (r *Run) countDocuments(ctx context.Context) (int64, error) {
-	if s, ok := r.source.(*indexSource); ok && r.plan.Counted {
+	if s, ok := r.source.(*indexSource); ok && r.plan.CountOnly {
 		r.stats.counted = true
 		return s.countEntries(ctx)
 	}

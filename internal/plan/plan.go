@@ -25,19 +25,19 @@ import (
 
 // Plan is how a query is answered.
 type Plan struct {
-	Access   []*Path    // the access paths of candidates: several are a union, none means a scan
-	IDs      []string   // instead of paths: the folded IDs that can match, if IDsOnly
-	IDsOnly  bool       // IDs has all candidates
-	Prefix   string     // folded prefix of the IDs that a scan must look at
-	Low      string     // bounds of their keys: see docs.Range
-	High     string     //
-	Changes  *Changes   // instead of paths: the changes are walked, in the order of commits
-	Few      bool       // the documents that a scan looks at were counted, and are few
-	Also     *Path      // an intersection: candidates must be in this path, too
-	Residual query.Expr // the part of the condition left to check on documents; nil for nothing
-	Ordered  bool       // candidates come in the query's order
-	Reverse  bool       // by walking backwards
-	Counted  bool       // count-only: entries can be counted instead of documents
+	Access    []*Path    // the access paths of candidates: several are a union, none means a scan
+	IDs       []string   // instead of paths: the folded IDs that can match, if IDsOnly
+	IDsOnly   bool       // IDs has all candidates
+	Prefix    string     // folded prefix of the IDs that a scan must look at
+	Low       string     // bounds of their keys: see docs.Range
+	High      string     //
+	Changes   *Changes   // instead of paths: the changes are walked, in the order of commits
+	Few       bool       // the documents that a scan looks at were counted, and are few
+	Intersect *Path      // candidates must be in this path, too; nil for none
+	Residual  query.Expr // the part of the condition left to check on documents; nil for nothing
+	Ordered   bool       // candidates come in the query's order
+	Reverse   bool       // by walking backwards
+	CountOnly bool       // entries can be counted instead of documents
 
 	Conjuncts []query.Expr  // of the query's condition, and what they imply
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
@@ -80,7 +80,7 @@ const (
 	maxAllBranches = 500     // of all such Ors: with more, no union is considered
 	maxBranchKeys  = 500_000 // examined in search of a union
 
-	scanPerLook = 8 // documents that a scan reads in the time of one look-up
+	scanPerLookup = 8 // documents that a scan reads in the time of one look-up
 
 	sampledEntries = 200 // from both ends of an index, before an index scan replaces a scan
 	sampledShare   = 20  // one in so many entries may be not covering
@@ -89,8 +89,8 @@ const (
 // How many keys planning examines. Variables for tests, which want every plan with
 // few documents.
 var (
-	ProbeKeys = 2000   // examined for a first estimate of a path
-	ProbeMany = 20_000 // examined to decide on an intersection
+	EstimateKeys = 2000   // examined for a first estimate of a path
+	EstimateMany = 20_000 // examined to decide on an intersection
 )
 
 // planner makes a plan for one query on one snapshot.
@@ -104,7 +104,7 @@ type planner struct {
 
 	conjuncts []query.Expr // of the condition, and behind those what they imply
 	own       int          // how many of them are the condition's own
-	said      said         // made when it is needed
+	set       conjunctSet  // of conjuncts; made when it is needed
 	bindings  map[boundField]*binding
 	paths     []*Path
 	keys      int // examined while planning
@@ -190,24 +190,24 @@ func (p *planner) implies(ix *catalog.Index) bool {
 		return true
 	}
 	for _, needed := range conjunctsOf(ix.Filter) {
-		if !p.saysStricter(needed) {
+		if !p.requires(needed) {
 			return false
 		}
 	}
 	return true
 }
 
-// said indexes the conjuncts of a query by their text, so that those of a partial
+// conjunctSet indexes the conjuncts of a query by their text, so that those of a partial
 // index are found without comparing each pair.
-type said struct {
+type conjunctSet struct {
 	texts  []string // parallel to the conjuncts: as RQL
 	has    map[string]bool
 	equals map[string][]query.Compare // equalities, by field and value
 }
 
-// conjunctsSaid returns the lookup tables of the conjuncts, made on the first call.
-func (p *planner) conjunctsSaid() *said {
-	s := &p.said
+// conjunctSet returns the lookup tables of the conjuncts, made on the first call.
+func (p *planner) conjunctSet() *conjunctSet {
+	s := &p.set
 	if s.has != nil {
 		return s
 	}
@@ -226,15 +226,15 @@ func (p *planner) conjunctsSaid() *said {
 	return s
 }
 
-// saysStricter reports whether the query has the condition needed, or its
-// case-sensitive form, which implies it.
-func (p *planner) saysStricter(needed query.Expr) bool {
-	said := p.conjunctsSaid()
-	if said.has[query.FormatCondition(needed)] {
+// requires reports whether the query has the condition needed among its conjuncts, or
+// the case-sensitive form of it, which implies it.
+func (p *planner) requires(needed query.Expr) bool {
+	set := p.conjunctSet()
+	if set.has[query.FormatCondition(needed)] {
 		return true
 	}
 	b, ok := needed.(query.Compare)
-	return ok && b.Op == query.Equal && slices.ContainsFunc(said.equals[equalKey(b)], func(a query.Compare) bool {
+	return ok && b.Op == query.Equal && slices.ContainsFunc(set.equals[equalKey(b)], func(a query.Compare) bool {
 		return a.Value.Equal(b.Value) && (!a.Fold || b.Fold)
 	})
 }
@@ -285,7 +285,7 @@ func (p *planner) namesIDs(f query.Field, fold bool) bool {
 // addPath adds the path of an index, if the conjuncts bind its fields or the order
 // uses it.
 func (p *planner) addPath(ix *catalog.Index) error {
-	if !p.concerns(ix.Fields[0]) && !p.covers(ix, p.residual(&Path{Index: ix})) {
+	if !p.appliesTo(ix.Fields[0]) && !p.covers(ix, p.residual(&Path{Index: ix})) {
 		return nil // saves reading its flags
 	}
 	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
@@ -302,12 +302,12 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		extended := extend(prefixes, bound.ranges)
 		point := bound.point
 		if bound.equal && !point && (i+1 < len(ix.Fields) || p.idOrder()) {
-			spelt, err := p.spellings(extended)
+			variants, err := p.caseVariants(extended)
 			if err != nil {
 				return err
 			}
-			if spelt != nil {
-				extended, point = spelt, true
+			if variants != nil {
+				extended, point = variants, true
 			}
 		}
 		prefixes = extended
@@ -340,18 +340,18 @@ func (p *planner) addPath(ix *catalog.Index) error {
 // gives, each document once.
 func (a *Path) replacesScan() bool { return a.covers && a.flags&catalog.FlagMultiple == 0 }
 
-// maxSpellings is how many case variants of equal texts a path distinguishes.
-const maxSpellings = 16
+// maxCaseVariants is how many case variants of equal texts a path distinguishes.
+const maxCaseVariants = 16
 
-// spellings replaces ranges of texts that are equal but for case by one range for
+// caseVariants replaces ranges of texts that are equal but for case by one range for
 // each variant that the index has, usually one. Then the fields after it can be
 // bound, and the order of the index used. It returns nil if there are many
 // variants.
-func (p *planner) spellings(ranges []KeyRange) ([]KeyRange, error) {
+func (p *planner) caseVariants(ranges []KeyRange) ([]KeyRange, error) {
 	out := []KeyRange{}
 	for _, r := range ranges {
 		if r.Hi == nil {
-			out = append(out, r) // the value has only one spelling
+			out = append(out, r) // the value has no case variants
 			continue
 		}
 		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
@@ -366,7 +366,7 @@ func (p *planner) spellings(ranges []KeyRange) ([]KeyRange, error) {
 				return nil, errors.Join(fmt.Errorf("index entry %x: %w", it.Key(), storage.ErrCorrupt), it.Close())
 			}
 			out = append(out, KeyRange{Lo: bytes.Clone(it.Key()[:len(it.Key())-len(rest)])})
-			few = len(out) <= maxSpellings
+			few = len(out) <= maxCaseVariants
 		}
 		if err := errs.First(it.Error(), it.Close()); err != nil || !few {
 			return nil, err
@@ -546,9 +546,9 @@ const (
 	orderReverse
 )
 
-// concerns reports whether a condition or the order of the query may use an index
+// appliesTo reports whether a condition or the order of the query may use an index
 // that begins with f.
-func (p *planner) concerns(f catalog.Field) bool {
+func (p *planner) appliesTo(f catalog.Field) bool {
 	binds := func(e query.Expr) bool {
 		field, ok := bindableField(e)
 		return ok && f.Is(field)
@@ -638,14 +638,14 @@ func (p *planner) choose() (*Plan, error) {
 		return p.over(p.paths[0], nil), nil // nothing to compare it with
 	}
 	var bounded, ordered []*Path
-	fewest := ProbeKeys
+	fewest := EstimateKeys
 	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
 	for _, a := range p.paths {
 		if len(a.used) == 0 && p.orderBy(a) == orderNone {
 			continue
 		}
 		// A path that has more entries than another need not be counted to its end.
-		if err := p.probe(a, fewest); err != nil {
+		if err := p.estimate(a, fewest); err != nil {
 			return nil, err
 		}
 		if len(a.used) > 0 && !a.more {
@@ -683,16 +683,16 @@ func (p *planner) choose() (*Plan, error) {
 	if !scan.IsScan() || scan.Ordered || scan.Low != "" || scan.High != "" {
 		return scan, nil
 	}
-	a, err := p.insteadOfScan()
+	a, err := p.indexScan()
 	if a == nil || err != nil {
 		return scan, err
 	}
 	return p.over(a, nil), nil
 }
 
-// insteadOfScan returns the narrowest path whose index scan gives what a scan over
+// indexScan returns the narrowest path whose index scan gives what a scan over
 // the documents gives, or nil.
-func (p *planner) insteadOfScan() (*Path, error) {
+func (p *planner) indexScan() (*Path, error) {
 	var paths []*Path
 	for _, a := range p.paths {
 		if a.replacesScan() && len(a.used) == 0 {
@@ -700,22 +700,22 @@ func (p *planner) insteadOfScan() (*Path, error) {
 		}
 	}
 	slices.SortStableFunc(paths, func(a, b *Path) int {
-		return cmp.Or(compareBool(b.HasEnds(p.q), a.HasEnds(p.q)), len(a.Index.Fields)-len(b.Index.Fields))
+		return cmp.Or(compareBool(b.IsMinMax(p.q), a.IsMinMax(p.q)), len(a.Index.Fields)-len(b.Index.Fields))
 	})
 	for _, a := range paths {
-		if told, err := p.isTold(a); told || err != nil {
+		if covering, err := p.isMostlyCovering(a); covering || err != nil {
 			return a, err
 		}
 	}
 	return nil, nil
 }
 
-// isTold samples the first and the last entries of an index, and reports whether
+// isMostlyCovering samples the first and the last entries of an index, and reports whether
 // enough of them are covering. If many are not, reading their documents one by one
 // takes longer than a scan.
-func (p *planner) isTold(a *Path) (told bool, err error) {
+func (p *planner) isMostlyCovering(a *Path) (covering bool, err error) {
 	where := p.residual(a)
-	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.HasEnds(p.q) {
+	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.IsMinMax(p.q) {
 		return true, nil // no document would be read
 	}
 	prefix := format.AppendIndexPrefix(nil, a.Index.Number)
@@ -724,25 +724,25 @@ func (p *planner) isTold(a *Path) (told bool, err error) {
 		return false, err
 	}
 	defer func() { err = errs.First(err, it.Close()) }()
-	looked, not := 0, 0
-	look := func(ok bool, next func() bool) {
+	sampled, uncovered := 0, 0
+	sample := func(ok bool, next func() bool) {
 		for n := 0; ok && n < sampledEntries/2; ok = next() {
 			n++
-			looked++
-			if tellsNot(it.Value()) {
-				not++
+			sampled++
+			if notCovering(it.Value()) {
+				uncovered++
 			}
 		}
 	}
-	look(it.First(), it.Next)
-	look(it.Last(), it.Prev)
-	p.keys += looked
-	return not*sampledShare <= looked, it.Error()
+	sample(it.First(), it.Next)
+	sample(it.Last(), it.Prev)
+	p.keys += sampled
+	return uncovered*sampledShare <= sampled, it.Error()
 }
 
-// HasEnds reports whether the query asks only for the minimum and the maximum of
+// IsMinMax reports whether the query asks only for the minimum and the maximum of
 // the field by which the entries of the path are ordered.
-func (a *Path) HasEnds(q *query.Query) bool {
+func (a *Path) IsMinMax(q *query.Query) bool {
 	if len(q.GroupBy) > 0 || q.Having != nil || a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 || a.Equal >= len(a.Index.Fields) {
 		return false
 	}
@@ -761,17 +761,17 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// over is the plan that takes candidates from path a, intersected with also if that
-// is not nil.
-func (p *planner) over(a, also *Path) *Plan {
-	pl := &Plan{Access: []*Path{a}, Also: also, Residual: p.residual(a, also)}
+// over is the plan that takes candidates from path a, intersected with another path if
+// that is not nil.
+func (p *planner) over(a, with *Path) *Plan {
+	pl := &Plan{Access: []*Path{a}, Intersect: with, Residual: p.residual(a, with)}
 	switch p.orderBy(a) {
 	case orderForward:
 		pl.Ordered = true
 	case orderReverse:
 		pl.Ordered, pl.Reverse = true, true
 	}
-	pl.Counted = pl.Residual == nil && also == nil
+	pl.CountOnly = pl.Residual == nil && with == nil
 	return pl
 }
 
@@ -795,7 +795,7 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 	}
 	var left query.And
 	for i, e := range p.conjuncts[:p.own] {
-		if !answered[i] && (filters == nil || !filters[p.conjunctsSaid().texts[i]]) {
+		if !answered[i] && (filters == nil || !filters[p.conjunctSet().texts[i]]) {
 			left = append(left, e)
 		}
 	}
@@ -810,10 +810,10 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 // the other path's entries costs.
 func (p *planner) intersect(paths []*Path) (*Plan, error) {
 	small := paths[0]
-	for limit := ProbeKeys; small.more && limit < ProbeMany; {
-		limit = min(4*limit, ProbeMany)
+	for limit := EstimateKeys; small.more && limit < EstimateMany; {
+		limit = min(4*limit, EstimateMany)
 		for _, a := range paths {
-			if err := p.probe(a, limit); err != nil {
+			if err := p.estimate(a, limit); err != nil {
 				return nil, err
 			}
 			if !a.more && (small.more || a.estimate < small.estimate) {
@@ -826,10 +826,10 @@ func (p *planner) intersect(paths []*Path) (*Plan, error) {
 		if small.more || a == small || isSubset(a.used, small.used) {
 			continue
 		}
-		if err := p.probe(a, scanPerLook*small.estimate+1); err != nil {
+		if err := p.estimate(a, scanPerLookup*small.estimate+1); err != nil {
 			return nil, err
 		}
-		if a.estimate <= scanPerLook*small.estimate && (large == nil || a.estimate < large.estimate) {
+		if a.estimate <= scanPerLookup*small.estimate && (large == nil || a.estimate < large.estimate) {
 			large = a
 		}
 	}
@@ -907,7 +907,7 @@ func candidates(paths []*Path) int {
 func (p *planner) hasSmaller(union []*Path) (bool, error) {
 	total := candidates(union)
 	for _, a := range p.paths {
-		if err := p.probe(a, ProbeKeys); err != nil {
+		if err := p.estimate(a, EstimateKeys); err != nil {
 			return false, err
 		}
 		if len(a.used) > 0 && !a.more && a.estimate < total {
@@ -929,7 +929,7 @@ func (p *planner) bestOf(branch query.Expr) (*Path, error) {
 		}
 	}
 	for _, a := range sub.paths {
-		if err := sub.probe(a, ProbeKeys); err != nil {
+		if err := sub.estimate(a, EstimateKeys); err != nil {
 			return nil, err
 		}
 		if best == nil || a.estimate < best.estimate {
@@ -940,8 +940,8 @@ func (p *planner) bestOf(branch query.Expr) (*Path, error) {
 	return best, nil
 }
 
-// probe counts the entries of a path, up to limit.
-func (p *planner) probe(a *Path, limit int) error {
+// estimate counts the entries of a path, up to limit.
+func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
 		return nil
 	}
@@ -1069,10 +1069,10 @@ func (p *planner) changes() (*Plan, error) {
 	}
 	if p.q.From != "" {
 		collection := format.CollectionKey(p.q.From)
-		home := format.DocumentKey(nil, collection+p.separator)
-		home = home[:len(home)-1]
-		away := format.AppendKey(nil, format.SpaceMembers, collection)
-		few, err := p.areFew([]KeyRange{{Lo: home, Hi: format.PrefixEnd(home)}, {Lo: away, Hi: format.PrefixEnd(away)}})
+		clustered := format.DocumentKey(nil, collection+p.separator)
+		clustered = clustered[:len(clustered)-1]
+		members := format.AppendKey(nil, format.SpaceMembers, collection)
+		few, err := p.areFew([]KeyRange{{Lo: clustered, Hi: format.PrefixEnd(clustered)}, {Lo: members, Hi: format.PrefixEnd(members)}})
 		if err != nil {
 			return nil, err
 		}
@@ -1088,10 +1088,10 @@ func (p *planner) changes() (*Plan, error) {
 	return pl, nil
 }
 
-// areFew reports whether ranges have at most ProbeKeys keys together.
+// areFew reports whether ranges have at most EstimateKeys keys together.
 func (p *planner) areFew(ranges []KeyRange) (bool, error) {
 	counted := &Path{Ranges: ranges}
-	err := p.probe(counted, ProbeKeys)
+	err := p.estimate(counted, EstimateKeys)
 	return !counted.more, err
 }
 
