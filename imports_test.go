@@ -164,7 +164,7 @@ func eachImportOf(t *testing.T, dir string, deep bool, wanted func(name string) 
 	}
 }
 
-// standard tells whether an import path is of the standard library: its first
+// standard reports whether an import path is of the standard library: its first
 // element has no dot.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")

@@ -192,7 +192,7 @@ func (db *DB) shutDown() (err error) {
 		}
 	}
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
-	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
+	db.env.Pins.Stop()         // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 
 	// Deferred, as the client calls Options.Now, which may panic.

@@ -87,9 +87,9 @@ func documentQuery(via access, collection string) Query[Document] {
 
 // Query asks for values of the collection. Fields of type time.Time, of pointers to it
 // and of slices of it are compared, ordered and grouped by time, whatever the zone and
-// the digits of their spelling in a document: as "At as date" is for documents. Text of
+// the digits of their text in a document, as "At as date" does for documents. Text of
 // RFC 3339 counts as a time there, and other text is ErrQuery; StartsWith and its like
-// look at the spelling.
+// look at the text.
 func (c *Collection[T]) Query() Query[T] {
 	q := Query[T]{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}}
 	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }

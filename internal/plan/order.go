@@ -88,7 +88,7 @@ func (p *planner) fieldOrders() []query.Order {
 	return orders
 }
 
-// idOrder reports whether the query is ordered by ID alone, in the order of keys. With
+// idOrder reports whether the query is ordered only by ID, in the order of keys. With
 // case-sensitive IDs it never is: see boundIDs.
 func (p *planner) idOrder() bool { return !p.rules.CaseSensitive && p.isOrder(query.MetaID) }
 

@@ -166,7 +166,7 @@ func (d *differential) run(via asker, docs []*naiveDoc, n int) {
 	}
 }
 
-// usesVersion tells whether a query looks at what a document has only once it
+// usesVersion reports whether a query looks at what a document has only once it
 // is committed.
 func usesVersion(q *query.Query) bool {
 	text := q.String()

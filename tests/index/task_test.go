@@ -270,7 +270,7 @@ func TestEnsureIndex_AfterKilledDrop_Process(t *testing.T) {
 	t.Error("the drop has not been held up")
 }
 
-// Ensure that EnsureIndex heals what a process has left that was killed in the
+// Ensure that EnsureIndex repairs what a process has left that was killed in the
 // middle of a drop.
 func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 	dir := t.TempDir()

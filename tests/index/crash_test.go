@@ -335,7 +335,7 @@ func TestIndex_Build_Refused(t *testing.T) {
 }
 
 // Ensure that a document that an index under construction cannot hold is
-// changed and deleted as ever.
+// changed and deleted as usual.
 func TestIndex_Build_TooManyEntries(t *testing.T) {
 	defer jay.SetBuildChunks(1, 100)()
 	many := `{"big":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 10_001), ",") + `]}`

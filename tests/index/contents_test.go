@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/querytest"
 )
 
-// refused tells whether a random write was refused for a good reason.
+// refused reports whether a random write was refused for a good reason.
 func refused(err error) bool {
 	for _, good := range []error{jay.ErrCollection, jay.ErrUnique, jay.ErrNotFound, jay.ErrExists, jay.ErrConflict, jay.ErrInvalidPatch} {
 		if errors.Is(err, good) {
