@@ -1,4 +1,6 @@
-package jay_test
+// Package storm does everything at once: all verbs on many goroutines, and a Close in
+// the middle of them, against an exact model.
+package storm_test
 
 import (
 	"context"
@@ -19,8 +21,19 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var (
+	ctx = context.Background()
+
+	open    = jaytest.Open
+	closeDB = jaytest.Close
+	put     = jaytest.Put
+	must    = jaytest.Must
+	within  = jaytest.Within
 )
 
 const (
@@ -864,7 +877,7 @@ func (s *storm) check(gusts []*gust) {
 
 	sum, err := s.sum(s.db.Documents(ctx, jay.Scan{Collection: "Accounts"}))
 	must(s.t, err)
-	equal(s.t, sum, stormAccounts*stormBalance)
+	jaytest.Equal(s.t, sum, stormAccounts*stormBalance)
 	for i := range s.tallies {
 		doc, err := s.db.Get(ctx, fmt.Sprint("tallies/", i))
 		must(s.t, err)
@@ -887,8 +900,8 @@ func (s *storm) check(gusts []*gust) {
 			s.wrong("identity %s is at %d, and %d was given out", name, counters.Identities[name], n)
 		}
 	}
-	settled(s.t, s.db)
-	if err := jay.CheckIndexes(s.db); err != nil {
+	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
 	infos, err := s.db.Indexes(ctx, "Storm")
