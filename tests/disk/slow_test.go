@@ -122,7 +122,7 @@ func (o *outcomes) check(t *testing.T, db *jay.DB) {
 // answers all others, that the directory stays locked as long as anything of
 // the engine is stuck and no longer, and that a reopen agrees with what every
 // writer got back. JAY_SLOW_ROUNDS is the number of rounds, one disk in each.
-func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
+func TestSlowDisk_NoCallWaitsForEver(t *testing.T) {
 	disks := slowDisks()
 	rounds := len(disks)
 	if text := os.Getenv("JAY_SLOW_ROUNDS"); text != "" {

@@ -65,7 +65,7 @@ func TestShop_Killed(t *testing.T) {
 		}
 		l.delivered = books.Delivered // with what was delivered and not acknowledged
 		for order, want := range acked {
-			checkTold(t, s, order, want)
+			checkAcked(t, s, order, want)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -112,8 +112,8 @@ func killAfter(t *testing.T, dir string, n int, acked map[string]string, l *load
 	}
 }
 
-// checkTold ensures that an order is at least as far as was acknowledged.
-func checkTold(t *testing.T, s *shop.Shop, order, want string) {
+// checkAcked ensures that an order is at least as far as was acknowledged.
+func checkAcked(t *testing.T, s *shop.Shop, order, want string) {
 	t.Helper()
 	details, err := s.Show(t.Context(), order)
 	if err != nil {
