@@ -201,6 +201,7 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if len(r.overlay.Written) > 0 {
 		r.plan.CountOnly = false
 	}
+
 	where := r.plan.Residual
 	if len(r.overlay.Own) > 0 {
 		where = r.q.Where // the transaction's own documents are in no index yet
@@ -211,6 +212,9 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		}
 		r.matcher.SetPace(&r.pace)
 	}
+
+	// With the condition that is left it is known which fields are looked at, and so
+	// whether entries can answer instead of documents.
 	r.cover(where)
 	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
@@ -477,6 +481,9 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		r.answers, err = r.sortedAnswers(ctx)
 		return err
 	}
+
+	// The answers are streamed: they come in the order of the plan, into which the
+	// transaction's own documents are merged.
 	next := r.nextDocument
 	if r.sorter != nil && len(r.overlay.Own) > 0 {
 		if next, err = r.merged(); err != nil {

@@ -155,6 +155,8 @@ func (r *Run) openIndexes(ctx context.Context) (source, error) {
 	if r.plan.Intersect == nil {
 		return s, nil
 	}
+
+	// The IDs of the smaller path, in memory: candidates of the other must be among them.
 	other := &indexSource{lookups: lookups{r: r}}
 	for _, kr := range r.plan.Intersect.Ranges {
 		other.ranges = append(other.ranges, sourceRange{r.plan.Intersect.Index, nil, kr})
@@ -348,6 +350,8 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 		s.batch[order[0]].later = true // a look-up is faster than an iterator
 		return nil
 	}
+
+	// Read in the order of keys, and yield in the order of the index.
 	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.batch[a].id, s.batch[b].id) })
 	fetched := 0
 	for _, i := range order {

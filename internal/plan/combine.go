@@ -10,6 +10,7 @@ import (
 // another path as an intersection if that saves more document reads than walking
 // the other path's entries costs.
 func (p *planner) intersect(paths []*Path) (*Plan, error) {
+	// Count further until one path is known to be small, all of them to the same limit.
 	small := paths[0]
 	for limit := EstimateKeys; small.more && limit < EstimateMany; {
 		limit = min(4*limit, EstimateMany)
@@ -22,6 +23,9 @@ func (p *planner) intersect(paths []*Path) (*Plan, error) {
 			}
 		}
 	}
+
+	// Walking the entries of another path pays if there are at most as many as are
+	// walked in the time of the look-ups of the documents that small leads to.
 	var large *Path
 	for _, a := range paths {
 		if small.more || a == small || isSubset(a.used, small.used) {
@@ -37,7 +41,7 @@ func (p *planner) intersect(paths []*Path) (*Plan, error) {
 	if large == nil {
 		return p.over(small, nil), nil
 	}
-	return p.over(large, small), nil
+	return p.over(large, small), nil // small is collected first, large is walked
 }
 
 func isSubset(some, all []int) bool {
@@ -60,6 +64,9 @@ func (p *planner) union() (*Plan, error) {
 	if branches > maxAllBranches {
 		return nil, nil
 	}
+
+	// Each branch needs a path of its own with few entries: a branch without one needs
+	// a scan, which would find the answers of the others as well.
 	var best []*Path
 	for _, e := range p.conjuncts {
 		or, ok := e.(query.Or)
@@ -88,6 +95,7 @@ func (p *planner) union() (*Plan, error) {
 	if best == nil {
 		return nil, nil
 	}
+	// The other conjuncts of the query may have a path with fewer entries.
 	if smaller, err := p.hasSmaller(best); err != nil || smaller {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 // estimate counts the entries of a path, up to limit.
 func (p *planner) estimate(a *Path, limit int) error {
 	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
-		return nil
+		return nil // counted to its end before, or as far as limit
 	}
 	a.estimate, a.more = 0, false
 	for _, r := range a.Ranges {

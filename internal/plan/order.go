@@ -41,6 +41,9 @@ func (p *planner) orderBy(a *Path) orderMatch {
 	if a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 {
 		return orderNone
 	}
+
+	// Follow the fields of the order through those of the index. Fields bound to single
+	// values may stand anywhere, in either: they decide nothing.
 	i, match := 0, orderNone
 	for _, o := range p.fieldOrders() {
 		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {

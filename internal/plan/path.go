@@ -37,6 +37,9 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	if err != nil {
 		return err
 	}
+
+	// Bind the fields of the index from the first on. A field can follow only fields
+	// that are bound to single values: behind a range the keys are not in its order.
 	a := &Path{Index: ix, flags: flags}
 	prefixes := []KeyRange{{Lo: format.AppendIndexPrefix(nil, ix.Number)}}
 	for i, f := range ix.Fields {
@@ -46,6 +49,8 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		}
 		extended := extend(prefixes, bound.ranges)
 		point := bound.point
+		// Texts that are equal but for case are neighbours, and not one value. The lookup of
+		// the variants that exist is worth its keys if fields follow, or the order of IDs.
 		if bound.equal && !point && (i+1 < len(ix.Fields) || p.idOrder()) {
 			variants, err := p.caseVariants(extended)
 			if err != nil {
@@ -66,6 +71,8 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		}
 		a.Equal++
 	}
+
+	// Ranges that several values of a list share must not be walked twice.
 	for _, r := range prefixes {
 		if r.Hi == nil {
 			r.Hi = format.PrefixEnd(r.Lo)

@@ -126,6 +126,9 @@ func (p *planner) choose() (*Plan, error) {
 	if len(p.paths) == 1 && len(p.paths[0].used) > 0 && !byEtag {
 		return p.over(p.paths[0], nil), nil // nothing to compare it with
 	}
+
+	// Estimate the paths that bind most fields first: they are likely to have the
+	// fewest entries, and so limit how far the others are counted.
 	var bounded, ordered []*Path
 	fewest := EstimateKeys
 	slices.SortStableFunc(p.paths, func(a, b *Path) int { return b.Equal - a.Equal })
@@ -147,6 +150,8 @@ func (p *planner) choose() (*Plan, error) {
 			ordered = append(ordered, a)
 		}
 	}
+	// Among paths with as many entries: one that needs no documents, then one that needs
+	// no sort, then the simplest. The name of the index makes the choice repeatable.
 	byEstimate := func(a, b *Path) int {
 		return cmp.Or(a.estimate-b.estimate, compareBool(b.covers, a.covers), compareBool(p.orderBy(b) != orderNone, p.orderBy(a) != orderNone), len(a.Ranges)-len(b.Ranges), b.Equal-a.Equal, compareBool(b.bounded, a.bounded), len(a.Index.Fields)-len(b.Index.Fields), strings.Compare(a.Index.Info.Name, b.Index.Info.Name))
 	}
@@ -159,12 +164,15 @@ func (p *planner) choose() (*Plan, error) {
 	case len(ordered) > 0 && (p.q.HasLimit || len(bounded) == 0 || ordered[0] == bounded[0]):
 		return p.over(ordered[0], nil), nil
 	case byEtag:
-		return p.changes()
+		return p.changes() // bounded paths have many entries, all of which would be sorted
 	case len(bounded) > 1:
 		return p.intersect(bounded)
 	case len(bounded) > 0:
 		return p.over(bounded[0], nil), nil
 	}
+
+	// No condition or order has an index: walk the changes, the documents, or the whole
+	// of an index that covers.
 	if pl, err := p.changes(); pl != nil || err != nil {
 		return pl, err
 	}
@@ -214,6 +222,7 @@ func (p *planner) residual(paths ...*Path) query.Expr {
 		for _, i := range a.exact {
 			answered[i] = true
 		}
+		// A conjunct that a partial index has in its own condition is true of every entry.
 		for _, f := range conjunctsOf(a.Index.Filter) {
 			if filters == nil {
 				filters = make(map[string]bool)
