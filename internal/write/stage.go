@@ -38,7 +38,7 @@ func (t *Txn) Run(ops []*Op) error {
 
 // stage resolves and stages one op.
 func (t *Txn) stage(o *Op) error {
-	o.Outcome, o.idInUse, o.Header.Etag = Unsettled, false, 0 // as an earlier run may have left them
+	o.Outcome, o.idInUse, o.Header.Etag = Unstaged, false, 0 // as an earlier run may have left them
 	switch o.Verb {
 	case Delete:
 		return t.stageDelete(o)
@@ -198,6 +198,9 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	collection := old.Collection
 	key := format.CollectionKey(collection)
+	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil { // while the document is there
+		return err
+	}
 	t.change(folded)
 	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
 	if !format.IsClustered(folded, key, t.Writer.Env.FoldedSeparator) {
@@ -209,9 +212,6 @@ func (t *Txn) stageDelete(o *Op) error {
 		return err
 	}
 	t.Writer.Horizon.Staged(etag)
-	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil {
-		return err
-	}
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
 			return err
@@ -236,7 +236,7 @@ type OldDocument struct {
 // unchanged.
 func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
-	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.ahead.rules == t.rules() && t.Tx.Unchanged(t.ahead.watch, t.key) {
+	if o.prefetched && t.prefetched != nil && t.prefetched.catalog == t.indexes() && t.prefetched.rules == t.rules() && t.Tx.Unchanged(t.prefetched.watch, t.key) {
 		if o.Before == nil {
 			return OldDocument{}, false, nil
 		}

@@ -1,9 +1,11 @@
 package write
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
@@ -121,7 +123,9 @@ func (t *Txn) trim(o *Op, rule *revisions.Rule, s revisions.Span) (first uint64,
 // stageVersion stages the version that was found as a revision.
 func (t *Txn) stageVersion(o *Op, old *OldDocument, number uint64) error {
 	if old.past.head == nil {
-		return fmt.Errorf("revision %d of %q: the version was not read", number, errs.Shorten(o.FoldedID))
+		if err := t.readPast(o, old); err != nil {
+			return err
+		}
 	}
 	if t.kept += len(old.past.head) + len(old.past.body); t.kept > storage.MaxTxBytes {
 		return fmt.Errorf("%w: the revisions that it keeps have more than %d bytes; use several batches", storage.ErrTooLarge, storage.MaxTxBytes)
@@ -131,6 +135,24 @@ func (t *Txn) stageVersion(o *Op, old *OldDocument, number uint64) error {
 	t.Tx.Set(t.key, t.value, old.past.body)
 	t.countRevisions(format.CollectionKey(old.Collection), 1)
 	return nil
+}
+
+// readPast reads the version that o replaces, which is still there.
+func (t *Txn) readPast(o *Op, old *OldDocument) error {
+	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
+	value, closer, err := t.Tx.Get(t.key)
+	if err != nil {
+		return err
+	}
+	own := bytes.Clone(value)
+	if err := closer.Close(); err != nil {
+		return err
+	}
+	h, body, err := metadata.Decode(own)
+	head := len(own) - len(body)
+	old.past = past{own[:head:head], body}
+	old.ID = docs.WrittenID(&h, o.FoldedID)
+	return err
 }
 
 func (t *Txn) stageHistory(foldedID string, h format.History) {
