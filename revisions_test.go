@@ -496,6 +496,12 @@ func TestRevisions_Session(t *testing.T) {
 	equal(t, one.N, 2)
 
 	must(t, s.ForceRevision(d))
+	changes, err := s.WhatChanged()
+	must(t, err)
+	equal(t, len(changes), 0)
+	has, err := s.HasChanges()
+	must(t, err)
+	equal(t, has, true)
 	must(t, db.Delete(ctx, "docs/1"))
 	if err := s.SaveChanges(ctx); !errors.Is(err, jay.ErrNotFound) {
 		t.Errorf("a revision of a missing document: %v", err)

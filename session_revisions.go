@@ -13,8 +13,8 @@ import (
 // ForceRevision makes the next SaveChanges keep a revision of the entity's document as
 // it is in the database, and of what is saved, whatever the configuration of the
 // revisions says (Advanced.Revisions.ForceRevisionCreationFor of RavenDB). An entity
-// without changes is not written: its document becomes a revision, and SaveChanges
-// returns ErrNotFound if it is not there any more.
+// without changes is not written, and WhatChanged does not list it: its document becomes
+// a revision, and SaveChanges returns ErrNotFound if it is not there any more.
 func (s *Session) ForceRevision(v any) error {
 	e, err := s.find(v)
 	if err != nil {
