@@ -41,7 +41,7 @@ func TestImports(t *testing.T) {
 		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
 		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
-		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts")}},
+		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},

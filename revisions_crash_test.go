@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -81,7 +82,7 @@ func TestRevisions_Crash_AtAnySync(t *testing.T) {
 				closeDB(t, db)
 
 				db = onDisk(t, crashed, jay.Options{})
-				if err := jay.CheckRevisions(db); err != nil {
+				if err := checks.Revisions(db); err != nil {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				for i, d := range diaries {
@@ -137,7 +138,7 @@ func (d *diary) check(t *testing.T, db *jay.DB, id string) {
 // Ensure that a purge which the power cuts at any of its syncs has removed the oldest
 // revisions of some documents and nothing else, and that another purge finishes it.
 func TestRevisions_Crash_InPurge(t *testing.T) {
-	defer jay.SetPurgeSteps(50, 2, 7)()
+	defer checks.SetPurgeSteps(50, 2, 7)()
 	const documents, versions = 8, 10
 	for _, percent := range []int{0, 50, 100} {
 		cuts := 0
@@ -180,7 +181,7 @@ func TestRevisions_Crash_InPurge(t *testing.T) {
 			cuts++
 
 			db = onDisk(t, crashed.Load(), jay.Options{})
-			must(t, jay.CheckRevisions(db))
+			must(t, checks.Revisions(db))
 			kept := 0
 			for i := range documents {
 				got := strings.Fields(bodiesOf(t, db, fmt.Sprint("docs/", i), jay.RevisionPage{}))
@@ -200,7 +201,7 @@ func TestRevisions_Crash_InPurge(t *testing.T) {
 			again, err := db.Revisions().Purge(ctx, jay.RevisionPurge{Retention: true})
 			must(t, err)
 			equal(t, int(again.Revisions), kept-2*documents-documents/2)
-			must(t, jay.CheckRevisions(db))
+			must(t, checks.Revisions(db))
 			closeDB(t, db)
 		}
 		if cuts < 5 {
@@ -264,5 +265,5 @@ func TestRevisions_Configure_WhileWriting(t *testing.T) {
 	if n == 0 {
 		t.Error("nothing was written under a rule")
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }

@@ -11,21 +11,9 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
-
-// CheckRevisions looks at every revision, and returns an error if one contradicts
-// another: the keys cannot be seen from outside.
-func CheckRevisions(db *DB) error { return checkRevisions(db) }
-
-// SetPurgeSteps sets the bounds of the steps of a purge, until the result is called.
-func SetPurgeSteps(looked, documents, removed int) (restore func()) {
-	a, b, c := revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions
-	revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = looked, documents, removed
-	return func() { revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = a, b, c }
-}
 
 // Ensure that the bytes of revisions are those of docs/format.md, which holds this dump:
 // a document of before the rule, one of a rule that keeps two, and a deleted one.

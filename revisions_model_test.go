@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -267,7 +268,7 @@ func (m *pasts) checkAll() {
 		kept[c.Collection] = c.Revisions
 	}
 	equal(m.t, fmt.Sprint(kept), fmt.Sprint(counts))
-	must(m.t, jay.CheckRevisions(m.db))
+	must(m.t, checks.Revisions(m.db))
 }
 
 func (m *pasts) newBody() string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -223,7 +224,7 @@ func TestRevisions_Revert(t *testing.T) {
 	if _, err := r.Revert(ctx, "users/ann", first.ChangeVector); !errors.Is(err, jay.ErrCollection) {
 		t.Errorf("from another collection: %v", err)
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that the last versions of deleted documents can be found and that a document
@@ -254,7 +255,7 @@ func TestRevisions_Deleted(t *testing.T) {
 		break
 	}
 	equal(t, bodiesOf(t, db, "users/148", jay.RevisionPage{}), "- {}") // Keep 1 keeps the last version
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that a purge removes nothing that it was not asked to, and says what it does.
@@ -288,7 +289,7 @@ func TestRevisions_Purge(t *testing.T) {
 	if len(progress) < 2 || progress[0].Next == "" || progress[len(progress)-1] != done {
 		t.Errorf("progress %+v", progress)
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), "")
 	equal(t, len(vectorsOf(t, db, "users/2")), 40)
 
@@ -307,9 +308,9 @@ func TestRevisions_Purge(t *testing.T) {
 	must(t, err)
 	equal(t, done.Revisions, 39)
 	equal(t, len(vectorsOf(t, db, "users/4")), 1) // the document
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 	fill()
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that versions stay for as long as the rule says after they were replaced, not
@@ -339,7 +340,7 @@ func TestRevisions_KeepFor(t *testing.T) {
 	for range db.Revisions().Deleted(ctx, "") {
 		t.Error("a is still listed")
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that a large batch of deletions, whose documents are read beforehand, keeps
@@ -361,7 +362,7 @@ func TestRevisions_LargeBatches(t *testing.T) {
 	for i := range 500 {
 		equal(t, bodiesOf(t, db, fmt.Sprint("users/", i), jay.RevisionPage{}), `- {"n":1} {"n":1}`)
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that a copy under another node tag has the revisions of its original.
@@ -383,7 +384,7 @@ func TestRevisions_Copy(t *testing.T) {
 		must(t, err)
 		equal(t, string(rev.Body()), want)
 	}
-	must(t, jay.CheckRevisions(db))
+	must(t, checks.Revisions(db))
 }
 
 // Ensure that revisions that are imported are those that were exported, and that an
@@ -413,7 +414,7 @@ func TestRevisions_Import(t *testing.T) {
 		stored, err := to.Revisions().Import(ctx, lines)
 		must(t, err)
 		equal(t, stored, want)
-		must(t, jay.CheckRevisions(to))
+		must(t, checks.Revisions(to))
 	}
 	put(t, to, "users/ann", `{"n":"later"}`, jay.InCollection("Users"))
 	stored, err := to.Revisions().Import(ctx, lines)
@@ -461,7 +462,7 @@ func TestRevisions_Import(t *testing.T) {
 	if _, err := other.Revisions().Import(ctx, make([]json.RawMessage, 1001)); !errors.Is(err, jay.ErrUsage) {
 		t.Error(err)
 	}
-	must(t, jay.CheckRevisions(other))
+	must(t, checks.Revisions(other))
 }
 
 // Ensure that a session reads revisions as values, does not hold them, and forces
