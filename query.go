@@ -375,6 +375,8 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 	}
 	switch {
 	case u.Dropped || near == "" && strings.EqualFold(u.Name, "id"):
+	case u.Instead != "":
+		hint = ": it holds metadata, which is " + u.Instead
 		hint = ": the ID is id(), the version @metadata.@change-vector"
 	case near != "":
 		hint = fmt.Sprintf(": did you mean %q?", near)
