@@ -109,7 +109,8 @@ var (
 	ErrSyntax = query.ErrSyntax
 
 	// ErrNoIndex is returned, with Query.NoScan, for a query that would look at
-	// every document of a collection.
+	// every document of a collection; and with Query.UseIndex, if that index is not
+	// there, not ready, or cannot answer the query.
 	ErrNoIndex = errs.ErrNoIndex
 
 	// ErrUsage is returned for a call that can never work, such as a Replace

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"bytes"
 	"context"
 	"encoding"
 	"encoding/json"
@@ -374,9 +375,9 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 		near = spelling.Nearest(u.Name, u.Names)
 	}
 	switch {
-	case u.Dropped || near == "" && strings.EqualFold(u.Name, "id"):
 	case u.Instead != "":
 		hint = ": it holds metadata, which is " + u.Instead
+	case u.Dropped || near == "" && strings.EqualFold(u.Name, "id"):
 		hint = ": the ID is id(), the version @metadata.@change-vector"
 	case near != "":
 		hint = fmt.Sprintf(": did you mean %q?", near)
@@ -485,6 +486,27 @@ func (q *Query[T]) groupField(f query.Field) (query.Field, error) {
 		}
 	}
 	return f, fmt.Errorf("%w: Having asks groups, and %s is neither a function nor the column of one: Where asks documents", ErrQuery, f)
+}
+
+// UseIndex makes the index of this name answer the query, whatever the planner would
+// choose; "" leaves the choice to the planner again. Explain shows the index, and RQL
+// writes it as from Orders use index 'Company'. If the query is run and the collection
+// has no such index, or it is still being built, or is being dropped, or the index cannot
+// answer the query, the error is ErrNoIndex and says which. An index can answer a query
+// if a condition or the order uses its first field, or if it has all fields that the
+// query needs; a partial one only if the query has its condition.
+//
+// Queries choose well without it: it is meant for the few cases in which the planner's
+// estimate misleads, and for tests.
+func (q Query[T]) UseIndex(name string) Query[T] {
+	switch {
+	case name != "" && q.q.From == "":
+		return q.fail(fmt.Errorf("%w: UseIndex(%q): an index is of one collection, and the query asks all documents", ErrQuery, errs.Shorten(name)))
+	case len(name) > query.MaxName:
+		return q.fail(fmt.Errorf("%w: UseIndex: a name of %d bytes, of %d at most", ErrQuery, len(name), query.MaxName))
+	}
+	q.q.UseIndex = name
+	return q
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
@@ -834,6 +856,22 @@ func (q Query[T]) Count(ctx context.Context) (int64, error) {
 type Page[T any] struct {
 	Items []*T   `json:"items"`          // never nil from Query.Page
 	Next  string `json:"next,omitempty"` // for After; "" at the end
+}
+
+// MarshalJSON returns the page with "items" as an array, also if there are none.
+func (p Page[T]) MarshalJSON() ([]byte, error) {
+	type plain struct {
+		Items []*T   `json:"items"`
+		Next  string `json:"next,omitempty"`
+	}
+	if p.Items == nil {
+		p.Items = []*T{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the encoder that calls decides
+	err := e.Encode(plain(p))
+	return b.Bytes(), err
 }
 
 // Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with

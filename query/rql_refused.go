@@ -40,6 +40,7 @@ var (
 		"having":       "having is not there: a condition on groups stands in where, before order by: where count() > 5",
 		"join":         "joins are not there; include brings the documents along that a path refers to",
 		"union":        "a query asks once; say or in where, or ask twice",
+		"between":      "time series are not there: keep documents with a date, and write where At as date between ... and ...",
 	}
 	refusedConditions = map[string]string{
 		"search":       "search() is not there until full text is; startsWith(), endsWith(), contains() or regex() look at text",
@@ -60,6 +61,8 @@ var (
 		"facet":        "facet() is not there yet; group by a field with count(), sum(), avg(), min() or max()",
 		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
+		"first":        "first() is not there: Jay keeps no time series; order by a date, limit 1",
+		"last":         "last() is not there: Jay keeps no time series; order by a date desc, limit 1",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
 		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
 		"morelikethis": "moreLikeThis() is not there until full text is",
