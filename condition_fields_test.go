@@ -30,7 +30,7 @@ func TestField_Compare(t *testing.T) {
 		1: `{"Paid":5,"Total":4}`, 2: `{"Paid":4,"Total":4.0}`, 3: `{"Paid":"4","Total":4}`, 4: `{"Total":4}`,
 		5: `{"Paid":null,"Total":null}`, 6: `{"Paid":[1,9],"Total":[8,"x"]}`, 7: `{"Paid":"Ann","Total":"ann"}`, 8: `{"Paid":{},"Total":{}}`,
 		9: `{"Paid":true,"Total":false}`, 10: `{"Paid":[],"Total":4}`, 11: `{"Paid":[[1]],"Total":[[1]],"from":[1],"at":{"x y":0}}`,
-		12: `{"Paid":"bills/12","Total":1e0}`, 13: `{"Paid":9007199254740993,"Total":9007199254740992}`,
+		12: `{"Paid":"BILLS/12","Total":1e0}`, 13: `{"Paid":9007199254740993,"Total":9007199254740992}`,
 	} {
 		if body != "" {
 			put(t, db, fmt.Sprintf("bills/%02d", i), body, jay.InCollection("Bills"))
@@ -53,6 +53,7 @@ func TestField_Compare(t *testing.T) {
 		{jay.IgnoreCase(jay.Eq("Paid", jay.Field("Paid"))), "Paid = Paid", "01 02 03 05 06 07 09 12 13"},
 		{jay.IgnoreCase(jay.Gt("Paid[1]", jay.Field("Total[0]"))), "Paid[1] > Total[0]", "06"},
 		{jay.IgnoreCase(jay.Eq("id()", jay.Field("Paid"))), "id() = Paid", "12"},
+		{jay.Eq("Paid", jay.Field("id()")), "exact(Paid = id())", "12"},
 		{jay.IgnoreCase(jay.Eq("Paid", jay.Field("id()"))), "Paid = id()", "12"},
 		{jay.IgnoreCase(jay.Lt("at.'x y'", jay.Field("'from'"))), "at.'x y' < field('from')", "11"},
 		{jay.IgnoreCase(jay.Gt("'from'", jay.Field("at.'x y'"))), "'from' > at.'x y'", "11"},
