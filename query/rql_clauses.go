@@ -18,7 +18,7 @@ func (p *parser) from(q *Query) error {
 		return p.notFrom()
 	}
 	if p.tok.is("index") && p.indexNamed() {
-		return p.fail(p.tok.offset, "from index is not there: an index belongs to a collection, and queries use indexes without being asked to").
+		return p.fail(p.tok.offset, "from index is not there: an index belongs to a collection, and a query uses indexes without being asked").
 			hinting("write from Orders, or from Orders use index 'Company' to insist on one")
 	}
 
