@@ -59,9 +59,21 @@ type updateParser struct {
 
 // parameterUse is a statement that a parameter is in, and what the statement changes.
 type parameterUse struct {
-	path      jsonpath.Path
+	spot
 	statement int
 	twice     bool // in this statement
+}
+
+// spot is where a value is: at the path, or in what is there.
+type spot struct {
+	path   jsonpath.Path
+	inside bool
+}
+
+// holds reports whether an object or array at the path changed may be a part of the
+// value.
+func (p spot) holds(changed jsonpath.Path) bool {
+	return within(changed, p.path) && !(p.inside && changed.Len() == p.path.Len())
 }
 
 // maxAliases bounds the work of looking for values that are one in JavaScript.
@@ -70,7 +82,7 @@ const maxAliases = 1000
 // alias are two places that hold one object or array in JavaScript, if what is there is
 // one: a change inside it at the one place would show at the other.
 type alias struct {
-	a, b jsonpath.Path
+	a, b spot
 	text string // the statement that made them one
 }
 
@@ -94,7 +106,7 @@ func (u *updateParser) block() ([]Assignment, error) {
 			return nil, err
 		}
 		for _, other := range aliases {
-			if changed := a.changed(); within(changed, other.a) || within(changed, other.b) {
+			if changed := a.changed(); other.a.holds(changed) || other.b.holds(changed) {
 				return nil, u.shared(start, other.text)
 			}
 		}
@@ -370,7 +382,7 @@ func (u *updateParser) call(a *Assignment, method string) error {
 		return u.expectSymbol(")", "behind "+method+"(")
 	}
 	var err error
-	a.Value, err = u.elements(a.Path, ")")
+	a.Value, err = u.elements(a, ")")
 	return err
 }
 
@@ -380,7 +392,7 @@ func (u *updateParser) assign(a *Assignment) (err error) {
 		return u.copy(a)
 	}
 	a.Op = AssignValue
-	a.Value, err = u.value(nil, a.Path)
+	a.Value, err = u.value(nil, a)
 	return err
 }
 
@@ -398,7 +410,7 @@ func (u *updateParser) copy(a *Assignment) (err error) {
 	case within(a.Path, a.From):
 		return u.fail(start.offset, "a value cannot become a part of itself")
 	}
-	u.aliases = append(u.aliases, alias{a.Path, a.From, u.lex.text[start.offset:u.end]})
+	u.aliases = append(u.aliases, alias{spot{path: a.Path}, spot{path: a.From}, u.lex.text[start.offset:u.end]})
 	return nil
 }
 
@@ -409,7 +421,7 @@ func (u *updateParser) add(a *Assignment, negative bool) error {
 	if at.kind == tokenWord && (at.text == "this" || at.text == u.alias) || at.kind == tokenText {
 		return u.fail(at.offset, "only a number or a parameter can be added").hinting("text is not joined, nor are fields added: pass the value as a parameter")
 	}
-	raw, err := u.value(nil, a.Path)
+	raw, err := u.value(nil, a)
 	if err != nil {
 		return err
 	}
@@ -425,21 +437,21 @@ func (u *updateParser) add(a *Assignment, negative bool) error {
 }
 
 // value = text | number | "true" | "false" | "null" | parameter | array | object . It is
-// appended as JSON. Target is the path of the statement.
-func (u *updateParser) value(dst []byte, target jsonpath.Path) ([]byte, error) {
+// appended as JSON. It is part of the statement a, whose path is known.
+func (u *updateParser) value(dst []byte, a *Assignment) ([]byte, error) {
 	at := u.tok
 	if u.literals++; u.literals > MaxUpdateValues {
 		return nil, u.fail(at.offset, "too many values: %d are the most", MaxUpdateValues)
 	}
 	switch {
 	case at.kind == tokenParameter:
-		return u.parameterValue(dst, target)
+		return u.parameterValue(dst, a)
 	case at.isSymbol("["):
 		u.advance()
-		raw, err := u.elements(target, "]")
+		raw, err := u.elements(a, "]")
 		return append(dst, raw...), err
 	case at.isSymbol("{"):
-		return u.object(dst, target)
+		return u.object(dst, a)
 	case at.kind == tokenText:
 		if err := u.checkText(at); err != nil {
 			return nil, err
@@ -486,7 +498,7 @@ func (u *updateParser) notJSON() error {
 }
 
 // elements parses values and commas up to the end symbol, and returns them as an array.
-func (u *updateParser) elements(target jsonpath.Path, end string) ([]byte, error) {
+func (u *updateParser) elements(a *Assignment, end string) ([]byte, error) {
 	if err := u.nest(); err != nil {
 		return nil, err
 	}
@@ -497,7 +509,7 @@ func (u *updateParser) elements(target jsonpath.Path, end string) ([]byte, error
 			raw = append(raw, ',')
 		}
 		var err error
-		if raw, err = u.value(raw, target); err != nil {
+		if raw, err = u.value(raw, a); err != nil {
 			return nil, err
 		}
 		if !u.acceptSymbol(",") {
@@ -508,7 +520,7 @@ func (u *updateParser) elements(target jsonpath.Path, end string) ([]byte, error
 }
 
 // object = "{" [ name ":" value { "," name ":" value } ] "}" .
-func (u *updateParser) object(dst []byte, target jsonpath.Path) ([]byte, error) {
+func (u *updateParser) object(dst []byte, a *Assignment) ([]byte, error) {
 	if err := u.nest(); err != nil {
 		return nil, err
 	}
@@ -539,7 +551,7 @@ func (u *updateParser) object(dst []byte, target jsonpath.Path) ([]byte, error) 
 		}
 		dst = append(TextValue(name.text).AppendJSON(dst), ':')
 		var err error
-		if dst, err = u.value(dst, target); err != nil {
+		if dst, err = u.value(dst, a); err != nil {
 			return nil, err
 		}
 		if !u.acceptSymbol(",") {
@@ -559,7 +571,7 @@ func (u *updateParser) nest() error {
 func (u *updateParser) unnest() { u.nested-- }
 
 // parameterValue appends the value of a parameter as JSON.
-func (u *updateParser) parameterValue(dst []byte, target jsonpath.Path) ([]byte, error) {
+func (u *updateParser) parameterValue(dst []byte, a *Assignment) ([]byte, error) {
 	at := u.tok
 	value, err := u.parser.parameter()
 	if err != nil {
@@ -584,7 +596,7 @@ func (u *updateParser) parameterValue(dst []byte, target jsonpath.Path) ([]byte,
 		return nil, u.fail(at.offset, "%s is not JSON: %v", at, err).because(err)
 	}
 	if k := kindOf(raw); k == KindObject || k == KindArray {
-		if err := u.noteUse(at, target); err != nil {
+		if err := u.noteUse(at, a); err != nil {
 			return nil, err
 		}
 	}
@@ -592,29 +604,34 @@ func (u *updateParser) parameterValue(dst []byte, target jsonpath.Path) ([]byte,
 }
 
 // noteUse notes a parameter that is an object or an array: in JavaScript it is one value
-// at all places.
-func (u *updateParser) noteUse(at token, target jsonpath.Path) error {
+// at all places, and none of them may be changed before it is used again, or at the same
+// time.
+func (u *updateParser) noteUse(at token, a *Assignment) error {
 	uses := u.uses[at.text]
-	if n := len(uses); n > 0 && uses[n-1].statement == len(u.assignments) {
-		if uses[n-1].twice {
-			return nil
+	here := parameterUse{spot: spot{a.Path, u.nested > 0}, statement: len(u.assignments)}
+	for i := range uses {
+		other := &uses[i]
+		if other.statement == here.statement {
+			if other.twice {
+				return nil // the pairs of places are noted
+			}
+			other.twice = true
 		}
-		uses[n-1].twice = true
-		uses = uses[n-1:] // those before it are noted
-	}
-	for _, other := range uses {
 		for _, later := range u.assignments[min(other.statement+1, len(u.assignments)):] {
-			if within(later.changed(), other.path) {
+			if other.holds(later.changed()) {
 				return u.shared(at.offset, "$"+at.text)
 			}
+		}
+		if other.statement < here.statement && other.holds(a.changed()) {
+			return u.shared(at.offset, "$"+at.text)
 		}
 		if len(u.aliases) == maxAliases {
 			return u.fail(at.offset, "$%s and others that are objects or arrays are used too often: make updates of their own", at.text)
 		}
-		u.aliases = append(u.aliases, alias{target, other.path, "$" + at.text})
+		u.aliases = append(u.aliases, alias{here.spot, other.spot, "$" + at.text})
 	}
-	if n := len(uses); n == 0 || !uses[n-1].twice || uses[n-1].statement < len(u.assignments) {
-		u.uses[at.text] = append(uses, parameterUse{path: target, statement: len(u.assignments)})
+	if n := len(uses); n == 0 || uses[n-1].statement < here.statement {
+		u.uses[at.text] = append(uses, here)
 	}
 	return nil
 }

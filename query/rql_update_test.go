@@ -71,6 +71,8 @@ func TestParseUpdate(t *testing.T) {
 		{"this.A = $list; this.B = $o; this.C = $t; this.D = $n", `set A [1,"b"]; set B {"a":null}; set C "2026-01-02T03:04:05.0000000Z"; set D 5`},
 		{"this.A = [$list, $list]", `set A [[1,"b"],[1,"b"]]`},
 		{"this.T.push($o); this.T.push($o)", `push T [{"a":null}]; push T [{"a":null}]`},
+		{"this.T.push($o); this.T.push($o, $o); this.T.push(1)", `push T [{"a":null}]; push T [{"a":null},{"a":null}]; push T [1]`},
+		{"this.T = [$o]; this.T.push($o)", `set T [{"a":null}]; push T [{"a":null}]`},
 		{"this.A = 9007199254740993", "set A 9007199254740993"},
 	} {
 		u, err := query.ParseUpdate("from Orders as o where a = 1 order by b desc limit 5 update {"+test.text+"}", paramsOf(test.text))
@@ -117,6 +119,7 @@ func TestParseUpdate_Refused(t *testing.T) {
 		{"this.A = this.B; this.A.C = 1", "would also change"}, {"this.A = this.B; this.B.C.D = 1", "would also change"}, {"this.A = this.B; this.B.push(1)", "would also change"},
 		{"this.A = this.L[0]; this.L['0'].x = 1", "would also change"}, {"this.A = this.B; delete this.A.C", "would also change"},
 		{"this.A = $o; this.B = $o; this.B.a = 1", "would also change"}, {"this.A = $o; this.A.b = 1; this.B = $o", "would also change"},
+		{"this.A = $list; this.A.push($list)", "would also change"}, {"this.A = $o; this.A.b = $o", "would also change"}, {"this.T.push($list); this.T[0].push($list)", "would also change"},
 		{"this.A = [$o, $o]; this.A[0].b = 1", "would also change"},
 		{"this.A = 1", "the query has no parameter $unused"},
 	} {
