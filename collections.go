@@ -33,9 +33,9 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all, err := db.collections()
+	all, err := keptCollections(db)
 	if errors.Is(err, counts.ErrNotReady) {
-		all, err = db.walkCollections(ctx)
+		all, err = walkCollections(ctx, db)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("collections: %w", err)
@@ -43,8 +43,8 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 	return all, nil
 }
 
-// collections returns the numbers that the database keeps, or counts.ErrNotReady.
-func (db *DB) collections() (_ []CollectionCount, err error) {
+// keptCollections returns the numbers that the database keeps, or counts.ErrNotReady.
+func keptCollections(db *DB) (_ []CollectionCount, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err er
 }
 
 // walkCollections is Collections by reading the metadata of all documents.
-func (db *DB) walkCollections(ctx context.Context) ([]CollectionCount, error) {
+func walkCollections(ctx context.Context, db *DB) ([]CollectionCount, error) {
 	stats, err := db.measureCollections(ctx, nil)
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ func (db *DB) DropCollection(ctx context.Context, name string, opts ...Collectio
 	c := newCollectionChange(opts)
 	done, err := db.Query(name).Progress(func(n Changed) { c.progress(n.Documents) }).Delete(ctx)
 	if err == nil {
-		err = db.dropIndexes(ctx, name)
+		err = dropIndexes(ctx, db, name)
 	}
 	if err != nil {
 		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
@@ -237,7 +237,7 @@ func (db *DB) DropCollection(ctx context.Context, name string, opts ...Collectio
 }
 
 // dropIndexes drops all indexes of a collection.
-func (db *DB) dropIndexes(ctx context.Context, collection string) error {
+func dropIndexes(ctx context.Context, db *DB, collection string) error {
 	indexes, err := db.Indexes(ctx, collection)
 	for _, ix := range indexes {
 		if err == nil {

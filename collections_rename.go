@@ -138,7 +138,7 @@ func (r *renaming) run(ctx context.Context) error {
 	if err := r.moveAll(ctx); err != nil {
 		return err
 	}
-	if err := r.db.dropIndexes(ctx, r.From); err != nil {
+	if err := dropIndexes(ctx, r.db, r.From); err != nil {
 		return err
 	}
 	return r.forget(ctx)
@@ -179,7 +179,7 @@ func (r *renaming) checkCollections(ctx context.Context) error {
 }
 
 func (r *renaming) hasDocuments(ctx context.Context, name string) (bool, error) {
-	found, err := r.db.readBatch(ctx, docs.Range{Collection: name}, 1)
+	found, err := readBatch(ctx, r.db, docs.Range{Collection: name}, 1)
 	return len(found) > 0, err
 }
 
@@ -227,7 +227,7 @@ func (r *renaming) moveAll(ctx context.Context) error {
 func (r *renaming) pass(ctx context.Context) (moved int, err error) {
 	over := docs.Range{Collection: r.From}
 	for {
-		found, err := r.db.readBatch(ctx, over, changeDocuments)
+		found, err := readBatch(ctx, r.db, over, changeDocuments)
 		if err != nil || len(found) == 0 {
 			return moved, err
 		}
@@ -263,7 +263,7 @@ func (r *renaming) move(ctx context.Context, found []*docs.Document) (int, error
 
 // readBatch returns the first documents of a range, at most n and about changeBytes,
 // as they are now, on disk or not: a write depends on them, which comes after them.
-func (db *DB) readBatch(ctx context.Context, over docs.Range, n int) ([]*docs.Document, error) {
+func readBatch(ctx context.Context, db *DB, over docs.Range, n int) ([]*docs.Document, error) {
 	w, err := db.startScan(over, db.env.Engine.Latest)
 	if err != nil {
 		return nil, err
