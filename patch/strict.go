@@ -34,8 +34,10 @@ func (e *Edit) checkThere(t *tree) error {
 			wanted = jsonpath.Object
 		}
 	}
+	look := *e
+	look.replacement = nil // a walk over all elements would apply it
 	found := false
-	err := e.walk(t, &t.root, 0, end, false, func(n *node) error {
+	err := look.walk(t, &t.root, 0, end, false, func(n *node) error {
 		found = true
 		if kind := n.kind(); kind != wanted && wanted != jsonpath.Number {
 			return e.error("what is changed must be there, and "+kindText(wanted), "it is "+kindText(kind))
