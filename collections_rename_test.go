@@ -422,6 +422,54 @@ func TestRenameCollection_Model(t *testing.T) {
 	}
 }
 
+// Ensure that writers who name no collection, and changes by query, lose nothing to
+// renames that run beside them.
+func TestRenameCollection_Writers(t *testing.T) {
+	defer jay.SetChangeBatch(4)()
+	db := memory(t, nil)
+	fillUsers(t, db)
+	const writers, increments = 4, 40
+	var group sync.WaitGroup
+	for g := range writers {
+		group.Go(func() {
+			for n := range increments {
+				id := fmt.Sprint("loose", (g+n)%10)
+				if r, err := db.Patch(ctx, id, jay.Increment("Hits", 1)); err != nil || r.Status != jay.PatchPatched {
+					t.Errorf("%s: %v, %v", id, r.Status, err)
+				}
+			}
+		})
+	}
+	group.Go(func() { // documents that move away meanwhile are overtaken
+		for range 5 {
+			if _, err := db.Query("Users").Where(jay.Lt("N", 5)).Patch(ctx, jay.Set("Seen", true)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for round := range 6 {
+		from, to := "Users", "People"
+		if round%2 == 1 {
+			from, to = to, from
+		}
+		n, err := db.RenameCollection(ctx, from, to)
+		must(t, err)
+		equal(t, n, 20)
+	}
+	group.Wait()
+	equal(t, collectionsOf(t, db), "Others 1, Users 20")
+	hits := 0
+	for doc, err := range db.Query("Users").Iter(ctx) {
+		must(t, err)
+		n, _, err := jay.Value[int](doc, "Hits")
+		must(t, err)
+		hits += n
+	}
+	equal(t, hits, writers*increments)
+	must(t, jay.CheckIndexes(db))
+	must(t, jay.CheckCounts(db))
+}
+
 func ExampleDB_RenameCollection() {
 	db, err := jay.OpenMemory(nil)
 	if err != nil {
