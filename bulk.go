@@ -541,7 +541,7 @@ func (w *BulkWriter) checkEtags(ops []*op) {
 	}
 }
 
-// reset empties the batch. Memory that one large document took is let go.
+// reset empties the batch. Memory that one large document took is released.
 func (b *bulkBatch) reset() {
 	clear(b.slab)
 	clear(b.ops)

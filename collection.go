@@ -251,11 +251,11 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 	if err := c.via.write(ctx, ops); err != nil {
 		return nil, err
 	}
-	told := results(c.via, ops)
+	metas := results(c.via, ops)
 	for i, v := range vs {
-		c.m.SetIdentity(v, told[i].ID, cmp.Or(told[i].ChangeVector, c.m.GetVersion(v)))
+		c.m.SetIdentity(v, metas[i].ID, cmp.Or(metas[i].ChangeVector, c.m.GetVersion(v)))
 	}
-	return told, nil
+	return metas, nil
 }
 
 // encode sets the bodies of ops to the JSON of vs.
@@ -306,11 +306,11 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	if err != nil {
 		return getError(id, err)
 	}
-	lent, err := db.docs.Lend(key, record)
+	pinned, err := db.docs.Pinned(key, record)
 	if err != nil {
 		err = fmt.Errorf("get %.100q: %w", id, err)
 	} else {
-		err = decodeMember(m, &lent, v)
+		err = decodeMember(m, &pinned, v)
 	}
 	return errs.First(err, closer.Close())
 }

@@ -366,7 +366,7 @@ func ExamplePage() {
 	// Output: {"items":[{"Total":7},{"Total":12.5},{"Total":40},{"Total":99}]}
 }
 
-// Explain tells which index was used, and NoScan lets a test insist on one.
+// Explain shows which index was used, and NoScan lets a test insist on one.
 func ExampleQuery_Explain() {
 	ctx := context.Background()
 	db, orders := exampleOrders()
@@ -424,7 +424,7 @@ func ExampleDB_EnsureIndex() {
 	// Output: Customer,-Total ready
 }
 
-// IndexProgress tells how far a build is.
+// IndexProgress is how far a build is.
 func ExampleIndexOption() {
 	ctx := context.Background()
 	db, _ := exampleOrders()

@@ -52,7 +52,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 		WithIDRequest(conventions.IDRequest(m.Collection))(m)
 	}
 	if m.MakeID != nil && !m.Requests {
-		m.MakeID = db.semanticOnly(m.MakeID)
+		m.MakeID = semanticOnly(db.resolver, m.MakeID)
 	}
 	if m.IDField == "" && conventions.IDField != nil {
 		m.IDField = conventions.IDField(t)
@@ -70,13 +70,13 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 
 // semanticOnly returns a generator that refuses what makeID returns if it is a
 // request for another strategy.
-func (db *DB) semanticOnly(makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
+func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
 	return func(ctx context.Context, v any) (string, error) {
 		id, err := makeID(ctx, v)
 		if err != nil {
 			return "", err
 		}
-		if _, strategy := db.resolver.Request(id); strategy != ids.Semantic {
+		if _, strategy := resolver.Request(id); strategy != ids.Semantic {
 			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
 		}
 		return id, nil

@@ -330,7 +330,7 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 		s.db.env.Exit()
 		return errInDoubt
 	}
-	done, err := s.survivors(ctx, a)
+	done, err := s.committedOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
@@ -347,10 +347,10 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 	return nil
 }
 
-// survivors returns the writes of a save in doubt that need no repetition: all of
+// committedOf returns the writes of a save in doubt that need no repetition: all of
 // them or none. Of a save that had only deletions and is not known to have
 // survived, it returns those whose document is missing.
-func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
+func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
 	switch survived, err := s.survived(ctx, a); {
 	case err != nil:
 		return nil, err
@@ -380,7 +380,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.Header.Etag
-		if w.op.Outcome == write.Unsettled || w.entity != nil && etag == 0 {
+		if w.op.Outcome == write.Unstaged || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {

@@ -131,7 +131,7 @@ type Condition interface {
 	// which it must neither keep nor change.
 	//
 	// The function calls spend before it does n units of work (see Limits.MaxWork), and
-	// returns the error of spend. The number must depend on the element alone.
+	// returns the error of spend. The number must depend on nothing but the element.
 	Begin(spend func(n int) error) func(element []byte) (bool, error)
 }
 

@@ -2,7 +2,7 @@
 // planned and answered is not its business.
 //
 // A [Query] is made by a builder or by [Parse] from text, and is the same
-// either way. Its conditions are [Expr] values. [Matcher] alone defines what a
+// either way. Its conditions are [Expr] values. Only [Matcher] defines what a
 // condition means: it evaluates the condition on one document, without indexes.
 // [Value] defines the order of values, and [AppendKey] encodes values as index
 // keys that sort in this order.

@@ -18,7 +18,7 @@ func (p *parser) from(q *Query) error {
 		return p.notFrom()
 	}
 	if p.tok.is("index") && p.indexNamed() {
-		return p.fail(p.tok.offset, "from index is not there: indexes are used by themselves").
+		return p.fail(p.tok.offset, "from index is not there: a query uses indexes without being asked").
 			hinting("name the collection; explain shows which index a query used")
 	}
 

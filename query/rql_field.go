@@ -229,7 +229,7 @@ func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
 	}
 	f, err := NewField(path)
 	if err != nil {
-		return Field{}, p.fail(start.offset, "%v", err).hinting(guess(steps[1].Name, metaNames[1:]))
+		return Field{}, p.fail(start.offset, "%v", err).hinting(nearestWord(steps[1].Name, metaNames[1:]))
 	}
 	return f, nil
 }

@@ -70,8 +70,8 @@ var (
 		"revisions":       "include revisions() is not there yet",
 		"cmpxchg":         "include cmpxchg() is not there: Jay keeps no compare-exchange values",
 		"highlight":       "include highlight() is not there until full text is",
-		"timings":         "include timings() is not there: explain tells the time",
-		"explanations":    "include explanations() is not there: explain tells how a query is answered",
+		"timings":         "include timings() is not there: explain reports the time",
+		"explanations":    "include explanations() is not there: explain reports how a query is answered",
 		"suggestions":     "include suggestions() is not there until full text is",
 		"id":              "include id() is not there: the document itself is the answer",
 		"morelikethis":    "include moreLikeThis() is not there until full text is",
@@ -124,7 +124,7 @@ func hintFor(t token, words []string) string {
 	if t.kind != tokenWord {
 		return ""
 	}
-	return guess(t.text, words)
+	return nearestWord(t.text, words)
 }
 
 // refuseCall returns the error for a function that Jay lacks, or that is not valid
@@ -141,11 +141,11 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	if reserved(name) {
 		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
 	}
-	return err.hinting(guess(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
+	return err.hinting(nearestWord(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
 }
 
-// guess returns a hint that one of words was perhaps meant, or "".
-func guess(word string, words []string) string {
+// nearestWord returns a hint that one of words was perhaps meant, or "".
+func nearestWord(word string, words []string) string {
 	near := spelling.Nearest(word, words)
 	if near == "" {
 		return ""

@@ -61,16 +61,16 @@ func (r *Run) steps() []string {
 	default:
 		steps = append(steps, "scan "+what+r.idsScanned())
 	}
-	if pl.Also != nil {
-		steps = append(steps, "keep what is in "+pl.Also.String())
+	if pl.Intersect != nil {
+		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}
 	switch {
-	case r.stats.ends:
+	case r.stats.minMax:
 		steps = append(steps, "take the ends of the range, read no documents")
 	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
-	case r.covers != nil && r.stats.untold > 0:
-		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
+	case r.covers != nil && r.stats.uncovered > 0:
+		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that are not covering", r.stats.uncovered))
 	case r.covers != nil:
 		steps = append(steps, "answer from entries, read no documents")
 	case len(pl.Access) > 0 || pl.Changes != nil:
@@ -88,7 +88,7 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if IsGrouped(r.q) && !r.stats.ends {
+	if IsGrouped(r.q) && !r.stats.minMax {
 		steps = append(steps, "group in memory")
 	}
 	if r.q.Having != nil {

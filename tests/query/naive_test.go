@@ -228,7 +228,7 @@ func classOf(v *node) int {
 	return v.rank
 }
 
-// holds tells whether a condition is true of the document.
+// holds reports whether a condition is true of the document.
 func (d *naiveDoc) holds(e query.Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -451,7 +451,7 @@ func (d *naiveDoc) project(columns []query.Column) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// throughArray tells whether a path goes through every element of an array.
+// throughArray reports whether a path goes through every element of an array.
 func throughArray(v *node, p jsonpath.Path) bool {
 	for i := range p.Len() {
 		switch step := p.At(i); {
@@ -550,7 +550,7 @@ func (a *naiveAnswer) group(q *query.Query) {
 	}
 }
 
-// satisfies tells whether the condition on groups is true of a group: of an object with
+// satisfies reports whether the condition on groups is true of a group: of an object with
 // a member for each function in it.
 func (g *naiveGroup) satisfies(q *query.Query) bool {
 	d := &naiveDoc{body: &node{rank: rankObject, members: make(map[string]*node)}, meta: make(map[query.Meta]*node)}

@@ -49,9 +49,9 @@ func TestQuery_AgainstNaive(t *testing.T) {
 // setProbes makes the planner look at fewer keys, so that few documents are
 // enough for every kind of plan, and returns what undoes that.
 func setProbes(keys, many int) (restore func()) {
-	oldKeys, oldMany := plan.ProbeKeys, plan.ProbeMany
-	plan.ProbeKeys, plan.ProbeMany = keys, many
-	return func() { plan.ProbeKeys, plan.ProbeMany = oldKeys, oldMany }
+	oldKeys, oldMany := plan.EstimateKeys, plan.EstimateMany
+	plan.EstimateKeys, plan.EstimateMany = keys, many
+	return func() { plan.EstimateKeys, plan.EstimateMany = oldKeys, oldMany }
 }
 
 func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
@@ -166,7 +166,7 @@ func (d *differential) run(via asker, docs []*naiveDoc, n int) {
 	}
 }
 
-// usesVersion tells whether a query looks at what a document has only once it
+// usesVersion reports whether a query looks at what a document has only once it
 // is committed.
 func usesVersion(q *query.Query) bool {
 	text := q.String()
