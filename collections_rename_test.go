@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -286,7 +287,7 @@ func TestRenameCollection_Crash(t *testing.T) {
 
 		db = onDisk(t, crashed, jay.Options{})
 		must(t, jay.CheckCounts(db))
-		settled(t, db)
+		jaytest.FinishIndexTasks(t, db)
 		must(t, jay.CheckIndexes(db))
 		from, to := "Users", "People"
 		old, err := db.Query(from).Count(ctx)
