@@ -103,7 +103,8 @@ func (c *Collection[T]) Query() Query[T] {
 // docs/queries.md has the grammar. params are the values of its parameters,
 // without the dollar. Text compares without regard to case, unless exact() is
 // around the comparison. A text that is no query is a *SyntaxError, and one with
-// more conditions or values than docs/limits.md allows ErrQuery.
+// more conditions or values than docs/limits.md allows ErrQuery. A text with update { },
+// which UpdateRQL reads, is a *SyntaxError that is ErrUpdateRQL.
 func (db *DB) RQL(text string, params map[string]any) (Query[Row], error) {
 	return parseRQL(db, text, params)
 }
@@ -118,6 +119,11 @@ func parseRQL(via access, text string, params map[string]any) (Query[Row], error
 	if err != nil {
 		return Query[Row]{err: err}, err
 	}
+	return queryOf(via, q)
+}
+
+// queryOf returns a query that was parsed.
+func queryOf(via access, q *query.Query) (Query[Row], error) {
 	size, err := query.Measure(q.Where)
 	if err == nil && q.Having != nil {
 		_, err = query.Measure(q.Having)

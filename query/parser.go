@@ -343,7 +343,11 @@ func (p *parser) clause(last clauseKind) (clauseKind, error) {
 	// Not a clause of Jay's: perhaps one of RavenDB's, or a misspelling.
 	if p.tok.kind == tokenWord {
 		if message, ok := refusedClauses[strings.ToLower(p.tok.text)]; ok {
-			return 0, p.fail(p.tok.offset, "%s", message)
+			refused := p.fail(p.tok.offset, "%s", message)
+			if p.tok.is("update") {
+				refused = refused.because(ErrUpdate)
+			}
+			return 0, refused
 		}
 	}
 	if last == clauseFrom && p.tok.isSymbol("(") {
