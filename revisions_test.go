@@ -512,3 +512,17 @@ func TestRevisions_Session(t *testing.T) {
 		t.Errorf("as another type: %v", err)
 	}
 }
+
+// Ensure that the history of a document goes on in the collection that its own is
+// renamed to.
+func TestRevisions_RenamedCollection(t *testing.T) {
+	db := memory(t, nil)
+	keepRevisions(t, db, jay.RevisionRule{})
+	put(t, db, "a", `{"n":1}`, jay.InCollection("Old"))
+	put(t, db, "a", `{"n":2}`)
+	_, err := db.RenameCollection(ctx, "Old", "New")
+	must(t, err)
+	put(t, db, "a", `{"n":3}`)
+	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), `{"n":3} {"n":2} - {"n":2} {"n":1}`)
+	must(t, checks.Revisions(db))
+}

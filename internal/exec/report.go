@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/query"
 )
 
@@ -42,7 +43,7 @@ func (r *Run) steps() []string {
 	case pl.IDsOnly:
 		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
 	case len(pl.Access) > 1:
-		steps = append(steps, "union of")
+		steps = append(steps, "union of"+asked(pl))
 		for _, a := range pl.Access {
 			steps = append(steps, "   "+a.String())
 		}
@@ -51,7 +52,7 @@ func (r *Run) steps() []string {
 		if pl.Reverse {
 			step += ", backwards"
 		}
-		steps = append(steps, step)
+		steps = append(steps, step+asked(pl))
 	case pl.Changes != nil:
 		step := pl.Changes.String() + " of " + what
 		if pl.Reverse {
@@ -95,6 +96,14 @@ func (r *Run) steps() []string {
 		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))
 	}
 	return steps
+}
+
+// asked says that the query itself names the index.
+func asked(pl *plan.Plan) string {
+	if pl.Hinted {
+		return ", as the query asks"
+	}
+	return ""
 }
 
 // idsScanned describes the range of IDs of a scan, and its direction.

@@ -572,7 +572,7 @@ func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
 		return err
 	}
 	if *used += len(doc.JSON()); len(row.Included) > 0 && *used > r.env.MaxQueryBytes {
-		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), r.env.MaxQueryBytes)
+		return fmt.Errorf("%w: the documents that document %q includes: %w (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), &query.LimitError{What: "bytes of documents", Limit: r.env.MaxQueryBytes, Actual: *used})
 	}
 	row.Included = append(row.Included, doc)
 	return nil

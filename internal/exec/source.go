@@ -223,7 +223,7 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		}
 		s.seen[string(s.id)] = struct{}{}
 		if s.used += len(s.id) + 48; s.used > s.r.env.MaxQueryBytes {
-			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", errs.ErrQuery, s.r.env.MaxQueryBytes)
+			return nil, fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit", errs.ErrQuery, &query.LimitError{What: "bytes of IDs of answers", Limit: s.r.env.MaxQueryBytes, Actual: s.used})
 		}
 		return s.id, nil
 	}

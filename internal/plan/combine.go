@@ -82,7 +82,7 @@ func (p *planner) union() (*Plan, error) {
 			if err != nil {
 				return nil, err
 			}
-			if a == nil || a.more {
+			if a == nil || a.more && !p.hint {
 				paths = nil
 				break
 			}

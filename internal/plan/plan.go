@@ -36,6 +36,7 @@ type Plan struct {
 	Conjuncts []query.Expr  // of the query's condition, and what they imply
 	Orders    []query.Order // the part of the order that an index must provide: see fieldOrders
 	Keys      int           // examined while planning
+	Hinted    bool          // the query names the index
 }
 
 // KeyRange is a range of keys, from Lo up to but not including Hi.
@@ -72,6 +73,7 @@ type planner struct {
 	snapshot  storage.Reader
 	indexes   []*catalog.Index // that are ready, of the collection
 	counting  bool             // only the number of answers is wanted
+	hint      bool             // indexes has the one that the query names
 
 	conjuncts []query.Expr // of the condition, and behind those what they imply
 	own       int          // how many of them are the condition's own
@@ -93,7 +95,13 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 			}
 		}
 	}
-	pl, err := p.plan()
+	var pl *Plan
+	var err error
+	if q.UseIndex != "" {
+		pl, err = p.hinted(c)
+	} else {
+		pl, err = p.plan()
+	}
 	if err != nil {
 		return nil, err
 	}

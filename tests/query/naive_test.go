@@ -262,6 +262,17 @@ func (d *naiveDoc) holds(e query.Expr) bool {
 			c := compareNodes(v, w, folds)
 			return [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[e.Op]
 		})
+	case query.CompareFields:
+		folds := d.foldsCase(e.Field, e.Fold) || d.foldsCase(e.Other, e.Fold)
+		return d.any(e.Field, func(v *node) bool {
+			return d.any(e.Other, func(w *node) bool {
+				if v.rank > rankText || classOf(v) != classOf(w) {
+					return false
+				}
+				c := compareNodes(v, w, folds)
+				return [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[e.Op]
+			})
+		})
 	case query.Between:
 		lo, hi, folds := operandNode(e.Lo), operandNode(e.Hi), d.foldsCase(e.Field, e.Fold)
 		return d.any(e.Field, func(v *node) bool {
