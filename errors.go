@@ -112,6 +112,10 @@ var (
 	// every document of a collection.
 	ErrNoIndex = errs.ErrNoIndex
 
+	// ErrChangesGone is what every *ChangesGoneError is: changes behind a token may be
+	// missing.
+	ErrChangesGone = errs.ErrChangesGone
+
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = ids.ErrUsage

@@ -8,3 +8,9 @@ func CachedBytes(db *DB) int { return db.docs.Cache.Bytes() }
 
 // InLine returns how many transactions and patches have a turn or wait for one.
 func InLine(db *DB) int { return db.writer.Lines.Len() }
+
+// FeedsWaiting returns how many feeds have caught up since the last change, and wait.
+func FeedsWaiting(db *DB) int { return db.feeds.Hub.Waiting() }
+
+// FeedsOpen returns how many feeds keep records of deletions.
+func FeedsOpen(db *DB) int { return db.horizon.Followers() }

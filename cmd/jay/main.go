@@ -53,6 +53,7 @@ type commandLine struct {
 	Delete  deleteCommand  `cmd:"" help:"Delete documents."`
 	List    listCommand    `cmd:"" help:"List documents in the order of their IDs."`
 	Query   queryCommand   `cmd:"" help:"Ask for documents, as a table or as JSON."`
+	Changes changesCommand `cmd:"" help:"Show what has changed, in the order in which it was written."`
 	Index   indexCommand   `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Import  importCommand  `cmd:"" help:"Store a stream of documents."`
 	Export  exportCommand  `cmd:"" help:"Write documents as a stream that import takes back."`

@@ -25,6 +25,7 @@ var (
 	ErrIndexExists   = errors.New("jay: index exists with another declaration")
 	ErrQuery         = errors.New("jay: invalid query")
 	ErrNoIndex       = errors.New("jay: no index serves the query")
+	ErrChangesGone   = errors.New("jay: changes are gone")
 	ErrType          = errors.New("jay: type cannot be stored")
 	ErrNeedsFloor    = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
