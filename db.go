@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -38,6 +39,7 @@ type DB struct {
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
 	feeds    *feed.Source
+	subs     *subs.Store
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

@@ -21,6 +21,7 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -90,6 +91,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.feeds = &feed.Source{Env: e, Docs: db.docs, Horizon: db.horizon, Hub: feed.NewHub(engine)}
+	db.subs = subs.New(e, db.feeds)
 	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
@@ -130,7 +132,7 @@ func (db *DB) load() error {
 			return err
 		}
 	}
-	if db.env.Origins, err = db.loadNodes(); err != nil {
+	if db.env.Origins, err = loadNodes(db.env.Engine); err != nil {
 		return err
 	}
 	if _, found := db.env.Origins[stored.Node]; !found {
@@ -218,7 +220,7 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 	if err := ids.CheckSeparator(s.Separator); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	own, err := db.newOrigin(cmp.Or(db.opts.CopyTag, db.opts.NodeTag, ids.DefaultNodeTag))
+	own, err := newOrigin(db.env, cmp.Or(db.opts.CopyTag, db.opts.NodeTag, ids.DefaultNodeTag))
 	if err != nil {
 		return s, err
 	}
@@ -244,9 +246,9 @@ func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) 
 	})
 }
 
-func (db *DB) loadNodes() (env.Origins, error) {
+func loadNodes(r storage.Reader) (env.Origins, error) {
 	lo := []byte{format.SpaceNode}
-	it, err := db.env.Engine.Iterate(lo, format.PrefixEnd(lo))
+	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {
 		return nil, err
 	}
@@ -318,6 +320,7 @@ func (db *DB) takeCloseError() error {
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.horizon.Stop()
+	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.counts.Stop()
 	if invariants.Enabled {

@@ -22,7 +22,7 @@ import (
 // leaves either the copy as it was, to be retagged by the next Open, or the
 // new database.
 func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (format.Settings, error) {
-	own, err := db.newOrigin(tag)
+	own, err := newOrigin(db.env, tag)
 	if err != nil {
 		return stored, err
 	}
@@ -72,12 +72,12 @@ func voidLeases(ctx context.Context, tx storage.Tx) error {
 }
 
 // newOrigin makes a database ID for a node tag.
-func (db *DB) newOrigin(tag string) (format.Origin, error) {
+func newOrigin(e *env.Env, tag string) (format.Origin, error) {
 	if err := ids.CheckNodeTag(tag); err != nil {
 		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	var id [16]byte
-	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
+	if _, err := io.ReadFull(e.Random(), id[:]); err != nil {
 		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
 	}
 	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil

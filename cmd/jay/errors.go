@@ -113,6 +113,7 @@ var kinds = []struct {
 	{jay.ErrNoIndex, "no-index"},
 	{jay.ErrQuery, "invalid-query"},
 	{jay.ErrChangesGone, "changes-gone"},
+	{jay.ErrSubscription, "subscription"},
 }
 
 // jsonError is an error on stderr with --json. Line and Column locate a syntax

@@ -92,6 +92,37 @@ func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, 
 	return f, nil
 }
 
+// OpenAt opens a feed behind a position that the database has stored itself, for a
+// reader that began with nothing at base. Without deletions it needs none of their records.
+func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
+	f := &Feed{source: s, filter: filter, position: position, base: base}
+	for node := range s.Env.Origins {
+		f.nodes = append(f.nodes, node)
+	}
+	if filter.NoDeletions {
+		return f, nil
+	}
+	var least uint64
+	var err error
+	if f.hold, least, err = s.Horizon.Follow(max(position, base)); err != nil {
+		return nil, s.gone(Token(s.Env.Origins, s.Env.Node, position, base), least)
+	}
+	return f, nil
+}
+
+// Resolve returns the position and the base of a token.
+func (s *Source) Resolve(ctx context.Context, since string) (position, base uint64, err error) {
+	if since != "" && since != Now {
+		t, err := s.parse(ctx, since)
+		return t.position, t.base, err
+	}
+	newest, _, err := s.newest()
+	if since == Now {
+		return newest, 0, err
+	}
+	return 0, newest, err
+}
+
 // begin begins at the first change, or behind the newest one.
 func (f *Feed) begin(now bool) (err error) {
 	f.hold = f.source.Horizon.FollowNow() // before the snapshot
@@ -108,7 +139,11 @@ func (f *Feed) begin(now bool) (err error) {
 }
 
 // Close ends f.
-func (f *Feed) Close() { f.hold.Close() }
+func (f *Feed) Close() {
+	if f.hold != nil {
+		f.hold.Close()
+	}
+}
 
 // Position returns the etag up to which f has looked at the changes.
 func (f *Feed) Position() uint64 { return f.position }
@@ -122,14 +157,16 @@ func (f *Feed) Base() uint64 { return f.base }
 func (f *Feed) Read() (changes []Change, more bool, err error) {
 	clear(f.batch)
 	f.batch = f.batch[:0]
-	f.hold.Advance(max(f.position, f.base))
+	if f.hold != nil {
+		f.hold.Advance(max(f.position, f.base))
+	}
 	snapshot := f.source.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	mark, err := counters.Mark(snapshot)
 	if err != nil {
 		return nil, false, err
 	}
-	if mark > max(f.position, f.base) {
+	if mark > max(f.position, f.base) && !f.filter.NoDeletions {
 		return nil, false, f.source.gone(Token(f.source.Env.Origins, f.source.Env.Node, f.position, f.base), mark)
 	}
 	m, err := f.merge(snapshot)
@@ -184,6 +221,9 @@ func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte)
 	c = Change{Node: node, Etag: etag, Collection: string(collection)}
 	switch kind {
 	case format.ChangeDelete:
+		if f.filter.NoDeletions {
+			return c, false, nil
+		}
 		c.Deleted, c.ID = true, string(folded)
 		return c, true, nil
 	case format.ChangePut:

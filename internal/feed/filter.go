@@ -14,6 +14,7 @@ type Filter struct {
 	Prefixes    []string // of folded IDs
 	IDs         []string // folded
 	Documents   bool     // changes have their documents
+	NoDeletions bool     // deletions are left out, and their records not needed
 }
 
 // wants reports whether the filter selects the change of a document.

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/storage"
 )
 
 // Now is the token behind the newest change.
@@ -94,9 +95,14 @@ func (s *Source) parse(ctx context.Context, since string) (t token, err error) {
 func (s *Source) newest() (newest, mark uint64, err error) {
 	snapshot := s.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	if mark, err = counters.Mark(snapshot); err != nil {
+	return s.NewestIn(snapshot)
+}
+
+// NewestIn returns the etag of the newest change in a snapshot, and the mark.
+func (s *Source) NewestIn(r storage.Reader) (newest, mark uint64, err error) {
+	if mark, err = counters.Mark(r); err != nil {
 		return 0, 0, err
 	}
-	newest, err = counters.NewestChange(s.Env, snapshot)
+	newest, err = counters.NewestChange(s.Env, r)
 	return newest, mark, err
 }

@@ -25,6 +25,7 @@
 package horizon
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -40,6 +41,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -256,7 +258,7 @@ func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
 			return nil, err
 		}
 		h.done = found.end
-		all.changes, all.end = append(all.changes, found.changes...), found.end
+		all.changes, all.end, all.newest = append(all.changes, found.changes...), found.end, found.newest
 		if found.end >= limit {
 			break
 		}
@@ -271,6 +273,7 @@ type change struct{ node, etag uint64 }
 type batch struct {
 	changes []change
 	end     uint64 // all records of deletions up to here are among them, or gone
+	newest  uint64 // etag of the newest change when they were looked for
 }
 
 // find finds the next batch, and the etag up to which records may be removed now.
@@ -282,16 +285,16 @@ func (h *Horizon) find() (found batch, limit uint64, err error) {
 	if err != nil {
 		return batch{}, 0, err
 	}
-	floor, err := leastFloor(latest)
+	floor, err := leastFloor(latest, newest)
 	if err != nil {
 		return batch{}, 0, err
 	}
 	limit = h.publish(newest, floor)
 	last := min(limit, h.last.Load()) // after latest was taken: what it shows was staged before
 	if last <= h.done {
-		return batch{end: limit}, limit, nil
+		return batch{end: limit, newest: newest}, limit, nil
 	}
-	found.end = last
+	found.end, found.newest = last, newest
 	if err := found.walk(h.env, latest, h.done); err != nil {
 		return batch{}, 0, err
 	}
@@ -342,7 +345,7 @@ var errFloor = errors.New("a floor was set")
 
 // stage removes the records, and raises the mark. It may run more than once.
 func (b *batch) stage(tx storage.Tx) error {
-	floor, err := leastFloor(tx)
+	floor, err := leastFloor(tx, b.newest)
 	if err != nil {
 		return err
 	}
@@ -408,10 +411,12 @@ func floorKey(name string) []byte {
 	return format.AppendKey(nil, format.SpaceMeta, format.FloorPrefix+name)
 }
 
-// leastFloor returns the least floor, the highest etag if there is none.
+// leastFloor returns the least floor, the highest etag if there is none. The floor of a
+// subscription counts only up to the knob FloorEtags back from the newest change: one that
+// was forgotten must not keep the records of all deletions for ever.
 func leastFloor(r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
-}) (least uint64, err error) {
+}, newest uint64) (least uint64, err error) {
 	least = math.MaxInt64
 	prefix := append([]byte{format.SpaceMeta}, format.FloorPrefix...)
 	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
@@ -423,7 +428,11 @@ func leastFloor(r interface {
 		if len(it.Value()) != 8 {
 			return 0, fmt.Errorf("floor record %x: %w", it.Key(), errs.ErrCorrupt)
 		}
-		least = min(least, binary.BigEndian.Uint64(it.Value()))
+		floor := binary.BigEndian.Uint64(it.Value())
+		if bytes.HasPrefix(it.Key()[len(prefix):], []byte(format.SubscriptionFloor)) {
+			floor = max(floor, newest-min(newest, knobs.FloorEtags))
+		}
+		least = min(least, floor)
 	}
 	return least, it.Error()
 }
