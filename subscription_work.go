@@ -80,7 +80,7 @@ func (s Subscriptions) run(ctx context.Context, name string, o WorkOptions, chec
 		case batch == nil && more:
 			continue
 		case batch == nil && o.UntilCaughtUp:
-			return nil
+			return s.gated(w.StorePassed)
 		case batch == nil:
 			if err := w.Wait(); err != nil {
 				return err

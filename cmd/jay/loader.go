@@ -64,6 +64,12 @@ func (l *loader) add(ctx context.Context, v value) error {
 	if found {
 		return nil
 	}
+	if found, err := l.addSubscription(ctx, v); found || err != nil {
+		if err != nil {
+			return l.refuse(ctx, v, err)
+		}
+		return nil
+	}
 	it, err := l.plan(v)
 	if err != nil {
 		return l.refuse(ctx, v, err)

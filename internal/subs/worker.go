@@ -249,6 +249,15 @@ func (w *Worker) storePassed(position uint64) error {
 	return w.Acknowledge(&Batch{position: position})
 }
 
+// StorePassed stores how far the worker has come, if it has been given all that the
+// query finds up to there, and has acknowledged it.
+func (w *Worker) StorePassed() error {
+	if w.readTo == w.stored || len(w.found) > 0 {
+		return nil
+	}
+	return w.Acknowledge(&Batch{position: w.readTo})
+}
+
 // Fail notes that a document of the batch has failed.
 func (b *Batch) Fail(folded, text string) {
 	if b.failed == nil {
