@@ -32,8 +32,8 @@ Examples:
     jay changes --documents > changes.ndjson`
 }
 
-// changeResult is a line of jay changes.
-type changeResult struct {
+// changeLine is a line of jay changes.
+type changeLine struct {
 	Change       string        `json:"change"` // put or delete
 	ID           string        `json:"id"`
 	Collection   string        `json:"collection"`
@@ -58,7 +58,7 @@ func (c *changesCommand) Run(ctx context.Context, a *app) error {
 				return nil
 			}
 			printed++
-			if err := a.printLine(newChangeResult(change)); err != nil {
+			if err := a.printLine(newChangeLine(change)); err != nil {
 				return err
 			}
 			if c.Follow {
@@ -90,8 +90,8 @@ func (c *changesCommand) options() (opts []jay.ChangesOption) {
 	return opts
 }
 
-func newChangeResult(c jay.Change) changeResult {
-	r := changeResult{Change: "put", ID: c.ID, Collection: c.Collection, Etag: c.Etag, Token: c.Token(), Document: c.Document}
+func newChangeLine(c jay.Change) changeLine {
+	r := changeLine{Change: "put", ID: c.ID, Collection: c.Collection, Etag: c.Etag, Token: c.Token(), Document: c.Document}
 	if c.Deleted {
 		r.Change = "delete"
 	} else {
