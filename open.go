@@ -144,7 +144,7 @@ func (db *DB) load() error {
 	if stored, err = db.setPrefixCollections(ctx, stored); err != nil {
 		return err
 	}
-	db.prefixCollections = stored.PrefixCollections
+	db.prefixCollections = stored.PrefixCollections && db.opts.PrefixCollections != PrefixCollectionsIgnored
 
 	db.env.Node = stored.Node
 	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
@@ -231,7 +231,7 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 // database has stored.
 func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) (format.Settings, error) {
 	on := db.opts.PrefixCollections == PrefixCollectionsOn
-	if db.opts.PrefixCollections == PrefixCollectionsStored || on == stored.PrefixCollections {
+	if db.opts.PrefixCollections == PrefixCollectionsStored || db.opts.PrefixCollections == PrefixCollectionsIgnored || on == stored.PrefixCollections {
 		return stored, nil
 	}
 	stored.PrefixCollections = on
