@@ -57,6 +57,7 @@ type commandLine struct {
 	Import  importCommand  `cmd:"" help:"Store a stream of documents."`
 	Export  exportCommand  `cmd:"" help:"Write documents as a stream that import takes back."`
 	Stats   statsCommand   `cmd:"" help:"Show what the database holds."`
+	Serve   serveCommand   `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact compactCommand `cmd:"" help:"Free the space of deleted documents now."`
 	IDs     idsCommand     `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo    hiloCommand    `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
