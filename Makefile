@@ -16,13 +16,13 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "crash       500 processes killed while they write"
@@ -42,7 +42,7 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo
+check-full: modules oldest suites readme demo interop
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -87,6 +87,10 @@ suites:
 # The program and the commands of README, in an empty module and in a clone.
 readme:
 	JAY_README=1 $(GO) test -count=1 -timeout 10m ./tests/readme
+
+# RavenDB's client for Node against jay serve; installs Node and the client.
+interop:
+	GO="$(GO)" ./server/interop/run.sh
 
 # The long ones, for a quiet evening.
 crash:

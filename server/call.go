@@ -27,6 +27,7 @@ type call struct {
 	status  int
 	reply   http.Header
 	out     []byte
+	nested  bool // in a multi_get
 	started bool // the head of a stream was sent
 
 	taken int64 // bytes of the server's budget

@@ -329,6 +329,9 @@ func (c *call) missing() error {
 	if tag := c.header.Get("If-None-Match"); strings.Trim(tag, `"`) == missingETag {
 		return c.empty(http.StatusNotModified)
 	}
+	if c.nested { // Node's client reads a result whatever the status is
+		return c.text(http.StatusNotFound, []byte(`{"Results":[null],"Includes":{}}`))
+	}
 	return c.empty(http.StatusNotFound)
 }
 

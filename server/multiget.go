@@ -52,7 +52,7 @@ func (c *call) multiGet() error {
 
 // get answers one of the requests.
 func (c *call) get(request *getRequest) getReply {
-	one := &call{s: c.s, ctx: c.ctx, r: c.r, w: c.w, name: c.name, database: c.database, db: c.db, header: make(http.Header), reply: make(http.Header)}
+	one := &call{s: c.s, ctx: c.ctx, r: c.r, w: c.w, name: c.name, database: c.database, db: c.db, nested: true, header: make(http.Header), reply: make(http.Header)}
 	defer func() { c.taken += one.taken }()
 	for name, value := range request.Headers {
 		one.header.Set(name, value)

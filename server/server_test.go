@@ -536,7 +536,8 @@ func TestMultiGet(t *testing.T) {
 		t.Errorf("got %s", a.body)
 	}
 	equal(t, "found", a.text(t, "Results", 4, "Result", "TotalResults"), 1)
-	equal(t, "result", a.text(t, "Results", 1, "Result"), "<nil>")
+	equal(t, "result", a.text(t, "Results", 1, "Result", "Results"), "[<nil>]")
+	equal(t, "result", a.text(t, "Results", 2, "Result"), "<nil>")
 	h.checkProblem(h.do("POST", "/databases/a/multi_get", `{"Requests":[`+strings.TrimSuffix(strings.Repeat(`{},`, 1025), ",")+`]}`), 413, "RequestTooLargeException")
 }
 
