@@ -122,11 +122,11 @@ func (c *call) createDatabase() error {
 	for _, own := range []string{"DatabaseName", "DatabaseTopology", "Topology", "Etag"} {
 		delete(given, own)
 	}
-	d, err := c.s.databases.create(c.ctx, name, newID(), given)
+	etag, err := c.s.databases.create(c.ctx, name, newID(), given)
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusCreated, map[string]any{"RaftCommandIndex": d.etag, "Name": d.record.Name, "Topology": databaseTopology(), "NodesAddedTo": []string{c.url()}})
+	return c.json(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(), "NodesAddedTo": []string{c.url()}})
 }
 
 // checkRecord refuses records of databases that the server cannot make.

@@ -244,18 +244,23 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	ds.open++
 	done := make(chan struct{})
 	d.busy = done
-	mustExist := d.record.State != stateCreating
-	ds.mu.Unlock()
-	db, err := ds.openOne(d.key, mustExist)
-	ds.mu.Lock()
+	if d.record.State == stateCreating { // a creation was cut short
+		ds.mu.Unlock()
+		err = ds.firstOpen(context.WithoutCancel(ctx), d)
+		ds.mu.Lock()
+	} else {
+		ds.mu.Unlock()
+		var db *jay.DB
+		db, err = ds.openOne(d.key, true)
+		ds.mu.Lock()
+		d.db, d.idle = db, ds.opts.Now()
+	}
 	close(done)
 	d.busy = nil
 	if err != nil {
 		ds.open--
-		return false, err
 	}
-	d.db, d.idle = db, ds.opts.Now()
-	return false, nil
+	return false, err
 }
 
 func (ds *databases) openOne(key string, mustExist bool) (*jay.DB, error) {
@@ -317,21 +322,29 @@ func (ds *databases) closeIdle() {
 	}
 }
 
-// create makes a database, and returns it. A directory of this name that a deletion has
+// create makes a database, and returns the etag of its record. A directory of this name that a deletion has
 // left, or that was put there, becomes its contents.
-func (ds *databases) create(ctx context.Context, name, id string, given map[string]json.RawMessage) (*database, error) {
+func (ds *databases) create(ctx context.Context, name, id string, given map[string]json.RawMessage) (etag uint64, err error) {
 	key, err := checkName(name)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	d := newDatabase(key)
 	d.record = record{Name: name, State: stateCreating, ID: id, Created: ds.opts.Now().UTC(), Given: given}
 	if err := ds.enter(d); err != nil {
-		return nil, err
+		return 0, err
 	}
-	err = ds.write(ctx, d)
+	ctx = context.WithoutCancel(ctx) // what has begun is finished
+	err = ds.setState(ctx, d, stateCreating)
 	if err == nil {
 		err = ds.firstOpen(ctx, d)
+	}
+	if err != nil {
+		// Without a record the directory is none of the server's. If the record stays, the
+		// next start takes the creation up again.
+		if undone := ds.system.Delete(ctx, recordPrefix+d.key); undone != nil {
+			ds.opts.Logger.Error("server: a database that could not be created keeps its record", "database", d.key, "err", undone)
+		}
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -340,9 +353,9 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 	if err != nil {
 		delete(ds.byKey, key)
 		ds.open--
-		return nil, err
+		return 0, err
 	}
-	return d, nil
+	return d.etag, nil
 }
 
 // enter reserves the name of a new database, which is busy until it is made.
@@ -371,34 +384,33 @@ func (ds *databases) enter(d *database) error {
 	return nil
 }
 
-// firstOpen makes the directory of a new database, and its record say so.
+// firstOpen makes the directory of a new database, which is busy, and its record say so.
 func (ds *databases) firstOpen(ctx context.Context, d *database) error {
 	db, err := ds.openOne(d.key, false)
-	if err == nil {
-		d.record.State = stateReady
-		if err = ds.write(ctx, d); err != nil {
-			err = errors.Join(err, db.Close())
-		}
-	}
 	if err != nil {
-		// Without a record the directory is none of the server's. If the record stays, the
-		// next request that names the database tries again.
-		if undone := ds.system.Delete(context.WithoutCancel(ctx), recordPrefix+d.key); undone != nil {
-			ds.opts.Logger.Error("server: a database that could not be created keeps its record", "database", d.key, "err", undone)
-		}
 		return err
 	}
+	if err := ds.setState(ctx, d, stateReady); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
 	d.db, d.idle = db, ds.opts.Now()
 	return nil
 }
 
-// write stores the record of d.
-func (ds *databases) write(ctx context.Context, d *database) error {
-	meta, err := ds.system.Put(ctx, recordPrefix+d.key, mustJSON(d.record), jay.InCollection("Databases"))
-	if err == nil {
-		d.etag = meta.Etag
+// setState stores the record of d, which is busy, with another state.
+func (ds *databases) setState(ctx context.Context, d *database, state string) error {
+	r := d.record // others only read it
+	r.State = state
+	meta, err := ds.system.Put(ctx, recordPrefix+d.key, mustJSON(r), jay.InCollection("Databases"))
+	if err != nil {
+		return err
 	}
-	return err
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d.record, d.etag = r, meta.Etag
+	return nil
 }
 
 // drop deletes a database: it takes no further requests, its streams end, those under
@@ -415,8 +427,7 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished
 	if hard {
-		d.record.State = stateDeleting
-		if err = ds.write(ctx, d); err == nil {
+		if err = ds.setState(ctx, d, stateDeleting); err == nil {
 			err = ds.remove(ctx, d)
 		}
 	} else {
@@ -532,13 +543,6 @@ func (ds *databases) close() error {
 		d.db = nil
 	}
 	return errors.Join(err, ds.system.Close())
-}
-
-// countOpen returns how many databases are open.
-func (ds *databases) countOpen() (n int) {
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	return ds.open
 }
 
 // index returns a number that has risen with every change of a record.

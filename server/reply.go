@@ -29,7 +29,11 @@ var gzipWriters = sync.Pool{New: func() any {
 func (c *call) fail(err error, id string) {
 	p := problemOf(err)
 	if p.cause != nil {
-		c.s.opts.Logger.Error("server: a request has failed", "request", id, "method", c.r.Method, "path", c.r.URL.Path, "err", p.cause)
+		level := slog.LevelError
+		if c.ctx.Err() != nil { // the client has gone away
+			level = slog.LevelDebug
+		}
+		c.s.opts.Logger.Log(c.ctx, level, "server: a request has failed", "request", id, "method", c.r.Method, "path", c.r.URL.Path, "err", p.cause)
 	}
 	for name, value := range p.headers {
 		c.reply.Set(name, value)

@@ -247,6 +247,8 @@ func (c *call) remembered() error {
 	if len(id) > 128 {
 		return badRequest("%s has at most 128 characters", raftParam)
 	}
+	// A client that goes away may ask again: the command ends, and its reply is kept.
+	c.ctx = context.WithoutCancel(c.ctx)
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
 	ran := false
 	r, err := c.s.results.once(c.ctx, key, func() (result, error) {

@@ -57,9 +57,19 @@ type answer struct {
 	body   string
 }
 
-// do sends a request. The path goes out as it is, whatever is in it. Headers are names
-// and values in turn.
+// do sends a request, as try does, which must be answered.
 func (h *host) do(method, path, body string, headers ...string) answer {
+	h.t.Helper()
+	a, err := h.try(method, path, body, headers...)
+	if err != nil {
+		h.t.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// try sends a request. The path goes out as it is, whatever is in it. Headers are names
+// and values in turn.
+func (h *host) try(method, path, body string, headers ...string) (answer, error) {
 	h.t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -69,7 +79,7 @@ func (h *host) do(method, path, body string, headers ...string) answer {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	r.URL.Opaque = "//" + r.URL.Host + path
+	r.URL.Opaque = path
 	for i := 0; i+1 < len(headers); i += 2 {
 		if headers[i] == "Host" {
 			r.Host = headers[i+1]
@@ -78,14 +88,11 @@ func (h *host) do(method, path, body string, headers ...string) answer {
 	}
 	reply, err := h.http.Client().Do(r)
 	if err != nil {
-		h.t.Fatalf("%s %s: %v", method, path, err)
+		return answer{}, err
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil {
-		h.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return answer{reply.StatusCode, reply.Header, string(text)}
+	return answer{reply.StatusCode, reply.Header, string(text)}, err
 }
 
 // want sends a request whose status must be this one.
@@ -169,6 +176,7 @@ func (h *host) checkProblem(a answer, status int, kind string) {
 
 // Ensure that the first requests of both clients are answered as RavenDB answers them.
 func TestServer_Hello(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	a := h.want(503, "GET", "/topology?name=acorns", "")
 	h.checkProblem(a, 503, "DatabaseDoesNotExistException")
@@ -203,6 +211,7 @@ func TestServer_Hello(t *testing.T) {
 // Ensure that a path or a method that is not there is 400, which does not mark the node
 // as down, and that what RavenDB has and Jay has not says so.
 func TestServer_UnknownRoutes(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	for _, request := range []string{"GET /", "GET /nothing", "GET /databases/a", "GET /databases/a/nothing", "GET /databases/a/docs/x", "POST /databases/a/stats", "GET /databases//docs"} {
@@ -219,6 +228,7 @@ func TestServer_UnknownRoutes(t *testing.T) {
 
 // Ensure that a document comes back digit by digit, with its metadata behind it.
 func TestDocuments_PutGet(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	body := `{"Price":1.50,"Big":12345678901234567890,"E":1E+2,"Text":"\u00e9\/","@metadata":{"@collection":"Users","Raven-Go-Type":"main.User","@nested-object-types":{"a":"b"}}}`
@@ -261,6 +271,7 @@ func TestDocuments_PutGet(t *testing.T) {
 // Ensure that one missing document is 404 without a body, and that among several it is
 // null.
 func TestDocuments_Missing(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)
@@ -282,6 +293,7 @@ func TestDocuments_Missing(t *testing.T) {
 
 // Ensure that a write with a version changes nothing when the document has another one.
 func TestDocuments_IfMatch(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	old := h.want(201, "PUT", "/databases/a/docs?id=x", `{"n":1}`).text(t, "ChangeVector")
@@ -304,6 +316,7 @@ func TestDocuments_IfMatch(t *testing.T) {
 // Ensure that IDs arrive as both clients escape them: a plus sign, an ampersand and an
 // equals sign are raw in a PUT or DELETE of Go's client, and a blank is %20.
 func TestDocuments_Escapes(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	for _, test := range []struct{ id, written, read string }{
@@ -338,6 +351,7 @@ func TestDocuments_Escapes(t *testing.T) {
 
 // Ensure that the requested ID decides how the final one is made.
 func TestDocuments_IDs(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	put := func(id string) string {
@@ -362,6 +376,7 @@ func TestDocuments_IDs(t *testing.T) {
 // Ensure that a prefix selects, that patterns look behind it, and that pages follow one
 // another.
 func TestDocuments_Prefix(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	for i := range 5 {
@@ -405,6 +420,7 @@ func TestDocuments_Prefix(t *testing.T) {
 
 // Ensure that included documents come along once, by every kind of path.
 func TestDocuments_Includes(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	for _, id := range []string{"companies/1", "companies/2", "products/1", "products/2", "addr-x", "k1", "customers/5"} {
@@ -462,6 +478,7 @@ func sorted(list []string) string {
 
 // Ensure that a batch is carried out whole or not at all.
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	old := h.want(201, "PUT", "/databases/a/docs?id=old", `{"n":1}`).text(t, "ChangeVector")
@@ -515,6 +532,7 @@ func TestBatch(t *testing.T) {
 
 // Ensure that a multi_get answers each request as if it had come alone.
 func TestMultiGet(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	h.create("b")
@@ -543,6 +561,7 @@ func TestMultiGet(t *testing.T) {
 
 // Ensure that HiLo ranges are granted and taken back as RavenDB does it.
 func TestHiLo(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	a := h.want(201, "GET", "/databases/a/hilo/next?tag=users&lastBatchSize=0&lastRangeAt=&identityPartsSeparator=/&lastMax=0", "")
@@ -565,6 +584,7 @@ func TestHiLo(t *testing.T) {
 
 // Ensure that identities count, and are seeded upward unless forced.
 func TestIdentities(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	equal(t, "next", h.want(200, "POST", "/databases/a/identity/next?name=users%7C", "").text(t, "NewIdentityValue"), 1)
@@ -581,6 +601,7 @@ func TestIdentities(t *testing.T) {
 // Ensure that a command with a raft-request-id, sent again, draws nothing, also after a
 // restart.
 func TestResults_Repeated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
 	h.create("a")
@@ -605,6 +626,7 @@ func TestResults_Repeated(t *testing.T) {
 
 // Ensure that statistics count what is there.
 func TestStats(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=u/1", `{"@metadata":{"@collection":"Users"}}`)
@@ -620,6 +642,7 @@ func TestStats(t *testing.T) {
 // Ensure that a client configuration is stored, that clients with another one are told,
 // and that those of a server without one are told nothing.
 func TestClientConfiguration(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	h := startIn(t, dir)
 	h.create("a")
@@ -648,6 +671,7 @@ func TestClientConfiguration(t *testing.T) {
 
 // Ensure that queries find, page, count, include and select.
 func TestQueries(t *testing.T) {
+	t.Parallel()
 	h := start(t)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=companies/1", `{"Name":"Acme","@metadata":{"@collection":"Companies"}}`)
