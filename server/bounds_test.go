@@ -98,7 +98,7 @@ func TestBounds_Truncated(t *testing.T) {
 		}
 	}
 	h.want(404, "GET", "/databases/a/docs?id=x", "")
-	if reply := h.raw(head + "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n7\r\n{\"a\":1}\r\n0\r\n\r\n", false); !strings.HasPrefix(reply, "HTTP/1.1 201 ") {
+	if reply := h.raw(head+"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n7\r\n{\"a\":1}\r\n0\r\n\r\n", false); !strings.HasPrefix(reply, "HTTP/1.1 201 ") {
 		t.Errorf("got %q", reply)
 	}
 }
@@ -362,7 +362,9 @@ func TestServe_Shutdown_Hangs(t *testing.T) {
 // Ensure that headers are bounded, and a client that sends none is cut off.
 func TestServe_Headers(t *testing.T) {
 	t.Parallel()
-	h, end := serve(t, func(o *server.Options) { o.MaxHeaderBytes, o.HeaderTimeout, o.MaxConnections = 8<<10, 50*time.Millisecond, 4 })
+	h, end := serve(t, func(o *server.Options) {
+		o.MaxHeaderBytes, o.HeaderTimeout, o.MaxConnections = 8<<10, 50*time.Millisecond, 4
+	})
 	h.create("a")
 	for _, bomb := range [][]string{{"/databases/a/docs?id=x", strings.Repeat("x", 64<<10)}, {"/databases/a/docs?id=" + strings.Repeat("x", 64<<10), "x"}} {
 		// The server may have cut the connection before its reply was read.
