@@ -14,3 +14,15 @@ func (s *Server) CloseIdle() { s.databases.closeIdle() }
 func (s *Server) CheckLoad() (requests int, bytes int64) {
 	return len(s.gate.places), s.memory.used.Load()
 }
+
+// Route describes an endpoint, for tests.
+type Route struct{ Method, Path, Refused string }
+
+// Routes returns the endpoints, for tests.
+func Routes() []Route {
+	var all []Route
+	for _, r := range routes {
+		all = append(all, Route{r.method, r.path, r.refused})
+	}
+	return all
+}
