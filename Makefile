@@ -118,6 +118,7 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
 	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
 # docs/benchmarks.

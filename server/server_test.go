@@ -697,3 +697,12 @@ func TestQueries(t *testing.T) {
 		h.checkProblem(h.do("POST", "/databases/a/queries", body), 400, "BadRequestException")
 	}
 }
+
+// Ensure that a batch is bounded.
+func TestBatch_Most(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.checkProblem(h.do("POST", "/databases/a/bulk_docs", `{"Commands":[`+strings.Repeat(`{"Type":"DELETE","Id":"x"},`, 100_000)+`{"Type":"DELETE","Id":"x"}]}`), 413, "RequestTooLargeException")
+	h.checkProblem(h.do("PUT", "/databases/a/admin/configuration/client", `{"a":"`+strings.Repeat("x", 64<<10)+`"}`), 413, "RequestTooLargeException")
+}
