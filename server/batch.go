@@ -40,10 +40,8 @@ var refusedCommands = map[string]string{
 
 // bulkDocs carries out commands as one transaction: all of them, or none.
 func (c *call) bulkDocs() error {
-	for _, name := range []string{"numberOfReplicasToWaitFor", "waitForReplicasTimeout"} {
-		if value, given := c.params.find(name); given && value != "0" && name == "numberOfReplicasToWaitFor" {
-			return notSupported("POST %s: waiting for replicas: there are none", c.route.path)
-		}
+	if err := c.checkReplicas(); err != nil {
+		return err
 	}
 	var request batchRequest
 	if err := c.decode(&request); err != nil {
@@ -80,6 +78,19 @@ func (c *call) bulkDocs() error {
 		reply = append(reply, request.Commands[i].result(&written[i])...)
 	}
 	return c.text(http.StatusCreated, append(reply, "]}"...))
+}
+
+// checkReplicas refuses to wait for replicas: there are none. The majority of one node
+// is that node. Indexes need no wait: they are as new as the documents.
+func (c *call) checkReplicas() error {
+	switch c.params.get("numberOfReplicasToWaitFor") {
+	case "", "0", "majority":
+		return nil
+	}
+	if c.params.get("throwOnTimeoutInWaitForReplicas") == "false" {
+		return nil
+	}
+	return notSupported("POST %s: waiting for replicas: there are none", c.route.path)
 }
 
 // addTo adds the command to a batch.

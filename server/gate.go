@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gate bounds the requests that run at a time, and those that wait for it.
+// gate bounds the requests, or the streams, that run at a time, and those that wait for it.
 type gate struct {
 	places  chan struct{}
 	waiting atomic.Int64
@@ -29,7 +29,7 @@ func (g *gate) enter(ctx context.Context) error {
 	}
 	defer g.waiting.Add(-1)
 	if g.waiting.Add(1) > g.most {
-		return overload("%d requests run and %d wait, which is the most", cap(g.places), g.most)
+		return overload("%d requests of this kind run and %d wait, which is the most", cap(g.places), g.most)
 	}
 	timer := time.NewTimer(g.timeout)
 	defer timer.Stop()

@@ -65,6 +65,11 @@ type Options struct {
 	// is refused with 429.
 	MaxRequests int
 
+	// MaxStreams bounds the streams that run at a time, beside MaxRequests: one runs as long
+	// as its reader takes. Further ones wait and are refused as requests are. The default is
+	// 64.
+	MaxStreams int
+
 	// QueueTimeout is how long a request waits for a place. The default is 5 seconds.
 	QueueTimeout time.Duration
 
@@ -113,6 +118,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, 128<<20)
 	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 5*time.Second)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
 	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
@@ -124,7 +130,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
 	for name, value := range map[string]int64{
 		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
-		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxRequests": int64(o.MaxRequests),
+		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
 		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
 		"ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),

@@ -26,6 +26,10 @@ type queryRequest struct {
 // parameterName finds the parameters that a query may use.
 var parameterName = regexp.MustCompile(`\$[\pL_][\pL\pN_]*`)
 
+// pageWords are in every query that asks for a page in its text. They may be in others,
+// for which it costs a count that is known.
+var pageWords = regexp.MustCompile(`(?i)limit|offset`)
+
 // query answers a query in RQL.
 func (c *call) query() error {
 	start := time.Now()
@@ -112,7 +116,6 @@ type queryResult struct {
 	reading
 	rows  []json.RawMessage // of a query that selects; else docs has the answers
 	total int64
-	skip  int
 }
 
 // runQuery runs the query, and counts what it finds beyond the page.
@@ -122,7 +125,7 @@ func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found 
 		return err
 	}
 	if r.Start != nil && *r.Start > 0 {
-		q, found.skip = q.Skip(*r.Start), *r.Start
+		q = q.Skip(*r.Start)
 	}
 	if r.PageSize != nil && *r.PageSize < math.MaxInt32 && *r.PageSize >= 0 {
 		q = q.Limit(*r.PageSize)
@@ -150,7 +153,10 @@ func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found 
 			return err
 		}
 	}
-	found.total, err = q.Skip(0).Limit(math.MaxInt).Count(c.ctx)
+	found.total = int64(len(found.docs) + len(found.rows))
+	if r.Start != nil || r.PageSize != nil || pageWords.MatchString(r.Query) {
+		found.total, err = q.Skip(0).Limit(math.MaxInt).Count(c.ctx)
+	}
 	return err
 }
 

@@ -22,7 +22,8 @@ type Server struct {
 	databases *databases
 	results   *results
 	clients   *configurations
-	gate      *gate
+	gate      *gate // of requests
+	streams   *gate // of streams
 	memory    *budget
 
 	mu      sync.RWMutex
@@ -44,7 +45,7 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
@@ -208,10 +209,14 @@ func (c *call) handle() (err error) {
 		return err
 	}
 	defer s.under.Done()
-	if err := s.gate.enter(c.ctx); err != nil {
+	gate := s.gate
+	if c.route.stream {
+		gate = s.streams
+	}
+	if err := gate.enter(c.ctx); err != nil {
 		return err
 	}
-	defer s.gate.leave()
+	defer gate.leave()
 	if c.params, err = c.route.params(r.URL.RawQuery); err != nil {
 		return err
 	}

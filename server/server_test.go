@@ -528,6 +528,12 @@ func TestBatch(t *testing.T) {
 		h.checkProblem(h.do("POST", "/databases/a/bulk_docs", test.body), test.status, test.kind)
 	}
 	h.want(404, "GET", "/databases/a/docs?id=new", "")
+
+	const one = `{"Commands":[{"Type":"PUT","Id":"one","Document":{}}]}`
+	for _, query := range []string{"waitForIndexesTimeout=00:00:15&waitForIndexThrow=true&waitForSpecificIndex=a&waitForSpecificIndex=b", "numberOfReplicasToWaitFor=majority&waitForReplicasTimeout=00:00:15", "numberOfReplicasToWaitFor=2&throwOnTimeoutInWaitForReplicas=false"} {
+		h.want(201, "POST", "/databases/a/bulk_docs?"+query, one)
+	}
+	h.checkProblem(h.do("POST", "/databases/a/bulk_docs?numberOfReplicasToWaitFor=2&throwOnTimeoutInWaitForReplicas=true", one), 501, "NotSupportedException")
 }
 
 // Ensure that a multi_get answers each request as if it had come alone.

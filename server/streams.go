@@ -58,6 +58,7 @@ type documentStream struct {
 	w       *streamWriter
 	written int
 	line    []byte
+	taken   int64 // of the server's memory, for the largest document
 }
 
 // begin sends the head.
@@ -81,6 +82,12 @@ func (d *documentStream) add(c *call, doc *jay.Document) (err error) {
 		if err := d.begin(c); err != nil {
 			return err
 		}
+	}
+	if size := int64(len(doc.Body())) + 1024; size > d.taken { // the documents before it are gone
+		if err := c.take(size - d.taken); err != nil {
+			return err
+		}
+		d.taken = size
 	}
 	d.line = d.line[:0]
 	if d.written > 0 && !d.lines {
