@@ -84,7 +84,7 @@ func (db *DB) measureCollections(ctx context.Context, progress func(documents in
 		more, err = w.Headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
 			c := byName[string(h.Collection)]
 			if c == nil {
-				c = db.statsOf(byName, string(h.Collection))
+				c = statsOf(byName, string(h.Collection))
 			}
 			c.Documents++
 			c.Bytes += int64(len(id) + size)
@@ -109,7 +109,7 @@ func (db *DB) measureCollections(ctx context.Context, progress func(documents in
 }
 
 // statsOf returns the figures of a collection under a new case variant of its name.
-func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
+func statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
 	for other, c := range byName {
 		if format.CollectionKey(other) == format.CollectionKey(name) {
 			byName[name] = c

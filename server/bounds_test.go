@@ -408,7 +408,7 @@ func (h *host) largeDocuments() {
 	}
 }
 
-// watcher tells a channel when the log has a message.
+// watcher signals when the log has a message.
 type watcher struct {
 	slog.Handler
 	message string

@@ -81,7 +81,7 @@ func (cs *configurations) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// refreshConfiguration tells a client that has another configuration to fetch it. A
+// refreshConfiguration makes a client that has another configuration fetch it. A
 // client that fetches none sends no etag. The header is sent only then: Node's client
 // takes any value of it for true.
 func (c *call) refreshConfiguration() {

@@ -76,7 +76,7 @@ func overload(format string, args ...any) *problem {
 }
 
 // missingDatabase says that there is no database of this name, which was checked. The
-// status is 503 and the header tells clients why: they take 404 for a missing document.
+// status is 503 and the header says why: clients take 404 for a missing document.
 func missingDatabase(name string) *problem {
 	return &problem{status: http.StatusServiceUnavailable, kind: typeDatabaseMissing, message: fmt.Sprintf("Database '%s' does not exist", name), headers: map[string]string{"Database-Missing": name}}
 }

@@ -165,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	err := c.guarded()
 	if err != nil && c.started {
-		// The status was sent. Cutting the connection tells the client.
+		// The status was sent. A cut connection shows that the reply is not whole.
 		s.opts.Logger.Warn("server: a stream is cut short", "request", id, "err", err)
 		panic(http.ErrAbortHandler)
 	}

@@ -536,7 +536,7 @@ func TestBatch(t *testing.T) {
 	h.checkProblem(h.do("POST", "/databases/a/bulk_docs?numberOfReplicasToWaitFor=2&throwOnTimeoutInWaitForReplicas=true", one), 501, "NotSupportedException")
 }
 
-// Ensure that a multi_get answers each request as if it had come alone.
+// Ensure that a multi_get answers each request like a request of its own.
 func TestMultiGet(t *testing.T) {
 	t.Parallel()
 	h := start(t)
@@ -645,8 +645,8 @@ func TestStats(t *testing.T) {
 	equal(t, "collections", h.want(200, "GET", "/databases/a/collections/stats", "").text(t, "Collections"), "map[@empty:1 Users:1]")
 }
 
-// Ensure that a client configuration is stored, that clients with another one are told,
-// and that those of a server without one are told nothing.
+// Ensure that a client configuration is stored, that clients with another one fetch it,
+// and that those of a database without one do not.
 func TestClientConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

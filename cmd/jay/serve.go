@@ -14,14 +14,14 @@ import (
 
 // serveCommand answers requests over HTTP.
 type serveCommand struct {
-	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases, ./jay-data unless told."`
-	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port, 127.0.0.1:8080 unless told; port 0 is any free one."`
+	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
+	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
 	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
-	Shutdown    time.Duration `name:"shutdown-timeout" placeholder:"D" default:"30s" help:"How long requests may take to finish after SIGINT or SIGTERM, 30s unless told."`
-	IdleAfter   time.Duration `placeholder:"D" default:"15m" help:"Close a database after so long without a request, 15m unless told."`
-	MaxRequests int           `placeholder:"N" default:"256" help:"Requests that run at a time, 256 unless told."`
-	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body, 128 MiB unless told."`
-	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error; info, which has each request, unless told."`
+	Shutdown    time.Duration `name:"shutdown-timeout" placeholder:"D" default:"30s" help:"How long requests may take to finish after SIGINT or SIGTERM. The default is 30s."`
+	IdleAfter   time.Duration `placeholder:"D" default:"15m" help:"Close a database after so long without a request. The default is 15m."`
+	MaxRequests int           `placeholder:"N" default:"256" help:"Requests that run at a time. The default is 256."`
+	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
+	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
 	Anyone      bool          `name:"insecure-anyone-may-read-and-write" help:"Listen on an address that others can reach. There is no authentication yet."`
 }
 
