@@ -179,7 +179,7 @@ func TestBounds_Memory(t *testing.T) {
 // await waits until a condition holds.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: it did not happen", what)
 		}

@@ -57,7 +57,8 @@ type Options struct {
 	MaxReplyBytes int64
 
 	// MaxMemoryBytes bounds the bodies of requests and replies that are in memory at a
-	// time. A request that would exceed it is refused with 429. The default is 1 GiB.
+	// time, each counted once: while a write is carried out, the memory is up to four
+	// times its body. A request that would exceed it is refused with 429. The default is 1 GiB.
 	MaxMemoryBytes int64
 
 	// MaxRequests bounds the requests that run at a time. The default is 256. Up to four
