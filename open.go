@@ -121,7 +121,7 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
-	db.prefixCollections = stored.PrefixCollections
+	db.prefixCollections = stored.PrefixCollections && db.opts.PrefixCollections != PrefixCollectionsIgnored
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	if db.reserved, err = counters.Open(db.env); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (o *Options) settings() settings.Options {
 		MaxIDBytes:    o.MaxIDBytes,
 		AcceptLoss:    o.AcceptLoss,
 	}
-	if o.PrefixCollections != PrefixCollectionsStored {
+	if o.PrefixCollections == PrefixCollectionsOn || o.PrefixCollections == PrefixCollectionsOff {
 		on := o.PrefixCollections == PrefixCollectionsOn
 		s.PrefixCollections = &on
 	}
