@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -40,6 +41,8 @@ type DB struct {
 	horizon  *horizon.Horizon
 	feeds    *feed.Source
 	subs     *subs.Store
+
+	revisions revisions.Current // the rules
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -91,7 +92,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	}
 	db.feeds = &feed.Source{Env: e, Docs: db.docs, Horizon: db.horizon, Hub: feed.NewHub(engine)}
 	db.subs = subs.New(e, db.feeds)
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -128,6 +129,14 @@ func (db *DB) load() error {
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
+	}
+	if err := db.revisions.Open(db.env); err != nil {
+		return err
+	}
+	if db.opts.AcceptLoss != nil {
+		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
 	}
 	return indexer.Load(db.env, db.indexes)
 }
@@ -196,6 +205,9 @@ func (db *DB) shutDown() (err error) {
 	db.counts.Stop()
 	if invariants.Enabled {
 		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {
 			invariants.Broken("%v", err)
 		}
 	}
