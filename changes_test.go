@@ -379,6 +379,18 @@ func TestChanges_OfEveryVerb(t *testing.T) {
 	equal(t, c.ID, "end")
 }
 
+// Ensure that a renamed collection is seen as deletions in the old one, and documents in
+// the new one.
+func TestChanges_Rename(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "docs/1", `{}`, jay.InCollection("Docs"))
+	_, err := db.RenameCollection(ctx, "Docs", "Papers")
+	must(t, err)
+	equal(t, changesText(changed(t, db, "")), "-docs/1@2 +docs/1@3")
+	equal(t, changesText(changed(t, db, "", jay.OfCollections("Docs"))), "-docs/1@2")
+	equal(t, changesText(changed(t, db, "", jay.OfCollections("Papers"))), "+docs/1@3")
+}
+
 // Ensure that a change is not seen before it is on disk, and comes when it is.
 func TestChanges_OnlyWhenDurable(t *testing.T) {
 	disk := storagetest.NewDisk()
@@ -579,11 +591,14 @@ func TestChanges_Crash_AtAnySync(t *testing.T) {
 				db := onDisk(t, disk, jay.Options{})
 				var mu sync.Mutex
 				var crashed *storagetest.Disk
+				var justBefore []jay.Change
 				left := random.IntN(40)
 				disk.OnSync(func() {
 					mu.Lock()
 					defer mu.Unlock()
 					if left--; left == -1 {
+						// A commit is in the engine, and not on disk.
+						justBefore = changed(t, db, "", jay.WithDocuments())
 						crashed = disk.Crash(percent, random)
 					}
 				})
@@ -632,6 +647,15 @@ func TestChanges_Crash_AtAnySync(t *testing.T) {
 				}
 
 				db = onDisk(t, disk, jay.Options{})
+				newest := make(map[string]jay.Change)
+				for _, c := range changed(t, db, "", jay.WithDocuments()) {
+					newest[strings.ToLower(c.ID)] = c
+				}
+				for _, c := range justBefore {
+					if now := newest[c.ID]; now.Etag < c.Etag || now.Etag == c.Etag && changesText([]jay.Change{c}) != changesText([]jay.Change{now}) {
+						t.Errorf("a feed showed %s before the crash, and there is %s", changesText([]jay.Change{c}), changesText([]jay.Change{now}))
+					}
+				}
 				for c, err := range db.Changes(ctx, seen.token, jay.WithDocuments(), jay.UntilCaughtUp()) {
 					must(t, err)
 					seen.apply(c)

@@ -23,7 +23,7 @@ type exportCommand struct {
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. Subscriptions follow on lines of their own, which a jay that does not know them refuses to import.
+	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. Subscriptions follow on lines of their own, which such a jay refuses, too.
 
 A file is there when it is complete: it is written under another name first.
 
