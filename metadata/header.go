@@ -14,9 +14,10 @@ const recordVersion = 1
 // Flags of a stored document: which optional parts follow.
 // Part of the on-disk format. Must not change.
 const (
-	flagID     = 1 << 0 // the original ID, if it differs from the case-folded one
-	flagCustom = 1 << 1 // custom metadata
-	knownFlags = flagID | flagCustom
+	flagID          = 1 << 0 // the original ID, if it differs from the case-folded one
+	flagCustom      = 1 << 1 // custom metadata
+	flagAttachments = 1 << 3 // attachments
+	knownFlags      = flagID | flagCustom | flagAttachments
 )
 
 // ErrCorrupt is returned when stored bytes are not what this package wrote. It
@@ -27,9 +28,10 @@ var ErrCorrupt = errs.ErrCorrupt
 //
 //	offset  size  what
 //	0       1     version, 1
-//	1       1     flags: 1 ID follows, 2 custom metadata follows
+//	1       1     flags: 1 ID follows, 2 custom metadata follows, 8 attachments follow
 //	2       n     node number, uvarint
 //	        n     etag, uvarint
+//	        n+len list of attachments, if flag 8; package internal/format has its bytes
 //	        n     last modified, uvarint: 100 ns ticks since 1970-01-01 UTC
 //	        n+len collection, uvarint length and bytes; length 0 is @empty
 //	        n+len ID as written, if flag 1
@@ -44,6 +46,10 @@ type Header struct {
 	Collection []byte
 	ID         []byte // as written; nil if that is the case-folded ID
 	Custom     []byte // nil if there is none
+
+	// Attachments is the list of the document's attachments as it is stored, nil if
+	// there are none.
+	Attachments []byte
 }
 
 // AppendTail appends the header suffix: the fields from Modified on, which are
@@ -60,8 +66,8 @@ func (h *Header) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// AppendHead appends the header prefix: version, flags, node and etag. The
-// output of AppendTail must follow it.
+// AppendHead appends the header prefix: version, flags, node, etag and attachments,
+// which only the transaction knows. The output of AppendTail must follow it.
 func (h *Header) AppendHead(dst []byte) []byte {
 	flags := byte(0)
 	if h.ID != nil {
@@ -70,9 +76,16 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	if h.Custom != nil {
 		flags |= flagCustom
 	}
+	if h.Attachments != nil {
+		flags |= flagAttachments
+	}
 	dst = append(dst, recordVersion, flags)
 	dst = binary.AppendUvarint(dst, h.Node)
-	return binary.AppendUvarint(dst, h.Etag)
+	dst = binary.AppendUvarint(dst, h.Etag)
+	if h.Attachments != nil {
+		dst = appendBytes(dst, h.Attachments)
+	}
+	return dst
 }
 
 // appendBytes appends the length of b as a uvarint, and b.
@@ -101,6 +114,10 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	flags := record[1]
 	node, i := uvarint(record, 2)
 	etag, i := uvarint(record, i)
+	var attachments []byte
+	if flags&flagAttachments != 0 {
+		attachments, i = text(record, i)
+	}
 	modified, i := uvarint(record, i)
 	collection, i := text(record, i)
 	var id, custom []byte
@@ -115,9 +132,9 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	}
 
 	// Assigned together: h is often on the heap, where the compiler can then
-	// share one write barrier check among the three slices.
+	// share one write barrier check among the slices.
 	h.Node, h.Etag, h.Modified = node, etag, modified
-	h.Collection, h.ID, h.Custom = collection, id, custom
+	h.Collection, h.ID, h.Custom, h.Attachments = collection, id, custom, attachments
 	return record[i:len(record):len(record)], nil
 }
 

@@ -47,6 +47,7 @@ var roles = map[string]role{
 	"@change-vector":                      computed,
 	"@etag":                               computed,
 	"@index-score":                        computed,
+	"@attachments":                        computed,
 	"@counters":                           computed,
 	"@timeseries":                         computed,
 	"Raven-Expiration-Date":               expires,
@@ -156,6 +157,8 @@ type Metadata struct {
 	LastModified time.Time
 	// Custom is a JSON object with the caller's own metadata, or nil.
 	Custom json.RawMessage
+	// Attachments are the document's attachments, in the order of their names.
+	Attachments []Attachment
 }
 
 // timeFormat is RavenDB's format of a time: UTC, seven digits of fraction.
@@ -173,6 +176,9 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 		dst = append(dst, m.Custom[1:len(m.Custom)-1]...)
 		dst = append(dst, ',')
 	}
+	if len(m.Attachments) > 0 {
+		dst = appendAttachments(dst, m.Attachments)
+	}
 	if m.Collection != Empty && m.Collection != "" {
 		dst = append(dst, `"@collection":`...)
 		dst = AppendQuoted(dst, m.Collection)
@@ -180,6 +186,7 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	}
 	dst = append(dst, `"@change-vector":`...)
 	dst = AppendQuoted(dst, m.ChangeVector)
+	dst = appendFlags(dst, m)
 	dst = append(dst, `,"@id":`...)
 	dst = AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"@last-modified":"`...)
