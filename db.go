@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
@@ -36,6 +37,7 @@ type DB struct {
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
+	contents *attachments.Store
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

@@ -21,6 +21,7 @@ import (
 //	Etag          uint64           the number of the write; etags rise over the whole database
 //	LastModified  time.Time        when it was written, in UTC
 //	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
+//	Attachments   []Attachment     the document's attachments, in the order of their names
 type Metadata = metadata.Metadata
 
 // Document is a document as it was when it was read. It is immutable and does not

@@ -88,7 +88,7 @@ func namedOps(ops []*Op) []*Op {
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.Verb != Patch && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+		if o.Verb != Patch && o.Verb != Attach && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
 			named = append(named, o)
 		}
 	}
@@ -142,14 +142,14 @@ func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocumen
 		return OldDocument{}, err
 	}
 	old := oldOf(db, c, o, &h, body)
-	old.Body = bytes.Clone(old.Body)
+	old.Body, old.Attachments = bytes.Clone(old.Body), bytes.Clone(old.Attachments)
 	return old, nil
 }
 
-// oldOf returns what o needs to know of the document that it finds. The body is not
-// copied.
+// oldOf returns what o needs to know of the document that it finds. Body and
+// attachments are not copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Attachments: h.Attachments}
 	if string(h.Collection) == o.Collection {
 		old.Collection = o.Collection // saves an allocation
 	} else {

@@ -54,6 +54,9 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 		if err == nil {
 			w.Reserved.Durable(t.Raised)
 			w.Horizon.Wake()
+			if t.left {
+				w.Attachments.Wake()
+			}
 			return nil
 		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {
@@ -129,6 +132,7 @@ type Txn struct {
 	changing *changes           // of this run, and of those before it in one Update; nil for none
 	flags    map[uint32]byte    // of indexes, as far as they are known
 	counts   []counted          // documents made and deleted, not staged yet
+	left     bool               // streams of attachments are left to be removed
 	counting *format.CountState // as the run sees it; nil until it is read
 	key      []byte             // scratch
 	value    []byte             // scratch
