@@ -54,6 +54,7 @@ type commandLine struct {
 	List    listCommand    `cmd:"" help:"List documents in the order of their IDs."`
 	Query   queryCommand   `cmd:"" help:"Ask for documents, as a table or as JSON."`
 	Index   indexCommand   `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
+	Attach  attachCommand  `cmd:"" help:"Store, read, list and remove attachments of documents."`
 	Import  importCommand  `cmd:"" help:"Store a stream of documents."`
 	Export  exportCommand  `cmd:"" help:"Write documents as a stream that import takes back."`
 	Stats   statsCommand   `cmd:"" help:"Show what the database holds."`
