@@ -37,7 +37,7 @@ type Upload struct {
 
 // syncChunks is how many chunks are written between two syncs, so that the commit of
 // another does not wait for a long backlog.
-const syncChunks = 16
+const syncChunks = 4
 
 // buffers are of Store.ChunkBytes each.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
