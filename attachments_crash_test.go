@@ -22,7 +22,7 @@ func putsUntilCrash(db *jay.DB, acknowledged func(step int)) error {
 		func() error { return second(db.Put(ctx, "a/2", []byte(`{}`))) },
 		func() error { return putContent(db, "a/1", "x", 1, 395) }, // of 40 chunks
 		func() error { return putContent(db, "a/2", "x", 1, 395) }, // once more
-		func() error { return putContent(db, "a/2", "y", 2, 10) }, // of one
+		func() error { return putContent(db, "a/2", "y", 2, 10) },  // of one
 		func() error { return db.Attachments("a/1").Delete(ctx, "x") },
 		func() error { return db.Attachments("a/2").Move(ctx, "y", "a/1", "z") },
 		func() error { return db.Delete(ctx, "a/2") }, // its last reference

@@ -523,3 +523,43 @@ func TestAttachments_Concurrent(t *testing.T) {
 	workers.Wait()
 	checkContents(t, db)
 }
+
+// Ensure that what is to be removed goes in batches, also where there are more streams, or
+// more chunks, than one batch has.
+func TestAttachments_Sweep_Batches(t *testing.T) {
+	defer jay.SetChunkBytes(1)()
+	defer jay.KeepChunks()()
+	db := memory(t, &jay.Options{Durability: jay.Relaxed})
+	put(t, db, "a/1", `{}`)
+	put(t, db, "a/2", `{}`)
+	for i := range 150 {
+		attach(t, db, "a/1", fmt.Sprint(i), []byte(fmt.Sprintf("%03d", i)))
+	}
+	attach(t, db, "a/1", "large", randomBytes(1, 2500))
+	for range 100 {
+		broken := io.MultiReader(strings.NewReader("12345"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		if _, err := db.Attachments("a/2").Put(ctx, "x", broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatal(err)
+		}
+	}
+	must(t, db.Delete(ctx, "a/1"))
+	equal(t, attachmentCounts(t, db).Removing, 151)
+	all, batches := jay.ChunkKeys(t, db), 0
+	equal(t, all, 150*3+2500+100*5)
+	for more := true; more; batches++ {
+		var err error
+		more, err = jay.RemoveSomeContents(db)
+		must(t, err)
+		left := jay.ChunkKeys(t, db)
+		if all-left > 1024 {
+			t.Errorf("a batch has removed %d chunks", all-left)
+		}
+		all = left
+		must(t, jay.CheckContents(db))
+	}
+	equal(t, all, 0)
+	if batches < 4 {
+		t.Errorf("%d batches", batches)
+	}
+	checkContents(t, db)
+}

@@ -44,6 +44,11 @@ func Uploads(t testing.TB, db *DB) int {
 	return strings.Count("\n"+keysBetween(t, db, format.SpaceAttachments, format.SpaceAttachments), "\nau")
 }
 
+// RemoveSomeContents removes a batch of chunks.
+func RemoveSomeContents(db *DB) (more bool, err error) {
+	return db.contents.RemoveSome(context.Background())
+}
+
 // SetChunkBytes makes the chunks of databases that are opened until the returned
 // function is called so large.
 func SetChunkBytes(n int) func() {
