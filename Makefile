@@ -135,4 +135,5 @@ bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run . -smoke
