@@ -280,7 +280,11 @@ func TestAttachments_Upload_Stalls(t *testing.T) {
 	put(t, db, "a/1", `{}`)
 	r, w := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- second(db.Attachments("a/1").Put(ctx, "x", r)) }()
+	go func() {
+		err := second(db.Attachments("a/1").Put(ctx, "x", r))
+		_ = r.CloseWithError(errors.New("the put has ended"))
+		done <- err
+	}()
 	_, err := w.Write(randomBytes(1, 25))
 	must(t, err)
 	put(t, db, "a/1", `{"n":1}`)

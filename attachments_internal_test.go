@@ -320,3 +320,53 @@ func TestAttachments_Check_CanFail(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a reader that comes with an old snapshot, when the chunks are gone or about
+// to go, does not begin: those it would miss could be removed at any time.
+func TestAttachments_Reader_Late(t *testing.T) {
+	defer SetChunkBytes(10)()
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(ctx, "a/1", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	put := func() {
+		t.Helper()
+		if _, err := db.Attachments("a/1").Put(ctx, "x", strings.NewReader(strings.Repeat("0123456789", 5))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	entry, err := db.Attachments("a/1").find(ctx, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := db.env.Engine.Snapshot()
+	open := func() error {
+		content, err := db.contents.OpenContent(snapshot, &entry.Hash)
+		if err == nil {
+			content.Close()
+		}
+		return err
+	}
+	if err := open(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(db.Attachments("a/1").Delete(ctx, "x"), RemoveContents(db)); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(); !errors.Is(err, attachments.ErrGone) {
+		t.Errorf("it was deleted: %v, want ErrGone", err)
+	}
+	put() // in another stream
+	if err := open(); !errors.Is(err, attachments.ErrGone) {
+		t.Errorf("it was put again: %v, want ErrGone", err)
+	}
+	if err := errors.Join(snapshot.Close(), RemoveContents(db), CheckContents(db)); err != nil {
+		t.Error(err)
+	}
+}
