@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -39,12 +40,16 @@ type DB struct {
 	horizon  *horizon.Horizon
 	contents *attachments.Store
 
+	revisions revisions.Current // the rules
+
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished
 	downMu  sync.Mutex
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
 	counts *counts.Counts
+
+	renaming sync.Mutex // held by RenameCollection; never waited for
 }
 
 // Dir returns the directory that Open was given.

@@ -11,7 +11,7 @@ import (
 // dated returns the query with the fields that are time.Time in the Go type of its
 // collection read as dates: in comparisons, orders, groups, min() and max(). Those that
 // are read so already stay.
-func (q Query[T]) dated() (Query[T], error) {
+func (q definition) dated() (definition, error) {
 	if q.m == nil || !q.m.Info.Times {
 		return q, nil
 	}
@@ -41,7 +41,7 @@ func (q Query[T]) dated() (Query[T], error) {
 }
 
 // datedField returns a field, read as a date if it is a time.Time.
-func (q Query[T]) datedField(f query.Field) query.Field {
+func (q definition) datedField(f query.Field) query.Field {
 	if f.Meta == query.MetaNone && f.Date == query.DateNone && q.m.IsTime(f.Path) {
 		f.Date = query.DateInstant
 	}
@@ -50,7 +50,7 @@ func (q Query[T]) datedField(f query.Field) query.Field {
 
 // datedCondition is dated for a condition, which is within the bounds of one. Its paths
 // begin at the path of, in an ElemMatch that of the elements.
-func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
+func (q definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
 	switch e := e.(type) {
 	case query.And:
 		all, err := q.datedConditions(e, of)
@@ -65,6 +65,9 @@ func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, er
 		values := []query.Value{e.Value}
 		err := q.datedOperands(&e.Field, of, values)
 		e.Value = values[0]
+		return e, err
+	case query.CompareFields:
+		err := q.datedFields(&e.Field, &e.Other, of)
 		return e, err
 	case query.Between:
 		values := []query.Value{e.Lo, e.Hi}
@@ -86,7 +89,7 @@ func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, er
 	return e, nil // conditions on text stay what they are
 }
 
-func (q Query[T]) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
+func (q definition) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
 	out := make([]query.Expr, len(list))
 	for i, e := range list {
 		var err error
@@ -98,7 +101,7 @@ func (q Query[T]) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.
 }
 
 // datedOperands makes instants of the values that a time.Time is compared with.
-func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
+func (q definition) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
 	whole, err := ofDocument(of, *f)
 	if err != nil {
 		return err
@@ -110,6 +113,21 @@ func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query
 	name := f.String()
 	if err := query.Dated(f, values); err != nil {
 		return fmt.Errorf("%w: value for %s: %w", ErrQuery, name, err)
+	}
+	return nil
+}
+
+// datedFields has two fields that are compared read as dates if one of them is a time.Time.
+func (q definition) datedFields(f, other *query.Field, of jsonpath.Path) error {
+	for _, f := range []*query.Field{f, other} {
+		whole, err := ofDocument(of, *f)
+		if err != nil {
+			return err
+		}
+		f.Date = q.datedField(whole).Date
+	}
+	if err := query.DatedFields(f, other); err != nil {
+		return fmt.Errorf("%w: %w", ErrQuery, err)
 	}
 	return nil
 }

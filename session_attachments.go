@@ -113,6 +113,7 @@ func (s *Session) savingOfAttachments(e *entity) saving {
 	o := write.TakeOp()
 	initOp(o, write.Attach, e.id, nil, nil)
 	o.Attached()
+	o.KeepRevision = e.force
 	o.Collection, o.InCollection = e.m.Collection, format.FoldName(e.m.Collection)
 	if s.optimistic || e.m.Version != nil {
 		version := e.doc.ChangeVector()

@@ -37,7 +37,7 @@ type saving struct {
 // in the order in which the session got them, but those whose ID the database
 // is to make after all others, so that none gets an ID that another entity of
 // the session has. Custom metadata stays as it was
-// loaded, unless SetMetadata changed it; members of the stored JSON that the
+// loaded, unless SetMetadata or a field that is tagged as metadata changed it; members of the stored JSON that the
 // struct has no field for are lost once the entity is changed. Without
 // changes SaveChanges does nothing.
 //
@@ -76,7 +76,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.inDoubt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
+			s.doubt(writes)
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -186,12 +186,19 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	if err := e.checkVersion(e.m.GetVersion(e.value)); err != nil {
 		return saving{}, err
 	}
-	body, changed, err := s.changed(c, e)
-	if err != nil || !changed && e.attached == nil {
+	custom, err := e.customNow()
+	if err != nil {
 		return saving{}, err
 	}
-	if !changed {
+	body, changed, err := s.changed(c, e, custom)
+	if err != nil || !changed && !e.force && e.attached == nil {
+		return saving{}, err
+	}
+	if !changed && e.attached != nil {
 		return s.savingOfAttachments(e), nil
+	}
+	if !changed {
+		return s.savingOfRevision(e), nil
 	}
 	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
 	o := write.TakeOp()
@@ -200,7 +207,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		o.SetBody(e.m, body)
 	}
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
-	o.Custom = e.custom
+	o.Custom, o.KeepRevision = custom, e.force
 	if o.Custom == nil && e.doc != nil {
 		o.Custom = e.doc.Header().Custom
 	}
@@ -220,7 +227,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 // changed returns the JSON of an entity and reports whether it must be written. If
 // only its metadata must be, the JSON is that of the document, with the members
 // that the struct has no field for.
-func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, changed bool, err error) {
+func (s *Session) changed(c *codec.Encoder, e *entity, custom []byte) (body codec.Encoded, changed bool, err error) {
 	if body, err = c.Encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
 		return body, true, err
 	}
@@ -240,7 +247,24 @@ func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, chan
 			return body, true, nil
 		}
 	}
-	return codec.Encoded{Body: e.doc.JSON(), Stored: true}, e.custom != nil && !bytes.Equal(orObject(e.doc.Header().Custom), e.custom), nil
+	return codec.Encoded{Body: e.doc.JSON(), Stored: true}, custom != nil && !bytes.Equal(orObject(e.doc.Header().Custom), custom), nil
+}
+
+// customNow returns the custom metadata that SaveChanges has to give the document of an
+// entity, nil for what it has. Fields that hold metadata count if they were changed;
+// keys that the type has no field for stay.
+func (e *entity) customNow() ([]byte, error) {
+	if !e.m.Meta.WritesCustom() {
+		return e.custom, nil
+	}
+	base := e.custom
+	if base == nil && e.doc != nil {
+		base = e.doc.Header().Custom
+	}
+	if same, err := e.m.SameCustom(e.value, base); same || err != nil {
+		return e.custom, err
+	}
+	return e.m.Custom(e.value, base)
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -281,6 +305,11 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		return
 	}
 	e, o := w.entity, w.op
+	e.force = false
+	if o.Verb == write.Keep {
+		savedRevision(e, o)
+		return
+	}
 	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
 	e.id, e.foldedID = o.ID, o.FoldedID
 	body := o.JSON
@@ -290,7 +319,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, body)
 	e.doc = doc
 	e.made, e.custom, e.loaded, e.attached = false, nil, nil, nil
-	if e.evicted || known && e.m.Version == nil {
+	if e.evicted || known && e.m.Version == nil && e.m.Meta == nil {
 		return
 	}
 	if other := s.byID[e.foldedID]; other != e {
@@ -304,6 +333,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		version = doc.ChangeVector()
 	}
 	e.m.SetIdentity(e.value, e.id, version)
+	_ = e.m.SetMeta(e.value, metadata.Time(o.Header.Modified), doc.Collection(), nil, false) // only decoding can fail
 }
 
 // isInDoubt reports whether a save in doubt may have written an entity.
@@ -344,7 +374,7 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 		s.db.env.Exit()
 		return errInDoubt
 	}
-	done, err := s.survivors(ctx, a)
+	done, err := s.committedOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
@@ -361,10 +391,10 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 	return nil
 }
 
-// survivors returns the writes of a save in doubt that need no repetition: all of
+// committedOf returns the writes of a save in doubt that need no repetition: all of
 // them or none. Of a save that had only deletions and is not known to have
 // survived, it returns those whose document is missing.
-func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
+func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
 	switch survived, err := s.survived(ctx, a); {
 	case err != nil:
 		return nil, err
@@ -394,7 +424,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.Header.Etag
-		if w.op.Outcome == write.Unsettled || w.entity != nil && etag == 0 {
+		if w.op.Outcome == write.Unstaged || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {

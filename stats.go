@@ -26,6 +26,7 @@ type Stats struct {
 	PrefixCollections bool `json:"prefixCollections"`
 
 	Collections []CollectionStats `json:"collections"`
+	Revisions   []RevisionCount   `json:"revisions,omitempty"` // see Revisions.Counts
 	Counters    Counters          `json:"counters"`
 	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
 	Engine      EngineStats       `json:"engine"`
@@ -75,6 +76,9 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	if s.Counters, err = db.Counters(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
+	if s.Revisions, err = db.Revisions().Counts(ctx); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
 	s.Gaps = db.writer.Unused.Clone()
 	if err := db.env.Enter(); err != nil {
 		return Stats{}, err
@@ -109,7 +113,7 @@ func (db *DB) measureCollections(ctx context.Context, progress func(documents in
 		more, err = w.Headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
 			c := byName[string(h.Collection)]
 			if c == nil {
-				c = db.statsOf(byName, string(h.Collection))
+				c = statsOf(byName, string(h.Collection))
 			}
 			c.Documents++
 			c.Bytes += int64(len(id) + size)
@@ -134,7 +138,7 @@ func (db *DB) measureCollections(ctx context.Context, progress func(documents in
 }
 
 // statsOf returns the figures of a collection under a new case variant of its name.
-func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
+func statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
 	for other, c := range byName {
 		if format.CollectionKey(other) == format.CollectionKey(name) {
 			byName[name] = c

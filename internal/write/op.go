@@ -38,12 +38,13 @@ const (
 	Replace             // it must be there
 	Delete
 	Patch
+	Keep   // make the version that is there a revision
 	Attach // write it as it is, with other attachments
 )
 
 // String returns the method's name, for errors.
 func (v Verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete", "patch", "attach to"}[v]
+	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of", "attach to"}[v]
 }
 
 // Op is one write on its way through the write path.
@@ -64,6 +65,7 @@ type Request struct {
 	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	Expected     *string // change vector, see IfMatch
 	AnyVersion   bool    // the version field of a value does not matter
+	KeepRevision bool    // what is found and what is written are revisions, whatever the rules
 	Custom       []byte
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
@@ -111,7 +113,7 @@ type Result struct {
 type Outcome uint8
 
 const (
-	Unsettled   Outcome = iota
+	Unstaged    Outcome = iota
 	Provisional         // staged in a Tx, whose commit decides the rest
 	Absent              // there is no document
 	Present             // the document is as the header says
@@ -122,7 +124,7 @@ const (
 // it.
 func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 	switch o.Outcome {
-	case Unsettled:
+	case Unstaged:
 		return metadata.Metadata{}
 	case Absent:
 		return metadata.Metadata{ID: o.ID}
@@ -133,7 +135,7 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 	}
 	if o.Outcome == Present {
 		m.ChangeVector = w.Env.ChangeVector(o.Header.Node, o.Header.Etag)
-		m.Etag, m.LastModified = o.Header.Etag, metadata.Time(o.Header.Modified)
+		m.Etag, m.LastModified, m.Flags = o.Header.Etag, metadata.Time(o.Header.Modified), o.Header.Flags()
 	}
 	return m
 }

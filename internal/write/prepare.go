@@ -134,8 +134,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	if err := w.prepareID(o); err != nil {
 		return err
 	}
-	if o.Verb == Delete {
+	if o.Verb == Delete || o.Verb == Keep {
 		o.FoldedID = w.Env.Rules.Fold(o.ID)
+		o.Header.Modified = modified // of the revision that a deletion leaves
 		return nil
 	}
 	if o.Verb == Patch {
@@ -181,7 +182,7 @@ func (w *Writer) prepareID(o *Op) error {
 		o.Strategy = ids.HiLo
 		return nil
 	}
-	if o.Verb == Delete {
+	if o.Verb == Delete || o.Verb == Keep {
 		// A delete looks an ID up, and makes none.
 		o.Strategy, o.ID = ids.Semantic, o.RequestID
 		return nil
@@ -246,7 +247,7 @@ type CollectionNaming struct {
 	bytes      []byte
 	prefix     string // checked; "" if not made yet
 
-	suggestion, spelled string // see spelling
+	suggestion, spelled string // see storedName
 }
 
 // name makes c the naming of another collection.

@@ -38,7 +38,7 @@ func (t *Txn) Run(ops []*Op) error {
 
 // stage resolves and stages one op.
 func (t *Txn) stage(o *Op) error {
-	o.Outcome, o.idInUse, o.Header.Etag = Unsettled, false, 0 // as an earlier run may have left them
+	o.Outcome, o.idInUse, o.Header.Etag = Unstaged, false, 0 // as an earlier run may have left them
 	switch o.Verb {
 	case Delete:
 		return t.stageDelete(o)
@@ -46,6 +46,8 @@ func (t *Txn) stage(o *Op) error {
 		return t.stagePatch(o)
 	case Attach:
 		return t.stageAttach(o)
+	case Keep:
+		return t.stageKeep(o)
 	}
 	etag := uint64(0)
 	var err error
@@ -107,6 +109,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 		if err := t.stageAttachments(o); err != nil {
 			return err
 		}
+	}
+	if err := t.stageRevision(o, &old, found); err != nil {
+		return err
 	}
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
@@ -202,6 +207,9 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	collection := old.Collection
 	key := format.CollectionKey(collection)
+	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil { // while the document is there
+		return err
+	}
 	t.change(folded)
 	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
 	if !format.IsClustered(folded, key, t.Writer.Env.FoldedSeparator) {
@@ -231,8 +239,11 @@ func (t *Txn) stageDelete(o *Op) error {
 type OldDocument struct {
 	Node, Etag uint64
 	Collection string
+	Modified   uint64 // in ticks
+	Revision   uint64 // its number, see metadata.Header
 	Body       []byte // only if its collection has indexes
-	ID         string // as it was written, if there is a body
+	ID         string // as it was written, if there is a body or a past
+	past       past   // only if it is to become a revision: see Op.keeps
 
 	Attachments []byte // as they are stored; nil for none
 }
@@ -241,7 +252,7 @@ type OldDocument struct {
 // unchanged.
 func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
-	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.Tx.Unchanged(t.ahead.watch, t.key) {
+	if o.prefetched && t.prefetched != nil && t.prefetched.catalog == t.indexes() && t.prefetched.rules == t.rules() && t.Tx.Unchanged(t.prefetched.watch, t.key) {
 		if o.Before == nil {
 			return OldDocument{}, false, nil
 		}
@@ -263,7 +274,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	if err != nil {
 		return OldDocument{}, false, err
 	}
-	old, err := decodeOld(t.Writer, t.indexes(), o, value)
+	old, err := decodeOld(t.Writer, t.indexes(), t.rules(), o, value)
 	return old, true, errs.First(err, closer.Close())
 }
 

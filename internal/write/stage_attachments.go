@@ -108,7 +108,10 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err != nil {
 		return err
 	}
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Attachments: h.Attachments, ID: o.ID}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Attachments: h.Attachments, ID: o.ID}
+	if o.keeps(t.rules(), &h) {
+		old.keepVersion(&h, body)
+	}
 	return t.stageDocument(o, etag, old, true)
 }
 

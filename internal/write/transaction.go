@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/storage"
 )
@@ -121,21 +122,24 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 // Txn stages ops. It lives for one run of one transaction.
 type Txn struct {
 	counters.Txn
-	Writer   *Writer
-	catalog  *catalog.Catalog   // see indexes
-	ops      []*Op              // that run was given
-	entered  int                // bytes of bodies whose entries were extracted in the transaction
-	ahead    *Prefetched        // what was read before
-	hint     uint64             // etags that will be needed in addition
-	patched  int                // bytes of bodies that patches have made
-	here     int                // patches that were made in this run
-	changing *changes           // of this run, and of those before it in one Update; nil for none
-	flags    map[uint32]byte    // of indexes, as far as they are known
-	counts   []counted          // documents made and deleted, not staged yet
-	left     bool               // streams of attachments are left to be removed
-	counting *format.CountState // as the run sees it; nil until it is read
-	key      []byte             // scratch
-	value    []byte             // scratch
+	Writer     *Writer
+	catalog    *catalog.Catalog   // see indexes
+	ops        []*Op              // that run was given
+	entered    int                // bytes of bodies whose entries were extracted in the transaction
+	prefetched *Prefetched        // what was read before
+	hint       uint64             // etags that will be needed in addition
+	patched    int                // bytes of bodies that patches have made
+	here       int                // patches that were made in this run
+	changing   *changes           // of this run, and of those before it in one Update; nil for none
+	flags      map[uint32]byte    // of indexes, as far as they are known
+	counts     []counted          // documents made and deleted, not staged yet
+	counting   *format.CountState // as the run sees it; nil until it is read
+	left       bool               // streams of attachments are left to be removed
+	rulesOf    *revisions.Rules   // see rules
+	rulesRead  bool
+	kept       int    // bytes of versions that have become revisions
+	key        []byte // scratch
+	value      []byte // scratch
 }
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes

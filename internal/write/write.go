@@ -21,6 +21,7 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/turns"
 )
 
@@ -34,6 +35,7 @@ type Writer struct {
 	Indexes     *catalog.Current
 	Counts      *counts.Counts
 	Horizon     *horizon.Horizon
+	Revisions   *revisions.Current // the rules
 	Attachments *attachments.Store
 	Client      *ids.Client                    // draws the HiLo IDs
 	PrefixOf    func(collection string) string // of HiLo IDs
@@ -79,19 +81,19 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 	if err := w.SupposeCollections(ctx, ops); err != nil {
 		return err
 	}
-	guesses, err := w.SpeculatePatches(ctx, ops)
+	speculated, err := w.SpeculatePatches(ctx, ops)
 	if err != nil {
 		return err
 	}
-	defer guesses.Close()
-	ahead, err := w.Prefetch(ctx, ops)
+	defer speculated.Close()
+	prefetched, err := w.Prefetch(ctx, ops)
 	if err != nil {
 		return err
 	}
-	defer ahead.Close(ops)
+	defer prefetched.Close(ops)
 
 	// 3. Resolve and stage, in a transaction. 4. Commit, and share the sync.
-	if err := w.ResolveAndCommit(ctx, ops, ahead, guesses); err != nil {
+	if err := w.ResolveAndCommit(ctx, ops, prefetched, speculated); err != nil {
 		return err
 	}
 
@@ -104,18 +106,18 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 // ResolveAndCommit runs the transaction of ops. It runs it again with other numbers
 // as long as a drawn ID is in use, and with new results of patches as long as a
 // patched document has changed since.
-func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, ahead *Prefetched, guesses *Speculations) error {
+func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, prefetched *Prefetched, speculated *Speculations) error {
 	for {
-		inTurn := guesses.inTurn()
-		err := w.Commit(ctx, ops, ahead, w.Env.Synced && !inTurn)
+		inTurn := speculated.inTurn()
+		err := w.Commit(ctx, ops, prefetched, w.Env.Synced && !inTurn)
 		if err == nil && inTurn {
-			err = w.PassTurn(ctx, &guesses.caller)
+			err = w.PassTurn(ctx, &speculated.caller)
 		}
 		switch {
 		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
 			err = w.redrawTaken(ctx, ops)
 		case errors.Is(err, ErrStale):
-			err = guesses.Again(ctx)
+			err = speculated.Again(ctx)
 		default:
 			return err
 		}
@@ -152,7 +154,7 @@ func (w *Writer) redrawTaken(ctx context.Context, ops []*Op) error {
 // DrawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	switch {
-	case o.Verb == Delete, o.Verb == Patch:
+	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep:
 		return nil
 	case o.Strategy == ids.HiLo:
 		o.ID, err = w.Client.Next(ctx, o.Tag)
@@ -201,7 +203,7 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 // Commit runs the transaction of ops. With sync, it returns when they are on disk.
 func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool) error {
 	return w.Transact(ctx, sync, func(t *Txn) error {
-		t.ahead = a
+		t.prefetched = a
 		return t.Run(ops)
 	})
 }

@@ -1,4 +1,6 @@
-package jay_test
+// Package storm does everything at once: all verbs on many goroutines, and a Close in
+// the middle of them, against an exact model.
+package storm_test
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,8 +22,19 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var (
+	ctx = context.Background()
+
+	open    = jaytest.Open
+	closeDB = jaytest.Close
+	put     = jaytest.Put
+	must    = jaytest.Must
+	within  = jaytest.Within
 )
 
 const (
@@ -59,9 +73,9 @@ type storm struct {
 
 	mu       sync.Mutex
 	made     map[string]string // folded ID of every document that Jay made an ID for, its body. Guarded by mu.
-	maybe    map[string]bool   // bodies of documents that may be there, under an ID that nobody knows. Guarded by mu.
+	maybe    map[string]bool   // bodies of documents that may be there, under an ID that was not returned. Guarded by mu.
 	numbers  map[string]bool   // identity numbers and HiLo IDs without a document. Guarded by mu.
-	identity map[string]int64  // the highest number of each identity that was told. Guarded by mu.
+	identity map[string]int64  // the highest number of each identity that was returned. Guarded by mu.
 	etag     uint64            // likewise. Guarded by mu.
 
 	tallies  [stormTallies]atomic.Int64 // increments that were acknowledged
@@ -87,6 +101,9 @@ var stormVerbs = []struct {
 	do   func(g *gust) error
 }{
 	{"Put", (*gust).put},
+	{"Revisions.Configure", (*gust).configureRevisions},
+	{"Revisions.List and Get", (*gust).readRevisions},
+	{"Revisions.Purge", (*gust).purgeRevisions},
 	{"Insert", (*gust).insert},
 	{"Replace", (*gust).replace},
 	{"Delete", (*gust).delete},
@@ -110,7 +127,7 @@ var stormVerbs = []struct {
 }
 
 // Ensure that 64 goroutines with all verbs, and a Close in the middle of them,
-// leave exactly what each of them was told: documents and versions, indexes,
+// leave exactly what was acknowledged to each of them: documents and versions, indexes,
 // sums, counters above every number that was given out, no ID twice, and no
 // goroutine behind. JAY_STORM, such as 60s, lengthens it, JAY_STORM_SEED repeats
 // the choices of a run.
@@ -238,11 +255,11 @@ func (g *gust) fresh(id string) stormDoc {
 // wrote notes a document that was acknowledged.
 func (g *gust) wrote(doc stormDoc, m jay.Metadata) {
 	g.own[doc.ID] = stormState{doc, m.ChangeVector}
-	g.told(m)
+	g.acknowledged(m)
 }
 
-// told notes the etag of a write.
-func (s *storm) told(m jay.Metadata) {
+// acknowledged notes the etag of a write.
+func (s *storm) acknowledged(m jay.Metadata) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.etag = max(s.etag, m.Etag)
@@ -405,7 +422,7 @@ func (g *gust) apply() error {
 		return nil
 	}
 	for _, m := range metas {
-		g.told(m)
+		g.acknowledged(m)
 	}
 	g.own = after
 	return nil
@@ -416,7 +433,7 @@ func (g *gust) store() error {
 	m, err := g.db.Store(ctx, "Stored", json.RawMessage(text))
 	if err == nil {
 		g.newID(m.ID, text)
-		g.told(m)
+		g.acknowledged(m)
 	}
 	return err
 }
@@ -427,7 +444,7 @@ func (g *gust) makeID() error {
 	m, err := g.db.Put(ctx, request, json.RawMessage(text), jay.InCollection("Made"))
 	if err == nil {
 		g.newID(m.ID, text)
-		g.told(m)
+		g.acknowledged(m)
 	}
 	return err
 }
@@ -453,7 +470,7 @@ func (g *gust) client() error {
 	return client.Close(ctx)
 }
 
-// transfer moves money between two accounts, sometimes in vain.
+// transfer moves money between two accounts; some transfers are refused.
 func (g *gust) transfer() error {
 	from, to := g.IntN(stormAccounts), g.IntN(stormAccounts)
 	errBroke := errors.New("broke")
@@ -772,6 +789,55 @@ func (g *gust) query() error {
 	return g.compare("Query", q.Iter(ctx))
 }
 
+// configureRevisions keeps revisions of some documents, or of all, or no more.
+func (g *gust) configureRevisions() error {
+	var c jay.RevisionsConfiguration
+	if g.IntN(4) > 0 {
+		c.Default = &jay.RevisionRule{Keep: uint64(1 + g.IntN(4))}
+	}
+	if g.IntN(2) == 0 {
+		c.Collections = map[string]jay.RevisionRule{"Storm": {Disabled: g.IntN(2) == 0}}
+	}
+	return g.db.Revisions().Configure(ctx, c)
+}
+
+// readRevisions lists the revisions of a document, and reads the last of them.
+func (g *gust) readRevisions() error {
+	id := g.id()
+	etag := uint64(math.MaxUint64)
+	var last *jay.Revision
+	for rev, err := range g.db.Revisions().List(ctx, id, jay.RevisionPage{Limit: 10}) {
+		if err != nil {
+			return err
+		}
+		if m := rev.Metadata(); m.Etag >= etag {
+			g.wrong("%s: revision %s comes behind one with etag %d", id, m.ChangeVector, etag)
+		}
+		last, etag = rev, rev.Metadata().Etag
+	}
+	if last == nil {
+		return nil
+	}
+	found, err := g.db.Revisions().Get(ctx, id, last.ChangeVector())
+	if errors.Is(err, jay.ErrNotFound) {
+		return nil // another goroutine has purged it
+	}
+	if err == nil && string(found.Body()) != string(last.Body()) {
+		g.wrong("%s: revision %s is %s and %s", id, last.ChangeVector(), last.Body(), found.Body())
+	}
+	return err
+}
+
+// purgeRevisions removes what no rule keeps, or everything of a document of its own.
+func (g *gust) purgeRevisions() error {
+	p := jay.RevisionPurge{Retention: true}
+	if g.IntN(2) == 0 {
+		p = jay.RevisionPurge{ID: g.id()}
+	}
+	_, err := g.db.Revisions().Purge(ctx, p)
+	return err
+}
+
 func (g *gust) scan() error {
 	return g.compare("Documents", g.db.Documents(ctx, jay.Scan{Prefix: fmt.Sprintf("storm/%d/", g.g)}))
 }
@@ -845,7 +911,7 @@ func (s *storm) check(gusts []*gust) {
 		}
 	}
 	for id := range there {
-		s.wrong("%s is there, and nobody has written it", id)
+		s.wrong("%s is there, which was never written", id)
 	}
 	for id, body := range s.made {
 		if bodies[id] != body {
@@ -855,7 +921,7 @@ func (s *storm) check(gusts []*gust) {
 	}
 	for id, body := range bodies {
 		if !s.maybe[body] {
-			s.wrong("%s is there, as %s, and nobody was told", id, body)
+			s.wrong("%s is there, as %s, which was never returned", id, body)
 		}
 		s.made[id] = body
 		s.countIdentity(id)
@@ -864,7 +930,7 @@ func (s *storm) check(gusts []*gust) {
 
 	sum, err := s.sum(s.db.Documents(ctx, jay.Scan{Collection: "Accounts"}))
 	must(s.t, err)
-	equal(s.t, sum, stormAccounts*stormBalance)
+	jaytest.Equal(s.t, sum, stormAccounts*stormBalance)
 	for i := range s.tallies {
 		doc, err := s.db.Get(ctx, fmt.Sprint("tallies/", i))
 		must(s.t, err)
@@ -887,8 +953,11 @@ func (s *storm) check(gusts []*gust) {
 			s.wrong("identity %s is at %d, and %d was given out", name, counters.Identities[name], n)
 		}
 	}
-	settled(s.t, s.db)
-	if err := jay.CheckIndexes(s.db); err != nil {
+	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Revisions(s.db); err != nil {
+		s.wrong("%v", err)
+	}
+	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
 	infos, err := s.db.Indexes(ctx, "Storm")
