@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm damage feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -25,6 +25,7 @@ help:
 	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
+	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
@@ -93,6 +94,10 @@ readme:
 interop:
 	GO="$(GO)" ./server/interop/run.sh
 
+# An attachment of 1 GiB, and the memory that it takes.
+attachments:
+	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v .
+
 # The long ones, for a quiet evening.
 crash:
 	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./tests/crash
@@ -141,4 +146,5 @@ bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run . -smoke
