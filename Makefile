@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm revisions damage fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm revisions damage feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -30,6 +30,7 @@ help:
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "fuzz        a minute for each fuzz target"
 
 demo:
@@ -110,6 +111,11 @@ revisions:
 # sees of them. It fails if data vanishes in silence after a close.
 damage:
 	$(GO) run ./tests/damage -out damage.json
+
+# Change feeds: 16 writers and 8 readers for a minute, and with the race detector.
+feeds:
+	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
+	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

@@ -67,6 +67,7 @@ func IndexCursorKey(number uint32) []byte {
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
 //	'r' …                     → …             revisions; see SpaceRevisions
+//	's' name 00 …             → JSON          a subscription: see subscriptions.go
 //	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
 //	'x' number(4) values      → id            entry of a unique index
 //	'y' number(4) 'f'         → flags(1)      properties of the entries of an index
@@ -89,6 +90,8 @@ const (
 	SpaceCounts   = 'k'
 	SpaceMeta     = 'm'
 	SpaceNode     = 'n'
+
+	SpaceSubscription = 's' // see subscriptions.go
 
 	SpaceIndex      = 'x'
 	SpaceIndexState = 'y'
