@@ -33,9 +33,9 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all, err := db.collections()
+	all, err := keptCollections(ctx, db)
 	if errors.Is(err, counts.ErrNotReady) {
-		all, err = db.walkCollections(ctx)
+		all, err = walkCollections(ctx, db)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("collections: %w", err)
@@ -43,21 +43,23 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 	return all, nil
 }
 
-// collections returns the numbers that the database keeps, or counts.ErrNotReady.
-func (db *DB) collections() (_ []CollectionCount, err error) {
+// keptCollections returns the numbers that the database keeps, or counts.ErrNotReady.
+func keptCollections(ctx context.Context, db *DB) (_ []CollectionCount, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	byName, err := counts.All(snapshot)
+	at := endMoment(db, begun)
+	byName, err := countsAt(ctx, snapshot, at)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]CollectionCount, 0, len(byName))
 	for folded, n := range byName {
-		name, err := nameOf(db, snapshot, folded)
+		name, err := nameOf(db, snapshot, folded, at)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +74,8 @@ func sortCollections(all []CollectionCount) {
 }
 
 // nameOf returns the name of a collection as its first document has it.
-func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err error) {
-	w, err := db.docs.NewCursor(docs.Range{Collection: folded}, snapshot)
+func nameOf(db *DB, snapshot storage.Reader, folded string, at moment) (name string, err error) {
+	w, err := db.docs.NewCursor(docs.Range{Collection: folded, Moment: at.at}, snapshot)
 	if err != nil {
 		return "", err
 	}
@@ -95,8 +97,8 @@ func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err er
 }
 
 // walkCollections is Collections by reading the metadata of all documents.
-func (db *DB) walkCollections(ctx context.Context) ([]CollectionCount, error) {
-	stats, err := db.measureCollections(ctx, nil)
+func walkCollections(ctx context.Context, db *DB) ([]CollectionCount, error) {
+	stats, err := measureCollections(ctx, db, new(ExpiryStats), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -109,14 +111,14 @@ func (db *DB) walkCollections(ctx context.Context) ([]CollectionCount, error) {
 
 // countOf returns how many documents a collection has in a snapshot, or
 // counts.ErrNotReady; "" is all documents.
-func countOf(snapshot storage.Reader, collection string) (int64, error) {
+func countOf(ctx context.Context, snapshot storage.Reader, collection string, at moment) (int64, error) {
 	if err := metadata.CheckCollection(collection); err != nil {
 		return 0, err
 	}
 	if collection != "" {
-		return counts.Of(snapshot, format.CollectionKey(collection))
+		return countAt(ctx, snapshot, format.CollectionKey(collection), at)
 	}
-	all, err := counts.All(snapshot)
+	all, err := countsAt(ctx, snapshot, at)
 	sum := int64(0)
 	for _, n := range all {
 		sum += n

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
@@ -36,6 +37,7 @@ type DB struct {
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
+	expiry   *expiry.Sweeper
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

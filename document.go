@@ -89,7 +89,7 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 	}
 	defer db.env.Exit()
 	var scratch [128]byte
-	doc, err := db.docs.Current(db.env.Rules.AppendFold(scratch[:0], id))
+	doc, err := db.docs.Alive(db.docs.Current(db.env.Rules.AppendFold(scratch[:0], id)))
 	if err != nil {
 		return nil, getError(id, err)
 	}
@@ -120,6 +120,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 		return nil, err
 	}
 	defer db.env.Exit()
+	moment := db.docs.Moment()
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 
@@ -129,6 +130,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 			return nil, err
 		}
 		doc, err := db.docs.Read(snapshot, id)
+		doc, err = docs.AliveAt(moment, doc, err)
 		if err != nil && err != ErrNotFound {
 			return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 		}
@@ -146,7 +148,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer db.env.Exit()
-	found, err := docs.Exists(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
+	found, err := db.docs.ExistsAlive(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
 	if err != nil {
 		return false, fmt.Errorf("exists %q: %w", errs.Shorten(id), err)
 	}

@@ -8,11 +8,13 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
@@ -86,13 +88,18 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
+	db.expiry = expiry.New(e, db.docs, db.writer)
+	if err := db.expiry.Resume(); err != nil {
+		db.expiry.Stop()
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	db.indexer.Resume()
 	db.counts.Resume()
 	opened = true
@@ -105,6 +112,7 @@ func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
 	e := env.New()
 	e.Dir, e.Engine, e.Synced = dir, engine, opts.Durability == Synced
 	e.Limits = metadata.Limits{MaxBytes: opts.MaxDocumentBytes, MaxDepth: opts.MaxDepth}
+	e.ExactExpiry = opts.ExactExpiry
 	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = opts.MaxQueryBytes, opts.Now, opts.Rand, opts.Logger
 	return e
 }
@@ -158,6 +166,9 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
+		return err
+	}
+	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	return indexer.Load(db.env, db.indexes)
@@ -223,6 +234,9 @@ func (db *DB) create(ctx context.Context) (format.Settings, error) {
 			return err
 		}
 		counts.Finish(tx) // there is none
+		if err := expiry.Finish(tx); err != nil {
+			return err
+		}
 		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
 }
@@ -313,10 +327,14 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
+	db.expiry.Stop()
 	db.horizon.Stop()
 	db.counts.Stop()
 	if invariants.Enabled {
 		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+		if err := expiry.Check(db.env.Engine); errors.Is(err, expiry.ErrEntries) {
 			invariants.Broken("%v", err)
 		}
 	}

@@ -26,6 +26,7 @@ type Stats struct {
 	Collections []CollectionStats `json:"collections"`
 	Counters    Counters          `json:"counters"`
 	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
+	Expiry      ExpiryStats       `json:"expiry"`
 	Engine      EngineStats       `json:"engine"`
 }
 
@@ -55,7 +56,7 @@ type EngineStats = storage.Stats
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
 	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
 	var err error
-	if s.Collections, err = db.measureCollections(ctx, progress); err != nil {
+	if s.Collections, err = measureCollections(ctx, db, &s.Expiry, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	if s.Counters, err = db.Counters(ctx); err != nil {
@@ -66,25 +67,37 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 		return Stats{}, err
 	}
 	defer db.env.Exit()
+	s.Expiry.Deleted, s.Expiry.Refreshed = db.expiry.Done()
+	state, err := db.expiry.State()
+	if err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
+	s.Expiry.Kept = state.Overdue + state.Invalid
 	s.Engine = db.env.Engine.Stats()
 	return s, nil
 }
 
-// measureCollections reads the header of every document.
-func (db *DB) measureCollections(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
+// measureCollections reads the header of every document, and counts in due when
+// something is due for it.
+func measureCollections(ctx context.Context, db *DB, due *ExpiryStats, progress func(documents int64)) ([]CollectionStats, error) {
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 
+	now := db.env.Now()
 	byName := make(map[string]*CollectionStats)
 	seen := int64(0)
 	for more := true; more; {
 		more, err = w.Headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
+			due.add(h, now)
+			if db.env.ExactExpiry && docs.IsGone(h, now) {
+				return
+			}
 			c := byName[string(h.Collection)]
 			if c == nil {
-				c = db.statsOf(byName, string(h.Collection))
+				c = statsOf(byName, string(h.Collection))
 			}
 			c.Documents++
 			c.Bytes += int64(len(id) + size)
@@ -109,7 +122,7 @@ func (db *DB) measureCollections(ctx context.Context, progress func(documents in
 }
 
 // statsOf returns the figures of a collection under a new case variant of its name.
-func (db *DB) statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
+func statsOf(byName map[string]*CollectionStats, name string) *CollectionStats {
 	for other, c := range byName {
 		if format.CollectionKey(other) == format.CollectionKey(name) {
 			byName[name] = c

@@ -46,6 +46,7 @@ type Tx struct {
 	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
 	clash    bool            // the caller named one of them itself. Guarded by mu.
 	catalog  *catalog.Catalog
+	moment   moment // of all reads
 }
 
 // drawn are the HiLo IDs that the runs of one Update drew, by prefix. They are
@@ -243,6 +244,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 		return nil, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	take := db.env.Engine.Snapshot
 	var deletes *horizon.Hold
 	if writable {
@@ -250,7 +252,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.indexes.View(take)
-	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, numbers: numbers}
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, numbers: numbers, moment: endMoment(db, begun)}
 	db.env.Register((*txHandle)(t))
 	return t, nil
 }
@@ -386,6 +388,7 @@ func (t *Tx) lookup(folded string) (*docs.Document, error) {
 // unwrapped, and adds it to the read set.
 func (t *Tx) base(folded string) (*docs.Document, error) {
 	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
+	doc, err = docs.AliveAt(t.moment.at, doc, err)
 	if err == nil {
 		t.saw(folded, write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag})
 	}
@@ -410,6 +413,9 @@ func (t *Tx) pending(o *op) (*docs.Document, error) {
 // package.
 func (t *Tx) peek(o *op) (*docs.Document, error) {
 	if o.Verb == write.Delete {
+		return nil, ErrNotFound
+	}
+	if docs.IsGone(&o.Header, t.moment.at) {
 		return nil, ErrNotFound
 	}
 	header, replaced := o.Header, t.reads.versions[o.FoldedID]
@@ -784,12 +790,17 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
-	if !changed {
+	header := *doc.Header()
+	retimed, err := p.Retime(&header)
+	if err != nil {
+		return nil, PatchResult{}, err
+	}
+	if !changed && !retimed {
 		p.Outcome, p.ID, p.Header, p.JSON = write.Present, doc.ID(), *doc.Header(), doc.JSON()
 		p.Patching.Status = write.StatusNotModified
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
-	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
+	o.RequestID, o.Body, o.Kept = doc.ID(), out, &header
 	o.Collection = doc.Collection()
 	p.Patching.Status = write.StatusPatched
 	o.Committed = p.CommittedAs(o)

@@ -16,7 +16,8 @@ const recordVersion = 1
 const (
 	flagID     = 1 << 0 // the original ID, if it differs from the case-folded one
 	flagCustom = 1 << 1 // custom metadata
-	knownFlags = flagID | flagCustom
+	flagTimed  = 1 << 2 // nothing follows: the custom metadata has an instant, which is in the key space 't'
+	knownFlags = flagID | flagCustom | flagTimed
 )
 
 // ErrCorrupt is returned when stored bytes are not what this package wrote. It
@@ -27,7 +28,7 @@ var ErrCorrupt = errs.ErrCorrupt
 //
 //	offset  size  what
 //	0       1     version, 1
-//	1       1     flags: 1 ID follows, 2 custom metadata follows
+//	1       1     flags: 1 ID follows, 2 custom metadata follows, 4 that has @expires or @refresh
 //	2       n     node number, uvarint
 //	        n     etag, uvarint
 //	        n     last modified, uvarint: 100 ns ticks since 1970-01-01 UTC
@@ -44,6 +45,7 @@ type Header struct {
 	Collection []byte
 	ID         []byte // as written; nil if that is the case-folded ID
 	Custom     []byte // nil if there is none
+	Timed      bool   // Custom has instants that are kept in the key space 't': see Times
 }
 
 // AppendTail appends the header suffix: the fields from Modified on, which are
@@ -69,6 +71,9 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	}
 	if h.Custom != nil {
 		flags |= flagCustom
+	}
+	if h.Timed {
+		flags |= flagTimed
 	}
 	dst = append(dst, recordVersion, flags)
 	dst = binary.AppendUvarint(dst, h.Node)
@@ -118,6 +123,7 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	// share one write barrier check among the three slices.
 	h.Node, h.Etag, h.Modified = node, etag, modified
 	h.Collection, h.ID, h.Custom = collection, id, custom
+	h.Timed = flags&flagTimed != 0
 	return record[i:len(record):len(record)], nil
 }
 

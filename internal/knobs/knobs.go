@@ -14,3 +14,7 @@ var TurnLimit time.Duration
 
 // KeptEtags is how many of the newest etags keep their records of deletions.
 var KeptEtags uint64 = 1000
+
+// NoSweeper keeps a database from doing in the background what is due for documents:
+// only DB.Sweep does then.
+var NoSweeper bool

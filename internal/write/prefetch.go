@@ -149,7 +149,7 @@ func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocumen
 // oldOf returns what o needs to know of the document that it finds. The body is not
 // copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Times: timesOf(h)}
 	if string(h.Collection) == o.Collection {
 		old.Collection = o.Collection // saves an allocation
 	} else {

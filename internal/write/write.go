@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
@@ -33,6 +34,7 @@ type Writer struct {
 	Indexes  *catalog.Current
 	Counts   *counts.Counts
 	Horizon  *horizon.Horizon
+	Agenda   *agenda.Agenda
 	Client   *ids.Client                    // draws the HiLo IDs
 	PrefixOf func(collection string) string // of HiLo IDs
 
