@@ -209,9 +209,9 @@ func (t *Txn) meetOthers(ops []*Op) error {
 	return errInTheWay
 }
 
-// meetOwner is meet for the owner of a value in a unique index. It returns nil if that
-// has not expired.
-func (t *Txn) meetOwner(folded string) error {
+// MeetExpired is meet for a document that has expired. It returns nil for any other: the
+// caller needs a value of a unique index that the document has or would have.
+func (t *Txn) MeetExpired(folded string) error {
 	if t.moment.IsZero() {
 		return nil
 	}

@@ -94,7 +94,7 @@ func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 			return err
 		}
 		if other != folded {
-			if err := t.meetOwner(other); err != nil {
+			if err := t.MeetExpired(other); err != nil {
 				return err
 			}
 			return &index.UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.Written(other)}
