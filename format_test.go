@@ -25,6 +25,9 @@ func testFormat(t *testing.T, format string) {
 	copyTree(t, filepath.Join("testdata", format, "db"), dir)
 	db := open(t, dir, &jay.Options{MustExist: true})
 	defer closeDB(t, db)
+	number, err := os.ReadFile(filepath.Join(dir, "JAY"))
+	must(t, err)
+	equal(t, string(number), "jay database, format 4\n")
 
 	const written = `"@last-modified":"2026-11-21T12:00:00.0000000Z"`
 	want := []string{
@@ -62,9 +65,10 @@ func testFormat(t *testing.T, format string) {
 	equal(t, store(t, db, "Users"), "users/2-F")
 }
 
-// Ensure that a database of format 1 becomes one of format 3 when it is opened, so
-// that a program that does not write the control file or count the documents leaves it
-// alone from then on, and that damage to it is noticed from the first close on.
+// Ensure that a database of format 1 becomes one of the newest format when it is
+// opened, so that a program that does not write the control file, or does not count the
+// documents, leaves it alone from then on, and that damage to it is noticed from the
+// first close on.
 func TestFormat1_Upgrade(t *testing.T) {
 	dir := t.TempDir()
 	copyTree(t, filepath.Join("testdata", "format1", "db"), dir)
@@ -73,7 +77,7 @@ func TestFormat1_Upgrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, string(text), "jay database, format 3\n")
+	equal(t, string(text), "jay database, format 4\n")
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs %v, %v", logs, err)
@@ -91,11 +95,11 @@ func TestFormat1_Upgrade(t *testing.T) {
 func TestFormat_Newer(t *testing.T) {
 	dir := t.TempDir()
 	closeDB(t, open(t, dir, nil))
-	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 4\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 4") {
-		t.Errorf("got %v, want an error that names format 4", err)
+	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 5") {
+		t.Errorf("got %v, want an error that names format 5", err)
 	}
 }
 

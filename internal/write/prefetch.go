@@ -39,8 +39,8 @@ var MaxPrefetchBytes int64 = 32 << 20
 
 // Prefetch reads the documents that many ops will find, with several goroutines and
 // without blocking other writers. The transaction uses those that were not written
-// since (storage.Tx.Unchanged). New HiLo IDs are left out: they lie in ranges
-// that the storage knows to hold no key.
+// since (storage.Tx.Unchanged). New HiLo IDs are left out: their look-ups,
+// which find nothing, are quick.
 func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
 	named := namedOps(ops)
 	if len(named) < ManyOps {

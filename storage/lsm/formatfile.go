@@ -23,7 +23,7 @@ const formatFileName = "JAY"
 // Format is the number of the newest on-disk format that this package reads
 // and the one it writes. docs/format.md lists them.
 // Part of the on-disk format.
-const Format = 3
+const Format = 4
 
 // Part of the on-disk format. Must not change.
 const formatFilePrefix = "jay database, format "
