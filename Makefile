@@ -130,4 +130,5 @@ bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run . -smoke

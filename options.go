@@ -248,7 +248,8 @@ type Options struct {
 	// panics loses the record, and nothing else. The default is no logging.
 	Logger *slog.Logger
 
-	// Now replaces the clock: of @last-modified, and of the sizes of HiLo ranges.
+	// Now replaces the clock: of @last-modified, of the sizes of HiLo ranges, and of
+	// expiry and refresh.
 	// It must be safe for concurrent use, may be called on a goroutine of Jay's,
 	// and must take no lock that is held while Jay is called. A panic reaches the
 	// caller of the method that needed the time, and nothing is written. The

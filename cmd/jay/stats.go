@@ -53,6 +53,7 @@ type statsResult struct {
 	Bytes         int64              `json:"bytes"`
 	Collections   []collectionResult `json:"collections"`
 	Counters      jay.Counters       `json:"counters"`
+	Expiry        jay.ExpiryStats    `json:"expiry"`
 	Engine        jay.EngineStats    `json:"engine"`
 }
 
@@ -71,6 +72,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Prefixes:      s.PrefixCollections,
 		Collections:   []collectionResult{}, // [] in JSON, not null
 		Counters:      s.Counters,
+		Expiry:        s.Expiry,
 		Engine:        s.Engine,
 	}
 	for _, one := range s.Collections {
@@ -111,6 +113,18 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Engine.ReclaimableBytes; n > 0 {
 		disk += fmt.Sprintf(" (jay compact frees about %s)", size(int64(n)))
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
-		collections.render(a.width), counters.render(a.width), a.dir, disk, s.Separator, s.NodeTag, prefixes))
+	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
+		collections.render(a.width), counters.render(a.width), a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
+}
+
+// expiryText is the line about what is due for documents, if there is anything.
+func expiryText(e jay.ExpiryStats) string {
+	text := ""
+	if e.Expiring+e.Refreshing > 0 {
+		text = fmt.Sprintf("Due at some time: %d documents expire, %d are refreshed; due already: %d\n", e.Expiring, e.Refreshing, e.Due)
+	}
+	if e.Kept > 0 {
+		text += fmt.Sprintf("An older Jay has written %d documents with an @expires that stay: docs/expiry.md says why\n", e.Kept)
+	}
+	return text
 }
