@@ -63,7 +63,8 @@ type Swept struct {
 // disk. The database does so without being asked, soon after each instant (docs/expiry.md
 // says how soon): Sweep is for tests with a clock of their own, and for those who will not
 // wait. It takes the disk as fast as it can. Swept does not count what the database's own
-// sweeper has done before, and may count what that does meanwhile.
+// sweeper has done before, and may count what that does meanwhile. Close ends it with
+// ErrClosed.
 func (db *DB) Sweep(ctx context.Context) (Swept, error) {
 	if err := ctx.Err(); err != nil {
 		return Swept{}, err

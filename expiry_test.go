@@ -988,6 +988,29 @@ func TestExpiry_BackgroundSweep(t *testing.T) {
 	closeDB(t, db)
 }
 
+// Ensure that Close ends a sweep that a program has asked for.
+func TestExpiry_CloseDuringSweep(t *testing.T) {
+	begun := make(chan struct{})
+	defer jay.OnSweepBatch(func(closing context.Context) {
+		close(begun)
+		<-closing.Done()
+	})()
+	restore := jay.NoSweeper()
+	db := onDisk(t, storagetest.NewDisk(), jay.Options{})
+	restore()
+	put(t, db, "a", `{}`, jay.ExpiresAt(time.Now()))
+	ended := make(chan error, 1)
+	go func() { _, err := db.Sweep(ctx); ended <- err }()
+	<-begun
+	closeDB(t, db)
+	if err := within(t, ended, "the sweep"); !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+	if _, err := db.Sweep(ctx); !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("after Close: got %v, want ErrClosed", err)
+	}
+}
+
 // Ensure that Close ends a sweep between two transactions, and that the next Open goes on.
 func TestExpiry_CloseInTheMiddle(t *testing.T) {
 	defer jay.SetSweepBatches(2, 16)()

@@ -253,13 +253,19 @@ func (s *Sweeper) round(ctx context.Context, now time.Time) (more bool, next tim
 
 // Sweep does all that is due now, and returns when that is on disk. It returns how many
 // documents it has deleted and refreshed; the worker, which goes on meanwhile, may have
-// done a part.
+// done a part. Stop ends it with ErrClosed.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed int64, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errs.ErrClosed) })()
 	wasDeleted, wasRefreshed := s.Done()
 	for more := true; more && err == nil; {
-		if err = ctx.Err(); err == nil {
+		if err = context.Cause(ctx); err == nil {
 			more, _, err = s.round(ctx, now)
 		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
+		err = cause // ErrClosed, if Close has ended it
 	}
 	s.agenda.Wake() // its look has told the agenda to wait for what the worker does not know
 	deleted, refreshed = s.Done()
