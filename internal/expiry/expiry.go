@@ -331,9 +331,6 @@ func (f *agendaItems) wait(at time.Time) {
 // engine's, each is done in a transaction of its own, and those that fail are left alone
 // for a while.
 func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time) error {
-	if OnBatch != nil {
-		OnBatch(ctx)
-	}
 	err := s.try(ctx, due, now)
 	if err == nil || s.isFatal(ctx, err) {
 		return err
@@ -370,6 +367,9 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) erro
 	ops, err := s.opsOf(due)
 	if err != nil || len(ops) == 0 {
 		return err
+	}
+	if OnBatch != nil {
+		OnBatch(ctx)
 	}
 	if err := s.writer.Sweep(ctx, ops, now); err != nil {
 		return err
