@@ -53,9 +53,9 @@ vet:
 lint:
 	$(GO) tool $(STATICCHECK) $(PACKAGES)
 
-# The short tests of the root with checks of what the comments promise.
+# Short tests with checks of what the comments promise.
 invariants:
-	$(GO) test -tags invariants -short -timeout 20m .
+	$(GO) test -tags invariants -short -timeout 20m . ./tests/storm ./tests/index
 
 race:
 	$(GO) test -race -short -timeout 20m $(PACKAGES)
@@ -98,8 +98,8 @@ kill-reads:
 
 # Every verb at once, for ten minutes, and with the race detector for another five.
 storm:
-	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v .
-	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v .
+	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
+	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
 
 # Databases with a flipped byte, a missing file and the like: what a program
 # sees of them. It fails if data vanishes in silence after a close.

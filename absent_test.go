@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Ensure that an ID that somebody has taken by hand, a little ahead of the HiLo
+// Ensure that an ID that a writer has taken by hand, a little ahead of the HiLo
 // numbers, is skipped by them, though the engine knows by then that there was
 // nothing; and that one that was deleted before its turn is used.
 func TestStore_TakenAhead(t *testing.T) {

@@ -209,6 +209,9 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts
 		return err
 	}
 	o.SetBody(c.m, body)
+	if err := setCustom(c.m, o, v); err != nil {
+		return err
+	}
 	if !o.StrategyUnknown(w.db.writer) {
 		id, err := w.add(ctx, &write.Preparation{Op: *o})
 		if err == nil {
@@ -221,7 +224,7 @@ func (c *Collection[T]) BulkStore(ctx context.Context, w *BulkWriter, v *T, opts
 	// ID before.
 	before := c.m.GetID(v)
 	c.m.SetIdentity(v, o.RequestID, c.m.GetVersion(v))
-	o.Committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
+	o.Committed = func(result Metadata) { setResult(c.m, v, result) }
 	if _, err := w.add(ctx, &write.Preparation{Op: *o}); err != nil {
 		c.m.SetIdentity(v, before, c.m.GetVersion(v))
 		return err
@@ -541,7 +544,7 @@ func (w *BulkWriter) checkEtags(ops []*op) {
 	}
 }
 
-// reset empties the batch. Memory that one large document took is let go.
+// reset empties the batch. Memory that one large document took is released.
 func (b *bulkBatch) reset() {
 	clear(b.slab)
 	clear(b.ops)

@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// endsWhenWaitedFor is a context that ends when somebody waits for its end.
+// endsWhenWaitedFor is a context that ends when its end is waited for.
 type endsWhenWaitedFor struct {
 	context.Context
 	end context.CancelFunc

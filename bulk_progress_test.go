@@ -106,7 +106,7 @@ func TestBulkOptions_Progress_DoesNotReturn(t *testing.T) {
 				}
 				must(t, db.Flush(ctx)) // what is read is on disk
 				if got := int64(len(contents(t, db))); got != committed || committed == 0 || w.Progress().Documents != committed {
-					t.Errorf("%d documents are stored, Progress was told of %d", got, committed)
+					t.Errorf("%d documents are stored, Progress was called with %d", got, committed)
 				}
 			})
 		}

@@ -173,7 +173,7 @@ func TestBulkWriter_UniqueIndex(t *testing.T) {
 	equal(t, stats.Gaps["users"], int64(n-1-8))
 }
 
-// Ensure that each kind of ID is made, and told where it can be told.
+// Ensure that each kind of ID is made, and returned where it can be.
 func TestBulkWriter_Put_Strategies(t *testing.T) {
 	db := memory(t, nil)
 	w := bulk(t, db, nil)
@@ -307,7 +307,7 @@ func TestBulkWriter_Cancelled(t *testing.T) {
 }
 
 // Ensure that Store, Put, Flush, Progress and Close from many goroutines agree:
-// what was taken is there, what comes after Close is refused, nobody hangs, and
+// what was taken is there, what comes after Close is refused, no call hangs, and
 // no goroutine is left.
 func TestBulkWriter_ConcurrentClose(t *testing.T) {
 	before := runtime.NumGoroutine()
@@ -403,7 +403,7 @@ func TestBulkWriter_DatabaseCloses(t *testing.T) {
 }
 
 // Ensure that a disk which fails in the middle ends the writer with an error
-// that tells how many documents were committed, that what a Flush acknowledged
+// that says how many documents were committed, that what a Flush acknowledged
 // survives, and that no ID comes twice afterwards, on databases of either
 // durability.
 func TestBulkWriter_DiskFails(t *testing.T) {

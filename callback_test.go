@@ -219,7 +219,7 @@ func TestCallback_DoesNotReturn(t *testing.T) {
 }
 
 // testBrokenCall makes a call during which all callbacks but the first few
-// break, and tells whether one of them was met.
+// break, and reports whether one of them was met.
 func testBrokenCall(t *testing.T, call func(db *jay.DB, b *trap) error, end func(), pass int, want string) (met bool) {
 	t.Helper()
 	var b trap

@@ -1,7 +1,6 @@
 package jay
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -28,6 +27,18 @@ import (
 // that does not exist, and Replace one that does, in whatever version. Otherwise the
 // write fails with a *ConflictError. IfMatch and AnyVersion override the field. It
 // is not part of the stored JSON either.
+//
+// Other fields may hold metadata, which is not part of the stored JSON:
+//
+//	Changed time.Time         `jay:"lastModified"`     // when the document was written
+//	Where   string            `jay:"collection"`       // its collection, as it is spelt there
+//	Meta    map[string]any    `jay:"metadata"`         // its custom metadata: a map, a struct or json.RawMessage
+//	Source  string            `jay:"metadata=Source"`  // one key of it, instead of Meta
+//
+// All of them are filled by reads, queries and sessions, the first two also by writes,
+// which ignore what they hold. Custom metadata is written as it stands in the value: a
+// key that is not there, or whose field is zero, is removed. A session keeps the keys
+// that the type has no field for; WithMetadata overrides the fields.
 type Collection[T any] struct {
 	via access // the database, or a transaction
 	m   *codec.Mapping
@@ -241,7 +252,7 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 			return nil, err
 		}
 		if later {
-			o.Committed = func(result Metadata) { c.m.SetIdentity(v, result.ID, result.ChangeVector) }
+			o.Committed = func(result Metadata) { setResult(c.m, v, result) }
 		}
 		ops[i] = o
 	}
@@ -251,11 +262,11 @@ func (c *Collection[T]) write(ctx context.Context, verb write.Verb, vs []*T, opt
 	if err := c.via.write(ctx, ops); err != nil {
 		return nil, err
 	}
-	told := results(c.via, ops)
+	metas := results(c.via, ops)
 	for i, v := range vs {
-		c.m.SetIdentity(v, told[i].ID, cmp.Or(told[i].ChangeVector, c.m.GetVersion(v)))
+		setResult(c.m, v, metas[i])
 	}
-	return told, nil
+	return metas, nil
 }
 
 // encode sets the bodies of ops to the JSON of vs.
@@ -270,6 +281,9 @@ func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 				return err
 			}
 			ops[i].SetBody(c.m, body)
+			if err := setCustom(c.m, ops[i], vs[i]); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -318,11 +332,11 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	if err != nil {
 		return getError(id, err)
 	}
-	lent, err := db.docs.Lend(key, record)
+	pinned, err := db.docs.Pinned(key, record)
 	if err != nil {
 		err = fmt.Errorf("get %.100q: %w", id, err)
 	} else {
-		err = decodeMember(m, &lent, v)
+		err = decodeMember(m, &pinned, v)
 	}
 	return errs.First(err, closer.Close())
 }

@@ -69,6 +69,90 @@ func keptCollections(ctx context.Context, db *DB) (_ []CollectionCount, err erro
 	return all, nil
 }
 
+// Collections is DB.Collections as the transaction sees it, with its own writes, except
+// documents whose ID the commit will make. In a transaction of Update all documents join
+// the read set, as with Documents, so that any write of another one is a conflict: View
+// has no such cost.
+func (t *Tx) Collections(ctx context.Context) ([]CollectionCount, error) {
+	all, err := t.collections(ctx)
+	if errors.Is(err, counts.ErrNotReady) {
+		all, err = t.walkCollections(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("collections: %w", err)
+	}
+	return all, nil
+}
+
+// collections returns the numbers that the snapshot keeps, and what the transaction has
+// changed since, or counts.ErrNotReady.
+func (t *Tx) collections(ctx context.Context) ([]CollectionCount, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	byName, err := countsAt(ctx, t.snapshot, t.moment)
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string) // of the transaction's own documents
+	for folded, i := range t.staged {
+		before, err := t.db.docs.ReadFolded(t.snapshot, folded)
+		before, err = docs.AliveAt(t.moment.at, before, err)
+		switch {
+		case err == nil:
+			byName[format.CollectionKey(before.Collection())]--
+		case err != ErrNotFound:
+			return nil, err
+		}
+		if after, err := t.peek(t.ops[i]); err == nil {
+			key := format.CollectionKey(after.Collection())
+			byName[key]++
+			names[key] = after.Collection()
+		}
+	}
+	all := make([]CollectionCount, 0, len(byName))
+	for folded, n := range byName {
+		if n == 0 {
+			continue
+		}
+		name, err := nameOf(t.db, t.snapshot, folded, t.moment)
+		if own := names[folded]; errors.Is(err, ErrCorrupt) && own != "" {
+			name, err = own, nil // the snapshot has none
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, CollectionCount{name, n})
+	}
+	if t.writable {
+		t.reads.walks = append(t.reads.walks, &rangeRead{})
+	}
+	sortCollections(all)
+	return all, nil
+}
+
+// walkCollections is Collections by reading all documents.
+func (t *Tx) walkCollections(ctx context.Context) ([]CollectionCount, error) {
+	byName := make(map[string]*CollectionCount)
+	for doc, err := range t.Documents(ctx, Scan{}) {
+		if err != nil {
+			return nil, err
+		}
+		key := format.CollectionKey(doc.Collection())
+		if byName[key] == nil {
+			byName[key] = &CollectionCount{Name: doc.Collection()}
+		}
+		byName[key].Documents++
+	}
+	all := make([]CollectionCount, 0, len(byName))
+	for _, c := range byName {
+		all = append(all, *c)
+	}
+	sortCollections(all)
+	return all, nil
+}
+
 func sortCollections(all []CollectionCount) {
 	slices.SortFunc(all, func(a, b CollectionCount) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -137,30 +221,36 @@ func countOf(ctx context.Context, snapshot storage.Reader, collection string, at
 //
 // The numbers of HiLo IDs go on: no ID of a dropped document is given to another one.
 // So @hilo, which has the documents of those numbers, cannot be dropped (ErrUsage).
-func (db *DB) DropCollection(ctx context.Context, name string) (documents int64, err error) {
+func (db *DB) DropCollection(ctx context.Context, name string, opts ...CollectionChange) (documents int64, err error) {
 	if err := metadata.CheckCollection(name); err != nil {
 		return 0, fmt.Errorf("drop collection: %w", err)
 	}
 	if name == "" || format.CollectionKey(name) == format.HiLoCollection {
 		return 0, fmt.Errorf("drop collection: %w: %q cannot be dropped", ErrUsage, name)
 	}
-	done, err := db.Query(name).Delete(ctx)
-	if err != nil {
-		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
-	}
-	indexes, err := db.Indexes(ctx, name)
-	for _, ix := range indexes {
-		if err == nil {
-			err = db.DropIndex(ctx, name, ix.Name)
-		}
-		if errors.Is(err, ErrIndex) {
-			err = nil // another call has dropped it meanwhile
-		}
+	c := newCollectionChange(opts)
+	done, err := db.Query(name).Progress(func(n Changed) { c.progress(n.Documents) }).Delete(ctx)
+	if err == nil {
+		err = dropIndexes(ctx, db, name)
 	}
 	if err != nil {
 		return done.Documents, fmt.Errorf("drop collection %q: %w", name, err)
 	}
 	return done.Documents, nil
+}
+
+// dropIndexes drops all indexes of a collection.
+func dropIndexes(ctx context.Context, db *DB, collection string) error {
+	indexes, err := db.Indexes(ctx, collection)
+	for _, ix := range indexes {
+		if err == nil {
+			err = db.DropIndex(ctx, collection, ix.Name)
+		}
+		if errors.Is(err, ErrIndex) {
+			err = nil // another call has dropped it meanwhile
+		}
+	}
+	return err
 }
 
 // Count returns how many documents the collection has. On a database it is a look-up;

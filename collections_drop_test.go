@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -91,7 +92,7 @@ func TestDropCollection_Crash(t *testing.T) {
 
 		db = onDisk(t, crashed, jay.Options{})
 		must(t, jay.CheckCounts(db))
-		settled(t, db)
+		jaytest.FinishIndexTasks(t, db)
 		must(t, jay.CheckIndexes(db))
 		before, err := db.Query("Users").Count(ctx)
 		must(t, err)

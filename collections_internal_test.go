@@ -8,28 +8,9 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
-
-// CheckCounts waits until all documents are counted, and compares the numbers that are
-// kept with the documents.
-func CheckCounts(db *DB) error {
-	db.counts.Wait()
-	if !db.counts.IsReady() {
-		return errors.New("the documents are not counted")
-	}
-	return checkCounts(context.Background(), db)
-}
-
-// SetCountSteps makes the count of an older database take so many documents at a time,
-// and returns what undoes that. No database may be open.
-func SetCountSteps(documents int) (restore func()) {
-	old := counts.StepDocuments
-	counts.StepDocuments = documents
-	return func() { counts.StepDocuments = old }
-}
 
 // Ensure that the check of the numbers finds one that is wrong, and one too many.
 func TestCheckCounts(t *testing.T) {

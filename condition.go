@@ -78,10 +78,13 @@ func sizesOf(conditions []Condition) (query.Size, error) {
 	return size, nil
 }
 
-func compare(field string, value any, make func(f query.Field, v query.Value) query.Expr) Condition {
+func compare(field string, value any, op query.Op) Condition {
 	f, err := parseField(field)
 	if err != nil {
 		return Condition{err: err}
+	}
+	if other, ok := value.(FieldRef); ok {
+		return compareFields(f, other, op)
 	}
 	v, err := operand(field, value)
 	if err != nil {
@@ -92,7 +95,37 @@ func compare(field string, value any, make func(f query.Field, v query.Value) qu
 			return Condition{err: err}
 		}
 	}
-	return newCondition(make(f, v))
+	return newCondition(query.Compare{Field: f, Op: op, Value: v})
+}
+
+// FieldRef is a field of the same document, to compare another one with. Field makes it.
+type FieldRef struct{ path string }
+
+// Field is a field to compare another field of the same document with, in place of a
+// value: Gt("Paid", Field("Total")). It stands in Eq, Ne, Lt, Le, Gt and Ge.
+//
+// The comparison is true if a value that the one field reaches stands in the relation
+// to a value that the other reaches, both scalars of one kind. It is false where one of
+// them is missing, Ne is true there, and null equals null. If one of the two is read as
+// a date, so is the other. In ElemMatch both are fields of the element. No index finds
+// the documents: the comparison is tested on every candidate.
+func Field(path string) FieldRef { return FieldRef{path} }
+
+// MarshalJSON returns an error: a field is no value, to be stored or to be a member of
+// a list.
+func (f FieldRef) MarshalJSON() ([]byte, error) {
+	return nil, fmt.Errorf("%w: Field(%q) is no value: it stands in Eq, Ne, Lt, Le, Gt and Ge", ErrUsage, errs.Shorten(f.path))
+}
+
+func compareFields(f query.Field, ref FieldRef, op query.Op) Condition {
+	other, err := parseField(ref.path)
+	if err != nil {
+		return Condition{err: err}
+	}
+	if err := query.DatedFields(&f, &other); err != nil {
+		return Condition{err: fmt.Errorf("%w: %w", ErrQuery, err)}
+	}
+	return newCondition(query.CompareFields{Field: f, Op: op, Other: other})
 }
 
 // datedOperand makes the field and the value of a comparison of dates.
@@ -133,10 +166,6 @@ func operand(field string, value any) (query.Value, error) {
 		return v, fmt.Errorf("%w: value for %s: %w", ErrQuery, field, err)
 	}
 	return v, nil
-}
-
-func relation(o query.Op) func(query.Field, query.Value) query.Expr {
-	return func(f query.Field, v query.Value) query.Expr { return query.Compare{Field: f, Op: o, Value: v} }
 }
 
 // keyText is the only field of a GroupBy.
@@ -211,25 +240,24 @@ func parsePart(text string) (f query.Field, isPart bool, err error) {
 	return f, true, nil
 }
 
-// Eq is true if the field reaches a value equal to this one.
-func Eq(field string, value any) Condition { return compare(field, value, relation(query.Equal)) }
+// Eq is true if the field reaches a value equal to this one. Here and in Ne, Lt, Le, Gt
+// and Ge, a Field in place of the value is another field of the same document.
+func Eq(field string, value any) Condition { return compare(field, value, query.Equal) }
 
 // Ne is the negation of Eq. It is true for a field that reaches nothing.
 func Ne(field string, value any) Condition { return Not(Eq(field, value)) }
 
 // Lt is true if the field reaches a value of the same kind below this one.
-func Lt(field string, value any) Condition { return compare(field, value, relation(query.Less)) }
+func Lt(field string, value any) Condition { return compare(field, value, query.Less) }
 
 // Le is true if the field reaches a value of the same kind at or below this one.
-func Le(field string, value any) Condition { return compare(field, value, relation(query.LessOrEqual)) }
+func Le(field string, value any) Condition { return compare(field, value, query.LessOrEqual) }
 
 // Gt is true if the field reaches a value of the same kind above this one.
-func Gt(field string, value any) Condition { return compare(field, value, relation(query.Greater)) }
+func Gt(field string, value any) Condition { return compare(field, value, query.Greater) }
 
 // Ge is true if the field reaches a value of the same kind at or above this one.
-func Ge(field string, value any) Condition {
-	return compare(field, value, relation(query.GreaterOrEqual))
-}
+func Ge(field string, value any) Condition { return compare(field, value, query.GreaterOrEqual) }
 
 // Between is true if the field reaches one value from lo to hi, both included.
 func Between(field string, lo, hi any) Condition {
@@ -404,6 +432,9 @@ func foldCase(e query.Expr) query.Expr {
 	case query.Not:
 		return query.Not{Expr: foldCase(e.Expr)}
 	case query.Compare:
+		e.Fold = true
+		return e
+	case query.CompareFields:
 		e.Fold = true
 		return e
 	case query.Between:

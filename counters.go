@@ -63,24 +63,24 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 		return err
 	}
 	defer db.env.Exit()
-	if err := db.checkCounters(c); err != nil {
+	if err := checkCounters(db, c); err != nil {
 		return err
 	}
 	now := db.env.Now() // the clock is the user's: not in the transaction
 	err := db.reserved.RaiseEtag(ctx, c.Etag)
 	if err == nil {
-		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return db.raise(t, c, now) })
+		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return raise(db, t, c, now) })
 	}
 	if err != nil {
 		return fmt.Errorf("raise counters: %w", err)
 	}
-	db.raiseClients(c.HiLo)
+	raiseClients(db, c.HiLo)
 	return nil
 }
 
 // raiseClients makes the clients of this process skip numbers that are raised on
 // disk already: every range granted since then is above them.
-func (db *DB) raiseClients(raised map[string]int64) {
+func raiseClients(db *DB, raised map[string]int64) {
 	if len(raised) == 0 {
 		return
 	}
@@ -89,12 +89,13 @@ func (db *DB) raiseClients(raised map[string]int64) {
 		tag = db.env.Rules.Fold(tag)
 		floors[tag] = max(floors[tag], n)
 	}
-	db.eachClient(func(c *ids.Client) {
+	eachClient(db, func(c *ids.Client) {
 		c.Raise(func(tag string) int64 { return floors[db.env.Rules.Fold(tag)] })
 	})
 }
 
-func (db *DB) checkCounters(c Counters) error {
+// checkCounters refuses counters that RaiseCounters does not accept.
+func checkCounters(db *DB, c Counters) error {
 	if c.Etag > maxRaise {
 		return fmt.Errorf("%w: counter etag = %d is not between 0 and 1<<62", ErrUsage, c.Etag)
 	}
@@ -102,7 +103,7 @@ func (db *DB) checkCounters(c Counters) error {
 		if !strings.HasSuffix(name, ids.IdentityMark) {
 			return fmt.Errorf("%w: the name of an identity ends with '|', got %.100q", ErrUsage, name)
 		}
-		if err := db.checkIdentity(name, name); err != nil {
+		if err := checkIdentity(db, name, name); err != nil {
 			return err
 		}
 		if n < 0 || n > maxRaise {
@@ -120,21 +121,15 @@ func (db *DB) checkCounters(c Counters) error {
 	return nil
 }
 
-func (db *DB) raise(t *write.Txn, c Counters, now time.Time) error {
+// raise is the transaction of RaiseCounters.
+func raise(db *DB, t *write.Txn, c Counters, now time.Time) error {
 	for name, n := range c.Identities {
 		if _, err := t.RaiseIdentity(db.env.Rules.Fold(name), n); err != nil {
 			return err
 		}
 	}
 	for tag, n := range c.HiLo {
-		marks, err := t.Marks(tag)
-		if err != nil {
-			return err
-		}
-		marks.Raise(n)
-		marks.Node = db.env.Node // in a copy this is the floor
-		t.SetMarks(tag, marks)
-		if err := db.ranges.RaiseMax(t, tag, n, now); err != nil {
+		if err := db.ranges.Raise(t, tag, n, now); err != nil {
 			return err
 		}
 	}
@@ -143,7 +138,7 @@ func (db *DB) raise(t *write.Txn, c Counters, now time.Time) error {
 
 // checkIdentity refuses names that can never make an ID, up to the largest
 // number.
-func (db *DB) checkIdentity(name, request string) error {
+func checkIdentity(db *DB, name, request string) error {
 	if strings.TrimSpace(name) == "" {
 		return fmt.Errorf("%w: an identity needs a name", ErrUsage)
 	}

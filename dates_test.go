@@ -529,7 +529,7 @@ func putEvent(t *testing.T, events *jay.Collection[event], e *event) {
 func ptr[T any](v T) *T { return &v }
 
 // Ensure that a session takes a time for changed only if it is another instant, and
-// leaves a document as another program has spelt it.
+// leaves a document as another program has written it.
 func TestSession_EqualInstant(t *testing.T) {
 	db := memory(t, nil)
 	const stored = `{"At":"2026-01-01T12:00:00.5+02:00","Note":"theirs"}`

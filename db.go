@@ -45,6 +45,8 @@ type DB struct {
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
 	counts *counts.Counts
+
+	renaming sync.Mutex // held by RenameCollection; never waited for
 }
 
 // Dir returns the directory that Open was given.

@@ -90,7 +90,7 @@ func writeSomehow(db *jay.DB, id string, n int64) error {
 
 // Ensure that writes, which take what is kept for what is there, lose no update
 // and leave no index entry: counters are read and written back on the condition
-// that nobody else did, by many goroutines and in many ways.
+// that no other goroutine did, by many goroutines and in many ways.
 func TestDocumentCache_NoUpdateLost(t *testing.T) {
 	const hot, goroutines = 3, 8
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})

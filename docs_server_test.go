@@ -41,7 +41,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"ErrNotFound": jay.ErrNotFound, "ErrExists": jay.ErrExists, "ErrConflict": &jay.ConflictError{ID: "a", Expected: "x"}, "ErrUnique": jay.ErrUnique,
 		"ErrCollection": jay.ErrCollection, "ErrInvalidID": jay.ErrInvalidID, "ErrInvalidDocument": jay.ErrInvalidDocument, "ErrTooLarge": jay.ErrTooLarge,
 		"ErrInvalidPatch": jay.ErrInvalidPatch, "ErrPatchTest": errors.Join(jay.ErrInvalidPatch, jay.ErrPatchTest), "ErrPatchWork": jay.ErrPatchWork,
-		"ErrSyntax": jay.ErrSyntax, "ErrQuery": jay.ErrQuery, "ErrNoIndex": jay.ErrNoIndex,
+		"ErrSyntax": jay.ErrSyntax, "ErrUpdateRQL": errors.Join(jay.ErrSyntax, jay.ErrUpdateRQL), "ErrQuery": jay.ErrQuery, "ErrNoIndex": jay.ErrNoIndex,
 		"ErrUnknownOutcome": errors.Join(jay.ErrUnknownOutcome, context.DeadlineExceeded), "ErrFailed": jay.ErrFailed,
 		"*DecodeError": &jay.DecodeError{Err: io.EOF}, "ErrCorrupt": jay.ErrCorrupt, "ErrUnreadable": jay.ErrUnreadable, "ErrClosed": jay.ErrClosed,
 		"context.Canceled": context.Canceled, "ErrIndex": jay.ErrIndex, "ErrIndexExists": jay.ErrIndexExists, "ErrType": jay.ErrType,

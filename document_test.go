@@ -12,7 +12,7 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
-// Ensure that a Get of a missing document says which, whoever reuses the memory
+// Ensure that a Get of a missing document says which, even if the caller reuses the memory
 // of the ID, and is ErrNotFound.
 func TestDB_Get_Missing(t *testing.T) {
 	db := memory(t, nil)
@@ -36,7 +36,7 @@ func TestDB_Get_Missing(t *testing.T) {
 
 // Ensure that documents share no memory: not with one another, nor with what the
 // database reads them from, nor with the room behind their bodies. A caller that
-// breaks the rule and changes a body harms nobody else.
+// breaks the rule and changes a body harms no other caller.
 func TestDocument_OwnMemory(t *testing.T) {
 	db := memory(t, &jay.Options{DocumentCacheBytes: -1})
 	var ids []string
@@ -97,7 +97,7 @@ func TestDocument_OwnMemory(t *testing.T) {
 	}
 }
 
-// bodyFor returns a body that tells its ID, of about size bytes.
+// bodyFor returns a body that names its ID, of about size bytes.
 func bodyFor(id string, size int) string {
 	return fmt.Sprintf(`{"ID":%q,"Note":"%s"}`, id, bytes.Repeat([]byte{'x'}, size))
 }

@@ -597,7 +597,7 @@ func TestEncode_NothingShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	if changed, err := first.HasChanges(); changed || err != nil {
-		t.Errorf("got %v, %v: a session sees changes that nobody made", changed, err)
+		t.Errorf("got %v, %v: a session sees changes that were not made", changed, err)
 	}
 	for i, thing := range things {
 		m, err := first.Metadata(thing)

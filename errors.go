@@ -108,8 +108,13 @@ var (
 	// ErrSyntax is what every *SyntaxError is.
 	ErrSyntax = query.ErrSyntax
 
+	// ErrUpdateRQL is returned by RQL for a text with update { }, which changes
+	// documents: UpdateRQL reads it. It is an ErrSyntax as well.
+	ErrUpdateRQL = query.ErrUpdate
+
 	// ErrNoIndex is returned, with Query.NoScan, for a query that would look at
-	// every document of a collection.
+	// every document of a collection; and with Query.UseIndex, if that index is not
+	// there, not ready, or cannot answer the query.
 	ErrNoIndex = errs.ErrNoIndex
 
 	// ErrUsage is returned for a call that can never work, such as a Replace

@@ -35,7 +35,7 @@ func ExampleBulkWriter() {
 	// Output: 4000
 }
 
-// IDs are told at once, except those that only the commit can make.
+// IDs are returned at once, except those that only the commit can make.
 func ExampleBulkWriter_Put() {
 	ctx := context.Background()
 	db := example()

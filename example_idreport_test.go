@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// doctored is a database with a document whose number nobody was granted.
+// doctored is a database with a document whose number was never granted.
 func doctored() *jay.DB {
 	ctx := context.Background()
 	db := example()
@@ -21,7 +21,7 @@ func doctored() *jay.DB {
 	return db
 }
 
-// An inspection tells how IDs were made, and what is odd about them.
+// An inspection reports how IDs were made, and what is odd about them.
 func ExampleDB_InspectIDs() {
 	db := doctored()
 	defer db.Close()
@@ -59,7 +59,7 @@ func ExampleIDPrefix() {
 	// users/ Users 2
 }
 
-// Strategies are told by the shape of an ID.
+// The form of an ID shows its strategy.
 func ExampleIDCounts() {
 	db := doctored()
 	defer db.Close()

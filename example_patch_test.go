@@ -22,7 +22,7 @@ func patching(document string, edits ...jay.PatchOption) {
 	fmt.Printf("%s\n", result.Body)
 }
 
-// Nobody's change in between is lost, though nobody reads the document.
+// No change in between is lost, though the document is not read.
 func ExampleDB_Patch() {
 	ctx := context.Background()
 	db := example()

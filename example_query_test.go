@@ -205,6 +205,60 @@ func ExampleCondition() {
 	// 3 from Orders where Status = 'OPEN'
 }
 
+// A field is compared with another field of the same document. In ElemMatch both are of
+// the element.
+func ExampleFieldRef() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	type Line struct{ Ordered, Sent int }
+	type Delivery struct {
+		ID           string
+		Due, Arrived time.Time
+		Lines        []Line
+	}
+	deliveries, err := jay.CollectionOf[Delivery](db)
+	check(err)
+	day := func(n int) time.Time { return time.Date(2026, 11, n, 0, 0, 0, 0, time.UTC) }
+	for _, d := range []Delivery{
+		{Due: day(20), Arrived: day(22), Lines: []Line{{3, 3}}},
+		{Due: day(20), Arrived: day(19), Lines: []Line{{3, 3}, {5, 4}}},
+	} {
+		_, err := deliveries.Insert(ctx, &d)
+		check(err)
+	}
+
+	late, err := deliveries.Query().Where(jay.Gt("Arrived", jay.Field("Due"))).First(ctx)
+	check(err)
+	fmt.Println("late:", late.ID)
+	short, err := db.RQL("from Deliveries where elemMatch(Lines, Sent < Ordered)", nil)
+	check(err)
+	row, err := short.First(ctx)
+	check(err)
+	fmt.Println("short:", row.Document.ID())
+	// Output:
+	// late: deliveries/1-A
+	// short: deliveries/2-A
+}
+
+// An index can be named, to see whether it answers the query and how.
+func ExampleQuery_UseIndex() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+	check(db.EnsureIndex(ctx, "Orders", jay.Index{Fields: []string{"Customer"}}))
+
+	q := orders.Query().UseIndex("Customer")
+	e, err := q.Where(jay.Eq("Customer", "customers/ann")).Explain(ctx)
+	check(err)
+	fmt.Println(e.Plan[0])
+	_, err = q.Where(jay.Eq("Status", "open")).All(ctx)
+	fmt.Println(errors.Is(err, jay.ErrNoIndex))
+	// Output:
+	// index "Customer", one range, as the query asks
+	// true
+}
+
 // The same question as text.
 func ExampleDB_RQL() {
 	ctx := context.Background()
@@ -366,7 +420,7 @@ func ExamplePage() {
 	// Output: {"items":[{"Total":7},{"Total":12.5},{"Total":40},{"Total":99}]}
 }
 
-// Explain tells which index was used, and NoScan lets a test insist on one.
+// Explain shows which index was used, and NoScan lets a test insist on one.
 func ExampleQuery_Explain() {
 	ctx := context.Background()
 	db, orders := exampleOrders()
@@ -424,7 +478,7 @@ func ExampleDB_EnsureIndex() {
 	// Output: Customer,-Total ready
 }
 
-// IndexProgress tells how far a build is.
+// IndexProgress is how far a build is.
 func ExampleIndexOption() {
 	ctx := context.Background()
 	db, _ := exampleOrders()

@@ -176,7 +176,7 @@ func ExampleSession_SaveChanges() {
 	// invoices/1
 }
 
-// WhatChanged tells what SaveChanges would write, in its order.
+// WhatChanged returns what SaveChanges would write, in its order.
 func ExampleSession_WhatChanged() {
 	ctx := context.Background()
 	db := forest()
@@ -370,7 +370,7 @@ func ExampleSession_version() {
 	page := &Page{ID: "pages/home", Text: "Hello"}
 	check(session.Store(ctx, page))
 	check(session.SaveChanges(ctx))
-	_, err := db.Put(ctx, page.ID, json.RawMessage(`{"Text":"Hi"}`), jay.InCollection("Pages")) // somebody else
+	_, err := db.Put(ctx, page.ID, json.RawMessage(`{"Text":"Hi"}`), jay.InCollection("Pages")) // another writer
 	check(err)
 
 	page.Text = "Welcome"

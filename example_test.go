@@ -157,6 +157,34 @@ func ExampleCollection() {
 	// squirrels/2-A Conker
 }
 
+// Fields can hold what Jay keeps beside a document: the time of its last write, and
+// metadata of the program's own.
+func ExampleCollection_metadata() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	type Article struct {
+		ID      string
+		Title   string
+		Changed time.Time `json:"-" jay:"lastModified"`
+		Source  string    `json:"-" jay:"metadata=Source"`
+	}
+	articles, err := jay.CollectionOf[Article](db)
+	check(err)
+	_, err = articles.Insert(ctx, &Article{Title: "Pebbles", Source: "mail"})
+	check(err)
+
+	found, err := articles.Query().Where(jay.Eq("@metadata.Source", "mail")).First(ctx)
+	check(err)
+	fmt.Println(found.Title, found.Source, found.Changed.IsZero())
+	doc, err := db.Get(ctx, found.ID)
+	check(err)
+	fmt.Println(string(doc.Body()), string(doc.Metadata().Custom))
+	// Output:
+	// Pebbles mail false
+	// {"Title":"Pebbles"} {"Source":"mail"}
+}
+
 // Invoices want consecutive numbers: their IDs are identities.
 func ExampleCollectionOption() {
 	type Invoice struct {

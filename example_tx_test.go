@@ -77,7 +77,7 @@ func ExampleDB_View() {
 	// Output: 20 <nil>
 }
 
-// A Tx has the verbs of a DB. It sees its own writes, and nobody else does.
+// A Tx has the verbs of a DB. It sees its own writes, and no other reader does.
 func ExampleTx() {
 	ctx := context.Background()
 	db := example()
@@ -160,7 +160,7 @@ func ExampleTxOption() {
 			if _, err := tx.Get(ctx, "squirrels/1-A"); err != nil {
 				return err
 			}
-			if runs++; runs < 3 { // somebody else is quicker, twice
+			if runs++; runs < 3 { // another writer is quicker, twice
 				if _, err := db.Patch(ctx, "squirrels/1-A", jay.Increment("Nuts", 1)); err != nil {
 					return err
 				}

@@ -310,6 +310,13 @@ func TestExpiry_Moved(t *testing.T) {
 	}
 	clock.Advance(time.Hour)
 	swept(t, db, 0, 0)
+
+	// A rename takes them along.
+	put(t, db, "leases/x", `{}`, jay.InCollection("Leases"), jay.WithTTL(time.Hour), jay.RefreshAt(clock.Now()))
+	keep("rename", func() error { _, err := db.RenameCollection(ctx, "Leases", "Rents"); return err })
+	swept(t, db, 0, 1)
+	clock.Advance(time.Hour)
+	swept(t, db, 1, 0)
 }
 
 // Ensure that a refresh gives a document a new version at its instant, once, and leaves
@@ -517,6 +524,13 @@ func TestExactExpiry_Reads(t *testing.T) {
 			return update(func(tx *jay.Tx) bool { ok, err := tx.Exists(ctx, "leases/goes"); must(t, err); return ok })
 		},
 		"Update.Count": func() bool { return update(func(tx *jay.Tx) bool { return count(leases.In(tx).Count(ctx)) }) },
+		"View.Collections": func() bool {
+			return view(func(tx *jay.Tx) bool {
+				all, err := tx.Collections(ctx)
+				must(t, err)
+				return strings.Contains(fmt.Sprint(all), "{Others 1}")
+			})
+		},
 		"Update.Documents": func() bool {
 			return update(func(tx *jay.Tx) bool {
 				n := int64(0)

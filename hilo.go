@@ -89,7 +89,7 @@ func (db *DB) NewHiLoClient() *HiLoClient {
 }
 
 // eachClient calls fn with the HiLo clients of this process.
-func (db *DB) eachClient(fn func(*ids.Client)) {
+func eachClient(db *DB, fn func(*ids.Client)) {
 	fn(db.client)
 	db.clients.mu.Lock()
 	list := slices.Clone(db.clients.list)

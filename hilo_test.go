@@ -55,7 +55,7 @@ func TestHiLo_SeedExample(t *testing.T) {
 }
 
 // Ensure that ranges grow and shrink with the pace of their client, as the
-// clock of Options tells it (vectors 72-79).
+// clock of Options has it (vectors 72-79).
 func TestNextRange_Sizes(t *testing.T) {
 	c := newClock()
 	db := memory(t, &jay.Options{Now: c.Now})
@@ -104,7 +104,7 @@ func TestNextRange_Tampering(t *testing.T) {
 	}
 	equal(t, string(doc.Body()), `{"Max":1032,"Note":"mine"}`)
 	equal(t, string(doc.Metadata().Custom), `{"by":"hand"}`)
-	equal(t, doc.ID(), "raven/hilo/USERS") // the casing of whoever wrote it
+	equal(t, doc.ID(), "raven/hilo/USERS") // the case in which it was written
 	for i, text := range []string{`{}`, `{"Max":"2000"}`, `{"Max":null}`, `{"Max":{}}`, `{"Max":-5}`, `{"Max":1e3}`} {
 		put(text)
 		want(fmt.Sprintf("users/%d..%d-A", 1033+32*i, 1064+32*i))
@@ -198,7 +198,7 @@ func TestReturnRange(t *testing.T) {
 	equal(t, span(nextRange(t, db, req)), "users/71..102-A")
 }
 
-// Ensure that a HiLo number whose ID somebody took is passed over, however
+// Ensure that a HiLo number whose ID is in use is passed over, however
 // many there are, in a batch too (A12).
 func TestStore_Taken(t *testing.T) {
 	db := memory(t, nil)

@@ -72,7 +72,7 @@ func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *writ
 	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
 		request += ids.IdentityMark
 	}
-	err := db.checkIdentity(name, request)
+	err := checkIdentity(db, name, request)
 	if err == nil {
 		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return fn(t, request) })
 	}

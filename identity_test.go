@@ -61,7 +61,7 @@ func TestIdentity_NextAndSeed(t *testing.T) {
 // A crash under Relaxed durability undoes a forced seed downward, as
 // SeedIdentity says: the block that was reserved stays so. Ensure that the
 // counter goes on behind it, higher and never lower than it was forced to, and
-// that another seed settles it.
+// that another seed repairs it.
 func TestSeedIdentity_ForcedDown_Crash(t *testing.T) {
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{Durability: jay.Relaxed})

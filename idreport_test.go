@@ -209,7 +209,7 @@ func TestInspectIDs_Shapes(t *testing.T) {
 	}
 }
 
-// Ensure that what became of each HiLo number is told as far as it can be.
+// Ensure that what became of each HiLo number is reported as far as it can be.
 func TestInspectIDs_Unused(t *testing.T) {
 	c := newClock()
 	dir := t.TempDir()
@@ -252,7 +252,7 @@ func TestInspectIDs_Unused(t *testing.T) {
 }
 
 // The numbers that a client of HiLo2 held, whose blocks have no lease, were
-// told to be deleted or lost.
+// reported as deleted or lost.
 func TestInspectIDs_HeldWithoutLease(t *testing.T) {
 	for _, mode := range []jay.HiLoMode{jay.HiLo2, jay.HiLo2010} {
 		db := memory(t, &jay.Options{HiLoMode: mode, HiLoCapacity: 32})
@@ -274,7 +274,7 @@ func TestInspectIDs_HeldWithoutLease(t *testing.T) {
 }
 
 // Ensure that the holes of an identity are counted, and those of deleted
-// documents among them; and that a deleted ID that somebody wrote again is
+// documents among them; and that a deleted ID that was written again is
 // none.
 func TestInspectIDs_IdentityHoles(t *testing.T) {
 	db := memory(t, nil)
@@ -299,7 +299,7 @@ func TestInspectIDs_IdentityHoles(t *testing.T) {
 }
 
 // The forecast was the average since the database was created: a counter that
-// had slept for a year, or had just awoken, was told the wrong time.
+// had slept for a year, or had just awoken, was given the wrong time.
 func TestInspectIDs_RecentRate(t *testing.T) {
 	const day = 24 * time.Hour
 	c := newClock()
@@ -362,7 +362,7 @@ func TestInspectIDs_YearsLeft(t *testing.T) {
 	}
 }
 
-// Ensure that an inspection changes nothing, tells its progress, where user
+// Ensure that an inspection changes nothing, reports its progress, where user
 // code may close the database, and stops with its context.
 func TestInspectIDs_Calls(t *testing.T) {
 	db := memory(t, nil)

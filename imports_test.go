@@ -26,7 +26,7 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/relay"), leaf("internal/spelling"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/exec"), leaf("internal/expiry"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -42,6 +42,8 @@ func TestImports(t *testing.T) {
 		{"internal/child", nil},
 		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
+		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
+		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
@@ -51,6 +53,7 @@ func TestImports(t *testing.T) {
 		{"internal/horizon", []string{leaf("storage"), leaf("internal/counters"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/counts", []string{leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},
 		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/turns")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
@@ -104,6 +107,8 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
+		"tests/index":    {leaf("internal/checks")},                          // the entries as they are stored
+		"tests/storm":    {leaf("internal/checks")},                          // likewise
 		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
 		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
 		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
@@ -165,7 +170,7 @@ func eachImportOf(t *testing.T, dir string, deep bool, wanted func(name string) 
 	}
 }
 
-// standard tells whether an import path is of the standard library: its first
+// standard reports whether an import path is of the standard library: its first
 // element has no dot.
 func standard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")

@@ -88,7 +88,7 @@ func (t *tagged) walk(typ reflect.Type, path []byte, within []reflect.Type) erro
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if name == "-" || (!f.IsExported() && !f.Anonymous) {
+		if name == "-" || (!f.IsExported() && !f.Anonymous) || codec.IsMetaTag(f.Tag.Get("jay")) && len(within) == 1 {
 			continue
 		}
 		at := path
@@ -124,7 +124,7 @@ func structOf(t reflect.Type) reflect.Type {
 // add reads the tag of one field.
 func (t *tagged) add(f reflect.StructField, path string) error {
 	tag := f.Tag.Get("jay")
-	if tag == "" || tag == "id" || tag == "version" {
+	if tag == "" || tag == "id" || tag == "version" || codec.IsMetaTag(tag) {
 		return nil
 	}
 	last := -1
@@ -138,7 +138,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 		case kind == "index" || kind == "unique":
 			last = t.put(name, path, codec.IsTimeType(f.Type), kind == "unique")
 		default:
-			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, index, unique, index=NAME, unique=NAME, desc", ErrIndex, f.Name, item)
+			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", ErrIndex, f.Name, item)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 		WithIDRequest(conventions.IDRequest(m.Collection))(m)
 	}
 	if m.MakeID != nil && !m.Requests {
-		m.MakeID = db.semanticOnly(m.MakeID)
+		m.MakeID = semanticOnly(db.resolver, m.MakeID)
 	}
 	if m.IDField == "" && conventions.IDField != nil {
 		m.IDField = conventions.IDField(t)
@@ -63,6 +63,9 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 	if err := m.FindVersion(); err != nil {
 		return nil, err
 	}
+	if err := m.FindMeta(); err != nil {
+		return nil, err
+	}
 	m.Exact = codec.HoldsInterface(t, nil)
 	m.Inspect()
 	return m, nil
@@ -70,13 +73,13 @@ func (db *DB) mappingOf(t reflect.Type, opts []CollectionOption) (*codec.Mapping
 
 // semanticOnly returns a generator that refuses what makeID returns if it is a
 // request for another strategy.
-func (db *DB) semanticOnly(makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
+func semanticOnly(resolver *ids.Resolver, makeID func(context.Context, any) (string, error)) func(context.Context, any) (string, error) {
 	return func(ctx context.Context, v any) (string, error) {
 		id, err := makeID(ctx, v)
 		if err != nil {
 			return "", err
 		}
-		if _, strategy := db.resolver.Request(id); strategy != ids.Semantic {
+		if _, strategy := resolver.Request(id); strategy != ids.Semantic {
 			return "", &IDError{ID: id, Actual: max(0, len(id)-1), Rule: fmt.Sprintf("a generator returns the id itself, and this is a request for a %s id", strategy)}
 		}
 		return id, nil
@@ -97,7 +100,32 @@ func decodeDocument(m *codec.Mapping, doc *docs.Document, v any) error {
 		version = doc.ChangeVector()
 	}
 	m.SetIdentity(v, doc.ID(), version)
+	if m.Meta == nil {
+		return nil
+	}
+	h := doc.Header()
+	if err := m.SetMeta(v, metadata.Time(h.Modified), doc.Collection(), h.Custom, true); err != nil {
+		return &DecodeError{ID: doc.ID(), Err: err}
+	}
 	return nil
+}
+
+// setResult writes what a write has made into its value: the ID, the version, and what a
+// field shows of the metadata. What the result lacks, as it is not committed, stays.
+func setResult(m *codec.Mapping, v any, result Metadata) {
+	m.SetIdentity(v, result.ID, cmp.Or(result.ChangeVector, m.GetVersion(v)))
+	if m.Meta != nil && !result.LastModified.IsZero() {
+		_ = m.SetMeta(v, result.LastModified, result.Collection, nil, false) // only decoding can fail
+	}
+}
+
+// setCustom makes the custom metadata that the fields of a value hold that of its write,
+// unless an option gives it.
+func setCustom(m *codec.Mapping, o *op, v any) (err error) {
+	if m.Meta.WritesCustom() && o.Custom == nil {
+		o.Custom, err = m.Custom(v, nil)
+	}
+	return err
 }
 
 // decodeMember is decodeDocument for a document that must be in the mapping's

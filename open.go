@@ -1,9 +1,7 @@
 package jay
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -117,49 +116,13 @@ func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
 	return e
 }
 
-// load reads the settings of the database, or writes them if the database is new.
+// load reads what is known about the database before its first call.
 func (db *DB) load() error {
-	ctx := context.Background()
-	stored, err := db.loadSettings()
-	if errors.Is(err, storage.ErrNotFound) {
-		if err = db.checkNew(); err == nil {
-			stored, err = db.create(ctx)
-		}
-	}
+	stored, err := settings.Open(context.Background(), db.env, db.opts.settings())
 	if err != nil {
 		return err
 	}
-	if db.env.Engine.Creating() {
-		if err := db.env.Engine.FinishCreation(); err != nil {
-			return err
-		}
-	}
-	if db.env.Origins, err = db.loadNodes(); err != nil {
-		return err
-	}
-	if _, found := db.env.Origins[stored.Node]; !found {
-		return fmt.Errorf("node %d has no record: %w", stored.Node, ErrCorrupt)
-	}
-	if tag := db.opts.CopyTag; tag != "" && tag != db.env.Origins[stored.Node].Tag {
-		if stored, err = db.retag(ctx, stored, tag); err != nil {
-			return err
-		}
-	}
-	own := db.env.Origins[stored.Node]
-	if err := db.checkFixed(stored, own); err != nil {
-		return err
-	}
-	if stored, err = db.setPrefixCollections(ctx, stored); err != nil {
-		return err
-	}
 	db.prefixCollections = stored.PrefixCollections
-
-	db.env.Node = stored.Node
-	db.env.Rules = ids.Rules{Separator: stored.Separator, NodeTag: own.Tag, CaseSensitive: stored.CaseSensitive, MaxBytes: db.opts.MaxIDBytes}
-	if err := db.env.Rules.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	db.env.FoldedSeparator = db.env.Rules.Fold(stored.Separator)
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	if db.reserved, err = counters.Open(db.env); err != nil {
 		return err
@@ -174,116 +137,21 @@ func (db *DB) load() error {
 	return indexer.Load(db.env, db.indexes)
 }
 
-func (db *DB) loadSettings() (format.Settings, error) {
-	var s format.Settings
-	value, closer, err := db.env.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.SettingsName))
-	if err != nil {
-		return s, err
+// settings returns the options that concern the settings of the database.
+func (o *Options) settings() settings.Options {
+	s := settings.Options{
+		Separator:     o.Separator,
+		NodeTag:       o.NodeTag,
+		CopyTag:       o.CopyTag,
+		CaseSensitive: o.CaseSensitive,
+		MaxIDBytes:    o.MaxIDBytes,
+		AcceptLoss:    o.AcceptLoss,
 	}
-	defer closer.Close()
-	if err := json.Unmarshal(value, &s); err != nil {
-		return s, fmt.Errorf("database record: %w: %w", ErrCorrupt, err)
+	if o.PrefixCollections != PrefixCollectionsStored {
+		on := o.PrefixCollections == PrefixCollectionsOn
+		s.PrefixCollections = &on
 	}
-	return s, nil
-}
-
-// checkNew returns an error for a store without settings, unless its creation was
-// cut short: the first commit has the settings. With Options.AcceptLoss they are
-// made anew.
-func (db *DB) checkNew() error {
-	problem := "the settings of the database are missing"
-	if db.env.Engine.Creating() {
-		it, err := db.env.Engine.Iterate(nil, nil)
-		if err != nil {
-			return err
-		}
-		empty := !it.First()
-		if err := errors.Join(it.Error(), it.Close()); err != nil {
-			return err
-		}
-		if empty {
-			return nil
-		}
-		problem += ", though it has keys"
-	}
-	damage := &DamageError{Dir: db.env.Dir, File: "database record", Offset: -1, Problem: problem, Loss: "the separator, the node tag and the ID of the database, and what was lost with them"}
-	if db.opts.AcceptLoss == nil {
-		return damage
-	}
-	db.opts.AcceptLoss(damage)
-	return nil
-}
-
-// create writes the records of a new database in one synced commit. A crash
-// before it leaves an empty store, which the next Open creates again.
-func (db *DB) create(ctx context.Context) (format.Settings, error) {
-	s := format.Settings{Separator: db.opts.Separator, CaseSensitive: db.opts.CaseSensitive, Created: db.env.Now().UTC()}
-	s.PrefixCollections = db.opts.PrefixCollections == PrefixCollectionsOn
-	if s.Separator == "" {
-		s.Separator = ids.DefaultSeparator
-	}
-	if err := ids.CheckSeparator(s.Separator); err != nil {
-		return s, fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	own, err := db.newOrigin(cmp.Or(db.opts.CopyTag, db.opts.NodeTag, ids.DefaultNodeTag))
-	if err != nil {
-		return s, err
-	}
-	return s, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), s); err != nil {
-			return err
-		}
-		counts.Finish(tx) // there is none
-		if err := expiry.Finish(tx); err != nil {
-			return err
-		}
-		return env.SetJSON(tx, format.NodeKey(s.Node), own)
-	})
-}
-
-// setPrefixCollections stores Options.PrefixCollections, if that is not what the
-// database has stored.
-func (db *DB) setPrefixCollections(ctx context.Context, stored format.Settings) (format.Settings, error) {
-	on := db.opts.PrefixCollections == PrefixCollectionsOn
-	if db.opts.PrefixCollections == PrefixCollectionsStored || on == stored.PrefixCollections {
-		return stored, nil
-	}
-	stored.PrefixCollections = on
-	return stored, db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
-	})
-}
-
-func (db *DB) loadNodes() (env.Origins, error) {
-	lo := []byte{format.SpaceNode}
-	it, err := db.env.Engine.Iterate(lo, format.PrefixEnd(lo))
-	if err != nil {
-		return nil, err
-	}
-	defer it.Close()
-	nodes := make(env.Origins)
-	for ok := it.First(); ok; ok = it.Next() {
-		var o format.Origin
-		if err := json.Unmarshal(it.Value(), &o); err != nil || len(it.Key()) != 5 {
-			return nil, fmt.Errorf("node record %x: %w", it.Key(), ErrCorrupt)
-		}
-		k := it.Key()[1:]
-		nodes[uint64(k[0])<<24|uint64(k[1])<<16|uint64(k[2])<<8|uint64(k[3])] = o
-	}
-	return nodes, it.Error()
-}
-
-// checkFixed compares the options with what the database was created with.
-func (db *DB) checkFixed(stored format.Settings, own format.Origin) error {
-	switch {
-	case db.opts.Separator != "" && db.opts.Separator != stored.Separator:
-		return fmt.Errorf("%w: its separator is %q, not %q", ErrFixed, stored.Separator, db.opts.Separator)
-	case db.opts.NodeTag != "" && db.opts.NodeTag != own.Tag:
-		return fmt.Errorf("%w: its node tag is %q, not %q", ErrFixed, own.Tag, db.opts.NodeTag)
-	case db.opts.CaseSensitive && !stored.CaseSensitive:
-		return fmt.Errorf("%w: its ids are not case-sensitive", ErrFixed)
-	}
-	return nil
+	return s
 }
 
 // Close waits for the calls in progress and the functions of Read, returns unused
@@ -339,7 +207,7 @@ func (db *DB) shutDown() (err error) {
 		}
 	}
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
-	db.env.Loans.Stop()        // before the gate: a function that Read has called may use the database
+	db.env.Pins.Stop()         // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
 
 	// Deferred, as the client calls Options.Now, which may panic.

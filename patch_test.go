@@ -11,7 +11,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Ensure that a patch changes what it names and nothing else, tells what
+// Ensure that a patch changes what it names and nothing else, reports what
 // became of it, and writes nothing where nothing changes.
 func TestPatch(t *testing.T) {
 	const before = `{"n":1,"big":9007199254740993,"price":1.10,"tags":["a"],"deep":{"x":null}}`
@@ -96,8 +96,8 @@ func loop() any {
 	return c
 }
 
-// Ensure that a patch of a missing document says so, or inserts what it was
-// told to, and that a request for an ID is no document.
+// Ensure that a patch of a missing document says so, or inserts the document of
+// OrInsert, and that a request for an ID is no document.
 func TestPatch_Missing(t *testing.T) {
 	for _, where := range []string{"database", "transaction"} {
 		db := memory(t, nil)

@@ -42,8 +42,8 @@ func TestPlan_Spellings(t *testing.T) {
 	}
 }
 
-// Ensure that an index can be dropped while it is being built, and that who
-// waits for it is told.
+// Ensure that an index can be dropped while it is being built, and that a
+// caller that waits for it gets the error.
 func TestDropIndex_WhileBuilding(t *testing.T) {
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	var b jay.Batch

@@ -267,7 +267,7 @@ func TestQuery_Bad_Memory(t *testing.T) {
 	} {
 		q, err := db.RQL(rql, nil)
 		must(t, err)
-		if _, err := q.All(ctx); !errors.Is(err, jay.ErrQuery) || !strings.Contains(err.Error(), "MaxQueryBytes") && !strings.Contains(err.Error(), "bytes of") {
+		if _, err := q.All(ctx); !errors.Is(err, jay.ErrQuery) || !errors.Is(err, query.ErrLimit) || !strings.Contains(err.Error(), "MaxQueryBytes") && !strings.Contains(err.Error(), "bytes of") {
 			t.Errorf("%s: %v", rql, err)
 		}
 	}

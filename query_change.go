@@ -23,7 +23,7 @@ func (q Query[T]) Progress(fn func(Changed)) Query[T] {
 }
 
 // Patch edits every document that the query finds, as DB.Patch edits one, and leaves
-// the others alone:
+// the others as they are:
 //
 //	orders.Query().Where(jay.Lt("Total", 10)).Patch(ctx, jay.Set("Small", true))
 //

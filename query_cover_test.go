@@ -12,7 +12,7 @@ import (
 
 // Ensure that entries answer only where they say what the document says, to
 // the letter, and that all others are read.
-func TestQuery_Cover_Told(t *testing.T) {
+func TestQuery_Cover_WhichEntries(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 600)
 	tests := []struct {
@@ -66,7 +66,7 @@ func TestQuery_Cover_Told(t *testing.T) {
 	}
 }
 
-// Ensure that an entry tells how the ID and the values are spelt now, whatever
+// Ensure that an entry has the ID and the values as they are written now, whatever
 // was there, and that a transaction's own documents answer for themselves.
 func TestQuery_Cover_Changes(t *testing.T) {
 	db := memory(t, nil)

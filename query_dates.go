@@ -66,6 +66,9 @@ func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, er
 		err := q.datedOperands(&e.Field, of, values)
 		e.Value = values[0]
 		return e, err
+	case query.CompareFields:
+		err := q.datedFields(&e.Field, &e.Other, of)
+		return e, err
 	case query.Between:
 		values := []query.Value{e.Lo, e.Hi}
 		err := q.datedOperands(&e.Field, of, values)
@@ -110,6 +113,21 @@ func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query
 	name := f.String()
 	if err := query.Dated(f, values); err != nil {
 		return fmt.Errorf("%w: value for %s: %w", ErrQuery, name, err)
+	}
+	return nil
+}
+
+// datedFields has two fields that are compared read as dates if one of them is a time.Time.
+func (q Query[T]) datedFields(f, other *query.Field, of jsonpath.Path) error {
+	for _, f := range []*query.Field{f, other} {
+		whole, err := ofDocument(of, *f)
+		if err != nil {
+			return err
+		}
+		f.Date = q.datedField(whole).Date
+	}
+	if err := query.DatedFields(f, other); err != nil {
+		return fmt.Errorf("%w: %w", ErrQuery, err)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import "github.com/jaydb/jay/internal/plan"
 // enough for every kind of plan, and returns what undoes that. Nothing may plan
 // meanwhile.
 func SetProbes(keys, many int) (restore func()) {
-	oldKeys, oldMany := plan.ProbeKeys, plan.ProbeMany
-	plan.ProbeKeys, plan.ProbeMany = keys, many
-	return func() { plan.ProbeKeys, plan.ProbeMany = oldKeys, oldMany }
+	oldKeys, oldMany := plan.EstimateKeys, plan.EstimateMany
+	plan.EstimateKeys, plan.EstimateMany = keys, many
+	return func() { plan.EstimateKeys, plan.EstimateMany = oldKeys, oldMany }
 }

@@ -59,6 +59,15 @@ func TestPage_ItemsAreAnArray(t *testing.T) {
 			t.Errorf("%v: got %s, %v", q, text, err)
 		}
 	}
+	// So are those of a page that no query has made, and nothing is escaped twice.
+	text, err := json.Marshal(map[string]any{"page": jay.Page[string]{}, "pointer": &jay.Page[string]{Next: "<"}})
+	must(t, err)
+	equal(t, string(text), `{"page":{"items":[]},"pointer":{"items":[],"next":"\u003c"}}`)
+	var back jay.Page[string]
+	must(t, json.Unmarshal([]byte(`{"items":["a"],"next":"n"}`), &back))
+	if len(back.Items) != 1 || *back.Items[0] != "a" || back.Next != "n" {
+		t.Errorf("got %+v", back)
+	}
 }
 
 // Ensure that the error of a new document does not quote a phrase as if it were its ID.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 )
@@ -149,4 +150,42 @@ func TestQuery_Distinct_Documents(t *testing.T) {
 	p, err := q.Limit(4).Page(ctx)
 	must(t, err)
 	equal(t, len(p.Items), 4)
+}
+
+// Ensure that conditions on groups compare dates by time: as a parameter, as text of a
+// function that is read as a date, in the builder, and between two functions.
+func TestQuery_Having_Dates(t *testing.T) {
+	db := memory(t, nil)
+	for i, body := range []string{
+		`{"who":"a","at":"2026-01-01T12:00:00+02:00"}`, `{"who":"a","at":"2026-01-03T00:00:00Z"}`,
+		`{"who":"b","at":"2026-01-01T10:00:00.000Z"}`, `{"who":"b","at":"no date"}`, `{"who":"c","at":null}`,
+	} {
+		put(t, db, fmt.Sprint("visits/", i), body, jay.InCollection("Visits"))
+	}
+	ten := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"from Visits group by who where max(at) > $t order by who select who":                                      `[{"who":"a"}]`,
+		"from Visits group by who where min(at as date) = '2026-01-01T11:00:00+01:00' order by who select who":     `[{"who":"a"} {"who":"b"}]`,
+		"from Visits group by who where min(at as date) between $t and $t and count() > 1 order by who select who": `[{"who":"a"} {"who":"b"}]`,
+		"from Visits group by who where min(at as date) < max(at as date) select who":                              `[{"who":"a"}]`,
+		"from Visits group by who where min(at as date) = max(at) order by who select who":                         `[{"who":"b"} {"who":"c"}]`,
+		"from Visits group by who where min(at as date) = null select who":                                         `[{"who":"c"}]`,
+		"from Visits group by day(at) where count() > 1 select day(at) as d, count() as n":                         `[{"d":"2026-01-01","n":2} {"d":null,"n":2}]`,
+	} {
+		params := map[string]any{"t": ten}
+		if !strings.Contains(text, "$t") {
+			params = nil
+		}
+		q, err := db.RQL(text, params)
+		must(t, err)
+		if got := jsonRows(t, q); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+	q := jay.Select[string](db.Query("Visits").GroupBy("who").Having(jay.Ge("max(at)", ten.Add(time.Hour))), "who")
+	who, err := q.All(ctx)
+	must(t, err)
+	if len(who) != 1 || *who[0] != "a" {
+		t.Errorf("got %d groups, want that of a", len(who))
+	}
 }

@@ -166,7 +166,7 @@ func TestPlan_Choice(t *testing.T) {
 	}
 }
 
-// Ensure that NoScan refuses a query that no index serves, tells which would,
+// Ensure that NoScan refuses a query that no index serves, names one that would,
 // and that the index that is suggested is then used.
 func TestPlan_Suggestion(t *testing.T) {
 	queries := []string{

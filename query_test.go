@@ -305,7 +305,7 @@ func TestSelect_OneColumn(t *testing.T) {
 	}
 }
 
-// Ensure that Explain tells what answering costs, not what counting would.
+// Ensure that Explain reports what answering costs, not what counting would.
 func TestQuery_Explain_Limit(t *testing.T) {
 	db := memory(t, nil)
 	shop(t, db)

@@ -80,7 +80,7 @@ func TestCollection_Query_UnknownMember(t *testing.T) {
 	equal(t, n, 1)
 }
 
-// Ensure that one document that does not decode does not end everybody's listing: loops go
+// Ensure that one document that does not decode does not end the listing of the others: loops go
 // on, All and Page return the others with an error, and what needs no value has none.
 func TestQuery_BrokenDocument(t *testing.T) {
 	db := memory(t, nil)

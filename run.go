@@ -65,10 +65,10 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 		t.reads.walks = append(t.reads.walks, note)
 	}
 	r.Closed = func(r *exec.Run) {
-		t.letGo(r)
+		t.unregister(r)
 		t.db.suggestIndex(r, q.From)
 	}
-	t.hold(r)
+	t.register(r)
 	return r, nil
 }
 

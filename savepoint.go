@@ -12,7 +12,7 @@ import (
 //	err := tx.Savepoint(ctx, func() error { return book(tx, second) })
 //
 // What fn has read stays in the read set: the transaction is serializable with all that
-// it has seen. HiLo IDs that fn has drawn stay unused. Structs and Returning keep what
+// it has seen. HiLo IDs that fn was given stay unused. Structs and Returning keep what
 // the writes of fn have put there. Savepoints can be nested. What other goroutines write
 // through the transaction while fn runs is undone, too.
 func (t *Tx) Savepoint(ctx context.Context, fn func() error) error {

@@ -416,7 +416,7 @@ func (s *Session) Holds(id string) bool {
 }
 
 // Metadata returns the metadata of an entity's document as it was loaded or
-// saved last, with the custom keys that SetMetadata has set. That of a new
+// saved last, with the custom keys that SetMetadata or a field has set. That of a new
 // entity has an ID and a collection.
 func (s *Session) Metadata(v any) (Metadata, error) {
 	e, err := s.find(v)
@@ -427,14 +427,19 @@ func (s *Session) Metadata(v any) (Metadata, error) {
 	if e.doc != nil {
 		m = e.doc.Metadata()
 	}
-	if e.custom != nil {
-		m.Custom = bytes.Clone(e.custom)
+	custom, err := e.customNow()
+	if err != nil {
+		return Metadata{}, err
+	}
+	if custom != nil {
+		m.Custom = bytes.Clone(custom)
 	}
 	return m, nil
 }
 
 // SetMetadata replaces the custom metadata of an entity's document by the JSON
-// object custom, at the next SaveChanges; "{}" removes all of it.
+// object custom, at the next SaveChanges; "{}" removes all of it. Fields of v that are
+// tagged as metadata are set to it at once.
 func (s *Session) SetMetadata(v any, custom []byte) error {
 	e, err := s.find(v)
 	if err != nil {
@@ -447,9 +452,14 @@ func (s *Session) SetMetadata(v any, custom []byte) error {
 	if given.Collection != "" && format.FoldName(given.Collection) != format.FoldName(e.m.Collection) {
 		return &CollectionError{ID: e.id, Current: e.m.Collection, Given: given.Collection}
 	}
+	before := e.custom
 	e.custom = bytes.Clone(given.Custom)
 	if e.custom == nil {
 		e.custom = []byte("{}")
+	}
+	if err := e.m.SetCustom(v, e.custom); err != nil {
+		e.custom = before
+		return &DecodeError{ID: e.id, Err: err}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func fullParcel() *parcel {
 	}
 }
 
-// Ensure that each change of a struct, however deep, is noticed, told and
+// Ensure that each change of a struct, however deep, is noticed, reported and
 // written, that taking it back is no change, and that fields which are not
 // stored are none.
 func TestSession_WhatChanged(t *testing.T) {
@@ -224,7 +224,7 @@ func TestSession_Metadata(t *testing.T) {
 }
 
 // Ensure that SaveChanges writes in the order that it states, and that
-// WhatChanged tells the same order.
+// WhatChanged has the same order.
 func TestSession_SaveChanges_Order(t *testing.T) {
 	db := memory(t, nil)
 	for i := range 4 {
@@ -242,12 +242,12 @@ func TestSession_SaveChanges_Order(t *testing.T) {
 	must(t, s.DeleteID("customers/0"))
 	changes, err := s.WhatChanged()
 	must(t, err)
-	var told []string
+	var listed []string
 	for _, c := range changes {
-		told = append(told, string(c.State)+" "+c.ID)
+		listed = append(listed, string(c.State)+" "+c.ID)
 	}
 	want := "deleted customers/3,deleted customers/0,added customers/z,changed customers/2,changed customers/1,added customers/1-A,added customers|"
-	equal(t, strings.Join(told, ","), want)
+	equal(t, strings.Join(listed, ","), want)
 	must(t, s.SaveChanges(ctx))
 	last := uint64(0)
 	for _, v := range []*customer{named, b, a, hilo, made} {

@@ -11,7 +11,7 @@ import (
 )
 
 // Ensure that deletions which survived a failure are not repeated on a document
-// that somebody has made anew, and that those which did not survive are.
+// that another writer has made anew, and that those which did not survive are.
 func TestSession_UnknownOutcome_DeletedAndMadeAnew(t *testing.T) {
 	for _, missing := range []bool{false, true} {
 		for _, survive := range []int{0, 100} {

@@ -37,7 +37,7 @@ type saving struct {
 // in the order in which the session got them, but those whose ID the database
 // is to make after all others, so that none gets an ID that another entity of
 // the session has. Custom metadata stays as it was
-// loaded, unless SetMetadata changed it; members of the stored JSON that the
+// loaded, unless SetMetadata or a field that is tagged as metadata changed it; members of the stored JSON that the
 // struct has no field for are lost once the entity is changed. Without
 // changes SaveChanges does nothing.
 //
@@ -179,7 +179,11 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	if err := e.checkVersion(e.m.GetVersion(e.value)); err != nil {
 		return saving{}, err
 	}
-	body, changed, err := s.changed(c, e)
+	custom, err := e.customNow()
+	if err != nil {
+		return saving{}, err
+	}
+	body, changed, err := s.changed(c, e, custom)
 	if err != nil || !changed {
 		return saving{}, err
 	}
@@ -190,7 +194,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		o.SetBody(e.m, body)
 	}
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
-	o.Custom = e.custom
+	o.Custom = custom
 	if o.Custom == nil && e.doc != nil {
 		o.Kept = e.doc.Header()
 	}
@@ -210,7 +214,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 // changed returns the JSON of an entity and reports whether it must be written. If
 // only its metadata must be, the JSON is that of the document, with the members
 // that the struct has no field for.
-func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, changed bool, err error) {
+func (s *Session) changed(c *codec.Encoder, e *entity, custom []byte) (body codec.Encoded, changed bool, err error) {
 	if body, err = c.Encode(e.m, e.value, s.db.env.Limits); err != nil || e.doc == nil {
 		return body, true, err
 	}
@@ -230,7 +234,24 @@ func (s *Session) changed(c *codec.Encoder, e *entity) (body codec.Encoded, chan
 			return body, true, nil
 		}
 	}
-	return codec.Encoded{Body: e.doc.JSON(), Stored: true}, e.custom != nil && !bytes.Equal(orObject(e.doc.Header().Custom), e.custom), nil
+	return codec.Encoded{Body: e.doc.JSON(), Stored: true}, custom != nil && !bytes.Equal(orObject(e.doc.Header().Custom), custom), nil
+}
+
+// customNow returns the custom metadata that SaveChanges has to give the document of an
+// entity, nil for what it has. Fields that hold metadata count if they were changed;
+// keys that the type has no field for stay.
+func (e *entity) customNow() ([]byte, error) {
+	if !e.m.Meta.WritesCustom() {
+		return e.custom, nil
+	}
+	base := e.custom
+	if base == nil && e.doc != nil {
+		base = e.doc.Header().Custom
+	}
+	if same, err := e.m.SameCustom(e.value, base); same || err != nil {
+		return e.custom, err
+	}
+	return e.m.Custom(e.value, base)
 }
 
 // orObject returns custom metadata as the object that it is when empty.
@@ -276,7 +297,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, o.JSON)
 	e.doc = doc
 	e.made, e.custom, e.loaded = false, nil, nil
-	if e.evicted || known && e.m.Version == nil {
+	if e.evicted || known && e.m.Version == nil && e.m.Meta == nil {
 		return
 	}
 	if other := s.byID[e.foldedID]; other != e {
@@ -290,6 +311,7 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		version = doc.ChangeVector()
 	}
 	e.m.SetIdentity(e.value, e.id, version)
+	_ = e.m.SetMeta(e.value, metadata.Time(o.Header.Modified), doc.Collection(), nil, false) // only decoding can fail
 }
 
 // isInDoubt reports whether a save in doubt may have written an entity.
@@ -330,7 +352,7 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 		s.db.env.Exit()
 		return errInDoubt
 	}
-	done, err := s.survivors(ctx, a)
+	done, err := s.committedOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
@@ -347,10 +369,10 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 	return nil
 }
 
-// survivors returns the writes of a save in doubt that need no repetition: all of
+// committedOf returns the writes of a save in doubt that need no repetition: all of
 // them or none. Of a save that had only deletions and is not known to have
 // survived, it returns those whose document is missing.
-func (s *Session) survivors(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
+func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
 	switch survived, err := s.survived(ctx, a); {
 	case err != nil:
 		return nil, err
@@ -380,7 +402,7 @@ func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.Header.Etag
-		if w.op.Outcome == write.Unsettled || w.entity != nil && etag == 0 {
+		if w.op.Outcome == write.Unstaged || w.entity != nil && etag == 0 {
 			return false, nil // it failed before all was staged
 		}
 		if first == 0 {

@@ -401,7 +401,7 @@ func TestSession_UnknownOutcome_Overwritten(t *testing.T) {
 				theirs = 1
 			}
 			if survive == 100 {
-				mine = 0 // it was there and somebody has replaced it
+				mine = 0 // it was there and another writer has replaced it
 			}
 			if n := count(t, again, "Customers"); n != theirs+mine {
 				t.Errorf("%s, %d%%: %d documents:\n%s", by, survive, n, everything(t, again))
@@ -542,7 +542,7 @@ func TestSession_UnknownOutcome_SecondReopen(t *testing.T) {
 		crashed := disk.Crash(survive, rand.New(rand.NewPCG(1, 2)))
 		_ = db.Close()
 		others := onDisk(t, crashed, jay.Options{})
-		must(t, others.Delete(ctx, "customers/1")) // one of two is enough to tell
+		must(t, others.Delete(ctx, "customers/1")) // one of two is enough to show it
 		put(t, others, "later", `{}`)
 		closeDB(t, others)
 		again := onDisk(t, crashed, jay.Options{})

@@ -42,28 +42,28 @@ type Tx struct {
 	bytes    int                     // that ops will stage, about. Guarded by mu.
 	reads    readSet                 // Guarded by mu.
 	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
-	numbers  *drawn
-	reused   map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
-	clash    bool            // the caller named one of them itself. Guarded by mu.
+	issued   *issuedIDs
+	reissued map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
+	usedHeld bool            // the function used one of them that it held. Guarded by mu.
 	catalog  *catalog.Catalog
 	moment   moment // of all reads
 }
 
-// drawn are the HiLo IDs that the runs of one Update drew, by prefix. They are
-// reissued to the next run, in their order, before new ones are drawn.
+// issuedIDs are the HiLo IDs that the runs of one Update were given, by prefix. They
+// are reissued to the next run, in their order, before new ones are drawn.
 //
 // The function may still hold one of them, in a struct that outlives the run, and
 // use it after it was reissued to another value. Then the run ends, and the next
-// one draws new IDs only.
-type drawn struct {
+// one is given new IDs only.
+type issuedIDs struct {
 	all  map[string][]string
 	free map[string][]string // not reissued to this run yet
-	keep bool                // the function holds IDs: reissue none
+	held bool                // the function holds IDs: reissue none
 }
 
-// again makes all numbers available to the next run.
-func (d *drawn) again() {
-	d.free = maps.Clone(d.all)
+// rewind makes all IDs available to the next run.
+func (i *issuedIDs) rewind() {
+	i.free = maps.Clone(i.all)
 }
 
 // TxOption changes one DB.Update.
@@ -144,19 +144,19 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 	if o.misused != nil {
 		return o.misused
 	}
-	numbers := &drawn{all: make(map[string][]string)}
-	defer db.writer.Unused.CountDrawn(numbers.all) // those that were not used
+	issued := &issuedIDs{all: make(map[string][]string)}
+	defer db.writer.Unused.CountDrawn(issued.all) // those that were not used
 	caller := db.writer.Lines.Caller()
 	defer caller.Leave()
 	for run := 0; ; run++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := db.updateOnce(ctx, numbers, fn, &caller, run < o.retries)
+		err := db.updateOnce(ctx, issued, fn, &caller, run < o.retries)
 		lost, isLost := err.(write.LostError)
 		switch {
-		case err == errClash:
-			run--
+		case err == errHeldReissued:
+			run-- // that run found only that the IDs cannot be reissued
 		case !isLost:
 			return err
 		case run >= o.retries:
@@ -167,25 +167,25 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 				return fmt.Errorf("update: in line after a loss: %w", err)
 			}
 		}
-		numbers.again()
+		issued.rewind()
 	}
 }
 
-// errClash ends a run in which the caller named a reissued number itself: see
-// drawn.
-var errClash = errors.New("a number of an earlier run is held by the function: it runs again")
+// errHeldReissued ends a run in which the function used a reissued ID that it held from
+// an earlier run: see issuedIDs.
+var errHeldReissued = errors.New("a number of an earlier run is held by the function: it runs again")
 
 // updateOnce runs fn once, and commits.
-func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error, caller *turns.Caller, mayRunAgain bool) error {
-	t, err := db.begin(true, numbers)
+func (db *DB) updateOnce(ctx context.Context, issued *issuedIDs, fn func(*Tx) error, caller *turns.Caller, mayRunAgain bool) error {
+	t, err := db.begin(true, issued)
 	if err != nil {
 		return err
 	}
 	defer t.end()
 	err = fn(t)
-	if t.clashed() {
-		numbers.keep = true
-		return t.leave(ctx, errClash)
+	if t.hasUsedHeld() {
+		issued.held = true
+		return t.leave(ctx, errHeldReissued)
 	}
 	if err == nil {
 		wrote, err := t.commitInTurn(ctx, caller, mayRunAgain)
@@ -203,8 +203,8 @@ func (db *DB) updateOnce(ctx context.Context, numbers *drawn, fn func(*Tx) error
 // leave returns err, which may be nil, when everything that the transaction could
 // see is on disk: its function has seen it, and a crash must not undo it
 // afterwards. That holds for a run that lost, too, before the next one begins: what the
-// function has told others in it cannot be taken back. A transaction that writes need not wait: its own commit comes after
-// everything that it has read.
+// function has passed on to others cannot be taken back. A transaction that writes need
+// not wait: its own commit comes after everything that it has read.
 func (t *Tx) leave(ctx context.Context, err error) error {
 	if !t.db.env.Synced {
 		return err
@@ -223,23 +223,24 @@ func (t *Tx) leave(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", unsure, err)
 }
 
-func (t *Tx) clashed() bool {
+func (t *Tx) hasUsedHeld() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.clash
+	return t.usedHeld
 }
 
-// named records that the caller names an ID.
-func (t *Tx) named(folded string) error {
-	if !t.reused[folded] {
+// checkHeld returns errHeldReissued if an ID that the function names itself is one
+// that was reissued to this run. t.mu is held.
+func (t *Tx) checkHeld(folded string) error {
+	if !t.reissued[folded] {
 		return nil
 	}
-	t.clash = true
-	return errClash
+	t.usedHeld = true
+	return errHeldReissued
 }
 
 // begin opens a transaction. end must follow.
-func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
+func (db *DB) begin(writable bool, issued *issuedIDs) (*Tx, error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
@@ -252,7 +253,7 @@ func (db *DB) begin(writable bool, numbers *drawn) (*Tx, error) {
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.indexes.View(take)
-	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, numbers: numbers, moment: endMoment(db, begun)}
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, issued: issued, moment: endMoment(db, begun)}
 	db.env.Register((*txHandle)(t))
 	return t, nil
 }
@@ -291,15 +292,16 @@ func (t *Tx) release(cause error) error {
 	return errors.Join(err, t.snapshot.Close())
 }
 
-// hold registers a handle that must not outlive the transaction. t.mu is held.
-func (t *Tx) hold(h env.Handle) {
+// register adds a handle that must not outlive the transaction. t.mu is held.
+func (t *Tx) register(h env.Handle) {
 	if t.open == nil {
 		t.open = make(map[env.Handle]struct{})
 	}
 	t.open[h] = struct{}{}
 }
 
-func (t *Tx) letGo(h env.Handle) {
+// unregister removes a handle that has been released.
+func (t *Tx) unregister(h env.Handle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.open, h)
@@ -375,7 +377,7 @@ func (t *Tx) Exists(ctx context.Context, id string) (bool, error) {
 // lookup returns a document as the transaction sees it, or ErrNotFound
 // itself.
 func (t *Tx) lookup(folded string) (*docs.Document, error) {
-	if err := t.named(folded); err != nil {
+	if err := t.checkHeld(folded); err != nil {
 		return nil, err
 	}
 	if i, found := t.staged[folded]; found {
@@ -559,7 +561,7 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 		o.FoldedID = t.db.env.Rules.Fold(o.ID)
 	}
 	if o.Strategy == ids.Semantic {
-		if err := t.named(o.FoldedID); err != nil {
+		if err := t.checkHeld(o.FoldedID); err != nil {
 			return 0, err
 		}
 	}
@@ -598,7 +600,7 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 	if o.Strategy != ids.HiLo && o.Strategy != ids.GUID {
 		return nil
 	}
-	if o.ID = t.drawnBefore(o); o.ID != "" {
+	if o.ID = t.reissue(o); o.ID != "" {
 		t.db.writer.EncodeTail(o)
 	} else if err := t.db.writer.DrawID(ctx, o); err != nil {
 		return err
@@ -612,26 +614,26 @@ func (t *Tx) drawID(ctx context.Context, o *op) error {
 		return err
 	}
 	o.Exposed = true
-	if o.Strategy == ids.HiLo && (given != o.ID || !t.reused[o.FoldedID]) {
-		t.numbers.all[o.Tag] = append(t.numbers.all[o.Tag], o.ID)
+	if o.Strategy == ids.HiLo && (given != o.ID || !t.reissued[o.FoldedID]) {
+		t.issued.all[o.Tag] = append(t.issued.all[o.Tag], o.ID)
 	}
 	return nil
 }
 
-// drawnBefore returns the next HiLo ID that an earlier run drew, or "".
-func (t *Tx) drawnBefore(o *op) string {
-	if o.Strategy != ids.HiLo || t.numbers.keep {
+// reissue returns the next HiLo ID that an earlier run was given, or "".
+func (t *Tx) reissue(o *op) string {
+	if o.Strategy != ids.HiLo || t.issued.held {
 		return ""
 	}
-	for free := t.numbers.free[o.Tag]; len(free) > 0; {
+	for free := t.issued.free[o.Tag]; len(free) > 0; {
 		id := free[0]
 		free = free[1:]
-		t.numbers.free[o.Tag] = free
+		t.issued.free[o.Tag] = free
 		if folded := t.db.env.Rules.Fold(id); !t.wrote(folded) {
-			if t.reused == nil {
-				t.reused = make(map[string]bool)
+			if t.reissued == nil {
+				t.reissued = make(map[string]bool)
 			}
-			t.reused[folded] = true
+			t.reissued[folded] = true
 			return id
 		}
 	}
@@ -727,8 +729,8 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	if err != nil {
 		return true, err
 	}
-	for prefix, list := range t.numbers.all {
-		t.numbers.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.env.Rules.Fold(id)) })
+	for prefix, list := range t.issued.all {
+		t.issued.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.env.Rules.Fold(id)) })
 	}
 	t.db.writer.Publish(t.ops)
 	return true, nil

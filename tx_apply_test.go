@@ -14,18 +14,18 @@ import (
 func TestTx_Apply_Patches(t *testing.T) {
 	var dbs []*jay.DB
 	var results [][]jay.Metadata
-	var told []jay.Metadata
+	var returned []jay.Metadata
 	for _, inTx := range []bool{false, true} {
 		db := memory(t, nil)
 		put(t, db, "a", `{"n":1}`)
 		put(t, db, "same", `{"n":1}`)
-		told = make([]jay.Metadata, 2)
+		returned = make([]jay.Metadata, 2)
 		var b jay.Batch
 		b.Patch("a", jay.Increment("n", 1))
 		b.Put("b", json.RawMessage(`{"n":10}`))
 		b.Patch("b", jay.Increment("n", 5))
-		b.Patch("b", jay.Increment("n", 5), jay.Returning(&told[0]))
-		b.Patch("none", jay.Set("n", 1), jay.Returning(&told[1]))
+		b.Patch("b", jay.Increment("n", 5), jay.Returning(&returned[0]))
+		b.Patch("none", jay.Set("n", 1), jay.Returning(&returned[1]))
 		b.Patch("new", jay.Set("n", 1), jay.OrInsert(json.RawMessage(`{"fresh":true}`)))
 		b.Patch("new", jay.Set("n", 2))
 		b.Patch("same", jay.Set("n", 1))
@@ -50,8 +50,8 @@ func TestTx_Apply_Patches(t *testing.T) {
 		} else {
 			apply(func() ([]jay.Metadata, error) { return db.Apply(ctx, &b) })
 		}
-		equal(t, told[0].ID, "b")
-		equal(t, told[1].ID, "none")
+		equal(t, returned[0].ID, "b")
+		equal(t, returned[1].ID, "none")
 		dbs, results = append(dbs, db), append(results, metas)
 	}
 	for i := range results[0] {
@@ -64,17 +64,17 @@ func TestTx_Apply_Patches(t *testing.T) {
 }
 
 // Ensure that a batch whose patch cannot be made leaves nothing in the
-// transaction, tells nobody of a result, and that the rest of it commits.
+// transaction, reports no result, and that the rest of it commits.
 func TestTx_Apply_PatchRefused(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "a", `{"n":1,"text":"x"}`)
-	var told jay.Metadata
+	var returned jay.Metadata
 	err := db.Update(ctx, func(tx *jay.Tx) error {
 		_, err := tx.Patch(ctx, "a", jay.Increment("n", 1))
 		must(t, err)
 		var b jay.Batch
 		b.Put("b", json.RawMessage(`{}`))
-		b.Patch("none", jay.Set("n", 1), jay.Returning(&told))
+		b.Patch("none", jay.Set("n", 1), jay.Returning(&returned))
 		b.Patch("a", jay.Increment("n", 1))
 		b.Patch("a", jay.Increment("text", 1))
 		if _, err := tx.Apply(ctx, &b); !errors.Is(err, jay.ErrInvalidPatch) {
@@ -86,13 +86,13 @@ func TestTx_Apply_PatchRefused(t *testing.T) {
 		return nil
 	})
 	must(t, err)
-	equal(t, told.ID, "")
+	equal(t, returned.ID, "")
 	equal(t, bodyAt(t, db, "a"), `{"n":2,"text":"x"}`)
 	equal(t, bodyAt(t, db, "b"), "")
 }
 
 // Ensure that a patch of a batch counts as a read: the commit is refused if
-// somebody has changed the document meanwhile.
+// another writer has changed the document meanwhile.
 func TestTx_Apply_PatchConflict(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "a", `{"n":1}`)

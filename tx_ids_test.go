@@ -80,7 +80,7 @@ func TestTx_Failed_NumbersAreGaps(t *testing.T) {
 	equal(t, body(t, db, "users/1-A"), `{"Name":"Ann"}`)
 }
 
-// Ensure that an ID that was shown and is then taken by somebody is the
+// Ensure that an ID that was shown and is then taken by another writer is the
 // "exists" error, whatever way it went; it must not be drawn anew (A12).
 func TestTx_Store_TakenAfterShown(t *testing.T) {
 	db := memory(t, nil)

@@ -58,8 +58,8 @@ func all(t *testing.T, errs map[string]error, want error) {
 	}
 }
 
-// Ensure that a transaction that is over does nothing, however it ended and
-// whoever calls.
+// Ensure that a transaction that is over does nothing, however it ended,
+// for every caller.
 func TestTx_Done(t *testing.T) {
 	endings := map[string]func(db *jay.DB, keep func(*jay.Tx)){
 		"committed": func(db *jay.DB, keep func(*jay.Tx)) {
@@ -112,8 +112,8 @@ func TestTx_Done(t *testing.T) {
 	}
 }
 
-// Ensure that goroutines that go on past the end of their transaction are
-// told, whenever that is, and that nothing of theirs is stored afterwards.
+// Ensure that goroutines that go on past the end of their transaction get
+// ErrTxDone, whenever that is, and that nothing of theirs is stored afterwards.
 func TestTx_Done_Racing(t *testing.T) {
 	t.Parallel()
 	db := memory(t, nil)
@@ -222,7 +222,7 @@ func TestTx_DatabaseCloses(t *testing.T) {
 	}
 }
 
-// Ensure that a walk that nobody ends is released with its transaction.
+// Ensure that a walk that is never ended is released with its transaction.
 func TestTx_Documents_NeverEnded(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "a", `{}`)
@@ -405,7 +405,7 @@ func TestTx_Nested(t *testing.T) {
 	}
 }
 
-// Ensure that a transaction that grows too large is told so by the write, and
+// Ensure that a transaction that grows too large gets an error from the write, and
 // can still commit what it had.
 func TestTx_TooLarge(t *testing.T) {
 	t.Parallel()

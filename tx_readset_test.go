@@ -10,7 +10,7 @@ import (
 
 // Ensure that a View keeps nothing of the documents that it looks up, as nothing
 // is checked at its end.
-func TestView_KeepsNoFootprint(t *testing.T) {
+func TestView_KeepsNoReadSet(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "v/1", `{}`)
 	heap := func() int64 {

@@ -404,11 +404,11 @@ func TestTx_Apply_BatchAppliedBefore(t *testing.T) {
 func TestApply_MetadataIsTheCallers(t *testing.T) {
 	db := memory(t, nil)
 	var b jay.Batch
-	var told jay.Metadata
-	b.Put("users/1", json.RawMessage(`{"n":1,"@metadata":{"k":"v"}}`), jay.Returning(&told))
+	var meta jay.Metadata
+	b.Put("users/1", json.RawMessage(`{"n":1,"@metadata":{"k":"v"}}`), jay.Returning(&meta))
 	metas, err := db.Apply(ctx, &b)
 	must(t, err)
-	equal(t, string(told.Custom), `{"k":"v"}`)
-	clear(told.Custom)
+	equal(t, string(meta.Custom), `{"k":"v"}`)
+	clear(meta.Custom)
 	equal(t, string(metas[0].Custom), `{"k":"v"}`)
 }

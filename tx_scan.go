@@ -46,12 +46,12 @@ func (t *Tx) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] 
 // txWalk merges a Cursor over the state before a transaction with what the
 // transaction has written.
 type txWalk struct {
-	t     *Tx
-	base  *docs.Cursor
-	note  *rangeRead
-	last  string // the last ID that was returned
-	ahead *docs.Document
-	done  bool // base is at its end
+	t      *Tx
+	base   *docs.Cursor
+	note   *rangeRead
+	last   string // the last ID that was returned
+	peeked *docs.Document
+	done   bool // base is at its end
 
 	own    []*op // in the order of the iteration
 	hidden map[string]bool
@@ -89,7 +89,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		t.reads.walks = append(t.reads.walks, w.note)
 	}
 	t.db.env.Unregister(base) // the transaction is registered instead
-	t.hold(base)
+	t.register(base)
 	return w, nil
 }
 
@@ -99,7 +99,7 @@ func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 		return nil, err
 	}
 	defer w.t.exit()
-	for w.ahead == nil && !w.done {
+	for w.peeked == nil && !w.done {
 		doc, err := w.base.Next(ctx)
 		if err != nil {
 			return nil, err
@@ -107,16 +107,16 @@ func (w *txWalk) next(ctx context.Context) (*docs.Document, error) {
 		if doc == nil {
 			w.done = true
 		} else if !w.hidden[doc.FoldedID()] {
-			w.ahead = doc
+			w.peeked = doc
 		}
 	}
-	if len(w.own) > 0 && (w.ahead == nil || (w.own[0].FoldedID < w.ahead.FoldedID()) != w.note.reverse) {
+	if len(w.own) > 0 && (w.peeked == nil || (w.own[0].FoldedID < w.peeked.FoldedID()) != w.note.reverse) {
 		o := w.own[0]
 		w.own = w.own[1:]
 		return w.t.pending(o)
 	}
-	doc := w.ahead
-	w.ahead = nil
+	doc := w.peeked
+	w.peeked = nil
 	return doc, nil
 }
 

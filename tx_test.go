@@ -10,8 +10,8 @@ import (
 
 var errGivenUp = errors.New("the function gave up")
 
-// Ensure that a transaction sees its own writes, nobody else does before the
-// commit, and everybody afterwards.
+// Ensure that a transaction sees its own writes, and no other reader does before the
+// commit, and all do afterwards.
 func TestUpdate(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "users/ann", `{"n":1}`)

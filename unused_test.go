@@ -40,7 +40,7 @@ func TestGaps_Update(t *testing.T) {
 	equal(t, fmt.Sprint(s.Gaps, err), "map[users:2] <nil>")
 }
 
-// Ensure that a number that was passed over because somebody wrote its ID by
+// Ensure that a number that was passed over because a writer took its ID by
 // hand is not lost to the doctor: a document has it.
 func TestGaps_InspectIDs_Taken(t *testing.T) {
 	db := memory(t, nil)

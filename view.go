@@ -26,12 +26,12 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !db.env.Loans.Begin() {
+	if !db.env.Pins.Begin() {
 		return ErrClosed
 	}
-	defer db.env.Loans.End()
+	defer db.env.Pins.End()
 	folded := db.env.Rules.Fold(id)
-	value, closer, err := db.lend(folded)
+	value, closer, err := db.pin(folded)
 	if err != nil {
 		return fmt.Errorf("read %q: %w", errs.Shorten(id), err)
 	}
@@ -49,9 +49,9 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	return fn(doc)
 }
 
-// lend returns a document's record in the engine's memory, valid until closer is
+// pin returns a document's record in the engine's memory, valid until closer is
 // closed. It leaves the gate before it returns: user code comes next.
-func (db *DB) lend(folded string) (record []byte, closer io.Closer, err error) {
+func (db *DB) pin(folded string) (record []byte, closer io.Closer, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, nil, err
 	}

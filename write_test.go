@@ -85,7 +85,7 @@ func TestPut_GUID_Taken(t *testing.T) {
 	equal(t, body(t, db, first), `{"first":true}`)
 }
 
-// script is a source of randomness that says what it was told.
+// script is a source of randomness that returns given bytes.
 type script struct{ parts []string }
 
 func (s *script) Read(p []byte) (int, error) {
@@ -498,7 +498,7 @@ func TestPut_BodyIsCopied(t *testing.T) {
 	equal(t, string(doc.Body()), `{"a":1}`)
 }
 
-// Ensure that GetMany keeps the order and tells what is missing.
+// Ensure that GetMany keeps the order and shows what is missing.
 func TestGetMany(t *testing.T) {
 	db := memory(t, nil)
 	put(t, db, "a", `{"n":1}`)

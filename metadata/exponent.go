@@ -6,7 +6,7 @@ import (
 )
 
 // maxExponent bounds the exponents of numbers written 0.d₁d₂d₃… × 10^exponent
-// with d₁ not 0. Index keys cannot tell numbers beyond it apart. It equals
+// with d₁ not 0. Index keys do not distinguish numbers beyond it. It equals
 // query.MaxExponent, which this package must not import.
 const maxExponent = 1_000_000_000_000_000
 

@@ -583,7 +583,7 @@ func (s *scanner) number() error {
 	if src[i] == '-' {
 		i++
 	}
-	end := i + 1 // a 0 stands by itself
+	end := i + 1 // no digit follows a leading 0
 	if i >= len(src) || src[i] != '0' {
 		end = digits(src, i)
 	}

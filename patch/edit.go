@@ -44,7 +44,7 @@ const metadataName = "@metadata"
 // any other value that is not an object, or to an element beyond the end of an
 // array. With [] Set puts the value at every existing element.
 func Set(path string, value any) Edit {
-	e := newEdit("set", path)
+	e := newEdit(verbSet, path)
 	e.addValue(value)
 	e.replacement, e.run = (*Edit).replaceBySet, (*Edit).runReplacement
 	return e
@@ -54,7 +54,7 @@ func Set(path string, value any) Edit {
 // later elements up. With [] at the end of the path it empties the array. If the
 // path leads nowhere it changes nothing.
 func Unset(path string) Edit {
-	e := newEdit("unset", path)
+	e := newEdit(verbUnset, path)
 	e.run = (*Edit).runUnset
 	return e
 }
@@ -71,7 +71,7 @@ func Unset(path string) Edit {
 // float64 and numbers of more than 1,000 digits are errors. Adding zero does not
 // change the text of a number. With [] every element is incremented.
 func Increment(path string, by any) Edit {
-	e := newEdit("increment", path)
+	e := newEdit(verbIncrement, path)
 	if text, detail := amount(by); detail != "" {
 		e.fail("an amount must be a number that can be added", detail)
 	} else {
@@ -131,7 +131,7 @@ type Condition interface {
 	// which it must neither keep nor change.
 	//
 	// The function calls spend before it does n units of work (see Limits.MaxWork), and
-	// returns the error of spend. The number must depend on the element alone.
+	// returns the error of spend. The number must depend on nothing but the element.
 	Begin(spend func(n int) error) func(element []byte) (bool, error)
 }
 
@@ -169,7 +169,7 @@ func PopLast(path string) Edit {
 // the object has a member of that name already. If the path leads nowhere Rename
 // changes nothing.
 func Rename(path, newName string) Edit {
-	e := newEdit("rename", path)
+	e := newEdit(verbRename, path)
 	switch n := e.path.Len(); {
 	case e.err != nil:
 	case e.path.At(n-1).Kind != jsonpath.Member:

@@ -98,10 +98,12 @@ func (c *compiler) visit(e Expr) {
 	}
 }
 
-// fieldOf returns the field of a condition that has one.
+// fieldOf returns the field of a condition that has one, and the first of two.
 func fieldOf(e Expr) (Field, bool) {
 	switch e := e.(type) {
 	case Compare:
+		return e.Field, true
+	case CompareFields:
 		return e.Field, true
 	case Between:
 		return e.Field, true
@@ -148,6 +150,8 @@ func (c *compiler) compile(e Expr) (condition, error) {
 		return c.join(opOr, e)
 	case Not:
 		return c.join(opNot, []Expr{e.Expr})
+	case CompareFields:
+		return c.compareFields(e)
 	}
 
 	field, ok := fieldOf(e)

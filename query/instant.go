@@ -85,8 +85,8 @@ func compareInstants(v, w Value) int {
 }
 
 // dated returns what a field that is read as a date makes of a value: missing for what
-// is neither null nor an instant. Altered reports that the result is not spelt as the
-// value is. A spelling that the value does not have is appended to memory, which the
+// is neither null nor an instant. Altered reports that the result is not the text of the
+// value. A text that the value does not have is appended to memory, which the
 // result then shares.
 func (d Date) dated(memory []byte, v Value) (result Value, altered bool, grown []byte) {
 	switch v.kind {

@@ -98,7 +98,7 @@ func TestInstantValue(t *testing.T) {
 }
 
 // Ensure that a field that is read as a date reaches instants and null, be there few
-// values or too many to be held, and says when they are spelt otherwise.
+// values or too many to be held, and says when their text is another one.
 func TestReader_Date(t *testing.T) {
 	at := query.Field{Path: jsonpath.MustParse("At"), Date: query.DateInstant}
 	month := query.Field{Path: jsonpath.MustParse("At"), Date: query.DateMonth}

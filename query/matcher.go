@@ -19,6 +19,7 @@ type Matcher struct {
 	folded      []byte   // scratch: a case-folded text
 	marks       []uint64 // for each operand of an opAll, the evaluation in which a value equalled it last
 	evaluations uint64   // of opAll so far, so that marks need no clearing
+	sorted      []Value  // scratch: values of one field of an opFields
 	pace        *Pace
 
 	elements []*Matcher // of the ElemMatch conditions
@@ -36,7 +37,8 @@ type condition struct {
 	text     []byte    // case-folded if fold
 	regexp   *pattern  // for opRegexp
 	element  int       // for opElement: index of its Matcher
-	relation Op        // for opSize
+	relation Op        // for opSize and opFields
+	other    int       // for opFields: slot of the second field
 	size     int       // for opSize
 	kind     string    // for opType: a type of JSON
 }
@@ -64,6 +66,7 @@ const (
 	opElement
 	opSize
 	opType
+	opFields
 )
 
 // Clone returns a Matcher of the same condition, for another goroutine.
@@ -138,6 +141,8 @@ func (m *Matcher) holds(c *condition) bool {
 		return m.reader.Found(c.slot)
 	case opAll:
 		return m.reachesAll(c)
+	case opFields:
+		return m.relates(c)
 	}
 	field := m.reader.reach(c.slot)
 	if field.many {

@@ -99,10 +99,14 @@ type parser struct {
 	outerAlias string // inside elemMatch(): the alias, which is not valid there
 	depth      int    // of parentheses, not and exact()
 
+	bare token // the last name without quotes that something is compared with
+
 	regexps regexps // bounds the total cost of regular expressions
 
 	ofAlias map[string]bool // members that are named with the alias in front
 	where   int             // offset of the condition
+
+	selecting bool // in the columns of select, where a keyword may be a name
 
 	columns []term // of select, parallel to Query.Select
 	orders  []term // of order by, parallel to Query.OrderBy
@@ -339,14 +343,24 @@ func (p *parser) clause(last clauseKind) (clauseKind, error) {
 	// Not a clause of Jay's: perhaps one of RavenDB's, or a misspelling.
 	if p.tok.kind == tokenWord {
 		if message, ok := refusedClauses[strings.ToLower(p.tok.text)]; ok {
-			return 0, p.fail(p.tok.offset, "%s", message)
+			refused := p.fail(p.tok.offset, "%s", message)
+			if p.tok.is("update") {
+				refused = refused.because(ErrUpdate)
+			}
+			return 0, refused
 		}
+	}
+	if last == clauseFrom && p.tok.isSymbol("(") {
+		return 0, p.fail(p.tok.offset, "a collection takes no options in parentheses: revisions are not there yet").hinting("a condition stands in where")
 	}
 	expected, words := more(last)
 	for c := last + 1; c < clauseNone; c++ {
 		words = append(words, c.keyword())
 	}
 	err := p.unexpected(expected+after(last), words...)
+	if last == clauseWhere {
+		err = p.hintText(err)
+	}
 	if syntax, ok := err.(*SyntaxError); ok && last == clauseFrom && p.tok.kind == tokenWord && syntax.Hint == "" {
 		syntax.Hint = "an alias stands behind as"
 	}

@@ -29,6 +29,9 @@ func (q *Query) String() string {
 	if alias != "" {
 		b.WriteString(" as " + alias)
 	}
+	if q.UseIndex != "" {
+		b.WriteString(" use index " + quote(q.UseIndex))
+	}
 
 	clause(&b, " group by ", q.GroupBy, Field.String)
 	if where != nil {
@@ -94,6 +97,9 @@ func (q *Query) freeAlias() string {
 	_ = walk(q.Where, func(e Expr, _ int) error { // those in an ElemMatch, too
 		if f, ok := fieldOf(e); ok {
 			add(f)
+		}
+		if c, ok := e.(CompareFields); ok {
+			add(c.Other)
 		}
 		return nil
 	})
@@ -193,9 +199,17 @@ func writeExpr(b *strings.Builder, e Expr, binds int) {
 	case Or:
 		writeExprs(b, e, " or ", "false", bindsOr, binds)
 	case Not:
-		if c, ok := e.Expr.(Compare); ok && c.Op == Equal { // != is its own operator in RQL
-			writeExact(b, c.Fold || !isText(c.Value), c.Field.String()+" != "+literal(c.Value))
-			return
+		switch c := e.Expr.(type) { // != is its own operator in RQL
+		case Compare:
+			if c.Op == Equal {
+				writeExact(b, c.Fold || !isText(c.Value), c.Field.String()+" != "+literal(c.Value))
+				return
+			}
+		case CompareFields:
+			if c.Op == Equal {
+				writeExact(b, c.Fold, c.Field.String()+" != "+otherString(c.Other))
+				return
+			}
 		}
 		b.WriteString("not ")
 		writeExpr(b, e.Expr, bindsNot)
@@ -231,6 +245,8 @@ func writeLeaf(b *strings.Builder, e Expr) {
 	switch e := e.(type) {
 	case Compare:
 		writeExact(b, e.Fold || !isText(e.Value), e.Field.String()+" "+opNames[e.Op]+" "+literal(e.Value))
+	case CompareFields:
+		writeExact(b, e.Fold, e.Field.String()+" "+opNames[e.Op]+" "+otherString(e.Other))
 	case Between:
 		writeExact(b, e.Fold || !isText(e.Lo), e.Field.String()+" between "+literal(e.Lo)+" and "+literal(e.Hi))
 	case In:
@@ -259,6 +275,22 @@ func writeLeaf(b *strings.Builder, e Expr) {
 	default:
 		fmt.Fprintf(b, "<%T>", e)
 	}
+}
+
+// otherString returns a field as a query writes it behind an operator, where text in
+// quotes is a value.
+func otherString(f Field) string {
+	text := f.String()
+	if !strings.HasPrefix(text, "'") && (f.Meta != MetaNone || f.Func != FuncNone || f.Date > DateInstant || !isNoValue(f.Path.Root())) {
+		return text
+	}
+	d := f.Date
+	f.Date = DateNone
+	text = "field(" + f.String() + ")"
+	if d == DateInstant {
+		text += " as date"
+	}
+	return text
 }
 
 // opNames are the operators of comparisons.

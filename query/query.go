@@ -2,7 +2,7 @@
 // planned and answered is not its business.
 //
 // A [Query] is made by a builder or by [Parse] from text, and is the same
-// either way. Its conditions are [Expr] values. [Matcher] alone defines what a
+// either way. Its conditions are [Expr] values. Only [Matcher] defines what a
 // condition means: it evaluates the condition on one document, without indexes.
 // [Value] defines the order of values, and [AppendKey] encodes values as index
 // keys that sort in this order.
@@ -62,6 +62,7 @@ type Query struct {
 	Offset   int             // how many answers to skip
 	Limit    int             // the greatest number of answers, if HasLimit
 	HasLimit bool            // false means no limit
+	UseIndex string          // name of the index that has to answer; "" leaves the choice to the planner
 }
 
 // IsDistinct reports whether rows are left out that are the same as an earlier one.
@@ -143,7 +144,7 @@ const (
 	FuncMax               // the greatest value reached
 )
 
-// Expr is a condition: And, Or, Not, Compare, Between, In, StartsWith,
+// Expr is a condition: And, Or, Not, Compare, CompareFields, Between, In, StartsWith,
 // EndsWith, Contains, Regexp, Exists, ElemMatch, HasSize or HasType.
 type Expr interface{ expr() }
 

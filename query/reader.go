@@ -68,7 +68,7 @@ type reached struct {
 	many   bool   // too many values to hold: Each finds them by another walk
 	found  bool   // the path leads to a value
 	array  bool   // the path goes through an array or ends at one
-	other  bool   // the values are not those at the path, as they are spelt there: the field is read as a date
+	other  bool   // the values are not those at the path, as the document has them: the field is read as a date
 	read   bool   // the metadata has been read, if the field is metadata
 	text   []byte // the metadata
 }

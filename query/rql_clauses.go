@@ -12,14 +12,14 @@ import (
 // allDocuments is RavenDB's name for the documents of all collections.
 const allDocuments = "@all_docs"
 
-// from = "from" ( name | "@all_docs" ) [ "as" name ] .
+// from = "from" ( name | "@all_docs" ) [ "as" name ] useIndex .
 func (p *parser) from(q *Query) error {
 	if !p.accept("from") {
 		return p.notFrom()
 	}
 	if p.tok.is("index") && p.indexNamed() {
-		return p.fail(p.tok.offset, "from index is not there: indexes are used by themselves").
-			hinting("name the collection; explain shows which index a query used")
+		return p.fail(p.tok.offset, "from index is not there: an index belongs to a collection, and a query uses indexes without being asked").
+			hinting("write from Orders, or from Orders use index 'Company' to insist on one")
 	}
 
 	start := p.tok
@@ -33,22 +33,47 @@ func (p *parser) from(q *Query) error {
 		q.From = name
 	}
 
-	if !p.accept("as") {
+	if p.accept("as") {
+		start = p.tok
+		p.alias, err = p.name("an alias for the documents")
+		if err == nil && p.alias == "" {
+			err = p.fail(start.offset, "an alias has a name")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.useIndex(q)
+}
+
+// useIndex = [ "use" "index" name ] .
+func (p *parser) useIndex(q *Query) (err error) {
+	if !p.tok.is("use") {
 		return nil
 	}
-	start = p.tok
-	p.alias, err = p.name("an alias for the documents")
-	if err == nil && p.alias == "" {
-		err = p.fail(start.offset, "an alias has a name")
+	at := p.tok
+	p.advance()
+	if !p.accept("index") {
+		return p.unexpected("index behind use", "index")
 	}
-	return err
+	start := p.tok
+	if q.UseIndex, err = p.name("the name of an index"); err != nil {
+		return err
+	}
+	switch {
+	case q.UseIndex == "":
+		return p.fail(start.offset, "an index has a name")
+	case q.From == "":
+		return p.fail(at.offset, "an index is of one collection, and the query asks all documents").expecting("a collection behind from")
+	}
+	return nil
 }
 
 // indexNamed reports whether tok, the word index, precedes the name of an index.
 // Otherwise it is the name of a collection.
 func (p *parser) indexNamed() bool {
 	next := p.peek()
-	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text)
+	return next.kind == tokenText || next.kind == tokenWord && !reserved(next.text) && !next.is("use")
 }
 
 // notFrom returns the error for a query that does not begin with from.
@@ -150,6 +175,7 @@ func (p *parser) selects(q *Query) error {
 	}
 
 	whole := -1 // offset of a column that is the document itself
+	p.selecting = true
 	err := p.list("columns in select", func() error {
 		column, at, err := p.column(q)
 		if at.field.isZero() && at.fn == FuncNone {
@@ -159,6 +185,7 @@ func (p *parser) selects(q *Query) error {
 		p.columns = append(p.columns, at)
 		return err
 	})
+	p.selecting = false
 	switch {
 	case err != nil:
 		return err
@@ -171,7 +198,7 @@ func (p *parser) selects(q *Query) error {
 	return nil
 }
 
-// column = ( term | "key" "(" ")" ) [ "as" name ] .
+// column = ( term | "key" "(" ")" ) [ "as" member ] .
 func (p *parser) column(q *Query) (Column, term, error) {
 	if p.tok.isSymbol("{") {
 		return Column{}, term{}, p.fail(p.tok.offset, "select { ... } with JavaScript is not there").
@@ -187,6 +214,11 @@ func (p *parser) column(q *Query) (Column, term, error) {
 		return column, what, nil
 	}
 	start := p.tok
+	if start.kind == tokenWord && reserved(start.text) {
+		p.advance() // nothing but a name can stand here
+		column.Name = start.text
+		return column, what, nil
+	}
 	column.Name, err = p.name("a name for the column")
 	if err == nil && column.Name == "" {
 		err = p.fail(start.offset, "a column has a name")

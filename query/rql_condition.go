@@ -1,6 +1,10 @@
 package query
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // condition = and { "or" and } .
 func (p *parser) condition() (Expr, error) {
@@ -85,7 +89,7 @@ func (p *parser) parentheses() (Expr, error) {
 		return nil, err
 	}
 	if !p.acceptSymbol(")") {
-		return nil, p.unexpected(`"and", "or" or ")"`, "and", "or")
+		return nil, p.hintText(p.unexpected(`"and", "or" or ")"`, "and", "or"))
 	}
 	return e, nil
 }
@@ -257,7 +261,7 @@ const expectedCondition = `a field, a function, "not" or "("`
 var operators = map[string]Op{"=": Equal, "==": Equal, "!=": Equal, "<>": Equal,
 	"<": Less, "<=": LessOrEqual, ">": Greater, ">=": GreaterOrEqual}
 
-// comparison = field ( operator value | "between" value "and" value |
+// comparison = field ( operator ( value | other ) | "between" value "and" value |
 // [ "all" ] "in" list ) .
 func (p *parser) comparison() (Expr, error) {
 	start := p.tok
@@ -298,8 +302,11 @@ func (p *parser) comparison() (Expr, error) {
 
 // compare parses the value of a comparison.
 func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
+	if p.tok.kind == tokenWord && !reserved(p.tok.text) {
+		return p.compareFields(field, operator, op)
+	}
 	at := p.tok
-	value, err := p.value("a value to compare with")
+	value, err := p.value("a value or a field to compare with")
 	if err != nil {
 		return nil, err
 	}
@@ -313,6 +320,70 @@ func (p *parser) compare(field Field, operator token, op Op) (Expr, error) {
 		return Not{e}, nil
 	}
 	return e, nil
+}
+
+// other = term [ "as" "date" ] | "field" "(" field ")" [ "as" "date" ] .
+func (p *parser) other() (Field, error) {
+	const expected = "a value or a field to compare with"
+	start := p.tok
+	what := term{offset: start.offset}
+	var err error
+	if p.tok.is("field") && p.atCall() {
+		p.advance()
+		p.advance()
+		if what.field, err = p.field("the path of a field"); err == nil {
+			err = p.expectSymbol(")", "behind the field")
+		}
+	} else if p.tok.kind == tokenWord && isNoValue(p.tok.text) {
+		return Field{}, p.fail(start.offset, "JSON has no %s", start.text).hinting("a missing field is not exists(); a field of this name stands in field(" + start.text + ")")
+	} else if what, err = p.term(expected, refusedConditions); err == nil && what.name != "" {
+		p.bare = start
+	}
+	if err == nil && what.fn == FuncNone && p.tok.is("as") {
+		what.field, err = p.asDate(what.field)
+	}
+	if err != nil {
+		return Field{}, err
+	}
+	if what.field.Func = what.fn; what.field.isZero() {
+		return Field{}, p.wholeDocument(start.offset)
+	}
+	return what.field, nil
+}
+
+// noValues are words of JavaScript for what JSON does not have. They are no fields to compare
+// with, unless in field(): who writes one means a value.
+var noValues = []string{"NaN", "Infinity", "undefined"}
+
+func isNoValue(word string) bool {
+	return slices.ContainsFunc(noValues, func(w string) bool { return strings.EqualFold(w, word) })
+}
+
+// compareFields parses the second field of a comparison.
+func (p *parser) compareFields(field Field, operator token, op Op) (Expr, error) {
+	at := p.tok
+	other, err := p.other()
+	if err != nil {
+		return nil, err
+	}
+	if err := DatedFields(&field, &other); err != nil {
+		return nil, p.fail(at.offset, "%v", err).because(err)
+	}
+	e := CompareFields{Field: field, Op: op, Other: other, Fold: !p.exact}
+	if operator.text == "!=" || operator.text == "<>" {
+		return Not{e}, nil
+	}
+	return e, nil
+}
+
+// hintText adds to an error behind a name without quotes that text stands in quotes:
+// where Name = Ada Lovelace.
+func (p *parser) hintText(err error) error {
+	syntax, ok := err.(*SyntaxError)
+	if ok && syntax.Hint == "" && p.bare.end > 0 && syntax.Offset >= p.bare.end && strings.TrimSpace(p.lex.text[p.bare.end:syntax.Offset]) == "" {
+		syntax.Hint = "text stands in quotes: " + p.bare.text + " is a field"
+	}
+	return err
 }
 
 // dates makes instants of values that are compared with a field that is read as a

@@ -165,7 +165,7 @@ func (p *parser) path(expected string) ([]jsonpath.Step, error) {
 	var steps []jsonpath.Step
 	for {
 		switch {
-		case p.tok.kind == tokenWord && (len(steps) > 0 || !reserved(p.tok.text)), p.tok.kind == tokenText:
+		case p.tok.kind == tokenWord && (len(steps) > 0 || !reserved(p.tok.text) || p.atKeywordColumn()), p.tok.kind == tokenText:
 			steps = append(steps, jsonpath.Step{Kind: jsonpath.Member, Name: p.tok.text})
 			p.advance()
 		default:
@@ -187,6 +187,16 @@ func (p *parser) path(expected string) ([]jsonpath.Step, error) {
 		}
 		expected = "the name of a member behind the point"
 	}
+}
+
+// atKeywordColumn reports whether tok is a keyword in the place of a column of select that
+// what follows shows to be a name: select Total, order, limit as most.
+func (p *parser) atKeywordColumn() bool {
+	if !p.selecting || p.tok.is("true") || p.tok.is("false") || p.tok.is("null") {
+		return false
+	}
+	next := p.peek()
+	return next.kind == tokenEnd || next.is("as") || next.isSymbol(",") || next.isSymbol(".") || next.isSymbol("[") || next.isSymbol(")")
 }
 
 // notMember returns the error for a token in place of a member.
@@ -229,7 +239,7 @@ func (p *parser) metadata(start token, steps []jsonpath.Step) (Field, error) {
 	}
 	f, err := NewField(path)
 	if err != nil {
-		return Field{}, p.fail(start.offset, "%v", err).hinting(guess(steps[1].Name, metaNames[1:]))
+		return Field{}, p.fail(start.offset, "%v", err).hinting(nearestWord(steps[1].Name, metaNames[1:]))
 	}
 	return f, nil
 }

@@ -165,7 +165,10 @@ func (p *parser) splitWhere(q *Query) error {
 		for _, f := range Fields(e) {
 			ofGroups, ofDocuments = ofGroups || f.Func != FuncNone, ofDocuments || f.Func == FuncNone
 		}
+		_, compares := e.(CompareFields)
 		switch {
+		case ofGroups && ofDocuments && compares:
+			return p.fail(p.where, "%s compares a field of documents with a function of groups", FormatCondition(e)).expecting("two of a kind")
 		case ofGroups && ofDocuments:
 			return p.fail(p.where, "a condition on documents and one on groups are joined by or, or by not").expecting("only and between them").
 				hinting("documents are chosen before they are grouped, groups behind that")
@@ -194,7 +197,7 @@ func GroupField(e Expr) (f Field, found bool) {
 	return f, found
 }
 
-// EachField calls fn with the field of each condition in e, until it returns an error. The
+// EachField calls fn with the field of each condition in e, or with both, until it returns an error. The
 // depth of e must be within the bounds. The fields in an ElemMatch count as fields of the
 // document, such as Lines.Product. Without an ElemMatch it allocates nothing.
 func EachField(e Expr, fn func(Field) error) error {
@@ -224,6 +227,9 @@ func EachField(e Expr, fn func(Field) error) error {
 	}
 	if err := fn(f); err != nil {
 		return err
+	}
+	if c, ok := e.(CompareFields); ok {
+		return fn(c.Other)
 	}
 	if m, ok := e.(ElemMatch); ok {
 		return EachField(m.Where, func(inner Field) error {
@@ -283,6 +289,12 @@ func MapFields(e Expr, fn func(Field) (Field, error)) (Expr, error) {
 		return e, err
 	case Compare:
 		e.Field, err = fn(e.Field)
+		return e, err
+	case CompareFields:
+		if e.Field, err = fn(e.Field); err != nil {
+			return e, err
+		}
+		e.Other, err = fn(e.Other)
 		return e, err
 	case Between:
 		e.Field, err = fn(e.Field)

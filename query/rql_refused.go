@@ -28,18 +28,19 @@ var (
 		"with":    "graph queries are not there; ask for one collection, and include what its documents refer to",
 		"match":   "graph queries are not there; ask for one collection, and include what its documents refer to",
 		"select":  "a query begins with from: from Orders select Company",
-		"update":  "a query changes nothing: update is not there yet; change the documents in Go, or with jay put",
+		"update":  "a query begins with from: from Orders where Total < 5 update { this.Small = true }",
 		"delete":  "a query changes nothing: delete the documents in Go, or with jay delete",
 		"insert":  "a query changes nothing: insert documents in Go, or with jay put",
 	}
 	refusedClauses = map[string]string{
 		"load":         "load is not there yet; include brings the documents along that a path refers to",
-		"update":       "update { } is not there yet; change the answers of the query in Go, in a transaction",
+		"update":       "update { } changes documents, and a query only reads: it is a text for DB.UpdateRQL",
 		"filter":       "filter is not there: where can do all of it, as it also scans where there is no index",
 		"filter_limit": "filter_limit is not there: limit bounds the answers",
 		"having":       "having is not there: a condition on groups stands in where, before order by: where count() > 5",
 		"join":         "joins are not there; include brings the documents along that a path refers to",
 		"union":        "a query asks once; say or in where, or ask twice",
+		"between":      "time series are not there: keep documents with a date, and write where At as date between ... and ...",
 	}
 	refusedConditions = map[string]string{
 		"search":       "search() is not there until full text is; startsWith(), endsWith(), contains() or regex() look at text",
@@ -60,6 +61,8 @@ var (
 		"facet":        "facet() is not there yet; group by a field with count(), sum(), avg(), min() or max()",
 		"suggest":      "suggest() is not there until full text is; startsWith() finds what begins alike",
 		"timeseries":   "timeseries() is not there: Jay keeps no time series; keep documents with a date",
+		"first":        "first() is not there: Jay keeps no time series; order by a date, limit 1",
+		"last":         "last() is not there: Jay keeps no time series; order by a date desc, limit 1",
 		"counter":      "counter() is not there: Jay keeps no counters beside documents; keep a number in the document",
 		"cmpxchg":      "cmpxchg() is not there: Jay keeps no compare-exchange values; keep a document",
 		"morelikethis": "moreLikeThis() is not there until full text is",
@@ -70,8 +73,8 @@ var (
 		"revisions":       "include revisions() is not there yet",
 		"cmpxchg":         "include cmpxchg() is not there: Jay keeps no compare-exchange values",
 		"highlight":       "include highlight() is not there until full text is",
-		"timings":         "include timings() is not there: explain tells the time",
-		"explanations":    "include explanations() is not there: explain tells how a query is answered",
+		"timings":         "include timings() is not there: explain reports the time",
+		"explanations":    "include explanations() is not there: explain reports how a query is answered",
 		"suggestions":     "include suggestions() is not there until full text is",
 		"id":              "include id() is not there: the document itself is the answer",
 		"morelikethis":    "include moreLikeThis() is not there until full text is",
@@ -124,7 +127,7 @@ func hintFor(t token, words []string) string {
 	if t.kind != tokenWord {
 		return ""
 	}
-	return guess(t.text, words)
+	return nearestWord(t.text, words)
 }
 
 // refuseCall returns the error for a function that Jay lacks, or that is not valid
@@ -141,11 +144,11 @@ func (p *parser) refuseCall(refused map[string]string, expected string) error {
 	if reserved(name) {
 		err = p.fail(p.tok.offset, "unexpected %s", p.tok).expecting(expected)
 	}
-	return err.hinting(guess(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
+	return err.hinting(nearestWord(p.tok.text, append([]string{"exact", "id", "count", "sum", "avg", "min", "max"}, conditionCalls...)))
 }
 
-// guess returns a hint that one of words was perhaps meant, or "".
-func guess(word string, words []string) string {
+// nearestWord returns a hint that one of words was perhaps meant, or "".
+func nearestWord(word string, words []string) string {
 	near := spelling.Nearest(word, words)
 	if near == "" {
 		return ""

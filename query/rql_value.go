@@ -6,6 +6,7 @@ import (
 	"github.com/jaydb/jay/internal/spelling"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // value = text | number | "true" | "false" | "null" | parameter .
@@ -76,10 +77,12 @@ func (p *parser) notValue(expected string) error {
 	syntax, ok := err.(*SyntaxError)
 	switch {
 	case !ok || p.tok.kind == tokenBad:
+	case p.atCall() && refusedConditions[strings.ToLower(p.tok.text)] != "":
+		return p.refuseCall(refusedConditions, expected)
 	case p.atCall():
 		syntax.Hint = "no function gives a value"
 	case p.tok.kind == tokenWord && !reserved(p.tok.text):
-		syntax.Hint = "text stands in quotes; two fields cannot be compared"
+		syntax.Hint = "text stands in quotes; two fields are compared by =, !=, <, <=, > or >="
 	case p.tok.isSymbol("."):
 		syntax.Hint = "a number begins with a digit, such as 0.5"
 	}

@@ -20,13 +20,13 @@ type nextRangeCommand struct {
 	LastSize    int64     `placeholder:"N" help:"Size of the last range that this client got."`
 	LastMax     int64     `placeholder:"N" help:"Highest number that this client was ever granted."`
 	LastRangeAt time.Time `placeholder:"TIME" help:"When the last range was granted, as in 2026-11-21T12:00:00Z."`
-	Separator   string    `placeholder:"S" help:"Separator between tag and number, the database's unless told."`
+	Separator   string    `placeholder:"S" help:"Separator between tag and number. The default is that of the database."`
 	Tag         string    `arg:"" help:"The tag, such as users."`
 }
 
 // Help is shown by jay hilo next --help.
 func (*nextRangeCommand) Help() string {
-	return `The numbers belong to the caller from then on: nobody else gets them. A client that tells of its last range gets twice as many within 30 seconds, half as many after 60, and 32 at least. It is a range of HiLo 4 under any --hilo-mode: in the others, clients take theirs by themselves.
+	return `The numbers belong to the caller from then on: no other caller gets them. A client that reports its last range gets twice as many within 30 seconds, half as many after 60, and 32 at least. The range is one of HiLo 4 under any --hilo-mode: in the others, clients reserve ranges without the server.
 
 Examples:
 

@@ -26,7 +26,7 @@ type showIDsCommand struct{}
 func (*showIDsCommand) Help() string {
 	return `It reads every document's ID and changes nothing. Warnings are things to look at; jay exits with 0 all the same.
 
-What made an ID is told by its shape: users/33-A is HiLo, users/7 an identity.
+The form of an ID shows what made it: users/33-A is HiLo, users/7 an identity.
 
 Numbers without a document are in open ranges, whose clients may still use them; deleted lately, with their document; or unaccounted for: deleted earlier, lost in a crash, by a refused write or a range returned late, jumped over by a raised counter, or with a client of HiLo 2 or 2010, which may still use them. The two columns "per day" and "years left" go by the last 30 days; by the whole life of a younger database, and of a counter that was not used lately.
 

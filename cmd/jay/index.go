@@ -20,7 +20,7 @@ type indexCommand struct {
 
 // createIndexCommand creates an index.
 type createIndexCommand struct {
-	Name       string `placeholder:"NAME" help:"Name of the index, its fields unless told."`
+	Name       string `placeholder:"NAME" help:"Name of the index. The default is its fields."`
 	Unique     bool   `help:"Refuse documents that have the values of another one."`
 	Where      string `placeholder:"CONDITION" help:"Enter only documents of which this is true, such as \"Status = 'open'\"."`
 	Collection string `arg:"" help:"The collection."`
@@ -29,7 +29,7 @@ type createIndexCommand struct {
 
 // Help is shown by jay index create --help.
 func (*createIndexCommand) Help() string {
-	return `Queries use an index by themselves as soon as it is ready; jay query --explain tells which. One that is there already is left as it is, and jay exits with 0; another one of the same name has to be dropped first. If documents break the uniqueness that is asked for, there is no index, and jay names two of them.
+	return `Queries use an index as soon as it is ready; jay query --explain shows which. If the index exists already, nothing changes and jay exits with 0; an index of the same name with another declaration must be dropped first. If documents break the uniqueness that is asked for, no index is made, and jay names two of them.
 
 A build that is interrupted goes on whenever the database is open: run the command again to wait for it.
 

@@ -1,5 +1,5 @@
 // Command jay keeps JSON documents in a directory: it stores, reads, lists,
-// queries, imports and exports them, and inspects their IDs and the database.
+// queries, changes, imports and exports them, and inspects their IDs and the database.
 //
 // Each subcommand is in the file of its name. This file parses the command line
 // and runs the subcommand. The exit code is 0 on success, 1 after an error, 2
@@ -38,30 +38,32 @@ func main() {
 type commandLine struct {
 	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
-	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON, 32 MiB unless told."`
-	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper, ${depth} unless told."`
+	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON. The default is 32 MiB."`
+	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper. The default is ${depth}."`
 	CopyTag          string           `group:"rare" placeholder:"TAG" help:"The directory is a copy: give it this node tag, once and for all."`
-	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database, A unless told; that of an old one must be the same."`
-	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database, / unless told; that of an old one must be the same."`
-	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named; on in a new database unless told, and kept in it."`
-	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010; 4 unless told."`
+	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database; the default is A. For an existing database it must be the same."`
+	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database; the default is /. For an existing database it must be the same."`
+	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named. It is stored in the database; the default of a new one is on."`
+	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010. The default is 4."`
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
 
-	Put     putCommand     `cmd:"" help:"Store one document and print its ID."`
-	Get     getCommand     `cmd:"" help:"Print documents, one JSON line each."`
-	Delete  deleteCommand  `cmd:"" help:"Delete documents."`
-	List    listCommand    `cmd:"" help:"List documents in the order of their IDs."`
-	Query   queryCommand   `cmd:"" help:"Ask for documents, as a table or as JSON."`
-	Index   indexCommand   `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
-	Import  importCommand  `cmd:"" help:"Store a stream of documents."`
-	Export  exportCommand  `cmd:"" help:"Write documents as a stream that import takes back."`
-	Stats   statsCommand   `cmd:"" help:"Show what the database holds."`
-	Compact compactCommand `cmd:"" help:"Free the space of deleted documents now."`
-	IDs     idsCommand     `cmd:"" name:"ids" help:"Examine IDs and count identities."`
-	HiLo    hiloCommand    `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
-	Repair  repairCommand  `cmd:"" help:"Save what is left of a damaged database into a new directory."`
-	Demo    demoCommand    `cmd:"" help:"Show it all, with real documents, in a few seconds."`
+	Put         putCommand         `cmd:"" help:"Store one document and print its ID."`
+	Get         getCommand         `cmd:"" help:"Print documents, one JSON line each."`
+	Delete      deleteCommand      `cmd:"" help:"Delete documents, by ID or by query."`
+	List        listCommand        `cmd:"" help:"List documents in the order of their IDs."`
+	Query       queryCommand       `cmd:"" help:"Ask for documents, as a table or as JSON."`
+	Update      updateCommand      `cmd:"" help:"Change the documents that a query finds."`
+	Index       indexCommand       `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
+	Collections collectionsCommand `cmd:"" help:"List, rename and drop collections."`
+	Import      importCommand      `cmd:"" help:"Store a stream of documents."`
+	Export      exportCommand      `cmd:"" help:"Write documents as a stream that import takes back."`
+	Stats       statsCommand       `cmd:"" help:"Show what the database holds."`
+	Compact     compactCommand     `cmd:"" help:"Free the space of deleted documents now."`
+	IDs         idsCommand         `cmd:"" name:"ids" help:"Examine IDs and count identities."`
+	HiLo        hiloCommand        `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Repair      repairCommand      `cmd:"" help:"Save what is left of a damaged database into a new directory."`
+	Demo        demoCommand        `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
 
 // Defaults of the global flags; the last two are those of jay.Options.

@@ -236,7 +236,7 @@ func TestRun_InterruptedImport(t *testing.T) {
 		for range batchDocuments + 1 {
 			_, _ = io.WriteString(w, "{}\n")
 		}
-		// A read of the last line tells that the others are on their way; the
+		// A read of the last line shows that the others are on their way; the
 		// first batch is stored when the next document comes.
 		cancel()
 	}()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -57,6 +58,9 @@ func (c *queryCommand) Run(ctx context.Context, a *app) error {
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
 		q, err := db.RQL(text, params)
+		if errors.Is(err, jay.ErrUpdateRQL) {
+			return explained{"this text changes documents: give it to jay update", err}
+		}
 		if err != nil {
 			return err
 		}
@@ -74,41 +78,46 @@ func (c *queryCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// text returns the query, which it reads before the database is opened: a slow
-// input must not keep it locked.
+// text returns the query.
 func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
-	if c.Query == stdinName && c.File == "" { // as the other commands take it
-		c.File, c.Query = stdinName, ""
+	return a.queryText(ctx, c.File, c.Query, "from Users limit 5")
+}
+
+// queryText returns the query of a command, which it reads before the database is
+// opened: a slow input must not keep it locked.
+func (a *app) queryText(ctx context.Context, file, text, example string) (string, error) {
+	if text == stdinName && file == "" { // as the other commands take it
+		file, text = stdinName, ""
 	}
 	switch {
-	case c.File != "" && c.Query != "":
+	case file != "" && text != "":
 		return "", usageError{text: "a query comes from the command line or with --file, not from both"}
-	case c.File == "" && c.Query == "":
-		return "", usageError{text: "query needs a text in quotes, such as 'from Users limit 5', or --file"}
-	case c.File == "":
-		return c.Query, nil
+	case file == "" && text == "":
+		return "", usageError{text: fmt.Sprintf("%s needs a text in quotes, such as '%s', or --file", strings.TrimPrefix(a.command, "jay "), example)}
+	case file == "":
+		return text, nil
 	}
 	name, r := "standard input", a.stdin
-	if c.File != stdinName {
-		f, err := os.Open(c.File)
+	if file != stdinName {
+		f, err := os.Open(file)
 		if err != nil {
 			return "", err
 		}
 		defer f.Close()
-		name, r = c.File, f
+		name, r = file, f
 	} else {
 		a.promptForInput("a query")
 	}
 	ahead := newReadAhead(ctx, r)
 	defer ahead.stop()
-	text, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile+1))
+	read, err := io.ReadAll(io.LimitReader(ahead, maxQueryFile+1))
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", name, err)
 	}
-	if len(text) > maxQueryFile {
+	if len(read) > maxQueryFile {
 		return "", fmt.Errorf("%s holds more than 1 MiB: that is no query", name)
 	}
-	return string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))), nil
+	return string(bytes.TrimPrefix(read, []byte("\xef\xbb\xbf"))), nil
 }
 
 // parseParams parses parameters of the form NAME=VALUE.

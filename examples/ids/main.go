@@ -1,5 +1,5 @@
 // Command ids makes documents under every kind of ID, and shows where the
-// numbers come from. docs/ids.md tells all.
+// numbers come from. docs/ids.md has the whole story.
 //
 //	go run ./examples/ids
 package main

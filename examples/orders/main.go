@@ -51,7 +51,7 @@ func run() (err error) {
 	return nil
 }
 
-// clock is a clock that somebody else winds.
+// clock is a clock that the demo moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time // Guarded by mu.
@@ -146,7 +146,7 @@ func (d *day) refuse(ctx context.Context) error {
 	return nil
 }
 
-// rush is the evening: everybody wants the same pears at once, and each gets
+// rush is the evening: all customers want the same pears at once, and each gets
 // theirs or none.
 func (d *day) rush(ctx context.Context) error {
 	d.clock.Pass(48 * time.Hour) // into the next month

@@ -130,8 +130,8 @@ func builder(ctx context.Context, db *jay.DB) error {
 	return nil
 }
 
-// indexes shows what a query costs, with and without an index. Queries find
-// indexes by themselves.
+// indexes shows what a query costs, with and without an index. Queries use a fitting
+// index without being asked.
 func indexes(ctx context.Context, db *jay.DB) error {
 	fmt.Println("Indexes")
 	query := db.Query("Orders").Where(jay.Eq("City", "Bodø"), jay.Ge("Total", 900)).OrderBy("-Total")

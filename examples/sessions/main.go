@@ -190,7 +190,7 @@ func collide(ctx context.Context, db *jay.DB) error {
 	if !errors.As(err, &conflict) {
 		return fmt.Errorf("two sessions have changed one book: %w", err)
 	}
-	fmt.Println("  refused: somebody else has changed", conflict.ID)
+	fmt.Println("  refused: another writer has changed", conflict.ID)
 
 	if err := mine.Refresh(ctx, book); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (b *bank) conflict(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := b.accounts.Patch(ctx, "accounts/ann", jay.Increment("Balance", 5)); err != nil { // somebody else
+		if _, err := b.accounts.Patch(ctx, "accounts/ann", jay.Increment("Balance", 5)); err != nil { // another writer
 			return err
 		}
 		ann.Balance *= 2
@@ -125,7 +125,7 @@ func (b *bank) conflict(ctx context.Context) error {
 	if !errors.As(err, &conflict) {
 		return fmt.Errorf("an update was lost: %w", err)
 	}
-	return b.print(ctx, "refused, as somebody has changed "+conflict.ID)
+	return b.print(ctx, "refused, as another writer has changed "+conflict.ID)
 }
 
 // retry lets 8 goroutines transfer at once. Those that lose run again.
@@ -191,7 +191,7 @@ func (b *bank) numbers(ctx context.Context) error {
 	return nil
 }
 
-// print tells both balances, as they were at one moment.
+// print shows both balances, as they were at one moment.
 func (b *bank) print(ctx context.Context, what string) error {
 	return b.db.View(ctx, func(tx *jay.Tx) error {
 		ann, err := b.accounts.In(tx).Get(ctx, "accounts/ann")

@@ -3,7 +3,7 @@ package codec
 import (
 	"encoding/json"
 
-	quick "github.com/go-json-experiment/json/v1"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // DecodeJSON stores a body in the struct that v points to, as json.Unmarshal does.
@@ -12,7 +12,7 @@ import (
 // package refuses is decoded again by encoding/json, so that the errors are those
 // that programs know. See docs/decisions/0014-decoding.md.
 func (m *Mapping) DecodeJSON(body []byte, v any) error {
-	if m.Info.View != nil && !m.Info.Quoted && quick.Unmarshal(body, v) == nil {
+	if m.Info.View != nil && !m.Info.Quoted && jsonv1.Unmarshal(body, v) == nil {
 		return nil
 	}
 	return json.Unmarshal(body, v)

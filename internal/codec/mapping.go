@@ -26,11 +26,13 @@ type Mapping struct {
 	Requests   bool  // MakeID returns a request of the program's, not an ID made of a value
 	Err        error // of an option
 
-	id       []int    // index path of the ID field
-	Version  []int    // index path of the version field, nil if there is none
-	Drop     []string // JSON names of both, where encoding/json writes them
-	AnyField bool     // queries may name members that the type lacks
-	Exact    bool     // holds interfaces: decode numbers as json.Number
+	id       []int             // index path of the ID field
+	Version  []int             // index path of the version field, nil if there is none
+	Meta     *MetaFields       // the fields for other metadata, nil if there are none
+	Drop     []string          // JSON names of all of these, where encoding/json writes them
+	instead  map[string]string // of fields for other metadata: the paths of queries, by JSON name
+	AnyField bool              // queries may name members that the type lacks
+	Exact    bool              // holds interfaces: decode numbers as json.Number
 	Info     TypeInfo
 }
 

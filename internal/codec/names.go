@@ -49,7 +49,8 @@ type UnknownMember struct {
 	Name    string
 	Names   []string          // the members that it may have
 	ByField map[string]string // the same, by the names of their struct fields
-	Dropped bool              // it is the ID or the version, which is not part of the JSON
+	Dropped bool              // it is the ID, the version or other metadata, which is not part of the JSON
+	Instead string            // of Dropped: the path of metadata to ask for; "" for the ID and the version
 }
 
 // FindMember follows the names of a path from the type of the mapping, and returns the
@@ -82,6 +83,9 @@ func (m *Mapping) FindMember(path []string) *UnknownMember {
 		inner, found := members.types[name]
 		if !found || dropped {
 			u := &UnknownMember{Type: t, Name: name, ByField: members.byField, Dropped: dropped}
+			if dropped {
+				u.Instead = m.instead[name]
+			}
 			for name := range members.types {
 				if i > 0 || !slices.Contains(m.Drop, name) {
 					u.Names = append(u.Names, name)

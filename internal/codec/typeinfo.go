@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,8 +40,9 @@ type TypeInfo struct {
 // typeKey is what a TypeInfo depends on.
 type typeKey struct {
 	typ         reflect.Type
-	id, version int  // the fields that are left out; -1 for none
-	own         bool // no other fields are left out
+	id, version int    // the fields that are left out; -1 for none
+	own         bool   // no other fields are left out
+	meta        string // the fields for other metadata: their positions, each behind a comma
 }
 
 // infos holds a TypeInfo for each typeKey. Types are never forgotten, as in
@@ -51,6 +53,11 @@ var infos sync.Map
 func (m *Mapping) Inspect() {
 	key := typeKey{typ: m.Type, id: m.leftOut(m.id), version: m.leftOut(m.Version)}
 	key.own = len(m.Drop) == 0 || len(m.id) == 1 && len(m.Version) <= 1
+	if m.Meta != nil {
+		var own bool
+		key.meta, own = m.leftOutMeta()
+		key.own = key.own && own
+	}
 	if known, ok := infos.Load(key); ok {
 		m.Info = known.(TypeInfo)
 		return
@@ -69,13 +76,13 @@ func (m *Mapping) leftOut(index []int) int {
 }
 
 func (k typeKey) inspect() TypeInfo {
-	w := typeWalk{sound: k.own, quiet: true, depths: make(map[reflect.Type]int)}
+	w := typeWalk{sound: k.own, quiet: k.quietMeta(), depths: make(map[reflect.Type]int), root: k}
 	depth := w.value(k.typ)
 	s := TypeInfo{Quiet: w.quiet, Depth: depth, textKeys: w.textKeys, Quoted: w.quoted, Times: w.times && !w.odd}
 	if !w.sound || !w.quiet {
 		return s
 	}
-	if s.View = k.typ; k.id >= 0 || k.version >= 0 {
+	if s.View = k.typ; k.id >= 0 || k.version >= 0 || k.meta != "" {
 		s.View = k.withoutFields()
 	}
 	return s
@@ -93,7 +100,7 @@ func (k typeKey) withoutFields() reflect.Type {
 			return nil // encoding/json leaves out a name that two fields claim, and so might drop both
 		}
 		names[name] = name != ""
-		if i == k.id || i == k.version {
+		if i == k.id || i == k.version || k.isMeta(i) {
 			f.Tag = `json:"-"`
 		}
 		fields[i] = f
@@ -103,6 +110,23 @@ func (k typeKey) withoutFields() reflect.Type {
 		return nil // cannot happen, but encodeStored relies on it
 	}
 	return view
+}
+
+// isMeta reports whether the i-th field of the struct holds other metadata.
+func (k typeKey) isMeta(i int) bool {
+	return k.meta != "" && strings.Contains(k.meta+",", ","+strconv.Itoa(i)+",")
+}
+
+// quietMeta reports whether encoding and decoding the fields for other metadata runs no
+// user code.
+func (k typeKey) quietMeta() bool {
+	w := typeWalk{quiet: true, depths: make(map[reflect.Type]int)}
+	for i := range k.typ.NumField() {
+		if f := k.typ.Field(i); k.isMeta(i) && f.Type.Kind() != reflect.String {
+			w.value(f.Type)
+		}
+	}
+	return w.quiet
 }
 
 // jsonName returns the name that a field's tag gives it in JSON, or "".
@@ -126,6 +150,7 @@ type typeWalk struct {
 	times    bool
 	odd      bool                 // a tag or a key of a map has no meaning to encoding/json
 	depths   map[reflect.Type]int // of types that were seen; unbounded while a type is being visited
+	root     typeKey              // the struct itself
 }
 
 // unbounded is the depth of a recursive type.
@@ -192,7 +217,7 @@ func (w *typeWalk) fields(t reflect.Type) int {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
-		if tag == "-" || !f.IsExported() && !f.Anonymous {
+		if tag == "-" || !f.IsExported() && !f.Anonymous || t == w.root.typ && w.root.isMeta(i) {
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")

@@ -28,9 +28,9 @@ func Make(origins env.Origins, foldedID string, header metadata.Header, body []b
 	return Document{origins, foldedID, header, body}
 }
 
-// Lend returns the document at a key, in the memory of key and record: nothing is
+// Pinned returns the document at a key, in the memory of key and record: nothing is
 // copied.
-func (r *Reader) Lend(key, record []byte) (d Document, err error) {
+func (r *Reader) Pinned(key, record []byte) (d Document, err error) {
 	d.origins, d.foldedID = r.env.Origins, textOf(format.DocumentID(key))
 	if d.body, err = d.header.Decode(record); err != nil {
 		err = fmt.Errorf("document %q: %w", d.foldedID, err)

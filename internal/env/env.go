@@ -35,7 +35,7 @@ type Env struct {
 	Rand          io.Reader        // the user's source, or nil
 	Logger        *slog.Logger     // or nil
 
-	Loans   Loans
+	Pins    Pins
 	gate    callGate
 	handles handles
 }

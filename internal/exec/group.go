@@ -148,7 +148,7 @@ func (r *Run) oneRow(row []query.Value) answers {
 // an index that has the path's values in order, or returns nil.
 func (r *Run) extremes() (answers, error) {
 	s, ok := r.source.(*indexSource)
-	if !ok || r.covers == nil || !r.plan.Counted || len(s.ranges) != 1 || !r.plan.Access[0].HasEnds(r.q) {
+	if !ok || r.covers == nil || !r.plan.CountOnly || len(s.ranges) != 1 || !r.plan.Access[0].IsMinMax(r.q) {
 		return nil, nil
 	}
 	a := r.plan.Access[0]
@@ -160,6 +160,6 @@ func (r *Run) extremes() (answers, error) {
 			return nil, err
 		}
 	}
-	r.stats.ends = true
+	r.stats.minMax = true
 	return r.oneRow(row), nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/plan"
 	"github.com/jaydb/jay/query"
 )
 
@@ -42,7 +43,7 @@ func (r *Run) steps() []string {
 	case pl.IDsOnly:
 		steps = append(steps, fmt.Sprintf("look up %d documents by ID", len(pl.IDs)))
 	case len(pl.Access) > 1:
-		steps = append(steps, "union of")
+		steps = append(steps, "union of"+asked(pl))
 		for _, a := range pl.Access {
 			steps = append(steps, "   "+a.String())
 		}
@@ -51,7 +52,7 @@ func (r *Run) steps() []string {
 		if pl.Reverse {
 			step += ", backwards"
 		}
-		steps = append(steps, step)
+		steps = append(steps, step+asked(pl))
 	case pl.Changes != nil:
 		step := pl.Changes.String() + " of " + what
 		if pl.Reverse {
@@ -61,16 +62,16 @@ func (r *Run) steps() []string {
 	default:
 		steps = append(steps, "scan "+what+r.idsScanned())
 	}
-	if pl.Also != nil {
-		steps = append(steps, "keep what is in "+pl.Also.String())
+	if pl.Intersect != nil {
+		steps = append(steps, "keep what is in "+pl.Intersect.String())
 	}
 	switch {
-	case r.stats.ends:
+	case r.stats.minMax:
 		steps = append(steps, "take the ends of the range, read no documents")
 	case r.stats.counted:
 		steps = append(steps, "count entries, read no documents")
-	case r.covers != nil && r.stats.untold > 0:
-		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that do not tell enough", r.stats.untold))
+	case r.covers != nil && r.stats.uncovered > 0:
+		steps = append(steps, fmt.Sprintf("answer from entries, and read the documents of %d that are not covering", r.stats.uncovered))
 	case r.covers != nil:
 		steps = append(steps, "answer from entries, read no documents")
 	case len(pl.Access) > 0 || pl.Changes != nil:
@@ -88,13 +89,21 @@ func (r *Run) steps() []string {
 	} else if len(r.q.OrderBy) > 0 && pl.Ordered {
 		steps = append(steps, "already in order")
 	}
-	if IsGrouped(r.q) && !r.stats.ends {
+	if IsGrouped(r.q) && !r.stats.minMax {
 		steps = append(steps, "group in memory")
 	}
 	if r.q.Having != nil {
 		steps = append(steps, "keep groups: "+query.FormatCondition(r.q.Having))
 	}
 	return steps
+}
+
+// asked says that the query itself names the index.
+func asked(pl *plan.Plan) string {
+	if pl.Hinted {
+		return ", as the query asks"
+	}
+	return ""
 }
 
 // idsScanned describes the range of IDs of a scan, and its direction.

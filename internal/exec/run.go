@@ -112,9 +112,9 @@ type Options struct {
 // queryStats are the cost of a run.
 type queryStats struct {
 	keys, documents, returned int64
-	untold                    int64 // documents read because their entries were not covering
+	uncovered                 int64 // documents read because their entries were not covering
 	counted                   bool  // entries were, instead of documents
-	ends                      bool  // only the ends of a range were examined
+	minMax                    bool  // only the ends of a range were examined
 	sorted                    bool
 	elapsed                   time.Duration
 }
@@ -218,8 +218,9 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		r.left = r.q.Limit
 	}
 	if len(r.overlay.Written) > 0 {
-		r.plan.Counted = false
+		r.plan.CountOnly = false
 	}
+
 	where := r.plan.Residual
 	if len(r.overlay.Own) > 0 {
 		where = r.q.Where // the transaction's own documents are in no index yet
@@ -230,8 +231,11 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 		}
 		r.matcher.SetPace(&r.pace)
 	}
+
+	// With the condition that is left it is known which fields are looked at, and so
+	// whether entries can answer instead of documents.
 	if r.cover(where); r.gone { // an entry does not say when its document expires
-		r.covers, r.plan.Counted = nil, false
+		r.covers, r.plan.CountOnly = nil, false
 	}
 	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
@@ -318,7 +322,7 @@ func (r *Run) openSource(ctx context.Context) (source, error) {
 	}
 	r.env.Unregister(w) // the run is registered instead
 	source := &scanSource{r: r, w: w}
-	w.Want = source.look
+	w.Want = source.filter
 	return source, nil
 }
 
@@ -504,6 +508,9 @@ func (r *Run) begin(ctx context.Context) (err error) {
 		r.answers, err = r.sortedAnswers(ctx)
 		return err
 	}
+
+	// The answers are streamed: they come in the order of the plan, into which the
+	// transaction's own documents are merged.
 	next := r.nextDocument
 	if r.sorter != nil && len(r.overlay.Own) > 0 {
 		if next, err = r.merged(); err != nil {
@@ -592,7 +599,7 @@ func (r *Run) includeOne(row *Row, id string, read readFunc, used *int) error {
 		return err
 	}
 	if *used += len(doc.JSON()); len(row.Included) > 0 && *used > r.env.MaxQueryBytes {
-		return fmt.Errorf("%w: the documents that document %q includes have more than %d bytes (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), r.env.MaxQueryBytes)
+		return fmt.Errorf("%w: the documents that document %q includes: %w (Options.MaxQueryBytes)", errs.ErrQuery, row.Document.ID(), &query.LimitError{What: "bytes of documents", Limit: r.env.MaxQueryBytes, Actual: *used})
 	}
 	row.Included = append(row.Included, doc)
 	return nil
@@ -630,7 +637,7 @@ func (r *Run) Count(ctx context.Context) (int64, error) {
 
 // countDocuments counts what matches, without copying it.
 func (r *Run) countDocuments(ctx context.Context) (int64, error) {
-	if s, ok := r.source.(*indexSource); ok && r.plan.Counted {
+	if s, ok := r.source.(*indexSource); ok && r.plan.CountOnly {
 		r.stats.counted = true
 		return s.countEntries(ctx)
 	}

@@ -181,7 +181,7 @@ func (h *sortedDocuments) add(doc *docs.Document, keep int) error {
 		}
 	}
 	if limit := r.env.MaxQueryBytes; h.bytes > limit {
-		return fmt.Errorf("%w: sorting needs more than %d bytes (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, limit, r.suggestionText())
+		return fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit, or an index on what it is ordered by%s", errs.ErrQuery, &query.LimitError{What: "bytes to be sorted", Limit: limit, Actual: h.bytes}, r.suggestionText())
 	}
 	return nil
 }

@@ -30,8 +30,8 @@ func (s *scanSource) next(ctx context.Context, want docs.Filter) (*docs.Document
 	return s.w.Next(ctx)
 }
 
-// look is the docs.Filter of the scan.
-func (s *scanSource) look(folded []byte, h *metadata.Header, body []byte) bool {
+// filter is the docs.Filter of the scan.
+func (s *scanSource) filter(folded []byte, h *metadata.Header, body []byte) bool {
 	s.r.stats.documents++
 	return s.want(folded, h, body)
 }
@@ -93,10 +93,10 @@ func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 type indexSource struct {
 	lookups
 	keyWalk
-	seen map[string]struct{} // documents yielded, where one may come twice
-	used int                 // bytes of seen
-	also map[string]struct{} // if not nil, an intersection: only these can be answers
-	id   []byte              // what nextID returned
+	seen      map[string]struct{} // documents yielded, where one may come twice
+	used      int                 // bytes of seen
+	intersect map[string]struct{} // if not nil, only these can be answers
+	id        []byte              // what nextID returned
 }
 
 // keyWalk walks through ranges of keys, one after the other, in the direction of the
@@ -110,7 +110,7 @@ type keyWalk struct {
 // lookups fetches the documents of candidates, many together.
 type lookups struct {
 	r     *Run
-	ahead []candidate      // fetched together, to be yielded
+	batch []candidate      // fetched together, to be yielded
 	chunk int              // how many were fetched together last
 	docs  storage.Iterator // over documents; nil until needed
 }
@@ -122,7 +122,7 @@ type candidates interface {
 	nextID(ctx context.Context) ([]byte, error)
 	// fromEntry makes the document of the candidate of which nextID has returned the ID,
 	// nil if want does not accept it. It returns false if the document must be read.
-	fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool)
+	fromEntry(id []byte, want docs.Filter) (doc *docs.Document, covered bool)
 	// broken returns the error for a candidate whose document cannot be read.
 	broken(id string, err error) error
 }
@@ -152,15 +152,17 @@ func (r *Run) openIndexes(ctx context.Context) (source, error) {
 	if r.plan.Ordered && r.options.After != nil {
 		s.startAfter()
 	}
-	if r.plan.Also == nil {
+	if r.plan.Intersect == nil {
 		return s, nil
 	}
+
+	// The IDs of the smaller path, in memory: candidates of the other must be among them.
 	other := &indexSource{lookups: lookups{r: r}}
-	for _, kr := range r.plan.Also.Ranges {
-		other.ranges = append(other.ranges, sourceRange{r.plan.Also.Index, nil, kr})
+	for _, kr := range r.plan.Intersect.Ranges {
+		other.ranges = append(other.ranges, sourceRange{r.plan.Intersect.Index, nil, kr})
 	}
 	var err error
-	s.also, err = other.collect(ctx)
+	s.intersect, err = other.collect(ctx)
 	return s, err
 }
 
@@ -208,8 +210,8 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		if s.id, err = s.ranges[0].ix.AppendDecodedID(s.id[:0], s.it.Key(), s.it.Value()); err != nil {
 			return nil, err
 		}
-		if s.also != nil {
-			if _, found := s.also[string(s.id)]; !found {
+		if s.intersect != nil {
+			if _, found := s.intersect[string(s.id)]; !found {
 				continue
 			}
 		}
@@ -221,7 +223,7 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 		}
 		s.seen[string(s.id)] = struct{}{}
 		if s.used += len(s.id) + 48; s.used > s.r.env.MaxQueryBytes {
-			return nil, fmt.Errorf("%w: the IDs of the answers need more than %d bytes (Options.MaxQueryBytes): use a limit", errs.ErrQuery, s.r.env.MaxQueryBytes)
+			return nil, fmt.Errorf("%w: %w (Options.MaxQueryBytes): use a limit", errs.ErrQuery, &query.LimitError{What: "bytes of IDs of answers", Limit: s.r.env.MaxQueryBytes, Actual: s.used})
 		}
 		return s.id, nil
 	}
@@ -229,7 +231,7 @@ func (s *indexSource) nextID(ctx context.Context) ([]byte, error) {
 
 // advance moves to the next key.
 func (w *keyWalk) advance(ctx context.Context, r *Run) (bool, error) {
-	if w.steps++; w.steps%keysPerLook == 0 {
+	if w.steps++; w.steps%keysPerCheck == 0 {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
@@ -285,13 +287,13 @@ func (s *lookups) nextOf(ctx context.Context, from candidates, want docs.Filter)
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if len(s.ahead) == 0 {
-			if err := s.fill(ctx, from, want); err != nil || len(s.ahead) == 0 {
+		if len(s.batch) == 0 {
+			if err := s.fill(ctx, from, want); err != nil || len(s.batch) == 0 {
 				return nil, err
 			}
 		}
-		next := s.ahead[0]
-		s.ahead = s.ahead[1:]
+		next := s.batch[0]
+		s.batch = s.batch[1:]
 		if next.later {
 			var err error
 			if next.doc, err = s.r.fetch(next.id, want); err != nil {
@@ -311,23 +313,23 @@ type candidate struct {
 	later bool           // it is fetched when it is its turn
 }
 
-// keysPerLook is how many entries are examined between two checks of the context.
-const keysPerLook = 128
+// keysPerCheck is how many entries are examined between two checks of the context.
+const keysPerCheck = 128
 
 // Bounds of fetching together.
 const (
-	firstAhead = 16
-	mostAhead  = 128
-	bytesAhead = 4 << 20 // documents beyond are fetched one by one
+	firstBatch = 16
+	maxBatch   = 128
+	batchBytes = 4 << 20 // documents beyond are fetched one by one
 )
 
 // fill fetches the next documents together, sorted by key: one iterator is faster
 // than as many look-ups, above all for adjacent documents.
 func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) error {
-	s.chunk = min(max(firstAhead, 2*s.chunk), mostAhead, s.r.need())
-	s.ahead = make([]candidate, 0, s.chunk)
+	s.chunk = min(max(firstBatch, 2*s.chunk), maxBatch, s.r.need())
+	s.batch = make([]candidate, 0, s.chunk)
 	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
-	for len(s.ahead) < s.chunk {
+	for len(s.batch) < s.chunk {
 		id, err := from.nextID(ctx)
 		if err != nil {
 			return err
@@ -335,24 +337,26 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 		if id == nil {
 			break
 		}
-		doc, told := from.fromEntry(id, want)
+		doc, covered := from.fromEntry(id, want)
 		switch {
-		case !told:
-			order = append(order, len(s.ahead))
-			s.ahead = append(s.ahead, candidate{id: string(id)})
+		case !covered:
+			order = append(order, len(s.batch))
+			s.batch = append(s.batch, candidate{id: string(id)})
 		case doc != nil:
-			s.ahead = append(s.ahead, candidate{doc: doc})
+			s.batch = append(s.batch, candidate{doc: doc})
 		}
 	}
 	if len(order) == 1 {
-		s.ahead[order[0]].later = true // a look-up is faster than an iterator
+		s.batch[order[0]].later = true // a look-up is faster than an iterator
 		return nil
 	}
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.ahead[a].id, s.ahead[b].id) })
+
+	// Read in the order of keys, and yield in the order of the index.
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.batch[a].id, s.batch[b].id) })
 	fetched := 0
 	for _, i := range order {
-		c := &s.ahead[i]
-		if fetched > bytesAhead {
+		c := &s.batch[i]
+		if fetched > batchBytes {
 			c.later = true
 			continue
 		}
@@ -368,17 +372,17 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 }
 
 // fromEntry implements candidates.
-func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, told bool) {
+func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document, covered bool) {
 	c := s.ranges[0].cover
 	if c == nil {
 		return nil, false
 	}
-	h, body, told := c.Document(s.it.Key(), s.it.Value(), id)
-	if !told {
-		s.r.stats.untold++
+	h, body, covered := c.Document(s.it.Key(), s.it.Value(), id)
+	if !covered {
+		s.r.stats.uncovered++
 	}
-	if !told || !want(id, h, body) {
-		return nil, told
+	if !covered || !want(id, h, body) {
+		return nil, covered
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
 	found := docs.Make(s.r.env.Origins, string(id), header, bytes.Clone(body))
@@ -423,7 +427,7 @@ func (s *indexSource) broken(id string, err error) error {
 func (r *Run) need() int {
 	streamed := r.distinct == nil && !IsGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
 	if !streamed || r.left < 0 {
-		return mostAhead
+		return maxBatch
 	}
 	return max(1, r.skip+r.left)
 }
@@ -510,7 +514,7 @@ func (s *indexSource) close() error {
 }
 
 func (s *lookups) close() error {
-	s.ahead = nil
+	s.batch = nil
 	if s.docs == nil {
 		return nil
 	}

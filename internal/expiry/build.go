@@ -26,11 +26,6 @@ var (
 
 func stateKey() []byte { return format.AppendKey(nil, format.SpaceMeta, format.TimesName) }
 
-// Finish stages that a new database has nothing to be looked at.
-func Finish(tx storage.Tx) error {
-	return env.SetJSON(tx, stateKey(), format.TimesState{All: true})
-}
-
 // Load finds how far the documents were looked at. With again, or if they never were,
 // that begins with the first one.
 func Load(e *env.Env, again bool) error {

@@ -21,6 +21,17 @@ const MarkName = "deletes"
 // after an etag. Part of the on-disk format. Must not change.
 const FloorPrefix = "floor/"
 
+// RenamePrefix begins the names under 'm' of the renames of collections that are not
+// finished; the folded old name follows. Part of the on-disk format. Must not change.
+const RenamePrefix = "rename/"
+
+// Rename is the record of a rename that is not finished: both names as they were given.
+// Part of the on-disk format.
+type Rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
 // Identity is the record of an identity: four uvarints.
 // Part of the on-disk format. Must not change.
 type Identity struct {

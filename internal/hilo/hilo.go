@@ -155,10 +155,23 @@ func (g *Granter) readHiLo(t *write.Txn, tag string) (document, error) {
 	return d, nil
 }
 
-// RaiseMax raises the Max of the document of a tag to n, so that it does not look as
+// Raise makes sure that no number up to n is granted any more. In a copy of a
+// database, n is the floor of the tag.
+func (g *Granter) Raise(t *write.Txn, tag string, n int64, now time.Time) error {
+	marks, err := t.Marks(tag)
+	if err != nil {
+		return err
+	}
+	marks.Raise(n)
+	marks.Node = g.env.Node
+	t.SetMarks(tag, marks)
+	return g.raiseMax(t, tag, n, now)
+}
+
+// raiseMax raises the Max of the document of a tag to n, so that it does not look as
 // if the document had been edited. A document that has no Max, or counts by a
 // ServerHi, is left to the next range.
-func (g *Granter) RaiseMax(t *write.Txn, tag string, n int64, now time.Time) error {
+func (g *Granter) raiseMax(t *write.Txn, tag string, n int64, now time.Time) error {
 	d, err := g.readHiLo(t, tag)
 	if errors.Is(err, errs.ErrNeedsCapacity) || errors.Is(err, ids.ErrExhausted) {
 		return nil

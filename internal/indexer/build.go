@@ -100,14 +100,14 @@ type builtDocument struct {
 
 // buildExtraction makes the entries of one index that is being built.
 type buildExtraction struct {
-	ix    *catalog.Index
-	alone *catalog.Collection // of this index only
+	ix     *catalog.Index
+	single *catalog.Collection // of this index only
 }
 
 func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
-	alone := &catalog.Collection{Indexes: []*catalog.Index{ix}}
-	alone.Prepare()
-	return &buildExtraction{ix, alone}
+	single := &catalog.Collection{Indexes: []*catalog.Index{ix}}
+	single.Prepare()
+	return &buildExtraction{ix, single}
 }
 
 // extract returns the entries of a document. A body without an array has one entry
@@ -116,7 +116,7 @@ func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
 func (e *buildExtraction) extract(db *Indexer, body []byte) (*catalog.Entries, error) {
 	all := db.indexes.Load().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
-		return e.alone.ExtractForBuild(body, e.ix.Number)
+		return e.single.ExtractForBuild(body, e.ix.Number)
 	}
 	return all.ExtractForBuild(body, e.ix.Number)
 }

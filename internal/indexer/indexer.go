@@ -1,7 +1,7 @@
 // Package indexer creates, builds, replaces and drops indexes in the background, while
 // documents are written. What an index is, and what a document has in it, is catalog's.
 //
-// Its tasks enter the gate of the database by themselves, for one commit at a time.
+// Its tasks enter the gate of the database for one commit at a time.
 package indexer
 
 import (

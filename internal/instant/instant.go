@@ -1,4 +1,4 @@
-// Package instant decides how a point in time is spelt in JSON and which texts are
+// Package instant decides how a point in time is written in JSON and which texts are
 // points in time.
 //
 // An instant is a whole number of nanoseconds in the years 0 to 9999 of UTC. Its

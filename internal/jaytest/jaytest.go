@@ -121,6 +121,25 @@ func PatchIn(where string, db *jay.DB, id string, opts []jay.PatchOption) (r jay
 	return r, err
 }
 
+// FinishIndexTasks waits until no index is being built or dropped any more.
+func FinishIndexTasks(t testing.TB, db *jay.DB) {
+	t.Helper()
+	infos, err := db.Indexes(ctx, "")
+	Must(t, err)
+	for _, info := range infos {
+		switch info.State {
+		case jay.IndexBuilding:
+			if err := db.EnsureIndex(ctx, info.Collection, info.Index); err != nil && !errors.Is(err, jay.ErrUnique) {
+				t.Fatalf("resumed build of %q: %v", info.Name, err)
+			}
+		case jay.IndexDropping:
+			if err := db.DropIndex(ctx, info.Collection, info.Name); err != nil && !errors.Is(err, jay.ErrIndex) {
+				t.Fatalf("resumed drop of %q: %v", info.Name, err)
+			}
+		}
+	}
+}
+
 // Must ends the test at an error.
 func Must(t testing.TB, err error) {
 	t.Helper()

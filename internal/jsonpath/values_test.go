@@ -111,7 +111,7 @@ func TestAppendUnquoted(t *testing.T) {
 			t.Errorf("%q quoted is %s, which reads as %q, %v", want, quoted, again, err)
 		}
 		if !jsonpath.KeyIs([]byte(raw), want) || jsonpath.KeyIs([]byte(raw), want+"x") {
-			t.Errorf("KeyIs(%s) does not tell %q from another", raw, want)
+			t.Errorf("KeyIs(%s) does not distinguish %q from another", raw, want)
 		}
 	}
 }

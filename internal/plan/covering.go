@@ -153,8 +153,8 @@ func (s *outline) append(dst []byte, texts *[catalog.MaxFields][]byte) []byte {
 	return append(dst, '}')
 }
 
-// tellsNot reports whether an entry with this value is not covering.
-func tellsNot(value []byte) bool {
+// notCovering reports whether an entry with this value is not covering.
+func notCovering(value []byte) bool {
 	return len(value) > 0 && value[len(value)-1] == catalog.NotCovering
 }
 
@@ -163,7 +163,7 @@ func tellsNot(value []byte) bool {
 // It returns false if the document must be read.
 func (c *Cover) Document(key, value, folded []byte) (h *metadata.Header, body []byte, ok bool) {
 	looks := c.wants || c.ids
-	if looks && tellsNot(value) {
+	if looks && notCovering(value) {
 		return nil, nil, false
 	}
 	rest := key[5:]
@@ -178,9 +178,9 @@ func (c *Cover) Document(key, value, folded []byte) (h *metadata.Header, body []
 		}
 	}
 	c.header.ID = nil
-	_, spelling := catalog.SplitValue(value, len(rest) == 0)
-	if c.ids && len(spelling) > 0 {
-		if c.id, ok = catalog.AppendCased(c.id[:0], folded, spelling); !ok {
+	_, cased := catalog.SplitValue(value, len(rest) == 0)
+	if c.ids && len(cased) > 0 {
+		if c.id, ok = catalog.AppendCased(c.id[:0], folded, cased); !ok {
 			return nil, nil, false
 		}
 		c.header.ID = c.id

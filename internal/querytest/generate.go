@@ -293,6 +293,9 @@ func (g *Generator) leaf() query.Expr {
 	if g.Chance(8) {
 		return g.ofElements(1)
 	}
+	if g.Chance(8) {
+		return g.ofFields(g.field(), g.field())
+	}
 	switch g.IntN(14) {
 	case 0, 1, 2, 3:
 		return query.Compare{Field: f, Value: g.operand(), Fold: fold}
@@ -320,6 +323,11 @@ func (g *Generator) leaf() query.Expr {
 	return query.Exists{Field: f}
 }
 
+// ofFields makes a comparison of two fields.
+func (g *Generator) ofFields(f, other query.Field) query.Expr {
+	return query.CompareFields{Field: f, Op: query.Op(g.IntN(5)), Other: other, Fold: g.Chance(50)}
+}
+
 // ofElements makes a condition on the elements of an array, or on their number or type.
 func (g *Generator) ofElements(depth int) query.Expr {
 	switch g.IntN(5) {
@@ -329,8 +337,13 @@ func (g *Generator) ofElements(depth int) query.Expr {
 		return query.HasType{Field: query.Field{Path: g.path()}, Type: Pick(g, "null", "boolean", "number", "string", "array", "object")}
 	}
 	compare := func() query.Expr {
-		f := query.Field{Path: jsonpath.MustParse(Pick(g, "p", "q", "p", "q", "x"))}
-		switch g.IntN(8) {
+		path := func() query.Field {
+			return query.Field{Path: jsonpath.MustParse(Pick(g, "p", "q", "p", "q", "x"))}
+		}
+		f := path()
+		switch g.IntN(9) {
+		case 3:
+			return g.ofFields(f, path())
 		case 0:
 			return query.Exists{Field: f}
 		case 1:
@@ -487,6 +500,9 @@ func (g *Generator) covered(q *query.Query, ix jay.Index) {
 	if g.Chance(30) { // something to look for in every entry
 		e := query.Compare{Field: field(), Op: query.Op(g.IntN(5)), Value: g.operand()}
 		q.Where = query.And{query.Or{e, query.Exists{Field: field()}}}
+		if g.Chance(40) {
+			q.Where = g.ofFields(field(), field())
+		}
 	}
 	if f := field(); g.Chance(20) && f.Meta == query.MetaNone {
 		q.Where = Pick[query.Expr](g, query.HasType{Field: f, Type: Pick(g, "null", "number", "string", "array", "object")},

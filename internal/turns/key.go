@@ -36,5 +36,5 @@ func (k Key) covers(d Doc, mayBe bool) bool {
 	return k.collection == "" || k.collection == d.Collection
 }
 
-// concerns reports whether the write of d would disturb the holder of a turn for k.
-func (k Key) concerns(d Doc) bool { return k == Document(d.ID) || k.covers(d, true) }
+// appliesTo reports whether the write of d would disturb the holder of a turn for k.
+func (k Key) appliesTo(d Doc) bool { return k == Document(d.ID) || k.covers(d, true) }

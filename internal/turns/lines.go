@@ -91,7 +91,7 @@ func (l *Lines) exclusiveOver(docs iter.Seq[Doc]) (ends []chan struct{}) {
 	defer l.mu.Unlock()
 	for p := range l.exclusive {
 		for d := range docs {
-			if slices.ContainsFunc(p.lines, func(k lineKey) bool { return k.concerns(d) }) {
+			if slices.ContainsFunc(p.lines, func(k lineKey) bool { return k.appliesTo(d) }) {
 				ends = append(ends, p.ended)
 				break
 			}

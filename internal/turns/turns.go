@@ -1,5 +1,5 @@
 // Package turns lets callers that lost against other writers go one after another,
-// instead of competing with everyone again.
+// instead of competing with all others again.
 //
 // A [Caller] that lost waits in a line for each [Key] that it lost over: a document
 // or a range of documents. It has its turn when it is the first of all its lines, and

@@ -110,7 +110,7 @@ type Result struct {
 type Outcome uint8
 
 const (
-	Unsettled   Outcome = iota
+	Unstaged    Outcome = iota
 	Provisional         // staged in a Tx, whose commit decides the rest
 	Absent              // there is no document
 	Present             // the document is as the header says
@@ -121,7 +121,7 @@ const (
 // it.
 func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 	switch o.Outcome {
-	case Unsettled:
+	case Unstaged:
 		return metadata.Metadata{}
 	case Absent:
 		return metadata.Metadata{ID: o.ID}

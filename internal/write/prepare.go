@@ -240,7 +240,7 @@ type CollectionNaming struct {
 	bytes      []byte
 	prefix     string // checked; "" if not made yet
 
-	suggestion, spelled string // see spelling
+	suggestion, spelled string // see storedName
 }
 
 // name makes c the naming of another collection.

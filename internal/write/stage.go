@@ -41,7 +41,7 @@ func (t *Txn) Run(ops []*Op) error {
 
 // stage resolves and stages one op.
 func (t *Txn) stage(o *Op) error {
-	o.Outcome, o.idInUse, o.Header.Etag = Unsettled, false, 0 // as an earlier run may have left them
+	o.Outcome, o.idInUse, o.Header.Etag = Unstaged, false, 0 // as an earlier run may have left them
 	switch o.Verb {
 	case Delete:
 		return t.stageDelete(o)
@@ -250,7 +250,7 @@ type OldDocument struct {
 // unchanged.
 func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
-	if o.prefetched && t.ahead != nil && t.ahead.catalog == t.indexes() && t.Tx.Unchanged(t.ahead.watch, t.key) {
+	if o.prefetched && t.prefetched != nil && t.prefetched.catalog == t.indexes() && t.Tx.Unchanged(t.prefetched.watch, t.key) {
 		if o.Before == nil {
 			return OldDocument{}, false, nil
 		}

@@ -138,7 +138,7 @@ func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time) error {
 
 func (w *Writer) sweep(ctx context.Context, ops []*Op, ahead *Prefetched) error {
 	return w.Background(ctx, false, func(t *Txn) error {
-		t.ahead = ahead
+		t.prefetched = ahead
 		return t.Run(ops)
 	})
 }

@@ -145,20 +145,20 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 // Txn stages ops. It lives for one run of one transaction.
 type Txn struct {
 	counters.Txn
-	Writer   *Writer
-	catalog  *catalog.Catalog   // see indexes
-	ops      []*Op              // that run was given
-	entered  int                // bytes of bodies whose entries were extracted in the transaction
-	ahead    *Prefetched        // what was read before
-	hint     uint64             // etags that will be needed in addition
-	patched  int                // bytes of bodies that patches have made
-	here     int                // patches that were made in this run
-	changing *changes           // of this run, and of those before it in one Update; nil for none
-	flags    map[uint32]byte    // of indexes, as far as they are known
-	counts   []counted          // documents made and deleted, not staged yet
-	counting *format.CountState // as the run sees it; nil until it is read
-	key      []byte             // scratch
-	value    []byte             // scratch
+	Writer     *Writer
+	catalog    *catalog.Catalog   // see indexes
+	ops        []*Op              // that run was given
+	entered    int                // bytes of bodies whose entries were extracted in the transaction
+	prefetched *Prefetched        // what was read before
+	hint       uint64             // etags that will be needed in addition
+	patched    int                // bytes of bodies that patches have made
+	here       int                // patches that were made in this run
+	changing   *changes           // of this run, and of those before it in one Update; nil for none
+	flags      map[uint32]byte    // of indexes, as far as they are known
+	counts     []counted          // documents made and deleted, not staged yet
+	counting   *format.CountState // as the run sees it; nil until it is read
+	key        []byte             // scratch
+	value      []byte             // scratch
 
 	moment   time.Time    // at which documents count as expired; zero if they never do
 	inTheWay []format.Due // of documents that have expired

@@ -79,19 +79,19 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 	if err := w.SupposeCollections(ctx, ops); err != nil {
 		return err
 	}
-	guesses, err := w.SpeculatePatches(ctx, ops)
+	speculated, err := w.SpeculatePatches(ctx, ops)
 	if err != nil {
 		return err
 	}
-	defer guesses.Close()
-	ahead, err := w.Prefetch(ctx, ops)
+	defer speculated.Close()
+	prefetched, err := w.Prefetch(ctx, ops)
 	if err != nil {
 		return err
 	}
-	defer ahead.Close(ops)
+	defer prefetched.Close(ops)
 
 	// 3. Resolve and stage, in a transaction. 4. Commit, and share the sync.
-	if err := w.ResolveAndCommit(ctx, ops, ahead, guesses); err != nil {
+	if err := w.ResolveAndCommit(ctx, ops, prefetched, speculated); err != nil {
 		return err
 	}
 
@@ -104,18 +104,18 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 // ResolveAndCommit runs the transaction of ops. It runs it again with other numbers
 // as long as a drawn ID is in use, and with new results of patches as long as a
 // patched document has changed since.
-func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, ahead *Prefetched, guesses *Speculations) error {
+func (w *Writer) ResolveAndCommit(ctx context.Context, ops []*Op, prefetched *Prefetched, speculated *Speculations) error {
 	for {
-		inTurn := guesses.inTurn()
-		err := w.Commit(ctx, ops, ahead, w.Env.Synced && !inTurn)
+		inTurn := speculated.inTurn()
+		err := w.Commit(ctx, ops, prefetched, w.Env.Synced && !inTurn)
 		if err == nil && inTurn {
-			err = w.PassTurn(ctx, &guesses.caller)
+			err = w.PassTurn(ctx, &speculated.caller)
 		}
 		switch {
 		case errors.Is(err, errIDInUse): // a document was put under an ID that was drawn
 			err = w.redrawTaken(ctx, ops)
 		case errors.Is(err, ErrStale):
-			err = guesses.Again(ctx)
+			err = speculated.Again(ctx)
 		default:
 			return err
 		}
@@ -201,7 +201,7 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 // Commit runs the transaction of ops. With sync, it returns when they are on disk.
 func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool) error {
 	return w.Transact(ctx, sync, func(t *Txn) error {
-		t.ahead = a
+		t.prefetched = a
 		return t.Run(ops)
 	})
 }

@@ -497,7 +497,7 @@ func TestGroup_NothingStagedAfterFailure(t *testing.T) {
 	}
 }
 
-// Ensure that functions that end the leader's goroutine stop nobody else, while
+// Ensure that functions that end the leader's goroutine stop no other caller, while
 // the disk is busy and after it.
 func TestGroup_GoexitOfAnother(t *testing.T) {
 	disk := storagetest.NewDisk()

@@ -19,7 +19,7 @@ import (
 // the engine has ended. It consists of three locks, as each has its limits:
 //
 //   - the table of this process, by the identity of the directory. It needs no
-//     support of the file system, and holds for every spelling of the path;
+//     support of the file system, and holds for every form of the path;
 //   - a lock of the operating system on the open directory (lockDir). It excludes
 //     other processes, and belongs to the descriptor: it is lost neither when a
 //     program, this one included, opens and closes files in the directory nor when

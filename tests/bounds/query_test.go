@@ -617,7 +617,7 @@ type panicking struct{ context.Context }
 func (panicking) Err() error { panic("looked at") }
 
 // Ensure that a number whose exponent is beyond the bound is refused in
-// documents, patches and conditions alike, that those within it are told apart
+// documents, patches and conditions alike, that those within it are distinguished
 // and added up, and that one of them does not end the sums of its collection.
 func TestQuery_Bounds_Exponents(t *testing.T) {
 	db := memory(t, nil)

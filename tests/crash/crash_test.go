@@ -139,7 +139,7 @@ func runAndKill(t *testing.T, dir string, after int) []string {
 }
 
 // checkAcknowledged opens the directory and looks for every document, for the
-// partner of every document that nobody acknowledged, and at the numbers that
+// partner of every document that was not acknowledged, and at the numbers that
 // are given out next.
 func checkAcknowledged(t *testing.T, dir string, acknowledged map[string]string) {
 	t.Helper()

@@ -174,7 +174,7 @@ func writeInBulk(db *jay.DB, serial *atomic.Int64, padding string) error {
 	}
 }
 
-// Ensure that kill -9 takes back nothing that anybody has seen: 64 writers and
+// Ensure that kill -9 takes back nothing that a reader has seen: 64 writers and
 // a bulk writer make documents under identities, readers print what they see,
 // and after each kill every printed document is there in the printed version.
 // No ID is ever seen under two versions. JAY_KILL_READS is the number of kills.
@@ -191,7 +191,7 @@ func TestKillReads(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	seen, gone, twice := make(map[string]int), make(map[string]int), make(map[string]int)
-	var versions map[string]string // of each ID that anybody saw in this directory
+	var versions map[string]string // of each ID that a reader saw in this directory
 	var dir string
 	everyReader := func() bool { return len(seen) == len(seenReaders) }
 	more := jaytest.Patience()

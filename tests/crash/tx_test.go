@@ -110,10 +110,10 @@ func TestTx_Crash(t *testing.T) {
 					var acknowledged [crashWriters]atomic.Int64
 					var mu sync.Mutex
 					var crashed *storagetest.Disk
-					var told [crashWriters]int64
+					var before [crashWriters]int64
 					fall := func() {
-						for w := range told {
-							told[w] = acknowledged[w].Load()
+						for w := range before {
+							before[w] = acknowledged[w].Load()
 						}
 						crashed = disk.Crash(percent, rand.New(rand.NewPCG(uint64(cut), uint64(percent))))
 					}
@@ -149,10 +149,10 @@ func TestTx_Crash(t *testing.T) {
 
 					after := onDisk(t, crashed, jay.Options{})
 					for w := range crashWriters {
-						if n := pages(t, after, w); int64(n) < told[w] {
+						if n := pages(t, after, w); int64(n) < before[w] {
 							lost++
 							if durability == jay.Synced {
-								t.Errorf("cut %d, writer %d: transaction %d was acknowledged, %d is there", cut, w, told[w], n)
+								t.Errorf("cut %d, writer %d: transaction %d was acknowledged, %d is there", cut, w, before[w], n)
 							}
 						}
 					}

@@ -58,7 +58,7 @@ func (l *ledger) add(e entry) {
 }
 
 // state reads a copy of the undamaged image, compares it with the ledger, and
-// returns what it holds. Later losses are told by that.
+// returns what it holds. Later losses are judged by that.
 func (l *ledger) state(im *image) (*state, error) {
 	dir := im.dir + "-read"
 	if err := copyDir(dir, im.dir); err != nil {

@@ -61,7 +61,7 @@ type dialogue struct {
 	txs   map[string]*transaction
 	build *build
 
-	// random goes on over restarts: a process tells its own reservations from
+	// random goes on over restarts: a process distinguishes its own reservations from
 	// those of the process before by a random number.
 	random *rand.ChaCha8
 }

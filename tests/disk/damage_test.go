@@ -253,7 +253,7 @@ func TestDamage_FlippedBits(t *testing.T) {
 // copy of itself, is silent.
 func TestDamage_Files(t *testing.T) {
 	left, older := images(t)
-	delete(left, "power lost at once") // that a log ends where it does cannot be told from a crash
+	delete(left, "power lost at once") // a log that ends there looks like one after a crash
 	for how, whole := range left {
 		t.Run(how, func(t *testing.T) {
 			want, err := contentsOf(t, whole.disk(t))

@@ -17,7 +17,7 @@ import (
 
 const (
 	// readGrace is how long a read may wait for a sync that is held up before
-	// the sync is let go. The verdict does not depend on it: a read is judged by
+	// the sync is released. The verdict does not depend on it: a read is judged by
 	// what a crash leaves at the moment of its answer.
 	readGrace = 30 * time.Millisecond
 )
@@ -326,7 +326,7 @@ func there(id string) func(db *jay.DB) (string, error) {
 	return func(db *jay.DB) (string, error) { return presence(db.Exists(ctx, id)) }
 }
 
-// version is the confirm of those who are told a change vector.
+// version is the confirm of writes that return a change vector.
 func version(db *jay.DB) (string, error) {
 	doc, err := db.Get(ctx, "things/changed")
 	if err != nil {

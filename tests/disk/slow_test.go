@@ -69,7 +69,7 @@ type outcomes struct {
 	stored  map[string]string // acknowledged: the change vectors. Guarded by mu.
 	refused map[string]error  // with no change. Guarded by mu.
 	unknown map[string]error  // Guarded by mu.
-	etag    uint64            // the highest that was told. Guarded by mu.
+	etag    uint64            // the highest that was returned. Guarded by mu.
 }
 
 func newOutcomes() *outcomes {
@@ -90,7 +90,7 @@ func (o *outcomes) note(id string, m jay.Metadata, err error) {
 	}
 }
 
-// check compares a reopened database with what its writers were told.
+// check compares a reopened database with what was acknowledged to its writers.
 func (o *outcomes) check(t *testing.T, db *jay.DB) {
 	t.Helper()
 	o.mu.Lock()
@@ -121,8 +121,8 @@ func (o *outcomes) check(t *testing.T, db *jay.DB) {
 // answered when its context ends, that Close returns within its limit and
 // answers all others, that the directory stays locked as long as anything of
 // the engine is stuck and no longer, and that a reopen agrees with what every
-// writer was told. JAY_SLOW_ROUNDS is the number of rounds, one disk in each.
-func TestSlowDisk_NobodyWaitsForEver(t *testing.T) {
+// writer got back. JAY_SLOW_ROUNDS is the number of rounds, one disk in each.
+func TestSlowDisk_NoCallWaitsForEver(t *testing.T) {
 	disks := slowDisks()
 	rounds := len(disks)
 	if text := os.Getenv("JAY_SLOW_ROUNDS"); text != "" {
@@ -179,11 +179,11 @@ func (s slowDisk) round(t *testing.T) {
 	disk := storagetest.NewDisk()
 	options := jay.Options{MemTableBytes: 256 << 10, CacheBytes: 1 << 20}
 	db := onDisk(t, disk, options)
-	told := newOutcomes()
+	seen := newOutcomes()
 	padding := strings.Repeat("x", 8<<10)
 	write := func(ctx context.Context, id string) error {
 		m, err := db.Put(ctx, id, fmt.Appendf(nil, `{"padding":%q}`, padding))
-		told.note(id, m, err)
+		seen.note(id, m, err)
 		return err
 	}
 	for i := range 4 {
@@ -263,7 +263,7 @@ func (s slowDisk) round(t *testing.T) {
 	}
 	held.Release()
 	again := openOnceFree(t, &options)
-	told.check(t, again)
+	seen.check(t, again)
 	closeDB(t, again)
 }
 
@@ -348,7 +348,7 @@ func TestSlowDisk_ContextEndsDuringTheSync(t *testing.T) {
 				t.Errorf("during the sync: %v, want ErrUnknownOutcome and context.Canceled", err)
 			}
 
-			told := newOutcomes()
+			seen := newOutcomes()
 			limited, cancel = context.WithCancel(ctx)
 			queued := make(chan error, 1)
 			go func() { queued <- w.write(limited, db, "things/queued") }()
@@ -362,7 +362,7 @@ func TestSlowDisk_ContextEndsDuringTheSync(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("in the queue: %v, want context.Canceled", err)
 			}
-			told.note("things/queued", jay.Metadata{}, err)
+			seen.note("things/queued", jay.Metadata{}, err)
 
 			held.Release()
 			if err := w.write(ctx, db, "things/later"); err != nil {
@@ -374,12 +374,12 @@ func TestSlowDisk_ContextEndsDuringTheSync(t *testing.T) {
 			for _, id := range []string{"things/waits", "things/queued", "things/later"} {
 				doc, err := db.Get(ctx, id)
 				if err == nil {
-					told.note(id, doc.Metadata(), nil)
+					seen.note(id, doc.Metadata(), nil)
 				}
 			}
 			closeDB(t, db)
 			again := onDisk(t, disk, jay.Options{})
-			told.check(t, again)
+			seen.check(t, again)
 			closeDB(t, again)
 		})
 	}

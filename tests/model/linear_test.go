@@ -17,7 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
-// history is what concurrent callers asked and were told. Its clock counts
+// history is what concurrent callers asked for and got. Its clock counts
 // events, so that no two of them are at once.
 type history struct {
 	events atomic.Int64

@@ -63,7 +63,7 @@ func TestModel(t *testing.T) {
 }
 
 // model is what is known of a history: all databases that came of one, and
-// every number that anybody was told.
+// every number that was returned.
 type model struct {
 	clock  *jaytest.Clock
 	worlds []*world
@@ -101,7 +101,7 @@ type world struct {
 	loose map[string]bool   // folded IDs written since the last sync: a crash may undo it
 	maybe map[string]bool   // bodies of the step under way: a crash may keep them
 
-	etag     uint64                    // the highest that was told
+	etag     uint64                    // the highest that was returned
 	used     map[string]map[int64]bool // identity numbers handed out, but those that a forced seed gave free, by counter
 	floor    map[string]int64          // seeds acknowledged, by counter
 	seeded   map[string]bool           // in a copy: seeds tried, by counter
@@ -111,8 +111,8 @@ type world struct {
 	clients  []*remote
 	returned []*grant // sealed and sent back, accepted or not, by all clients
 	void     []*grant // of the original's clients, when this copy was made
-	full     bool     // somebody wrote a Max that leaves no numbers
-	huge     bool     // somebody wrote a Max that leaves none if a ServerHi is read with another capacity
+	full     bool     // a client wrote a Max that leaves no numbers
+	huge     bool     // a client wrote a Max that leaves none if a ServerHi is read with another capacity
 	hi       bool     // there was a ServerHi, which needs its capacity
 	needed   string   // a counter of the batch under way that has no floor
 	waiting  bool     // so has a HiLo tag of it
@@ -121,7 +121,7 @@ type world struct {
 // GoString names a client in rapid's reports.
 func (c *remote) GoString() string { return c.name }
 
-// grant is a range that a client was told.
+// grant is a range that a client was granted.
 type grant struct {
 	tag    string
 	r      jay.Range
@@ -217,13 +217,13 @@ type step func(w *world, t *rapid.T) (learn func())
 func (m *model) run(t *rapid.T, s step) {
 	w := m.pick(t)
 	s(w, t)()
-	w.settle()
+	w.endStep()
 }
 
 func (m *model) pick(t *rapid.T) *world { return rapid.SampledFrom(m.worlds).Draw(t, "world") }
 
-// settle ends a step: its outcome is known and, under Synced durability, safe.
-func (w *world) settle() {
+// endStep ends a step: its outcome is known and, under Synced durability, safe.
+func (w *world) endStep() {
 	clear(w.maybe)
 	if !w.relaxed {
 		clear(w.loose)
@@ -244,8 +244,8 @@ func (w *world) wrote(m jay.Metadata, body []byte) {
 	w.loose[ids.Fold(m.ID)] = true
 }
 
-// told notes the etag of a write.
-func (w *world) told(t *rapid.T, m jay.Metadata) {
+// acknowledged notes the etag of a write.
+func (w *world) acknowledged(t *rapid.T, m jay.Metadata) {
 	if m.Etag <= w.etag {
 		t.Fatalf("%s: %s has etag %d after %d", w.tag, m.ID, m.Etag, w.etag)
 	}
@@ -260,15 +260,15 @@ func (w *world) madeDocument(t *rapid.T, m jay.Metadata, body []byte) {
 	w.wrote(m, body)
 }
 
-// cannotGrant tells whether err is one of those that a range may be refused
-// with: somebody wrote a Max that leaves no numbers, or there is a ServerHi
-// and nobody said the capacity.
+// cannotGrant reports whether err is one of those that a range may be refused
+// with: a client wrote a Max that leaves no numbers, or there is a ServerHi
+// and the capacity is not set.
 func (w *world) cannotGrant(err error) bool {
 	return errors.Is(err, jay.ErrExhausted) && (w.full || w.huge && w.hi) ||
 		errors.Is(err, jay.ErrNeedsCapacity) && w.hi && w.capacity == 0
 }
 
-// waits tells whether the HiLo IDs of a tag have no node tag, and no floor, so
+// waits reports whether the HiLo IDs of a tag have no node tag, and no floor, so
 // that they may be refused with ErrNeedsFloor.
 func (w *world) waits(tag string) bool {
 	return w.copied && w.mode != jay.HiLo4 && !w.released[tag]
@@ -291,7 +291,7 @@ func (w *world) usedIdentity(t *rapid.T, counter string, n int64) {
 	w.used[counter][n] = true
 }
 
-// draw notes that somebody was told a HiLo number. own is the range it is
+// draw notes that a HiLo number was returned. own is the range it is
 // from, nil for the database's own client.
 func (w *world) draw(t *rapid.T, tag string, n int64, who string, own *grant) {
 	key := number{tag, w.tag, n}
@@ -306,7 +306,7 @@ func (w *world) draw(t *rapid.T, tag string, n int64, who string, own *grant) {
 	}
 }
 
-// drawLocal notes a number that a client of this process was told.
+// drawLocal notes a number that a client of this process was given.
 func (w *world) drawLocal(t *rapid.T, tag string, n int64, l *local) {
 	if n <= w.raised[tag] {
 		t.Fatalf("%s: %s got %d of %s, but %d are used elsewhere", w.tag, l.name, n, tag, w.raised[tag])
@@ -317,7 +317,7 @@ func (w *world) drawLocal(t *rapid.T, tag string, n int64, l *local) {
 	w.draw(t, tag, n, l.name, nil)
 }
 
-// grants notes a range. It must hold no number of anybody else.
+// grants notes a range. It must hold no number of another range.
 func (w *world) grants(t *rapid.T, g *grant) {
 	if g.r.Low <= w.raised[g.tag] {
 		t.Fatalf("%s: %s got %d..%d of %s, but %d are used elsewhere", w.tag, g.byWhom, g.r.Low, g.r.High, g.tag, w.raised[g.tag])
@@ -368,7 +368,7 @@ func (w *world) check(t *rapid.T, crashed bool) {
 	}
 }
 
-// moveClock moves everybody's clock, forward or back.
+// moveClock moves the clock of all, forward or back.
 func (m *model) moveClock(t *rapid.T) {
 	jumps := []time.Duration{time.Second, 30 * time.Second, 45 * time.Second, 61 * time.Second, 9000 * time.Hour, -time.Second, -2 * time.Hour}
 	m.clock.Advance(rapid.SampledFrom(jumps).Draw(t, "by"))
@@ -381,7 +381,7 @@ func (m *model) crash(t *rapid.T) {
 }
 
 // cut takes the power from a machine in the middle of a step, at one of the
-// syncs of its log, or right after it: nobody learns of the outcome.
+// syncs of its log, or right after it: no caller learns of the outcome.
 func (m *model) cut(t *rapid.T) {
 	w := m.pick(t)
 	s := steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(t, "step")]

@@ -111,7 +111,7 @@ func TestPatch_Model(t *testing.T) {
 	})
 }
 
-// reaches7 tells whether an index on a value has an entry for 7.
+// reaches7 reports whether an index on a value has an entry for 7.
 func reaches7(v any) bool {
 	if list, is := v.([]any); is {
 		return slices.ContainsFunc(list, reaches7)
@@ -258,9 +258,9 @@ func (e *randomEdit) do(db verbs, docs *jay.Collection[struct3], typed bool) (er
 		return err
 	}
 	var result jay.PatchResult
-	var told jay.Metadata
+	var meta jay.Metadata
 	var returned jay.PatchResult
-	opts := append(e.opts[:len(e.opts):len(e.opts)], jay.Returning(&told), jay.ReturningPatch(&returned))
+	opts := append(e.opts[:len(e.opts):len(e.opts)], jay.Returning(&meta), jay.ReturningPatch(&returned))
 	if typed {
 		result, err = docs.Patch(ctx, e.ID, opts...)
 	} else {
@@ -288,8 +288,8 @@ func (e *randomEdit) do(db verbs, docs *jay.Collection[struct3], typed bool) (er
 	if _, inDB := db.(*jay.DB); inDB && (returned.Status != result.Status || string(returned.Body) != string(result.Body)) {
 		return fmt.Errorf("ReturningPatch returned %+v", returned)
 	}
-	if _, inDB := db.(*jay.DB); inDB && told.ID != e.ID {
-		return fmt.Errorf("Returning told %+v", told)
+	if _, inDB := db.(*jay.DB); inDB && meta.ID != e.ID {
+		return fmt.Errorf("Returning got %+v", meta)
 	}
 	return nil
 }

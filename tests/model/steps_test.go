@@ -52,7 +52,7 @@ func drawName(t *rapid.T) (name, spelled string) {
 	return name, rapid.SampledFrom(names[name]).Draw(t, "spelled")
 }
 
-// near returns a number that somebody is close to using: of a range that was
+// near returns a number that a client is close to using: of a range that was
 // granted, or a little above all that were handed out.
 func (w *world) near(t *rapid.T, name string) int64 {
 	top := int64(0)
@@ -96,7 +96,7 @@ func (w *world) holder(t *rapid.T) *remote {
 }
 
 // fetch is a client that asks for a range, honestly or not. If the reply is
-// lost, the range is nobody's.
+// lost, the range has no owner.
 func (w *world) fetch(t *rapid.T) func() {
 	c := w.client(t)
 	req := c.last
@@ -158,7 +158,7 @@ func (w *world) drawNumbers(t *rapid.T) func() {
 	}
 	return func() {
 		if err == nil {
-			w.told(t, m)
+			w.acknowledged(t, m)
 			w.madeDocument(t, m, body)
 		} else if _, found := w.docs[ids.Fold(id)]; !found {
 			t.Fatalf("%s: %v, but it does not", c.name, err)
@@ -259,7 +259,7 @@ func (w *world) store(t *rapid.T) func() {
 	}
 	return func() {
 		for i, m := range metas {
-			w.told(t, m)
+			w.acknowledged(t, m)
 			w.stored(t, names[name][1], m, bodies[i])
 		}
 	}
@@ -308,7 +308,7 @@ func (w *world) drawLocally(t *rapid.T) func() {
 			w.drawLocal(t, name, w.hiloNumber(t, id, spelled+"/"), l)
 		}
 		if insert && inserted == nil {
-			w.told(t, m)
+			w.acknowledged(t, m)
 			w.madeDocument(t, m, body)
 		} else if insert {
 			if _, found := w.docs[ids.Fold(drawn[len(drawn)-1])]; !found {
@@ -318,7 +318,7 @@ func (w *world) drawLocally(t *rapid.T) func() {
 	}
 }
 
-// needsFloor tells whether err says that this copy's identity has no floor,
+// needsFloor reports whether err says that this copy's identity has no floor,
 // and ends the test if it has one.
 func (w *world) needsFloor(t *rapid.T, counter string, err error) bool {
 	if !errors.Is(err, jay.ErrNeedsFloor) {
@@ -350,7 +350,7 @@ func (w *world) identity(t *rapid.T) func() {
 		t.Fatal(err)
 	}
 	return func() {
-		w.told(t, m)
+		w.acknowledged(t, m)
 		w.usedIdentity(t, name, numberOf(t, m.ID, spelled+"/", ""))
 		w.madeDocument(t, m, body)
 	}
@@ -464,7 +464,7 @@ func (w *world) serverSide(t *rapid.T) func() {
 		t.Fatal(err)
 	}
 	return func() {
-		w.told(t, m)
+		w.acknowledged(t, m)
 		w.madeServerSide(t, spelled, m, body)
 	}
 }
@@ -509,7 +509,7 @@ func (w *world) writeByHand(t *rapid.T) func() {
 		t.Fatal(err)
 	}
 	return func() {
-		w.told(t, m)
+		w.acknowledged(t, m)
 		w.wrote(m, body)
 	}
 }
@@ -589,8 +589,8 @@ func (w *world) poison(t *rapid.T, b *jay.Batch) error {
 func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
 	name, spelled := drawName(t)
 	body := w.body()
-	told := func(learn func(m jay.Metadata)) func(jay.Metadata) {
-		return func(m jay.Metadata) { w.told(t, m); learn(m) }
+	noting := func(learn func(m jay.Metadata)) func(jay.Metadata) {
+		return func(m jay.Metadata) { w.acknowledged(t, m); learn(m) }
 	}
 	kind := rapid.SampledFrom([]string{"identity", "identity", "server-side", "store", "hand", "delete"}).Draw(t, "write")
 	if kind == "server-side" && w.mode == jay.HiLo2 {
@@ -602,23 +602,23 @@ func (w *world) addTo(t *rapid.T, b *jay.Batch) func(jay.Metadata) {
 			w.needed = name
 		}
 		b.Put(w.identityRequest(spelled), body, jay.InCollection("Users"))
-		return told(func(m jay.Metadata) {
+		return noting(func(m jay.Metadata) {
 			w.usedIdentity(t, name, numberOf(t, m.ID, spelled+"/", ""))
 			w.madeDocument(t, m, body)
 		})
 	case "server-side":
 		b.Insert(spelled+"/", body, jay.InCollection("Users"))
-		return told(func(m jay.Metadata) { w.madeServerSide(t, spelled, m, body) })
+		return noting(func(m jay.Metadata) { w.madeServerSide(t, spelled, m, body) })
 	case "store":
 		collection := names[name][1]
 		w.waiting = w.waiting || w.waits(name)
 		b.Store(collection, body)
-		return told(func(m jay.Metadata) { w.stored(t, collection, m, body) })
+		return noting(func(m jay.Metadata) { w.stored(t, collection, m, body) })
 	case "hand":
 		id := w.handID(t)
 		w.loose[ids.Fold(id)] = true
 		b.Put(id, body, jay.InCollection("Users"))
-		return told(func(m jay.Metadata) { w.wrote(m, body) })
+		return noting(func(m jay.Metadata) { w.wrote(m, body) })
 	default:
 		id := w.drawDocument(t)
 		w.loose[id] = true
@@ -662,7 +662,7 @@ func (w *world) tamper(t *rapid.T) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() { w.told(t, m) }
+	return func() { w.acknowledged(t, m) }
 }
 
 // setServerPrefix is an administrator of RavenDB 2.x or 3.x, where the numbers
@@ -673,7 +673,7 @@ func (w *world) setServerPrefix(t *rapid.T) func() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func() { w.told(t, m) }
+	return func() { w.acknowledged(t, m) }
 }
 
 // reopen closes the database and opens it again.

@@ -228,7 +228,7 @@ func classOf(v *node) int {
 	return v.rank
 }
 
-// holds tells whether a condition is true of the document.
+// holds reports whether a condition is true of the document.
 func (d *naiveDoc) holds(e query.Expr) bool {
 	switch e := e.(type) {
 	case nil:
@@ -261,6 +261,17 @@ func (d *naiveDoc) holds(e query.Expr) bool {
 			}
 			c := compareNodes(v, w, folds)
 			return [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[e.Op]
+		})
+	case query.CompareFields:
+		folds := d.foldsCase(e.Field, e.Fold) || d.foldsCase(e.Other, e.Fold)
+		return d.any(e.Field, func(v *node) bool {
+			return d.any(e.Other, func(w *node) bool {
+				if v.rank > rankText || classOf(v) != classOf(w) {
+					return false
+				}
+				c := compareNodes(v, w, folds)
+				return [...]bool{c == 0, c < 0, c <= 0, c > 0, c >= 0}[e.Op]
+			})
 		})
 	case query.Between:
 		lo, hi, folds := operandNode(e.Lo), operandNode(e.Hi), d.foldsCase(e.Field, e.Fold)
@@ -451,7 +462,7 @@ func (d *naiveDoc) project(columns []query.Column) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// throughArray tells whether a path goes through every element of an array.
+// throughArray reports whether a path goes through every element of an array.
 func throughArray(v *node, p jsonpath.Path) bool {
 	for i := range p.Len() {
 		switch step := p.At(i); {
@@ -550,7 +561,7 @@ func (a *naiveAnswer) group(q *query.Query) {
 	}
 }
 
-// satisfies tells whether the condition on groups is true of a group: of an object with
+// satisfies reports whether the condition on groups is true of a group: of an object with
 // a member for each function in it.
 func (g *naiveGroup) satisfies(q *query.Query) bool {
 	d := &naiveDoc{body: &node{rank: rankObject, members: make(map[string]*node)}, meta: make(map[query.Meta]*node)}

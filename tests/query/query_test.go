@@ -29,7 +29,8 @@ func TestQuery_AgainstNaive(t *testing.T) {
 	first := querytest.Seed(t)
 	total, plans := 0, make(map[string]int)
 	met := func() bool {
-		return testing.Short() || plans["answers from entries"] >= total/100 && plans["answers from some entries"] >= total/200 && plans["ends of a range"] > 0
+		return testing.Short() || plans["answers from entries"] >= total/100 && plans["answers from some entries"] >= total/200 && plans["ends of a range"] > 0 &&
+			plans["an index that the query names"] >= total/100
 	}
 	rounds := querytest.Rounds(t, 24)
 	more := jaytest.Patience()
@@ -49,9 +50,9 @@ func TestQuery_AgainstNaive(t *testing.T) {
 // setProbes makes the planner look at fewer keys, so that few documents are
 // enough for every kind of plan, and returns what undoes that.
 func setProbes(keys, many int) (restore func()) {
-	oldKeys, oldMany := plan.ProbeKeys, plan.ProbeMany
-	plan.ProbeKeys, plan.ProbeMany = keys, many
-	return func() { plan.ProbeKeys, plan.ProbeMany = oldKeys, oldMany }
+	oldKeys, oldMany := plan.EstimateKeys, plan.EstimateMany
+	plan.EstimateKeys, plan.EstimateMany = keys, many
+	return func() { plan.EstimateKeys, plan.EstimateMany = oldKeys, oldMany }
 }
 
 func differentialRound(t *testing.T, seed uint64, plans map[string]int) (asked int) {
@@ -166,7 +167,7 @@ func (d *differential) run(via asker, docs []*naiveDoc, n int) {
 	}
 }
 
-// usesVersion tells whether a query looks at what a document has only once it
+// usesVersion reports whether a query looks at what a document has only once it
 // is committed.
 func usesVersion(q *query.Query) bool {
 	text := q.String()
@@ -216,6 +217,7 @@ func (d *differential) check(via asker, docs []*naiveDoc, q *query.Query) {
 		fail("%s%s", problem, describe(docs, want.rows, got))
 		return
 	}
+	d.checkHinted(asked, q, want, fail)
 	n, err := asked.Count(ctx)
 	if err != nil || int(n) != len(got) {
 		fail("Count: %d, %v; there are %d answers", n, err, len(got))
@@ -248,6 +250,26 @@ func (d *differential) check(via asker, docs []*naiveDoc, q *query.Query) {
 		return
 	}
 	d.checkPages(built, q, want, fail)
+}
+
+// checkHinted asks one of the indexes to answer: it gives the same answer, or refuses.
+func (d *differential) checkHinted(asked jay.Query[jay.Row], q *query.Query, want naiveAnswer, fail func(string, ...any)) {
+	if len(d.indexes) == 0 || !strings.EqualFold(q.From, "Orders") || d.g.Chance(60) {
+		return
+	}
+	name := querytest.Pick(d.g, d.indexes...).Name
+	got, err := rowsOf(asked.UseIndex(name))
+	switch {
+	case errors.Is(err, jay.ErrNoIndex):
+		d.plans["an index that is of no use"]++
+	case err != nil:
+		fail("use index %s: %v", name, err)
+	default:
+		d.plans["an index that the query names"]++
+		if problem := want.differs(q, got); problem != "" {
+			fail("use index %s: %s", name, problem)
+		}
+	}
 }
 
 // checkRowPages is checkPages for rows of columns.
@@ -488,6 +510,9 @@ func conditionOf(e query.Expr) jay.Condition {
 	case query.Compare:
 		compare := [...]func(string, any) jay.Condition{jay.Eq, jay.Lt, jay.Le, jay.Gt, jay.Ge}[e.Op]
 		return folding(e.Fold, compare(builderField(e.Field), e.Value))
+	case query.CompareFields:
+		compare := [...]func(string, any) jay.Condition{jay.Eq, jay.Lt, jay.Le, jay.Gt, jay.Ge}[e.Op]
+		return folding(e.Fold, compare(builderField(e.Field), jay.Field(builderField(e.Other))))
 	case query.Between:
 		return folding(e.Fold, jay.Between(builderField(e.Field), e.Lo, e.Hi))
 	case query.In:

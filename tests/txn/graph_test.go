@@ -13,7 +13,7 @@ import (
 )
 
 // txn is a transaction as its caller saw it. Those that came to nothing are
-// kept, too: what they were shown must have been of one moment, and nobody may
+// kept, too: what they were shown must have been of one moment, and no other may
 // have seen what they wrote.
 type txn struct {
 	name       string
@@ -77,7 +77,7 @@ type revision struct {
 	by    *txn // nil for the start
 }
 
-// seen is what a transaction was told of a document that it had not written.
+// seen is what a transaction was shown of a document that it had not written.
 type seen struct {
 	key, token string
 	walk       bool // and by nothing but a walk
@@ -88,12 +88,12 @@ type dependency struct {
 	to   int
 	kind string // ww, wr, rw, or "time"
 	key  string
-	walk bool // an rw on what a walk was told
+	walk bool // an rw on what a walk was shown
 }
 
 // graph is the dependencies between transactions, in the way of Adya's thesis
 // and of Elle (Kingsbury and Alvaro, VLDB 2020), but for the order of the
-// revisions of a document, which the etags tell. Nodes behind the transactions
+// revisions of a document, which the etags show. Nodes behind the transactions
 // are moments: what ended before one comes before what began after it.
 type graph struct {
 	txns  []*txn
@@ -107,7 +107,7 @@ type graph struct {
 // anomalies returns what in a history cannot be of one transaction after the
 // other, in an order that respects the clock: the name of the anomaly and the
 // transactions that make it. Of those that are found as cycles, only the first
-// is told.
+// is reported.
 func anomalies(txns []*txn) []string {
 	g := &graph{txns: txns, revs: make(map[string][]revision), edges: make([][]dependency, len(txns))}
 	g.order()
@@ -193,11 +193,11 @@ func (t *txn) finals() map[string]string {
 	return finals
 }
 
-// external returns what t was told that others had written, and reports what
+// external returns what t was shown of the writes of others, and reports what
 // can be seen without a graph.
 func (g *graph) external(t *txn) []seen {
 	own := make(map[string]string)
-	told := make(map[string]seen)
+	shown := make(map[string]seen)
 	read := func(key, token string, walk bool) {
 		if mine, wrote := own[key]; wrote {
 			if mine != token {
@@ -205,7 +205,7 @@ func (g *graph) external(t *txn) []seen {
 			}
 			return
 		}
-		if before, again := told[key]; again {
+		if before, again := shown[key]; again {
 			if before.token != token {
 				name := "non-repeatable read"
 				if walk && before.token == "" {
@@ -214,10 +214,10 @@ func (g *graph) external(t *txn) []seen {
 				g.report(fmt.Sprintf("%s: %s was %q, then %q", name, key, before.token, token), t)
 			}
 			before.walk = before.walk && walk
-			told[key] = before
+			shown[key] = before
 			return
 		}
-		told[key] = seen{key, token, walk}
+		shown[key] = seen{key, token, walk}
 	}
 	for _, a := range t.acts {
 		switch a.kind {
@@ -244,7 +244,7 @@ func (g *graph) external(t *txn) []seen {
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Values(told), func(a, b seen) int { return strings.Compare(a.key, b.key) })
+	return slices.SortedFunc(maps.Values(shown), func(a, b seen) int { return strings.Compare(a.key, b.key) })
 }
 
 // place finds the revision of each read, or -1, and the moment that t saw: the
@@ -320,7 +320,7 @@ func (g *graph) unknown(t *txn, r seen) {
 			return
 		}
 	}
-	g.report(fmt.Sprintf("%s holds %q, which nobody wrote", r.key, r.token), t)
+	g.report(fmt.Sprintf("%s holds %q, which no transaction wrote", r.key, r.token), t)
 }
 
 // clock adds the moments.
@@ -360,7 +360,7 @@ func (g *graph) cycles() {
 					continue
 				}
 				if path := g.path(d.to, i, allowed); path != nil {
-					g.tell(i, append([]dependency{d}, path...))
+					g.reportCycle(i, append([]dependency{d}, path...))
 					return
 				}
 			}
@@ -376,7 +376,7 @@ func (g *graph) cycles() {
 					continue
 				}
 				if path := g.path(d.to, i, allowed); path != nil {
-					g.tell(i, append([]dependency{d}, path...))
+					g.reportCycle(i, append([]dependency{d}, path...))
 					return
 				}
 			}
@@ -441,8 +441,8 @@ func (g *graph) path(from, to int, kinds []string) []dependency {
 	return nil
 }
 
-// tell names a cycle that begins at a transaction.
-func (g *graph) tell(first int, cycle []dependency) {
+// reportCycle names a cycle that begins at a transaction.
+func (g *graph) reportCycle(first int, cycle []dependency) {
 	count := make(map[string]int)
 	walk := false
 	var way strings.Builder
@@ -520,7 +520,7 @@ func TestAnomalies(t *testing.T) {
 		{"own write not seen", []*txn{lost("a", w("x/1", "a"), walk())}},
 		{"a result without a commit", []*txn{{name: "a", order: 1, acts: []act{w("x/1", "a")}}}},
 		{"two commits with one etag", []*txn{done("a", 1, w("x/1", "a")), done("b", 1, w("x/2", "b"))}},
-		{`x/1 holds "?", which nobody wrote`, []*txn{done("b", 0, r("x/1", "?"))}},
+		{`x/1 holds "?", which no transaction wrote`, []*txn{done("b", 0, r("x/1", "?"))}},
 	} {
 		got := anomalies(test.txns)
 		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) == 0 || !strings.HasPrefix(got[0], test.want)) {

@@ -107,7 +107,7 @@ func (m *txModel) transaction() {
 			"make":             m.make,
 			"batch":            m.batch,
 			"typed":            m.readModifyWrite,
-			"somebody writes":  m.outside,
+			"another writes":   m.outside,
 			"typed collection": m.typedRead,
 		})
 		if giveUp {
@@ -139,7 +139,7 @@ func (m *txModel) transaction() {
 	}
 }
 
-// conflict tells what was read and is no longer so.
+// conflict returns what was read and is no longer so.
 func (m *txModel) conflict() string {
 	for key := range m.read {
 		if m.docs[key].version != m.before[key].version {
@@ -426,26 +426,26 @@ func (m *txModel) note(o modelOp) {
 
 func (m *txModel) write(t *rapid.T) {
 	r, result := m.request(), new(jay.Metadata)
-	var told jay.Metadata
+	var meta jay.Metadata
 	var err error
 	switch r.verb {
 	case "put":
-		told, err = m.tx.Put(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
+		meta, err = m.tx.Put(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
 	case "insert":
-		told, err = m.tx.Insert(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
+		meta, err = m.tx.Insert(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
 	case "replace":
-		told, err = m.tx.Replace(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
+		meta, err = m.tx.Replace(ctx, r.id, json.RawMessage(r.body), r.options(result)...)
 	case "delete":
 		err = m.tx.Delete(ctx, r.id, r.options(result)...)
 	}
 	if want := m.accept(r, result); !errors.Is(err, want) || (err != nil) != (want != nil) {
 		t.Fatalf("%+v: got %v, want %v", r, err, want)
 	}
-	if err == nil && r.verb != "delete" && (told.ID != r.id || told.Collection != r.collection || told.ChangeVector != "") {
-		t.Fatalf("%+v: got %+v", r, told)
+	if err == nil && r.verb != "delete" && (meta.ID != r.id || meta.Collection != r.collection || meta.ChangeVector != "") {
+		t.Fatalf("%+v: got %+v", r, meta)
 	}
 	if result.ID != "" || result.Etag != 0 {
-		t.Fatalf("%+v was told before the commit: %+v", r, result)
+		t.Fatalf("%+v was returned before the commit: %+v", r, result)
 	}
 }
 
@@ -454,25 +454,25 @@ func (m *txModel) make(t *rapid.T) {
 	o := modelOp{doc: modelDoc{m.body(), "Users", ""}, result: new(jay.Metadata)}
 	switch request := rapid.SampledFrom([]string{"hilo", "made|", "made/", ""}).Draw(t, "request"); request {
 	case "hilo":
-		told, err := m.tx.Store(ctx, "Users", json.RawMessage(o.doc.body), jay.Returning(o.result))
-		m.madeAtOnce(&o, told, err)
+		meta, err := m.tx.Store(ctx, "Users", json.RawMessage(o.doc.body), jay.Returning(o.result))
+		m.madeAtOnce(&o, meta, err)
 	default:
-		told, err := m.tx.Put(ctx, request, json.RawMessage(o.doc.body), jay.InCollection("Users"), jay.Returning(o.result))
+		meta, err := m.tx.Put(ctx, request, json.RawMessage(o.doc.body), jay.InCollection("Users"), jay.Returning(o.result))
 		if request == "" {
-			m.madeAtOnce(&o, told, err)
-		} else if err != nil || told.ID != request {
-			t.Fatalf("%s: %+v, %v", request, told, err)
+			m.madeAtOnce(&o, meta, err)
+		} else if err != nil || meta.ID != request {
+			t.Fatalf("%s: %+v, %v", request, meta, err)
 		}
 	}
 	m.note(o)
 }
 
 // madeAtOnce checks an ID that is final.
-func (m *txModel) madeAtOnce(o *modelOp, told jay.Metadata, err error) {
-	o.made, o.key = true, ids.Fold(told.ID)
+func (m *txModel) madeAtOnce(o *modelOp, meta jay.Metadata, err error) {
+	o.made, o.key = true, ids.Fold(meta.ID)
 	_, own := m.own[o.key]
 	if _, found := m.docs[o.key]; found || own || o.key == "" || err != nil {
-		m.t.Fatalf("a new document is %q (there: %v, written: %v), %v", told.ID, found, own, err)
+		m.t.Fatalf("a new document is %q (there: %v, written: %v), %v", meta.ID, found, own, err)
 	}
 }
 
@@ -555,11 +555,11 @@ func (m *txModel) outside(t *rapid.T) {
 	if found {
 		doc.collection = old.collection
 	}
-	told, err := m.db.Put(ctx, id, json.RawMessage(doc.body), jay.InCollection(doc.collection))
+	meta, err := m.db.Put(ctx, id, json.RawMessage(doc.body), jay.InCollection(doc.collection))
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc.version = told.ChangeVector
+	doc.version = meta.ChangeVector
 	m.docs[key] = doc
 	m.changed = append(m.changed, modelChange{key, doc.collection})
 }

@@ -24,7 +24,7 @@ type Books struct {
 }
 
 // Audit checks the books: all of them as they are at one moment, so that it
-// can be done while the shop is open. The error tells each thing that is
+// can be done while the shop is open. The error names each thing that is
 // wrong; nil means that all of this is true:
 //
 //   - No stock is below zero, and of every product, the pieces on the shelf

@@ -38,13 +38,13 @@ func child(dir string) error {
 		return err
 	}
 	l := newLoad(nil, s, false)
-	l.tell = func(format string, args ...any) { fmt.Printf(format+"\n", args...) } // one write each, under l.mu
+	l.logf = func(format string, args ...any) { fmt.Printf(format+"\n", args...) } // one write each, under l.mu
 	l.run(context.Background(), rand.Uint64(), math.MaxInt)
 	return l.failed
 }
 
 // Ensure that the books balance after kill -9 in the middle of the load, that
-// nothing is lost that a customer was told, and that business goes on.
+// nothing is lost that was acknowledged to a customer, and that business goes on.
 func TestShop_Killed(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -53,9 +53,9 @@ func TestShop_Killed(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	told := map[string]string{} // the last that was heard of an order
+	acked := map[string]string{} // the last that was acknowledged of an order
 	for round := range 3 {
-		killAfter(t, dir, 150, told, l)
+		killAfter(t, dir, 150, acked, l)
 		db := open(t, dir)
 		s := newShop(t, db)
 		books := audit(t, s)
@@ -63,9 +63,9 @@ func TestShop_Killed(t *testing.T) {
 		if books.Delivered < l.delivered {
 			t.Errorf("got %d pieces delivered, want at least %d", books.Delivered, l.delivered)
 		}
-		l.delivered = books.Delivered // with what was delivered and not told
-		for order, want := range told {
-			checkTold(t, s, order, want)
+		l.delivered = books.Delivered // with what was delivered and not acknowledged
+		for order, want := range acked {
+			checkAcked(t, s, order, want)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -73,8 +73,8 @@ func TestShop_Killed(t *testing.T) {
 	}
 }
 
-// killAfter starts a child and kills it when it has told n lines.
-func killAfter(t *testing.T, dir string, n int, told map[string]string, l *load) {
+// killAfter starts a child and kills it when it has printed n lines.
+func killAfter(t *testing.T, dir string, n int, acked map[string]string, l *load) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childDir+"="+dir)
@@ -94,7 +94,7 @@ func killAfter(t *testing.T, dir string, n int, told map[string]string, l *load)
 				t.Error(err)
 			}
 		}
-		// What stands in the pipe after the kill was told, too.
+		// What stands in the pipe after the kill was acknowledged, too.
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
 		var pieces int
 		if order, invoice, _ := strings.Cut(rest, " "); verb == "delivered" {
@@ -103,7 +103,7 @@ func killAfter(t *testing.T, dir string, n int, told map[string]string, l *load)
 			}
 			l.delivered += pieces
 		} else {
-			told[order] = strings.TrimSpace(verb + " " + invoice)
+			acked[order] = strings.TrimSpace(verb + " " + invoice)
 		}
 	}
 	_ = cmd.Wait() // killed
@@ -112,8 +112,8 @@ func killAfter(t *testing.T, dir string, n int, told map[string]string, l *load)
 	}
 }
 
-// checkTold ensures that an order is at least as far as somebody was told.
-func checkTold(t *testing.T, s *shop.Shop, order, want string) {
+// checkAcked ensures that an order is at least as far as was acknowledged.
+func checkAcked(t *testing.T, s *shop.Shop, order, want string) {
 	t.Helper()
 	details, err := s.Show(t.Context(), order)
 	if err != nil {

@@ -2,7 +2,7 @@
 // stock, orders, invoices and payments.
 //
 // Every method of a [Shop] is one atomic write or one look at one moment, so
-// that the books balance whenever anybody looks, whoever else is at work and
+// that the books balance at every moment, whatever other goroutines do and
 // wherever the process dies: see [Shop.Audit]. Each shows another way to work
 // with Jay:
 //
@@ -28,8 +28,8 @@ import (
 )
 
 // retries is how often a piece of work begins again when it lost against
-// another one. Each time somebody else has won, so that this is seldom needed
-// more than once or twice.
+// another one. Each time another transaction has won, so that this is seldom
+// needed more than once or twice.
 const retries = 100
 
 // Shop is a shop in a database.
@@ -203,7 +203,7 @@ func (s *Shop) Pay(ctx context.Context, order string) (*Invoice, error) {
 
 		// What the function hands out is made anew by each run. The number of
 		// the invoice is made by the commit, so that no number is lost to a run
-		// that was in vain, and is in invoice.ID when Update returns.
+		// that did not commit, and is in invoice.ID when Update returns.
 		invoice = &Invoice{Order: o.ID, Customer: o.Customer, Total: o.Total, Date: s.now()}
 		if _, err := s.invoices.In(tx).Insert(ctx, invoice); err != nil {
 			return err
@@ -250,7 +250,7 @@ func (s *Shop) Cancel(ctx context.Context, order string) error {
 }
 
 // Restock puts pieces of a product on the shelf. It needs no transaction: a
-// patch is one write, and nobody's change in between is lost.
+// patch is one write, and no change in between is lost.
 func (s *Shop) Restock(ctx context.Context, product string, pieces int) error {
 	if pieces < 1 {
 		return fmt.Errorf("%w: %d of %s", ErrQuantity, pieces, product)

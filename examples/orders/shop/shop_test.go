@@ -138,10 +138,10 @@ func TestShop_Concurrent(t *testing.T) {
 	l.compare(t, audit(t, again))
 }
 
-// load is what a crowd does to a shop, and what it was told.
+// load is what a crowd does to a shop, and what was acknowledged to it.
 type load struct {
 	shop      *shop.Shop
-	tell      func(format string, args ...any) // of what was acknowledged
+	logf      func(format string, args ...any) // of what was acknowledged
 	customers []string
 	products  []string
 
@@ -155,12 +155,12 @@ type load struct {
 	paid      int
 	cancelled int
 	short     int // orders refused as out of stock
-	late      int // orders that somebody else paid or cancelled
+	late      int // orders that another goroutine paid or cancelled
 }
 
 // newLoad returns a load on s, with customers and products if s is new.
 func newLoad(t testing.TB, s *shop.Shop, fresh bool) *load {
-	l := &load{shop: s, tell: func(string, ...any) {}, invoices: map[string]bool{}}
+	l := &load{shop: s, logf: func(string, ...any) {}, invoices: map[string]bool{}}
 	for i := range 4 {
 		l.products = append(l.products, fmt.Sprint("products/p", i))
 		l.customers = append(l.customers, fmt.Sprintf("customers/%d-A", i+1))
@@ -206,20 +206,20 @@ func (l *load) step(ctx context.Context, random *rand.Rand) error {
 		return l.note(err, func() {
 			l.placed++
 			l.orders = append(l.orders, order.ID)
-			l.tell("placed %s", order.ID)
+			l.logf("placed %s", order.ID)
 		})
 	case random.IntN(10) < 2:
 		return l.note(l.shop.AddLine(ctx, order, item()), func() {})
 	case random.IntN(10) < 4:
 		return l.note(l.shop.Cancel(ctx, order), func() {
 			l.cancelled++
-			l.tell("cancelled %s", order)
+			l.logf("cancelled %s", order)
 		})
 	case random.IntN(10) < 2:
 		pieces := 1 + random.IntN(20)
 		return l.note(l.shop.Restock(ctx, item().Product, pieces), func() {
 			l.delivered += pieces
-			l.tell("delivered %d", pieces)
+			l.logf("delivered %d", pieces)
 		})
 	default:
 		invoice, err := l.shop.Pay(ctx, order)
@@ -230,7 +230,7 @@ func (l *load) step(ctx context.Context, random *rand.Rand) error {
 			l.invoices[invoice.ID] = true
 			l.paid++
 			l.earned += invoice.Total
-			l.tell("paid %s %s", order, invoice.ID)
+			l.logf("paid %s %s", order, invoice.ID)
 		})
 	}
 }
@@ -263,7 +263,7 @@ func (l *load) note(err error, done func()) error {
 	return nil
 }
 
-// compare compares the books with what the crowd was told.
+// compare compares the books with what was acknowledged to the crowd.
 func (l *load) compare(t *testing.T, books shop.Books) {
 	t.Helper()
 	if l.failed != nil {

@@ -37,7 +37,7 @@ type Product struct {
 	Delivered int // pieces that ever came in
 }
 
-// Status tells how far an order is.
+// Status is how far an order is.
 type Status string
 
 const (
@@ -66,7 +66,7 @@ type Line struct {
 // Amount is what the line costs.
 func (l Line) Amount() Cents { return Cents(l.Quantity) * l.Price }
 
-// Item is what somebody wants to buy.
+// Item is a product and how many a customer orders.
 type Item struct {
 	Product  string // ID
 	Quantity int

@@ -152,7 +152,7 @@ func (w *Writer) intendedCollection(o *Op, last *CollectionNaming) (string, erro
 		return "", nil
 	}
 	if last.suggestion != name {
-		spelled, err := w.spelling(name)
+		spelled, err := w.storedName(name)
 		if err != nil {
 			return "", err
 		}
@@ -185,9 +185,9 @@ func suggestedCollection(request string, strategy ids.Strategy, separator string
 // themselves, such as Raven/HiLo/users.
 const systemPrefix = "raven"
 
-// spelling returns the name of a collection as one of its documents spells it, or
+// storedName returns the name of a collection as one of its documents spells it, or
 // name if there is none.
-func (w *Writer) spelling(name string) (_ string, err error) {
+func (w *Writer) storedName(name string) (_ string, err error) {
 	cursor, err := w.Docs.Scan(docs.Range{Collection: name}, w.Env.Engine.Snapshot)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package jay_test
+package index_test
 
 import (
 	"encoding/json"
@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/querytest"
 )
 
-// refused tells whether a random write was refused for a good reason.
+// refused reports whether a random write was refused for a good reason.
 func refused(err error) bool {
 	for _, good := range []error{jay.ErrCollection, jay.ErrUnique, jay.ErrNotFound, jay.ErrExists, jay.ErrConflict, jay.ErrInvalidPatch} {
 		if errors.Is(err, good) {
@@ -104,11 +105,11 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 			for range 60 {
 				changeAtRandom(t, g, db, 60)
 			}
-			if err := jay.CheckIndexes(db); err != nil || t.Failed() {
+			if err := checks.Indexes(db); err != nil || t.Failed() {
 				t.Fatalf("JAY_QUERY_SEED=%d, phase %d, indexes %+v: %v", seed, phase, indexes, err)
 			}
 			indexes = querytest.ChangeIndexes(t, g, db, indexes)
-			if err := jay.CheckIndexes(db); err != nil {
+			if err := checks.Indexes(db); err != nil {
 				t.Fatalf("JAY_QUERY_SEED=%d, phase %d, new indexes %+v: %v", seed, phase, indexes, err)
 			}
 		}
@@ -118,7 +119,7 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 // Ensure that an index that is built while others write has all entries when it
 // is ready, and that a drop under writes leaves none: at any moment.
 func TestIndex_Contents_DuringBuilds(t *testing.T) {
-	defer jay.SetBuildChunks(60, 200)()
+	defer checks.SetBuildChunks(60, 200)()
 	seed := querytest.Seed(t)
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	g := querytest.New(seed)
@@ -159,13 +160,13 @@ func TestIndex_Contents_DuringBuilds(t *testing.T) {
 		if err := db.EnsureIndex(ctx, "Orders", ix); err != nil {
 			t.Errorf("build: %v", err)
 		}
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Errorf("JAY_QUERY_SEED=%d, build %d, after %d writes: %v", seed, i, writes.Load(), err)
 		}
 		if err := db.DropIndex(ctx, "Orders", ix.Name); err != nil {
 			t.Errorf("drop: %v", err)
 		}
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Errorf("JAY_QUERY_SEED=%d, drop %d: %v", seed, i, err)
 		}
 		if t.Failed() {

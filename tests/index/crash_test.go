@@ -1,4 +1,4 @@
-package jay_test
+package index_test
 
 import (
 	"context"
@@ -11,35 +11,17 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/querytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// settled waits until nothing is built or dropped any more.
-func settled(t testing.TB, db *jay.DB) {
-	t.Helper()
-	infos, err := db.Indexes(ctx, "")
-	must(t, err)
-	for _, info := range infos {
-		switch info.State {
-		case jay.IndexBuilding:
-			if err := db.EnsureIndex(ctx, info.Collection, info.Index); err != nil && !errors.Is(err, jay.ErrUnique) {
-				t.Fatalf("resumed build of %q: %v", info.Name, err)
-			}
-		case jay.IndexDropping:
-			if err := db.DropIndex(ctx, info.Collection, info.Name); err != nil && !errors.Is(err, jay.ErrIndex) {
-				t.Fatalf("resumed drop of %q: %v", info.Name, err)
-			}
-		}
-	}
-}
-
 // Ensure that a loss of power, at any sync of the log and whatever part of the
 // unsynced data survives, leaves indexes that hold what the documents give:
 // builds and drops that it cut go on.
 func TestIndex_Crash_AtAnySync(t *testing.T) {
-	defer jay.SetBuildChunks(15, 40)()
+	defer checks.SetBuildChunks(15, 40)()
 	seed := querytest.Seed(t)
 	cut := make(map[jay.IndexState]int)
 	more := jaytest.Patience()
@@ -58,11 +40,11 @@ func TestIndex_Crash_AtAnySync(t *testing.T) {
 			for _, info := range infos {
 				cut[info.State]++
 			}
-			settled(t, db)
-			if err := jay.CheckIndexes(db); err != nil {
+			finishTasks(t, db)
+			if err := checks.Indexes(db); err != nil {
 				t.Fatalf("%s, after the crash: %v", name, err)
 			}
-			must(t, jay.CheckCounts(db))
+			must(t, checks.Counts(db))
 			disk = indexesUntilCrash(t, db, disk, seed+uint64(round), percent)
 			if t.Failed() {
 				t.Fatal(name)
@@ -120,7 +102,7 @@ func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed ui
 
 // Ensure that a build and a drop that Close cuts go on at the next Open.
 func TestIndex_Close_InTheMiddle(t *testing.T) {
-	defer jay.SetBuildChunks(5, 5)()
+	defer checks.SetBuildChunks(5, 5)()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
 	g := querytest.New(querytest.Seed(t))
@@ -133,7 +115,7 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 	// drop, the third at any moment.
 	var chunks atomic.Int64 // until one waits for Close
 	var waits chan struct{} // closed when it does
-	defer jay.OnBuildChunk(func(closing context.Context, _ jay.IndexState) {
+	defer checks.OnBuildChunk(func(closing context.Context, _ jay.IndexState) {
 		if chunks.Add(-1) == 0 {
 			close(waits)
 			<-closing.Done()
@@ -174,8 +156,8 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 			cut[info.State]++
 		}
 		changeAtRandom(t, g, db, 300)
-		settled(t, db)
-		if err := jay.CheckIndexes(db); err != nil {
+		finishTasks(t, db)
+		if err := checks.Indexes(db); err != nil {
 			t.Fatalf("round %d: %v", i, err)
 		}
 		if dropping {
@@ -185,7 +167,7 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 		} else {
 			must(t, db.EnsureIndex(ctx, "Orders", ix))
 		}
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Fatalf("round %d: %v", i, err)
 		}
 	}
@@ -200,7 +182,7 @@ func TestIndex_Close_InTheMiddle(t *testing.T) {
 // of the name is refused, and that a caller who gives up leaves the build to
 // itself.
 func TestIndex_Ensure_Again(t *testing.T) {
-	defer jay.SetBuildChunks(3, 100)()
+	defer checks.SetBuildChunks(3, 100)()
 	db := memory(t, nil)
 	g := querytest.New(1)
 	for range 300 {
@@ -238,7 +220,7 @@ func TestIndex_Ensure_Again(t *testing.T) {
 			t.Errorf("%+v: %v, want ErrIndexExists", other, err)
 		}
 	}
-	if err := jay.CheckIndexes(db); err != nil {
+	if err := checks.Indexes(db); err != nil {
 		t.Error(err)
 	}
 	if err := db.DropIndex(ctx, "Orders", "none"); !errors.Is(err, jay.ErrIndex) {
@@ -249,7 +231,7 @@ func TestIndex_Ensure_Again(t *testing.T) {
 // Ensure that of 16 goroutines that insert the same values a unique index lets
 // exactly one through, while it is ready and while it is built.
 func TestIndex_Unique_Concurrent(t *testing.T) {
-	defer jay.SetBuildChunks(3, 100)()
+	defer checks.SetBuildChunks(3, 100)()
 	for round := range 10 {
 		db := memory(t, &jay.Options{Durability: jay.Relaxed})
 		for i := range 50 {
@@ -295,7 +277,7 @@ func TestIndex_Unique_Concurrent(t *testing.T) {
 				}
 			}
 		}
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Error(err)
 		}
 	}
@@ -304,7 +286,7 @@ func TestIndex_Unique_Concurrent(t *testing.T) {
 // Ensure that a build that meets values that are not unique, or a document with
 // too many entries, says so and leaves nothing.
 func TestIndex_Build_Refused(t *testing.T) {
-	defer jay.SetBuildChunks(7, 5)()
+	defer checks.SetBuildChunks(7, 5)()
 	db := memory(t, nil)
 	for i := range 100 {
 		put(t, db, fmt.Sprint("users/", i), fmt.Sprintf(`{"n":%d,"same":%d}`, i, i%99), jay.InCollection("Users"))
@@ -329,15 +311,15 @@ func TestIndex_Build_Refused(t *testing.T) {
 	if err != nil || len(infos) != 2 {
 		t.Errorf("indexes: %v, %v", infos, err)
 	}
-	if err := jay.CheckIndexes(db); err != nil {
+	if err := checks.Indexes(db); err != nil {
 		t.Error(err)
 	}
 }
 
 // Ensure that a document that an index under construction cannot hold is
-// changed and deleted as ever.
+// changed and deleted as usual.
 func TestIndex_Build_TooManyEntries(t *testing.T) {
-	defer jay.SetBuildChunks(1, 100)()
+	defer checks.SetBuildChunks(1, 100)()
 	many := `{"big":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 10_001), ",") + `]}`
 	for round := range 4 {
 		db := memory(t, nil)
@@ -345,7 +327,7 @@ func TestIndex_Build_TooManyEntries(t *testing.T) {
 			put(t, db, fmt.Sprint("users/", i), `{"big":1}`, jay.InCollection("Users"))
 		}
 		put(t, db, "users/zz", many, jay.InCollection("Users"))
-		building, release, restore := jay.HoldBuild()
+		building, release, restore := checks.HoldBuild()
 		done := make(chan error, 1)
 		go func() { done <- db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"big"}}) }()
 		jaytest.Await(t, "the build", building)
@@ -362,7 +344,7 @@ func TestIndex_Build_TooManyEntries(t *testing.T) {
 			t.Error(err)
 		}
 		restore()
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Error(err)
 		}
 	}
@@ -371,7 +353,7 @@ func TestIndex_Build_TooManyEntries(t *testing.T) {
 // Ensure that a unique index under construction keeps the entry of a document
 // that took the values of one that is gone before the build came to it.
 func TestIndex_Build_UniqueTaken(t *testing.T) {
-	defer jay.SetBuildChunks(1, 100)()
+	defer checks.SetBuildChunks(1, 100)()
 	for round := range 2 {
 		db := memory(t, nil)
 		var b jay.Batch
@@ -381,7 +363,7 @@ func TestIndex_Build_UniqueTaken(t *testing.T) {
 		b.Put("users/zz", []byte(`{"m":"x"}`), jay.InCollection("Users"))
 		_, err := db.Apply(ctx, &b)
 		must(t, err)
-		building, release, restore := jay.HoldBuild()
+		building, release, restore := checks.HoldBuild()
 		done := make(chan error, 1)
 		go func() {
 			done <- db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"m"}, Unique: true})
@@ -397,7 +379,7 @@ func TestIndex_Build_UniqueTaken(t *testing.T) {
 		release()
 		must(t, <-done)
 		restore()
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := db.Query("Users").Where(jay.Eq("m", "x")).NoScan().Count(ctx); n != 1 || err != nil {

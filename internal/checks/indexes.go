@@ -1,7 +1,7 @@
-package jay
-
-// This file looks at index entries as they lie in storage, which nothing
-// outside the package can list.
+// Package checks looks into an open database for tests: at index entries as they lie in
+// storage, at builds of indexes between two commits, and at the numbers of documents
+// that are kept. Nothing but tests imports it. Every db is a *jay.DB.
+package checks
 
 import (
 	"bytes"
@@ -13,9 +13,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -32,7 +34,7 @@ func SetBuildChunks(build, drop int) (restore func()) {
 // OnBuildChunk calls fn before each commit of a build or a drop, outside of the
 // gate and with the context that Close ends, and returns what undoes that. Nothing
 // may be built or dropped when it is called, and when it is undone.
-func OnBuildChunk(fn func(ctx context.Context, state IndexState)) (restore func()) {
+func OnBuildChunk(fn func(ctx context.Context, state index.State)) (restore func()) {
 	indexer.OnChunk = fn
 	return func() { indexer.OnChunk = nil }
 }
@@ -43,8 +45,8 @@ func OnBuildChunk(fn func(ctx context.Context, state IndexState)) (restore func(
 func HoldBuild() (building <-chan struct{}, release, restore func()) {
 	waits, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	restore = OnBuildChunk(func(_ context.Context, state IndexState) {
-		if state == IndexBuilding {
+	restore = OnBuildChunk(func(_ context.Context, state index.State) {
+		if state == index.Building {
 			once.Do(func() { close(waits); <-goOn })
 		}
 	})
@@ -53,22 +55,23 @@ func HoldBuild() (building <-chan struct{}, release, restore func()) {
 
 // WaitIndexTasks returns when no index is being made, built or dropped any
 // more.
-func WaitIndexTasks(db *DB) {
-	db.indexer.Wait()
+func WaitIndexTasks(db any) {
+	parts.Of(db).Indexer.Wait()
 }
 
-// CheckIndexes compares the entries of all indexes that are ready with what
+// Indexes compares the entries of all indexes that are ready with what
 // every document has to have in them, at one moment, and makes sure that there
 // are no entries and no state of indexes that are gone.
-func CheckIndexes(db *DB) (err error) {
-	if err := db.env.Enter(); err != nil {
+func Indexes(db any) (err error) {
+	p := parts.Of(db)
+	if err := p.Env.Enter(); err != nil {
 		return err
 	}
-	defer db.env.Exit()
-	c, snapshot := db.indexes.View(db.env.Engine.Snapshot)
+	defer p.Env.Exit()
+	c, snapshot := p.Indexes.View(p.Env.Engine.Snapshot)
 	defer func() { err = errors.Join(err, snapshot.Close()) }()
 
-	want, flags, err := expectedEntries(db, c, snapshot)
+	want, flags, err := expectedEntries(c, snapshot)
 	if err != nil {
 		return err
 	}
@@ -84,7 +87,7 @@ func CheckIndexes(db *DB) (err error) {
 		if err != nil {
 			return err
 		}
-		if ix.Info.State != IndexReady {
+		if ix.Info.State != index.Ready {
 			continue
 		}
 		if missing := flags[ix.Number] &^ has; missing != 0 {
@@ -124,13 +127,13 @@ func compareEntries(ix *catalog.Index, got, want map[string]string) (problems []
 type entriesOf = catalog.Entries
 
 // expectedEntries extracts the entries of all documents.
-func expectedEntries(db *DB, c *catalog.Catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
+func expectedEntries(c *catalog.Catalog, snapshot storage.Reader) (entries map[uint32]map[string]string, flags map[uint32]byte, err error) {
 	entries, flags = make(map[uint32]map[string]string), make(map[uint32]byte)
-	alone := make(map[*catalog.Index]*catalog.Collection)
+	single := make(map[*catalog.Index]*catalog.Collection)
 	for _, ix := range c.All {
 		entries[ix.Number] = make(map[string]string)
-		alone[ix] = &catalog.Collection{Indexes: []*catalog.Index{ix}}
-		alone[ix].Prepare()
+		single[ix] = &catalog.Collection{Indexes: []*catalog.Index{ix}}
+		single[ix].Prepare()
 	}
 	it, err := snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1})
 	if err != nil {
@@ -151,7 +154,7 @@ func expectedEntries(db *DB, c *catalog.Catalog, snapshot storage.Reader) (entri
 			if h.ID != nil {
 				id = string(h.ID)
 			}
-			err := alone[ix].EachStored(body, func(es *entriesOf) error {
+			err := single[ix].EachStored(body, func(es *entriesOf) error {
 				for i := range es.List {
 					key, value := string(es.List[i].AppendKey(nil, folded)), string(es.List[i].AppendValue(nil, id, folded))
 					if other, twice := entries[ix.Number][key]; twice && es.List[i].Unique {
@@ -186,8 +189,8 @@ func storedKeys(r storage.Reader, prefix []byte) (_ map[string]string, err error
 }
 
 // FirstEntry returns the first entry of all indexes.
-func FirstEntry(db *DB) (key, value []byte) {
-	it, err := db.env.Engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
+func FirstEntry(db any) (key, value []byte) {
+	it, err := parts.Of(db).Env.Engine.Iterate([]byte{format.SpaceIndex}, []byte{format.SpaceIndex + 1})
 	if err != nil || !it.First() {
 		panic(fmt.Sprint("no entry: ", err))
 	}
@@ -199,8 +202,8 @@ func FirstEntry(db *DB) (key, value []byte) {
 }
 
 // SetEntry writes an entry past all that keeps them right.
-func SetEntry(db *DB, key, value []byte) {
-	err := db.env.Engine.Update(context.Background(), false, func(tx storage.Tx) error {
+func SetEntry(db any, key, value []byte) {
+	err := parts.Of(db).Env.Engine.Update(context.Background(), false, func(tx storage.Tx) error {
 		tx.Set(key, value, nil)
 		return nil
 	})
@@ -211,9 +214,9 @@ func SetEntry(db *DB, key, value []byte) {
 
 // IndexKeys returns how many entries, and records of the state of indexes, are
 // stored.
-func IndexKeys(db *DB) (n int, err error) {
+func IndexKeys(db any) (n int, err error) {
 	for _, space := range []byte{format.SpaceIndex, format.SpaceIndexState} {
-		keys, err := storedKeys(db.env.Engine, []byte{space})
+		keys, err := storedKeys(parts.Of(db).Env.Engine, []byte{space})
 		if err != nil {
 			return 0, err
 		}

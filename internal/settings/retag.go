@@ -1,4 +1,4 @@
-package jay
+package settings
 
 import (
 	"bytes"
@@ -10,48 +10,51 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/storage"
 )
 
 // retag makes the copy of a database a database of its own: a new node with
 // this tag and a new database ID, under which everything is written from now
-// on. A tag that the database has had is ErrFixed. Leases of the original are void; identities, and HiLo numbers without a
-// node tag, wait for a floor, since their records belong to another node. It is
-// one synced commit: a crash
-// leaves either the copy as it was, to be retagged by the next Open, or the
-// new database.
-func (db *DB) retag(ctx context.Context, stored format.Settings, tag string) (format.Settings, error) {
-	own, err := db.newOrigin(tag)
+// on. A tag that the database has had is ErrFixed.
+//
+// Leases of the original are void. Identities, and HiLo numbers without a node
+// tag, wait for a floor, since their records belong to another node. It is one synced
+// commit: a crash leaves either the copy as it was, to be retagged by the next
+// Open, or the new database.
+func (o *opening) retag(ctx context.Context, stored format.Settings, tag string) (format.Settings, error) {
+	origins := o.env.Origins
+	own, err := newOrigin(o.env.Random(), tag)
 	if err != nil {
 		return stored, err
 	}
 	highest := stored.Node
-	for node, o := range db.env.Origins {
-		if o.Tag == tag {
-			return stored, fmt.Errorf("%w: its node tag is %q, and CopyTag %q is one that it had before it was copied: databases that have that still make the same ids; choose a tag that no copy has had", ErrFixed, db.env.Origins[stored.Node].Tag, tag)
+	for node, origin := range origins {
+		if origin.Tag == tag {
+			return stored, fmt.Errorf("%w: its node tag is %q, and CopyTag %q is one that it had before it was copied: databases that have that still make the same ids; choose a tag that no copy has had", errs.ErrFixed, origins[stored.Node].Tag, tag)
 		}
 		highest = max(highest, node)
 	}
 	stored.Node = highest + 1
 
-	err = db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+	err = o.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := voidLeases(ctx, tx); err != nil {
 			return err
 		}
 		if err := env.SetJSON(tx, format.NodeKey(stored.Node), own); err != nil {
 			return err
 		}
-		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SettingsName), stored)
+		return set(tx, stored)
 	})
 	if err != nil {
 		return stored, fmt.Errorf("open a copy under the node tag %q: %w", tag, err)
 	}
-	db.env.Origins[stored.Node] = own
+	origins[stored.Node] = own
 	return stored, nil
 }
 
-// voidLeases forgets who holds which range. The marks stay.
+// voidLeases removes the leases of all ranges. The marks stay.
 func voidLeases(ctx context.Context, tx storage.Tx) error {
 	it, err := tx.Iterate([]byte{format.SpaceHiLo}, []byte{format.SpaceHiLo + 1})
 	if err != nil {
@@ -72,12 +75,12 @@ func voidLeases(ctx context.Context, tx storage.Tx) error {
 }
 
 // newOrigin makes a database ID for a node tag.
-func (db *DB) newOrigin(tag string) (format.Origin, error) {
+func newOrigin(random io.Reader, tag string) (format.Origin, error) {
 	if err := ids.CheckNodeTag(tag); err != nil {
-		return format.Origin{}, fmt.Errorf("%w: %w", ErrOption, err)
+		return format.Origin{}, fmt.Errorf("%w: %w", errs.ErrOption, err)
 	}
 	var id [16]byte
-	if _, err := io.ReadFull(db.env.Random(), id[:]); err != nil {
+	if _, err := io.ReadFull(random, id[:]); err != nil {
 		return format.Origin{}, fmt.Errorf("make the database's id: %w", err)
 	}
 	return format.Origin{Tag: tag, ID: base64.RawStdEncoding.EncodeToString(id[:])}, nil

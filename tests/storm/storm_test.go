@@ -1,4 +1,6 @@
-package jay_test
+// Package storm does everything at once: all verbs on many goroutines, and a Close in
+// the middle of them, against an exact model.
+package storm_test
 
 import (
 	"context"
@@ -19,8 +21,19 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
+)
+
+var (
+	ctx = context.Background()
+
+	open    = jaytest.Open
+	closeDB = jaytest.Close
+	put     = jaytest.Put
+	must    = jaytest.Must
+	within  = jaytest.Within
 )
 
 const (
@@ -59,9 +72,9 @@ type storm struct {
 
 	mu       sync.Mutex
 	made     map[string]string // folded ID of every document that Jay made an ID for, its body. Guarded by mu.
-	maybe    map[string]bool   // bodies of documents that may be there, under an ID that nobody knows. Guarded by mu.
+	maybe    map[string]bool   // bodies of documents that may be there, under an ID that was not returned. Guarded by mu.
 	numbers  map[string]bool   // identity numbers and HiLo IDs without a document. Guarded by mu.
-	identity map[string]int64  // the highest number of each identity that was told. Guarded by mu.
+	identity map[string]int64  // the highest number of each identity that was returned. Guarded by mu.
 	etag     uint64            // likewise. Guarded by mu.
 
 	tallies  [stormTallies]atomic.Int64 // increments that were acknowledged
@@ -110,7 +123,7 @@ var stormVerbs = []struct {
 }
 
 // Ensure that 64 goroutines with all verbs, and a Close in the middle of them,
-// leave exactly what each of them was told: documents and versions, indexes,
+// leave exactly what was acknowledged to each of them: documents and versions, indexes,
 // sums, counters above every number that was given out, no ID twice, and no
 // goroutine behind. JAY_STORM, such as 60s, lengthens it, JAY_STORM_SEED repeats
 // the choices of a run.
@@ -238,11 +251,11 @@ func (g *gust) fresh(id string) stormDoc {
 // wrote notes a document that was acknowledged.
 func (g *gust) wrote(doc stormDoc, m jay.Metadata) {
 	g.own[doc.ID] = stormState{doc, m.ChangeVector}
-	g.told(m)
+	g.acknowledged(m)
 }
 
-// told notes the etag of a write.
-func (s *storm) told(m jay.Metadata) {
+// acknowledged notes the etag of a write.
+func (s *storm) acknowledged(m jay.Metadata) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.etag = max(s.etag, m.Etag)
@@ -405,7 +418,7 @@ func (g *gust) apply() error {
 		return nil
 	}
 	for _, m := range metas {
-		g.told(m)
+		g.acknowledged(m)
 	}
 	g.own = after
 	return nil
@@ -416,7 +429,7 @@ func (g *gust) store() error {
 	m, err := g.db.Store(ctx, "Stored", json.RawMessage(text))
 	if err == nil {
 		g.newID(m.ID, text)
-		g.told(m)
+		g.acknowledged(m)
 	}
 	return err
 }
@@ -427,7 +440,7 @@ func (g *gust) makeID() error {
 	m, err := g.db.Put(ctx, request, json.RawMessage(text), jay.InCollection("Made"))
 	if err == nil {
 		g.newID(m.ID, text)
-		g.told(m)
+		g.acknowledged(m)
 	}
 	return err
 }
@@ -453,7 +466,7 @@ func (g *gust) client() error {
 	return client.Close(ctx)
 }
 
-// transfer moves money between two accounts, sometimes in vain.
+// transfer moves money between two accounts; some transfers are refused.
 func (g *gust) transfer() error {
 	from, to := g.IntN(stormAccounts), g.IntN(stormAccounts)
 	errBroke := errors.New("broke")
@@ -845,7 +858,7 @@ func (s *storm) check(gusts []*gust) {
 		}
 	}
 	for id := range there {
-		s.wrong("%s is there, and nobody has written it", id)
+		s.wrong("%s is there, which was never written", id)
 	}
 	for id, body := range s.made {
 		if bodies[id] != body {
@@ -855,7 +868,7 @@ func (s *storm) check(gusts []*gust) {
 	}
 	for id, body := range bodies {
 		if !s.maybe[body] {
-			s.wrong("%s is there, as %s, and nobody was told", id, body)
+			s.wrong("%s is there, as %s, which was never returned", id, body)
 		}
 		s.made[id] = body
 		s.countIdentity(id)
@@ -864,7 +877,7 @@ func (s *storm) check(gusts []*gust) {
 
 	sum, err := s.sum(s.db.Documents(ctx, jay.Scan{Collection: "Accounts"}))
 	must(s.t, err)
-	equal(s.t, sum, stormAccounts*stormBalance)
+	jaytest.Equal(s.t, sum, stormAccounts*stormBalance)
 	for i := range s.tallies {
 		doc, err := s.db.Get(ctx, fmt.Sprint("tallies/", i))
 		must(s.t, err)
@@ -887,8 +900,8 @@ func (s *storm) check(gusts []*gust) {
 			s.wrong("identity %s is at %d, and %d was given out", name, counters.Identities[name], n)
 		}
 	}
-	settled(s.t, s.db)
-	if err := jay.CheckIndexes(s.db); err != nil {
+	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
 	infos, err := s.db.Indexes(ctx, "Storm")

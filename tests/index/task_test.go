@@ -1,4 +1,4 @@
-package jay_test
+package index_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/child"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -51,7 +52,7 @@ func noEntries(t testing.TB, db *jay.DB) {
 	if infos, err := db.Indexes(ctx, ""); err != nil || len(infos) != 0 {
 		t.Errorf("indexes: %+v, %v", infos, err)
 	}
-	if n, err := jay.IndexKeys(db); err != nil || n != 0 {
+	if n, err := checks.IndexKeys(db); err != nil || n != 0 {
 		t.Errorf("%d keys of indexes are left, %v", n, err)
 	}
 }
@@ -60,7 +61,7 @@ func noEntries(t testing.TB, db *jay.DB) {
 // a writer, never make a query count wrong, and leave no entry. A build or a drop
 // now and then waits for two looks of droppers, so that they meet it on any machine.
 func TestIndex_Storm(t *testing.T) {
-	defer jay.SetBuildChunks(100, 100)()
+	defer checks.SetBuildChunks(100, 100)()
 	const documents = 500
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	numbered(t, db, documents)
@@ -81,8 +82,8 @@ func TestIndex_Storm(t *testing.T) {
 			}
 		})
 	}
-	var looks, drops, counts, checks atomic.Int64
-	defer jay.OnBuildChunk(func(closing context.Context, _ jay.IndexState) {
+	var looks, drops, counts, compared atomic.Int64
+	defer checks.OnBuildChunk(func(closing context.Context, _ jay.IndexState) {
 		if rand.IntN(8) > 0 {
 			return
 		}
@@ -133,13 +134,13 @@ func TestIndex_Storm(t *testing.T) {
 		put(t, db, fmt.Sprint("things/", random.IntN(documents)), fmt.Sprintf(`{"n":1,"v":%d}`, random.IntN(1000)), jay.InCollection("Things"))
 	})
 	loop(func(*rand.Rand) {
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Error(err)
 		}
-		checks.Add(1)
+		compared.Add(1)
 	})
 	ready, gone, rounds := 0, 0, indexRounds(t)
-	met := func() bool { return ready > 0 && gone > 0 && counts.Load() > 0 && checks.Load() > 0 }
+	met := func() bool { return ready > 0 && gone > 0 && counts.Load() > 0 && compared.Load() > 0 }
 	for more := jaytest.Patience(); (drops.Load() < int64(rounds) || more(met())) && !t.Failed(); {
 		switch err := db.EnsureIndex(ctx, "Things", ix); {
 		case err == nil:
@@ -156,9 +157,9 @@ func TestIndex_Storm(t *testing.T) {
 	if err := db.DropIndex(ctx, "Things", "n"); err != nil && !errors.Is(err, jay.ErrIndex) {
 		t.Error(err)
 	}
-	jay.WaitIndexTasks(db)
+	checks.WaitIndexTasks(db)
 	noEntries(t, db)
-	t.Logf("EnsureIndex found %d ready and %d dropped; %d drops, %d counts, %d checks of every entry", ready, gone, drops.Load(), counts.Load(), checks.Load())
+	t.Logf("EnsureIndex found %d ready and %d dropped; %d drops, %d counts, %d checks of every entry", ready, gone, drops.Load(), counts.Load(), compared.Load())
 	if !met() {
 		t.Error("the droppers, the ensurer and the queries never met: the test does not test it")
 	}
@@ -197,7 +198,7 @@ func TestEnsureIndex_DiskFails(t *testing.T) {
 		_ = db.Close() // the disk has failed
 		db = onDisk(t, found, jay.Options{})
 		must(t, db.EnsureIndex(ctx, "Things", ix))
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Errorf("after %d syncs: %v", after, err)
 		}
 		must(t, db.DropIndex(ctx, "Things", "v"))
@@ -212,7 +213,7 @@ func TestEnsureIndex_DiskFails(t *testing.T) {
 func TestEnsureIndex_AfterCutDrop(t *testing.T) {
 	for _, percent := range []int{0, 100} {
 		for _, fields := range [][]string{{"v"}, {"-v", "n"}} {
-			restore := jay.SetBuildChunks(500, 1)
+			restore := checks.SetBuildChunks(500, 1)
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{})
 			numbered(t, db, 1500)
@@ -236,7 +237,7 @@ func TestEnsureIndex_AfterCutDrop(t *testing.T) {
 			if err != nil || len(infos) != 1 || infos[0].State != jay.IndexReady || fmt.Sprint(infos[0].Fields) != fmt.Sprint(fields) {
 				t.Errorf("%d%% kept: %+v, %v", percent, infos, err)
 			}
-			if err := jay.CheckIndexes(db); err != nil {
+			if err := checks.Indexes(db); err != nil {
 				t.Errorf("%d%% kept: %v", percent, err)
 			}
 			closeDB(t, db)
@@ -256,11 +257,11 @@ func TestEnsureIndex_AfterKilledDrop_Process(t *testing.T) {
 	if dir == "" {
 		t.Skip("only in a process of TestEnsureIndex_AfterKilledDrop")
 	}
-	jay.SetBuildChunks(500, 100)
+	checks.SetBuildChunks(500, 100)
 	db := open(t, dir, nil)
 	must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}))
 	chunks := 0
-	jay.OnBuildChunk(func(context.Context, jay.IndexState) {
+	checks.OnBuildChunk(func(context.Context, jay.IndexState) {
 		if chunks++; chunks == 5 {
 			fmt.Println("dropping")
 			select {} // until it is killed
@@ -270,7 +271,7 @@ func TestEnsureIndex_AfterKilledDrop_Process(t *testing.T) {
 	t.Error("the drop has not been held up")
 }
 
-// Ensure that EnsureIndex heals what a process has left that was killed in the
+// Ensure that EnsureIndex repairs what a process has left that was killed in the
 // middle of a drop.
 func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 	dir := t.TempDir()
@@ -289,7 +290,7 @@ func TestEnsureIndex_AfterKilledDrop(t *testing.T) {
 			t.Errorf("after a drop that was cut: %+v", infos)
 		}
 		must(t, db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}))
-		if err := jay.CheckIndexes(db); err != nil {
+		if err := checks.Indexes(db); err != nil {
 			t.Error(err)
 		}
 		closeDB(t, db)
@@ -337,7 +338,7 @@ func TestIndex_DiskHangs(t *testing.T) {
 	}
 	disk.OnSync(func() {})
 	close(release)
-	jay.WaitIndexTasks(db)
+	checks.WaitIndexTasks(db)
 	if err := db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"v"}}); err != nil {
 		t.Error(err)
 	}
@@ -348,7 +349,7 @@ func TestIndex_DiskHangs(t *testing.T) {
 			t.Errorf("left: %+v", info)
 		}
 	}
-	if err := jay.CheckIndexes(db); err != nil {
+	if err := checks.Indexes(db); err != nil {
 		t.Error(err)
 	}
 	closeDB(t, db)

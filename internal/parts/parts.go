@@ -1,0 +1,26 @@
+// Package parts gives checks that live in packages of their own the parts of an open
+// database. Nothing but tests calls it.
+package parts
+
+import (
+	"context"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counts"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/indexer"
+)
+
+// Parts are those of one database.
+type Parts struct {
+	Env     *env.Env
+	Indexes *catalog.Current
+	Indexer *indexer.Indexer
+	Counts  *counts.Counts
+
+	// CheckCounts compares the numbers of documents that are kept with the documents.
+	CheckCounts func(context.Context) error
+}
+
+// Of returns the parts of a *jay.DB. Package jay sets it.
+var Of func(db any) Parts

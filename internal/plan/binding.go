@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/query"
+)
+
+// binding is how conjuncts bind one field. It is immutable, as several paths share
+// it.
+type binding struct {
+	ranges  []query.KeyRange
+	used    []int
+	point   bool // each range is one value
+	equal   bool // each range holds equal values, possibly in several case variants
+	recheck bool
+	rank    int // selectivity by kind, best first: rankEqual, rankClosed, rankOpen
+}
+
+const (
+	rankEqual  = iota
+	rankClosed // bounded on both sides
+	rankOpen   // bounded on one side
+)
+
+// boundField is a conjunct and the field of an index that it may bind.
+type boundField struct {
+	conjunct   int
+	text       string
+	descending bool
+}
+
+// bind combines the conjuncts on a field into a binding, or returns nil. The result
+// does not depend on the order of the conjuncts.
+func (p *planner) bind(f catalog.Field, flags byte) *binding {
+	var all []*binding
+	for i := range p.conjuncts {
+		if b := p.binding(i, f); b != nil {
+			all = append(all, b)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, (*binding).compare)
+	best := all[0]
+	if best.equal || flags&catalog.FlagMultiple != 0 {
+		return best // in a document with several values, each may satisfy another condition
+	}
+	for _, other := range all[1:] {
+		best = best.and(other)
+	}
+	return best
+}
+
+// compare orders bindings by how few entries they are likely to leave.
+func (b *binding) compare(other *binding) int {
+	if c := cmp.Or(b.rank-other.rank, len(b.ranges)-len(other.ranges), compareBool(other.point, b.point)); c != 0 || len(b.ranges) == 0 {
+		return c
+	}
+	return cmp.Or(bytes.Compare(b.ranges[0].Lo, other.ranges[0].Lo), bytes.Compare(b.ranges[0].Hi, other.ranges[0].Hi))
+}
+
+// and intersects two bindings of one range each.
+func (b *binding) and(other *binding) *binding {
+	if len(b.ranges) != 1 || len(other.ranges) != 1 {
+		return b
+	}
+	r, s := b.ranges[0], other.ranges[0]
+	if bytes.Compare(s.Lo, r.Lo) > 0 {
+		r.Lo = s.Lo
+	}
+	if bytes.Compare(s.Hi, r.Hi) < 0 {
+		r.Hi = s.Hi
+	}
+	return &binding{ranges: []query.KeyRange{r}, used: append(b.used, other.used...), recheck: b.recheck || other.recheck, rank: b.rank}
+}
+
+// binding returns how a conjunct binds a field, or nil. The result is kept, as many
+// indexes may have the field.
+func (p *planner) binding(conjunct int, f catalog.Field) *binding {
+	e := p.conjuncts[conjunct]
+	if field, ok := bindableField(e); !ok || !f.Is(field) {
+		return nil
+	}
+	key := boundField{conjunct, f.Text, f.Descending}
+	b, found := p.bindings[key]
+	if !found {
+		if b = bindOne(e, f); b != nil {
+			b.used = []int{conjunct}
+		}
+		if p.bindings == nil {
+			p.bindings = make(map[boundField]*binding)
+		}
+		p.bindings[key] = b
+	}
+	return b
+}
+
+// bindableField returns the field of a condition that may bind one.
+func bindableField(e query.Expr) (query.Field, bool) {
+	switch e := e.(type) {
+	case query.Compare:
+		return e.Field, true
+	case query.Between:
+		return e.Field, true
+	case query.StartsWith:
+		return e.Field, true
+	case query.In:
+		return e.Field, len(e.Values) > 0 && len(e.Values) <= MaxRanges
+	}
+	return query.Field{}, false
+}
+
+// bindOne returns how one condition binds its field, which is f, or nil.
+func bindOne(e query.Expr, f catalog.Field) *binding {
+	var ranges []query.KeyRange
+	point, rank := false, rankEqual
+	switch e := e.(type) {
+	case query.Compare:
+		if e.Op == query.Equal {
+			ranges, point = []query.KeyRange{query.EqualRange(e.Value, e.Fold, f.Descending)}, true
+		} else {
+			ranges, rank = []query.KeyRange{query.CompareRange(e.Op, e.Value, e.Fold, f.Descending)}, rankOpen
+		}
+	case query.Between:
+		ranges, rank = []query.KeyRange{query.BetweenRange(e.Lo, e.Hi, e.Fold, f.Descending)}, rankClosed
+	case query.StartsWith:
+		ranges, rank = []query.KeyRange{query.PrefixRange(e.Text, e.Fold, f.Descending)}, rankClosed
+	case query.In:
+		values := e.Values
+		if e.All {
+			values = values[:1]
+		}
+		for _, v := range values {
+			ranges = append(ranges, query.EqualRange(v, e.Fold, f.Descending))
+		}
+		point = true
+	default:
+		return nil
+	}
+	b := &binding{point: point, equal: point, rank: rank}
+	for _, r := range ranges {
+		b.recheck = b.recheck || r.Recheck
+		b.point = b.point && isPoint(r)
+		if !r.Empty() {
+			b.ranges = append(b.ranges, r)
+		}
+	}
+	if in, ok := e.(query.In); ok && in.All && len(in.Values) > 1 {
+		b.recheck = true
+	}
+	return b
+}
+
+// isPoint reports whether a range holds one key part and what follows it.
+func isPoint(r query.KeyRange) bool {
+	rest, ok := query.SkipKey(r.Lo)
+	return ok && len(rest) == 0 && bytes.Equal(r.Hi, format.PrefixEnd(r.Lo))
+}

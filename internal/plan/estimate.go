@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// estimate counts the entries of a path, up to limit.
+func (p *planner) estimate(a *Path, limit int) error {
+	if a.estimate > 0 && (!a.more || a.estimate >= limit) {
+		return nil // counted to its end before, or as far as limit
+	}
+	a.estimate, a.more = 0, false
+	for _, r := range a.Ranges {
+		it, err := p.snapshot.Iterate(r.Lo, r.Hi)
+		if err != nil {
+			return err
+		}
+		for ok := it.First(); ok; ok = it.Next() {
+			if a.estimate >= limit {
+				a.more = true
+				break
+			}
+			a.estimate++
+			p.keys++
+		}
+		if err := errs.First(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if a.more {
+			return nil
+		}
+	}
+	return nil
+}
+
+// areFew reports whether ranges have at most EstimateKeys keys together.
+func (p *planner) areFew(ranges []KeyRange) (bool, error) {
+	counted := &Path{Ranges: ranges}
+	err := p.estimate(counted, EstimateKeys)
+	return !counted.more, err
+}
+
+// isMostlyCovering samples the first and the last entries of an index, and reports whether
+// enough of them are covering. If many are not, reading their documents one by one
+// takes longer than a scan.
+func (p *planner) isMostlyCovering(a *Path) (covering bool, err error) {
+	where := p.residual(a)
+	if c := NewCover(p.q, p.counting, a.Index, where); !c.wants && !c.ids || where == nil && a.IsMinMax(p.q) {
+		return true, nil // no document would be read
+	}
+	prefix := format.AppendIndexPrefix(nil, a.Index.Number)
+	it, err := p.snapshot.Iterate(prefix, format.PrefixEnd(prefix))
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	sampled, uncovered := 0, 0
+	sample := func(ok bool, next func() bool) {
+		for n := 0; ok && n < sampledEntries/2; ok = next() {
+			n++
+			sampled++
+			if notCovering(it.Value()) {
+				uncovered++
+			}
+		}
+	}
+	sample(it.First(), it.Next)
+	sample(it.Last(), it.Prev)
+	p.keys += sampled
+	return uncovered*sampledShare <= sampled, it.Error()
+}

@@ -1,0 +1,59 @@
+package patch
+
+import "github.com/jaydb/jay/internal/jsonpath"
+
+// Strict returns the edit e, but it makes nothing that is missing on its path, as an
+// assignment in JavaScript does not. It is an error then if the object or the array
+// that a value is put into or removed from is missing or null. Increment needs a number or null
+// at the path, and Append, AddToSet, Remove and their like an array. A path with [] leads
+// nowhere if an array is empty, and then nothing is changed. Merge and JSONPatch, which
+// have no path, are returned as they are.
+func Strict(e Edit) Edit {
+	if e.path.IsZero() || e.err != nil {
+		return e
+	}
+	run := e.run
+	e.run = func(e *Edit, t *tree) error {
+		if err := e.checkThere(t); err != nil {
+			return err
+		}
+		return run(e, t)
+	}
+	return e
+}
+
+// checkThere checks that what a strict edit changes is there.
+func (e *Edit) checkThere(t *tree) error {
+	end, wanted := e.path.Len(), jsonpath.Array
+	switch e.verb {
+	case verbIncrement:
+		wanted = jsonpath.Number // or null: the edit refuses anything else
+	case verbSet, verbUnset, verbRename:
+		end--
+		if wanted = jsonpath.Array; e.path.At(end).Kind == jsonpath.Member {
+			wanted = jsonpath.Object
+		}
+	}
+	look := *e
+	look.replacement = nil // a walk over all elements would apply it
+	found := false
+	err := look.walk(t, &t.root, 0, end, false, func(n *node) error {
+		found = true
+		if kind := n.kind(); kind != wanted && wanted != jsonpath.Number {
+			return e.error("what is changed must be there, and "+kindText(wanted), "it is "+kindText(kind))
+		}
+		return nil
+	})
+	if err == nil && !found && !e.path.FansOut() {
+		return e.error("what is changed must be there, and "+kindText(wanted), "it is missing")
+	}
+	return err
+}
+
+// Verbs of the edits whose strict form differs from that of edits of an array.
+const (
+	verbSet       = "set"
+	verbUnset     = "unset"
+	verbIncrement = "increment"
+	verbRename    = "rename"
+)

@@ -1,0 +1,278 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/jaydb/jay/internal/exec"
+)
+
+// Iter runs the query. The loop sees the database as it was when it began, and
+// may be left at any time. A document that does not decode comes as a nil value and a
+// *DecodeError, and the loop goes on; any other error comes as the last pair. Each
+// value belongs to the caller.
+func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		for row, err := range q.rows(ctx) {
+			if err != nil {
+				yield(nil, fmt.Errorf("query: %w", err))
+				return
+			}
+			v, err := q.take(row)
+			if (v != nil || err != nil) && !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// take returns the value of a row, and hands on what it includes.
+func (q *Query[T]) take(row *exec.Row) (*T, error) {
+	if q.arrive != nil && len(row.Included) > 0 {
+		q.arrive(row.Included)
+	}
+	return q.decode(row)
+}
+
+// rows runs the query.
+func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
+	return func(yield func(*exec.Row, error) bool) {
+		q, err := q.complete()
+		if err == nil {
+			err = q.checkIncludes()
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		r, err := q.via.startRun(ctx, &q.q, q.run)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer r.Close()
+		for {
+			row, err := r.Next(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if row == nil || !yield(row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// All returns all answers. They must fit into memory: Limit or Iter is safer
+// where there may be many. If some do not decode, it returns the others, and an error
+// that joins their *DecodeErrors.
+func (q Query[T]) All(ctx context.Context) ([]*T, error) {
+	out := []*T{}
+	var broken brokenRows
+	for v, err := range q.Iter(ctx) {
+		switch {
+		case err == nil:
+			out = append(out, v)
+		case !broken.add(err):
+			return nil, err
+		}
+	}
+	return out, broken.err()
+}
+
+// brokenRows are answers that do not decode. It keeps the first errors.
+type brokenRows struct {
+	first []error
+	more  int
+}
+
+// maxBrokenRows is how many errors of answers All and Page return.
+const maxBrokenRows = 100
+
+// add takes an error in if it is a *DecodeError.
+func (b *brokenRows) add(err error) bool {
+	var decode *DecodeError
+	switch {
+	case !errors.As(err, &decode):
+		return false
+	case len(b.first) < maxBrokenRows:
+		b.first = append(b.first, err)
+	default:
+		b.more++
+	}
+	return true
+}
+
+func (b *brokenRows) err() error {
+	if b.more > 0 {
+		return errors.Join(append(b.first, fmt.Errorf("and %d more do not decode", b.more))...)
+	}
+	return errors.Join(b.first...)
+}
+
+// First returns the first answer, or ErrNotFound.
+func (q Query[T]) First(ctx context.Context) (*T, error) {
+	if !q.q.HasLimit {
+		q = q.Limit(1)
+	}
+	for v, err := range q.Iter(ctx) {
+		return v, err
+	}
+	return nil, fmt.Errorf("query: %w", ErrNotFound)
+}
+
+// Exists reports whether there is an answer.
+func (q Query[T]) Exists(ctx context.Context) (bool, error) {
+	q.q.Include = nil // they are not seen
+	if !q.q.HasLimit {
+		q = q.Limit(1)
+	}
+	for _, err := range q.rows(ctx) {
+		if err != nil {
+			return false, fmt.Errorf("query: %w", err)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// Count returns how many answers there are, Skip and Limit included. It reads
+// no documents where entries of an index can be counted instead.
+func (q Query[T]) Count(ctx context.Context) (int64, error) {
+	q.q.Include = nil // they make no difference
+	q, err := q.complete()
+	if err != nil {
+		return 0, err
+	}
+	if n, counted, err := q.countAll(ctx); counted || err != nil {
+		return n, err
+	}
+	plain := q.q
+	plain.OrderBy, plain.Include = nil, nil
+	if len(plain.Select) > 0 || q.run.After != nil {
+		plain = q.q // the rows themselves must be made
+	} else {
+		q.run.Counting = true
+	}
+	r, err := q.via.startRun(ctx, &plain, q.run)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	defer r.Close()
+	n, err := r.Count(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("count: %w", err)
+	}
+	return n, nil
+}
+
+// Page is a part of the answers.
+type Page[T any] struct {
+	Items []*T   `json:"items"`          // never nil from Query.Page
+	Next  string `json:"next,omitempty"` // for After; "" at the end
+}
+
+// MarshalJSON returns the page with "items" as an array, also if there are none.
+func (p Page[T]) MarshalJSON() ([]byte, error) {
+	type plain struct {
+		Items []*T   `json:"items"`
+		Next  string `json:"next,omitempty"`
+	}
+	if p.Items == nil {
+		p.Items = []*T{}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // the encoder that calls decides
+	err := e.Encode(plain(p))
+	return b.Bytes(), err
+}
+
+// Page returns up to Limit answers (100 without one; Limit(0) is ErrQuery), and the cursor with
+// which the next page begins. A query without an order is ordered by ID. If some answers
+// do not decode, it returns the page without them, and the error of All.
+func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
+	if err := q.check(); err != nil {
+		return Page[T]{Items: []*T{}}, err
+	}
+	if err := q.checkPaging(); err != nil {
+		return Page[T]{Items: []*T{}}, err
+	}
+	q, err := q.dated() // before the cursor names the query
+	if err != nil {
+		return Page[T]{Items: []*T{}}, err
+	}
+	if len(q.q.OrderBy) == 0 {
+		q = q.OrderBy("id()")
+	}
+	limit := 100
+	if q.q.HasLimit {
+		limit = q.q.Limit
+	}
+	if limit == 0 || limit == math.MaxInt {
+		return Page[T]{Items: []*T{}}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
+	}
+	q = q.Limit(limit + 1)
+	q.run.Paging = true
+	p := Page[T]{Items: []*T{}}
+	var last *exec.Cursor
+	var broken brokenRows
+	taken := 0
+	lastID := "" // as its document has it
+	for row, err := range q.rows(ctx) {
+		if err != nil {
+			return Page[T]{Items: []*T{}}, fmt.Errorf("query: %w", err)
+		}
+		if taken == limit {
+			if last != nil && !last.Exact {
+				return Page[T]{Items: []*T{}}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
+			}
+			if last != nil {
+				p.Next = last.Text(&q.q)
+			}
+			break
+		}
+		taken, last = taken+1, row.Cursor
+		v, err := q.take(row)
+		switch {
+		case v != nil:
+			p.Items = append(p.Items, v)
+		case err != nil && !broken.add(err):
+			return Page[T]{Items: []*T{}}, err
+		}
+		if last != nil {
+			if lastID = last.ID; row.Document != nil {
+				lastID = row.Document.ID()
+			}
+		}
+	}
+	return p, broken.err()
+}
+
+// Explain runs the query to its end and reports how it was answered.
+func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
+	q, err := q.complete()
+	if err != nil {
+		return Explanation{}, err
+	}
+	r, err := q.via.startRun(ctx, &q.q, q.run)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("explain: %w", err)
+	}
+	defer r.Close()
+	for {
+		row, err := r.Next(ctx)
+		if err != nil {
+			return Explanation{}, fmt.Errorf("explain: %w", err)
+		}
+		if row == nil {
+			return explain(r, &q.q), nil
+		}
+	}
+}
