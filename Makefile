@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm damage expiry fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -100,6 +100,11 @@ kill-reads:
 storm:
 	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
 	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
+
+# Documents that expire: random histories, crashes, and writers beside the sweeper.
+expiry:
+	JAY_EXPIRY_ROUNDS=50 $(GO) test -run 'TestExpiry_' -count=1 -timeout 60m .
+	JAY_EXPIRY_ROUNDS=20 $(GO) test -race -run 'TestExpiry_Stress' -count=1 -timeout 60m .
 
 # Databases with a flipped byte, a missing file and the like: what a program
 # sees of them. It fails if data vanishes in silence after a close.

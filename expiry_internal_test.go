@@ -49,6 +49,31 @@ func SetSweepBatches(documents, batches int) (restore func()) {
 	}
 }
 
+// Damage makes the record of a document unreadable, and returns what repairs it.
+func Damage(t *testing.T, db *DB, folded string) (repair func()) {
+	t.Helper()
+	key := format.DocumentKey(nil, folded)
+	value, closer, err := db.env.Engine.Get(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := append([]byte(nil), value...)
+	if err := closer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set := func(record []byte) {
+		err := db.env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
+			tx.Set(key, record, nil)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set([]byte{99})
+	return func() { set(record) }
+}
+
 // timesOfDB returns the keys and values of what is due, one per line.
 func timesOfDB(t *testing.T, db *DB) string {
 	t.Helper()

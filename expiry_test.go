@@ -971,6 +971,100 @@ func TestExpiry_MovedMeanwhile(t *testing.T) {
 	equal(t, first, false)
 }
 
+// Ensure that a document with which the sweeper fails does not keep it from the others,
+// and that it is tried again.
+func TestExpiry_FailingDocument(t *testing.T) {
+	db, clock := expiring(t, false)
+	for i := range 5 {
+		put(t, db, fmt.Sprint("leases/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Leases"), jay.RefreshAt(clock.Now()))
+	}
+	repair := jay.Damage(t, db, "leases/2")
+	for range 2 {
+		_, err := db.Sweep(ctx)
+		must(t, err)
+	}
+	repair()
+	must(t, jay.CheckCounts(db))
+	refreshed := func() (n int) {
+		for i := range 5 {
+			if custom(t, db, fmt.Sprint("leases/", i)) == "" {
+				n++
+			}
+		}
+		return n
+	}
+	equal(t, refreshed(), 4)
+	swept(t, db, 0, 0)
+	clock.Advance(time.Minute)
+	swept(t, db, 0, 1)
+	equal(t, refreshed(), 5)
+}
+
+// Ensure that writers that move expiries beside the sweeper, and transactions that rest on
+// documents that go, leave each document as its last write says.
+func TestExpiry_Stress(t *testing.T) {
+	for round := range expiryRounds(2) {
+		expiryStress(t, round%2 == 0)
+	}
+}
+
+func expiryStress(t *testing.T, exact bool) {
+	db := memory(t, &jay.Options{ExactExpiry: exact, DocumentCacheBytes: 64 << 10})
+	must(t, db.EnsureIndex(ctx, "Leases", jay.Index{Fields: []string{"n"}}))
+	var mu sync.Mutex
+	goes := make(map[string]bool) // by ID, whether the last write lets it expire
+	concurrently(t, func(g int, random *rand.Rand) {
+		for step := range 60 {
+			id := fmt.Sprintf("leases/%d-%d", g, random.IntN(6))
+			soon := random.IntN(2) == 0
+			expires := jay.ExpiresAt(time.Now().Add(time.Hour))
+			if soon {
+				expires = jay.ExpiresAt(time.Now().Add(time.Duration(random.IntN(4)-2) * time.Millisecond))
+			}
+			refresh := jay.RefreshAt(time.Now().Add(time.Duration(random.IntN(4)-2) * time.Millisecond))
+			text := json.RawMessage(fmt.Sprintf(`{"n":%d}`, step))
+			var err error
+			switch random.IntN(4) {
+			case 0:
+				_, err = db.Patch(ctx, id, jay.Set("n", step), expires, refresh, jay.OrInsert(text), jay.InCollection("Leases"))
+			case 1:
+				err = db.Update(ctx, func(tx *jay.Tx) error {
+					if _, err := tx.Exists(ctx, id); err != nil {
+						return err
+					}
+					_, err := tx.Put(ctx, id, text, expires, jay.InCollection("Leases"))
+					return err
+				}, jay.Retry())
+			default:
+				_, err = db.Put(ctx, id, text, expires, refresh, jay.InCollection("Leases"))
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			goes[id] = soon
+			mu.Unlock()
+			if step%10 == 0 {
+				if _, err := db.Query("Leases").Where(jay.Ge("n", 0)).Count(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	time.Sleep(2 * time.Millisecond) // the last ones are due
+	_, err := db.Sweep(ctx)
+	must(t, err)
+	for id, gone := range goes {
+		if (body(t, db, id) == "absent") != gone {
+			t.Errorf("exact %v: %s is there: %v", exact, id, gone)
+		}
+	}
+	must(t, jay.CheckTimes(db))
+	must(t, jay.CheckCounts(db))
+	must(t, jay.CheckIndexes(db))
+}
+
 // Ensure that the database sweeps by itself: what is due when it is opened, what a write
 // makes due, and what is due at an instant to come.
 func TestExpiry_BackgroundSweep(t *testing.T) {
