@@ -3,8 +3,8 @@
 // space 't', in the order of time, which the write path keeps (internal/write,
 // stage_expiry.go).
 //
-// A worker sleeps until the next instant that the agenda knows. It works in batches, each
-// a transaction that looks again whether what it does is still due, and rests as long as it
+// A worker sleeps until the next instant that the agenda knows. It works in small
+// transactions, which look again whether what they do is still due, and rests as long as it
 // works: it takes no more than half of what the disk can do. It ends when nothing is due
 // at any time, and is started by the first commit of something that is.
 //
@@ -32,10 +32,10 @@ import (
 
 // Bounds of the work. docs/limits.md has them. Variables for tests.
 var (
-	BatchDeletions = 128     // documents that a transaction deletes
-	BatchRefreshes = 32      // documents that a transaction refreshes
-	BatchBytes     = 1 << 20 // about how many bytes of documents a transaction refreshes
-	RoundBatches   = 16      // transactions that share a sync
+	BatchDeletions = 128     // documents that a batch deletes
+	BatchRefreshes = 32      // documents that a batch refreshes
+	BatchBytes     = 1 << 20 // about how many bytes of documents a batch refreshes
+	RoundBatches   = 16      // batches that share a sync
 )
 
 // LookInterval is how long the worker sleeps at most while something is due at some
@@ -327,7 +327,7 @@ func (f *agendaItems) wait(at time.Time) {
 	}
 }
 
-// batch does what is due, in one transaction. If that fails for a reason that is not the
+// batch does what is due. If that fails for a reason that is not the
 // engine's, each is done in a transaction of its own, and those that fail are left alone
 // for a while.
 func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time) error {
@@ -362,7 +362,7 @@ func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnknownOutcome) || errors.Is(err, errs.ErrClosed)
 }
 
-// try does what is due, in one transaction.
+// try does what is due, in transactions of some documents each.
 func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) error {
 	ops, err := s.opsOf(due)
 	if err != nil || len(ops) == 0 {
@@ -371,10 +371,8 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) erro
 	if OnBatch != nil {
 		OnBatch(ctx)
 	}
-	if err := s.writer.Sweep(ctx, ops, now); err != nil {
-		return err
-	}
-	for _, o := range ops {
+	committed, err := s.writer.Sweep(ctx, ops, now)
+	for _, o := range ops[:committed] {
 		switch {
 		case !o.IsDone():
 		case o.Verb == write.Delete:
@@ -383,7 +381,7 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) erro
 			s.refreshed.Add(1)
 		}
 	}
-	return nil
+	return err
 }
 
 // opsOf returns the writes that do what is due. Of large documents, it leaves those out

@@ -118,22 +118,33 @@ func (o *dueOp) holds(t *Txn, old OldDocument, found bool) bool {
 	return o.seen == (Version{}) || o.seen == (Version{old.Node, old.Etag})
 }
 
-// Sweep does what ops, made by DueDeletion and DueRefresh, are for, in one transaction
-// at the time now. What is not due any more is left out: see IsDone. It neither waits for
-// the disk nor calls the user's clock.
-func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time) error {
+// sweptTogether is how many ops of Sweep a transaction stages, while other writes wait.
+const sweptTogether = 32
+
+// Sweep does what ops, made by DueDeletion and DueRefresh, are for, at the time now.
+// What is not due any more is left out: see IsDone. It neither waits for the disk nor calls
+// the user's clock. The documents are read together; then small transactions follow one
+// another, so that writers wait for little. Sweep returns how many of ops are committed.
+func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time) (committed int, err error) {
 	if err := w.prepareOps(ops, metadata.Ticks(now)); err != nil {
-		return err
+		return 0, err
 	}
 	if err := w.Yield(ctx, ops); err != nil {
-		return err
+		return 0, err
 	}
 	ahead, err := w.Prefetch(ctx, ops)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer ahead.Close(ops)
-	return w.sweep(ctx, ops, ahead)
+	for committed < len(ops) {
+		end := min(committed+sweptTogether, len(ops))
+		if err := w.sweep(ctx, ops[committed:end], ahead); err != nil {
+			return committed, err
+		}
+		committed = end
+	}
+	return committed, nil
 }
 
 func (w *Writer) sweep(ctx context.Context, ops []*Op, ahead *Prefetched) error {
