@@ -17,6 +17,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -38,6 +39,8 @@ type DB struct {
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
 	expiry   *expiry.Sweeper
+
+	revisions revisions.Current // the rules
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

@@ -20,6 +20,7 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -87,7 +88,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
-	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -133,6 +134,14 @@ func (db *DB) load() error {
 	}
 	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
+	}
+	if err := db.revisions.Open(db.env); err != nil {
+		return err
+	}
+	if db.opts.AcceptLoss != nil {
+		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
 	}
 	return indexer.Load(db.env, db.indexes)
 }
@@ -203,6 +212,9 @@ func (db *DB) shutDown() (err error) {
 			invariants.Broken("%v", err)
 		}
 		if err := expiry.Check(db.env.Engine); errors.Is(err, expiry.ErrEntries) {
+			invariants.Broken("%v", err)
+		}
+		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {
 			invariants.Broken("%v", err)
 		}
 	}

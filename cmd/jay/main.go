@@ -58,6 +58,8 @@ type commandLine struct {
 	Collections collectionsCommand `cmd:"" help:"List, rename and drop collections."`
 	Import      importCommand      `cmd:"" help:"Store a stream of documents."`
 	Export      exportCommand      `cmd:"" help:"Write documents as a stream that import takes back."`
+	Revisions   revisionsCommand   `cmd:"" help:"Show, configure and remove older versions of documents."`
+	Revert      revertCommand      `cmd:"" help:"Write an older version of a document again."`
 	Stats       statsCommand       `cmd:"" help:"Show what the database holds."`
 	Compact     compactCommand     `cmd:"" help:"Free the space of deleted documents now."`
 	IDs         idsCommand         `cmd:"" name:"ids" help:"Examine IDs and count identities."`

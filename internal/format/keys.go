@@ -66,6 +66,7 @@ func IndexCursorKey(number uint32) []byte {
 //	'k' collection 00         → number(8)     how many documents it has; see storage.Tx.Add
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
+//	'r' …                     → …             revisions; see SpaceRevisions
 //	't' kind instant(9) id 00 → collection    what is due for a document; see TimeKey
 //	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
 //	'x' number(4) values      → id            entry of a unique index

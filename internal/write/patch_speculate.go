@@ -317,10 +317,14 @@ func (t *Txn) stagePatch(o *Op) error {
 		return errPatchedBytes()
 	}
 	p, key := o.Patching, format.CollectionKey(string(h.Collection))
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID), Times: timesOf(&h)}
+	before := h
 	retimed, err := o.Retime(&h)
 	if err != nil {
 		return err
+	}
+	old := OldDocument{Node: before.Node, Etag: before.Etag, Modified: before.Modified, Revision: before.Revision, Collection: string(before.Collection), Body: g.base, ID: docs.WrittenID(&before, o.FoldedID), Times: timesOf(&before)}
+	if (g.changed || retimed) && o.keeps(t.rules(), &before) {
+		old.keepVersion(&before, g.base)
 	}
 
 	o.Header = h
