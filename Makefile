@@ -10,25 +10,26 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay tests tools
-PACKAGES = ./... ./cmd/jay/... ./tests/...
+MODULES = . bench cmd/jay server tests tools
+PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme bench bench-full bench-smoke crash kill-reads storm damage expiry fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage expiry feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "fuzz        a minute for each fuzz target"
 
 demo:
@@ -42,7 +43,7 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo
+check-full: modules oldest suites readme demo interop
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -88,6 +89,10 @@ suites:
 readme:
 	JAY_README=1 $(GO) test -count=1 -timeout 10m ./tests/readme
 
+# RavenDB's client for Node against jay serve; installs Node and the client.
+interop:
+	GO="$(GO)" ./server/interop/run.sh
+
 # The long ones, for a quiet evening.
 crash:
 	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./tests/crash
@@ -111,6 +116,11 @@ expiry:
 damage:
 	$(GO) run ./tests/damage -out damage.json
 
+# Change feeds: 16 writers and 8 readers for a minute, and with the race detector.
+feeds:
+	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
+	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
+
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
@@ -119,6 +129,7 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
 	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
 # docs/benchmarks.

@@ -14,10 +14,12 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/expiry"
+	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -39,6 +41,8 @@ type DB struct {
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
 	expiry   *expiry.Sweeper
+	feeds    *feed.Source
+	subs     *subs.Store
 
 	revisions revisions.Current // the rules
 

@@ -13,6 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/expiry"
+	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
@@ -22,6 +23,7 @@ import (
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -87,7 +89,11 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
+	if db.horizon, err = horizon.New(e, db.reserved, knobs.KeptEtags); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.feeds = &feed.Source{Env: e, Docs: db.docs, Horizon: db.horizon, Hub: feed.NewHub(engine)}
+	db.subs = subs.New(e, db.feeds)
 	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
@@ -123,7 +129,7 @@ func (db *DB) load() error {
 	if err != nil {
 		return err
 	}
-	db.prefixCollections = stored.PrefixCollections
+	db.prefixCollections = stored.PrefixCollections && db.opts.PrefixCollections != PrefixCollectionsIgnored
 	db.resolver = ids.NewResolver(db.env.Rules, db.opts.OrderedGUIDs, db.opts.HiLoMode == HiLo2, db.opts.Rand)
 	if db.reserved, err = counters.Open(db.env); err != nil {
 		return err
@@ -156,7 +162,7 @@ func (o *Options) settings() settings.Options {
 		MaxIDBytes:    o.MaxIDBytes,
 		AcceptLoss:    o.AcceptLoss,
 	}
-	if o.PrefixCollections != PrefixCollectionsStored {
+	if o.PrefixCollections == PrefixCollectionsOn || o.PrefixCollections == PrefixCollectionsOff {
 		on := o.PrefixCollections == PrefixCollectionsOn
 		s.PrefixCollections = &on
 	}
@@ -206,6 +212,8 @@ func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.expiry.Stop()
 	db.horizon.Stop()
+	db.subs.Stop()
+	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.counts.Stop()
 	if invariants.Enabled {
 		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {

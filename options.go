@@ -87,6 +87,10 @@ const (
 
 	// PrefixCollectionsOn stores in the database that prefixes suggest collections.
 	PrefixCollectionsOn
+
+	// PrefixCollectionsIgnored lets prefixes suggest nothing until Close, whatever the
+	// database has stored, and leaves that as it is.
+	PrefixCollectionsIgnored
 )
 
 // Options configure Open. The zero value, and nil, are good defaults.
@@ -158,8 +162,8 @@ type Options struct {
 	// The setting is kept in the database: On and Off change it for every later Open.
 	// The command jay switches it on in the databases that it creates. A document
 	// that exists stays in its collection either way. InCollection("@empty") names a
-	// collection, and so goes before the suggestion: a server, which must not follow
-	// it, passes that with every document that names none.
+	// collection, and so goes before the suggestion. A server, whose clients expect that
+	// nothing is suggested, sets PrefixCollectionsIgnored.
 	//
 	// The default is PrefixCollectionsStored.
 	PrefixCollections PrefixCollections
@@ -367,7 +371,7 @@ func (o *Options) check() error {
 	switch {
 	case o.Durability > Relaxed:
 		return fmt.Errorf("%w: Durability %d", ErrOption, o.Durability)
-	case o.PrefixCollections > PrefixCollectionsOn:
+	case o.PrefixCollections > PrefixCollectionsIgnored:
 		return fmt.Errorf("%w: PrefixCollections %d", ErrOption, o.PrefixCollections)
 	case o.MaxDocumentBytes < 2 || o.MaxDocumentBytes > limitMaxDocumentBytes:
 		return fmt.Errorf("%w: MaxDocumentBytes must be between 2 and %d, got %d", ErrOption, limitMaxDocumentBytes, o.MaxDocumentBytes)

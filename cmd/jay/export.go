@@ -23,7 +23,7 @@ type exportCommand struct {
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty.
+	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. Subscriptions follow on lines of their own, which a jay that does not know them refuses to import.
 
 A file is there when it is complete: it is written under another name first.
 
@@ -95,7 +95,7 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 	if s.Revisions, s.Bytes, err = writeRevisions(ctx, db, c.Collection, w, bar); err != nil {
 		return s, err
 	}
-	return s, eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
+	err = eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
 		line, err := doc.MarshalJSON()
 		if err != nil {
 			return err
@@ -107,6 +107,10 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 		_, err = w.Write(line)
 		return err
 	})
+	if err != nil || c.Collection != "" {
+		return s, err
+	}
+	return s, writeSubscriptions(ctx, db, w)
 }
 
 // writeFile atomically replaces the file name by what fn writes: it writes and

@@ -74,6 +74,12 @@ func (l *loader) add(ctx context.Context, v value) error {
 	if err := l.flushRevisions(ctx); err != nil {
 		return err
 	}
+	if found, err := l.addSubscription(ctx, v); found || err != nil {
+		if err != nil {
+			return l.refuse(ctx, v, err)
+		}
+		return nil
+	}
 	it, err := l.plan(v)
 	if err != nil {
 		return l.refuse(ctx, v, err)

@@ -119,14 +119,18 @@ const (
 )
 
 // ResultOf returns the metadata of the document that o wrote, or only its ID if there
-// is none now. The caller owns it. It is made on request: bulk loads never ask for
+// is none now; that of a delete that found a document has its etag, too. The caller owns it. It is made on request: bulk loads never ask for
 // it.
 func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 	switch o.Outcome {
 	case Unstaged:
 		return metadata.Metadata{}
 	case Absent:
-		return metadata.Metadata{ID: o.ID}
+		m := metadata.Metadata{ID: o.ID}
+		if o.Verb == Delete {
+			m.Etag = o.Header.Etag // 0 if there was no document
+		}
+		return m
 	}
 	m := metadata.Metadata{ID: cmp.Or(o.ID, o.Resolved), Collection: OrEmpty(o.collectionOf()), Custom: bytes.Clone(o.Header.Custom)}
 	if o.Outcome == Present {

@@ -240,7 +240,7 @@ func (t *Txn) stageDelete(o *Op) error {
 			return err
 		}
 	}
-	o.Outcome, o.Header.Etag = Absent, etag // results do not report it, but sessions do
+	o.Outcome, o.Header.Etag = Absent, etag
 	return nil
 }
 

@@ -122,6 +122,7 @@ var stormVerbs = []struct {
 	{"Get, GetMany, Exists, Read", (*gust).read},
 	{"Query", (*gust).query},
 	{"Documents", (*gust).scan},
+	{"Changes", (*gust).changes},
 	{"EnsureIndex and DropIndex", (*gust).changeIndex},
 	{"a write whose context ends", (*gust).giveUp},
 }
@@ -840,6 +841,29 @@ func (g *gust) purgeRevisions() error {
 
 func (g *gust) scan() error {
 	return g.compare("Documents", g.db.Documents(ctx, jay.Scan{Prefix: fmt.Sprintf("storm/%d/", g.g)}))
+}
+
+// changes reads the changes of the goroutine's own documents: each that is there has one.
+// It reads those of all others, too, and so is done now and then.
+func (g *gust) changes() error {
+	if g.IntN(20) != 0 {
+		return nil
+	}
+	etag := uint64(0)
+	return g.compare("Changes", func(yield func(*jay.Document, error) bool) {
+		mine := jay.OfPrefixes(fmt.Sprintf("storm/%d/", g.g))
+		for c, err := range g.db.Changes(ctx, "", mine, jay.WithDocuments(), jay.UntilCaughtUp()) {
+			if err == nil && c.Etag <= etag {
+				g.wrong("Changes: etag %d comes after %d", c.Etag, etag)
+			}
+			if etag = c.Etag; err == nil && c.Deleted {
+				continue
+			}
+			if !yield(c.Document, err) {
+				return
+			}
+		}
+	})
 }
 
 // changeIndex makes or drops an index of the goroutine's own. Only some have
