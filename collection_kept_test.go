@@ -239,7 +239,7 @@ func TestOptions_PrefixCollections_Stored(t *testing.T) {
 		option jay.PrefixCollections
 		want   bool
 	}{
-		{jay.PrefixCollectionsStored, false}, {jay.PrefixCollectionsOn, true}, {jay.PrefixCollectionsStored, true},
+		{jay.PrefixCollectionsStored, false}, {jay.PrefixCollectionsOn, true}, {jay.PrefixCollectionsIgnored, false}, {jay.PrefixCollectionsStored, true},
 		{jay.PrefixCollectionsOff, false}, {jay.PrefixCollectionsStored, false},
 	} {
 		db, err := jay.Open(dir, &jay.Options{PrefixCollections: step.option})
@@ -250,7 +250,7 @@ func TestOptions_PrefixCollections_Stored(t *testing.T) {
 		equal(t, put(t, db, fmt.Sprint("users/", i), `{}`).Collection == "Users", step.want)
 		must(t, db.Close())
 	}
-	if _, err := jay.OpenMemory(&jay.Options{PrefixCollections: 3}); !errors.Is(err, jay.ErrOption) {
+	if _, err := jay.OpenMemory(&jay.Options{PrefixCollections: 4}); !errors.Is(err, jay.ErrOption) {
 		t.Errorf("got %v, want ErrOption", err)
 	}
 }

@@ -87,6 +87,10 @@ const (
 
 	// PrefixCollectionsOn stores in the database that prefixes suggest collections.
 	PrefixCollectionsOn
+
+	// PrefixCollectionsIgnored lets prefixes suggest nothing until Close, whatever the
+	// database has stored, and leaves that as it is.
+	PrefixCollectionsIgnored
 )
 
 // Options configure Open. The zero value, and nil, are good defaults.
@@ -158,8 +162,8 @@ type Options struct {
 	// The setting is kept in the database: On and Off change it for every later Open.
 	// The command jay switches it on in the databases that it creates. A document
 	// that exists stays in its collection either way. InCollection("@empty") names a
-	// collection, and so goes before the suggestion: a server, which must not follow
-	// it, passes that with every document that names none.
+	// collection, and so goes before the suggestion. A server, whose clients expect that
+	// nothing is suggested, sets PrefixCollectionsIgnored.
 	//
 	// The default is PrefixCollectionsStored.
 	PrefixCollections PrefixCollections
@@ -204,6 +208,18 @@ type Options struct {
 
 	// HiLo2Growth is how ranges grow under HiLo2. The default is Growth3.
 	HiLo2Growth Growth
+
+	// MaxAttachmentBytes limits the size of one attachment. At most 1 TiB. Attachments
+	// are not held in memory.
+	//
+	// The default is 16 GiB.
+	MaxAttachmentBytes int64
+
+	// MaxAttachments limits the number of attachments of one document. At most 10,000.
+	// Their list is a part of the document, and is read and written with it.
+	//
+	// The default is 1,000.
+	MaxAttachments int
 
 	// Conventions say how Go types become collections and IDs.
 	Conventions Conventions
@@ -317,6 +333,11 @@ const (
 	defaultMaxDepth         = 256
 	limitMaxDepth           = 10_000
 	defaultMaxQueryBytes    = 64 << 20
+
+	defaultMaxAttachmentBytes = 16 << 30
+	limitMaxAttachmentBytes   = 1 << 40
+	defaultMaxAttachments     = 1000
+	limitMaxAttachments       = 10_000
 )
 
 // withDefaults returns a copy of o, which may be nil, with every default
@@ -341,6 +362,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.MaxQueryBytes == 0 {
 		out.MaxQueryBytes = defaultMaxQueryBytes
 	}
+	if out.MaxAttachmentBytes == 0 {
+		out.MaxAttachmentBytes = defaultMaxAttachmentBytes
+	}
+	if out.MaxAttachments == 0 {
+		out.MaxAttachments = defaultMaxAttachments
+	}
 	if out.Conventions.Prefix == nil {
 		out.Conventions.Prefix = ids.Prefix
 	}
@@ -355,7 +382,7 @@ func (o *Options) check() error {
 	switch {
 	case o.Durability > Relaxed:
 		return fmt.Errorf("%w: Durability %d", ErrOption, o.Durability)
-	case o.PrefixCollections > PrefixCollectionsOn:
+	case o.PrefixCollections > PrefixCollectionsIgnored:
 		return fmt.Errorf("%w: PrefixCollections %d", ErrOption, o.PrefixCollections)
 	case o.MaxDocumentBytes < 2 || o.MaxDocumentBytes > limitMaxDocumentBytes:
 		return fmt.Errorf("%w: MaxDocumentBytes must be between 2 and %d, got %d", ErrOption, limitMaxDocumentBytes, o.MaxDocumentBytes)
@@ -371,6 +398,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
 	case o.AutoIndexes < 0 || o.AutoIndexes > catalog.MaxPerCollection:
 		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, catalog.MaxPerCollection, o.AutoIndexes)
+	case o.MaxAttachmentBytes < 1 || o.MaxAttachmentBytes > limitMaxAttachmentBytes:
+		return fmt.Errorf("%w: MaxAttachmentBytes must be between 1 and %d, got %d", ErrOption, int64(limitMaxAttachmentBytes), o.MaxAttachmentBytes)
+	case o.MaxAttachments < 1 || o.MaxAttachments > limitMaxAttachments:
+		return fmt.Errorf("%w: MaxAttachments must be between 1 and %d, got %d", ErrOption, limitMaxAttachments, o.MaxAttachments)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

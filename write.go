@@ -71,7 +71,8 @@ func (b *Batch) Reset() {
 
 // Apply commits the writes of b, in their order, atomically: later ones see earlier
 // ones, and if one fails, nothing is changed and the error has its position. It
-// returns the metadata of each write; that of a delete has only an ID. The batch
+// returns the metadata of each write; that of a delete has only an ID, and an
+// Etag if there was a document. The batch
 // can be applied again after an error: semantic IDs stay, others are made anew.
 func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	if b == nil {

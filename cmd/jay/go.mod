@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/jaydb/jay v0.0.0
+	github.com/jaydb/jay/server v0.0.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/schollz/progressbar/v3 v3.19.1
@@ -57,3 +58,5 @@ require (
 )
 
 replace github.com/jaydb/jay => ../..
+
+replace github.com/jaydb/jay/server => ../../server

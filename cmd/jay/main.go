@@ -58,11 +58,13 @@ type commandLine struct {
 	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
 	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
+	Attach        attachCommand        `cmd:"" help:"Store, read, list and remove attachments of documents."`
 	Import        importCommand        `cmd:"" help:"Store a stream of documents."`
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`

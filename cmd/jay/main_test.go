@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -36,6 +37,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"fails":     scriptFails,
 			"hold":      scriptHold,
+			"appears":   scriptAppears,
 			"damage":    scriptDamage,
 			"write":     scriptWrite,
 			"repeat":    scriptRepeat,
@@ -89,6 +91,17 @@ func scriptHold(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := jay.Open(ts.MkAbs(args[0]), nil)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(db.Close()) })
+}
+
+// appears FILE waits until there is a file, which a command in the background makes.
+func scriptAppears(ts *testscript.TestScript, _ bool, args []string) {
+	for range 3000 {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("%s does not appear", args[0])
 }
 
 // damage HOW PATTERN removes, cuts in half, or flips a byte every hundred of,

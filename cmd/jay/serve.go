@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server"
+)
+
+// serveCommand answers requests over HTTP.
+type serveCommand struct {
+	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
+	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
+	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
+	Shutdown    time.Duration `name:"shutdown-timeout" placeholder:"D" default:"30s" help:"How long requests may take to finish after SIGINT or SIGTERM. The default is 30s."`
+	IdleAfter   time.Duration `placeholder:"D" default:"15m" help:"Close a database after so long without a request. The default is 15m."`
+	MaxRequests int           `placeholder:"N" default:"256" help:"Requests that run at a time. The default is 256."`
+	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
+	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
+	Anyone      bool          `name:"insecure-anyone-may-read-and-write" help:"Listen on an address that others can reach. There is no authentication yet."`
+}
+
+// Help is shown by jay serve --help.
+func (*serveCommand) Help() string {
+	return `Answers RavenDB's HTTP protocol, for RavenDB's own clients and for curl, over the databases of one directory. A request creates a database. The log goes to stderr, as text, or as JSON with --json; the address goes to stdout.
+
+SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
+
+Examples:
+
+    jay serve --data ./data
+    curl -X PUT 'http://127.0.0.1:8080/admin/databases?name=acorns' -d '{}'
+    curl -X PUT 'http://127.0.0.1:8080/databases/acorns/docs?id=users/ann' -d '{"Name":"Ann"}'
+    curl 'http://127.0.0.1:8080/databases/acorns/docs?id=users/ann'`
+}
+
+// Run serves until ctx ends.
+func (c *serveCommand) Run(ctx context.Context, a *app) error {
+	if a.dirGiven {
+		return usageError{text: "serve takes --data, a directory of databases, and not --db", command: a.command}
+	}
+	a.dir = c.Data // for messages
+	if c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxBody <= 0 {
+		return usageError{text: "durations and numbers of serve must be above 0", command: a.command}
+	}
+	var handler slog.Handler = slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
+	if a.json {
+		handler = slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
+	}
+	s, err := server.Open(server.Options{
+		Data: c.Data, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
+		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody,
+	})
+	if errors.Is(err, jay.ErrLocked) {
+		return explained{text: fmt.Sprintf("data directory %q is open in another process: wait until that ends, or name another one with --data", c.Data), err: err}
+	}
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return andThen(err, s.Close())
+	}
+	if err := a.printAddress(l.Addr()); err != nil {
+		return andThen(errors.Join(err, l.Close()), s.Close())
+	}
+	return s.Serve(ctx, l)
+}
+
+// printAddress prints the URL of the server at once, for a program that waits for it.
+func (a *app) printAddress(address net.Addr) error {
+	var err error
+	if a.json {
+		err = a.printLine(map[string]string{"url": "http://" + address.String()})
+	} else {
+		err = a.print(fmt.Sprintf("Serving http://%s\n", address))
+	}
+	return andThen(err, a.stdout.Flush())
+}

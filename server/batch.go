@@ -1,0 +1,136 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/jaydb/jay"
+)
+
+// maxCommands bounds the commands of one batch.
+const maxCommands = 100_000
+
+// batchRequest is the body of bulk_docs.
+type batchRequest struct {
+	Commands        []command
+	TransactionMode string
+}
+
+// command is one of its commands. Others of RavenDB's have more members; they are refused
+// by their type.
+type command struct {
+	Type                 string
+	ID                   *string `json:"Id"`
+	ChangeVector         *string
+	Document             json.RawMessage
+	IDPrefixed           bool   `json:"IdPrefixed"`
+	ForceRevisionCreated string `json:"ForceRevisionCreationStrategy"`
+}
+
+// refusedCommands are the types of commands that are not there.
+var refusedCommands = map[string]string{
+	"PATCH": patching, "BatchPATCH": patching,
+	"CompareExchangePUT": compareExchange, "CompareExchangeDELETE": compareExchange,
+	"AttachmentPUT": attachments, "AttachmentDELETE": attachments, "AttachmentMOVE": attachments, "AttachmentCOPY": attachments,
+	"Counters": "counters beside documents are not there", "TimeSeries": "time series are not there", "TimeSeriesCopy": "time series are not there",
+	"TimeSeriesBulkInsert": "time series are not there", "ForceRevisionCreation": revisions,
+}
+
+// bulkDocs carries out commands as one transaction: all of them, or none.
+func (c *call) bulkDocs() error {
+	if err := c.checkReplicas(); err != nil {
+		return err
+	}
+	var request batchRequest
+	if err := c.decode(&request); err != nil {
+		return err
+	}
+	switch request.TransactionMode {
+	case "", "SingleNode":
+	case "ClusterWide":
+		return notSupported("POST %s: cluster-wide transactions are not there yet", c.route.path)
+	default:
+		return badRequest("TransactionMode is SingleNode or ClusterWide, not %.100q", request.TransactionMode)
+	}
+	if len(request.Commands) == 0 {
+		return badRequest("Commands has no command")
+	}
+	if len(request.Commands) > maxCommands {
+		return tooLarge("a batch has at most %d commands, not %d", maxCommands, len(request.Commands))
+	}
+	var b jay.Batch
+	for i := range request.Commands {
+		if err := request.Commands[i].addTo(&b); err != nil {
+			return fmt.Errorf("command %d: %w", i, err)
+		}
+	}
+	written, err := c.db.Apply(c.ctx, &b)
+	if err != nil {
+		return err
+	}
+	reply := []byte(`{"Results":[`)
+	for i := range written {
+		if i > 0 {
+			reply = append(reply, ',')
+		}
+		reply = append(reply, request.Commands[i].result(&written[i])...)
+	}
+	return c.text(http.StatusCreated, append(reply, "]}"...))
+}
+
+// checkReplicas refuses to wait for replicas: there are none. The majority of one node
+// is that node. Indexes need no wait: they are as new as the documents.
+func (c *call) checkReplicas() error {
+	switch c.params.get("numberOfReplicasToWaitFor") {
+	case "", "0", "majority":
+		return nil
+	}
+	if c.params.get("throwOnTimeoutInWaitForReplicas") == "false" {
+		return nil
+	}
+	return notSupported("POST %s: waiting for replicas: there are none", c.route.path)
+}
+
+// addTo adds the command to a batch.
+func (cmd *command) addTo(b *jay.Batch) error {
+	id := ""
+	if cmd.ID != nil {
+		id = *cmd.ID
+	}
+	var opts []jay.WriteOption
+	if cmd.ChangeVector != nil {
+		opts = append(opts, jay.IfMatch(*cmd.ChangeVector))
+	}
+	switch cmd.Type {
+	case "PUT":
+		if document := bytes.TrimLeft(cmd.Document, " \t\r\n"); len(document) == 0 || document[0] != '{' {
+			return badRequest("a PUT needs a Document, which is an object")
+		}
+		b.Put(id, cmd.Document, opts...)
+		return nil
+	case "DELETE":
+		switch {
+		case cmd.IDPrefixed:
+			return notSupported("deleting by a prefix is not there yet")
+		case id == "":
+			return badRequest("a DELETE needs an Id")
+		}
+		b.Delete(id, opts...)
+		return nil
+	}
+	if reason, found := refusedCommands[cmd.Type]; found {
+		return notSupported("%s: %s", cmd.Type, reason)
+	}
+	return badRequest("unknown type of command %.100q", cmd.Type)
+}
+
+// result returns the reply to the command. What is added to a PUT becomes metadata of
+// the client's entity.
+func (cmd *command) result(m *jay.Metadata) []byte {
+	if cmd.Type == "DELETE" {
+		return mustJSON(map[string]any{"Id": m.ID, "Type": "DELETE", "Deleted": m.Etag > 0})
+	}
+	return mustJSON(map[string]any{"Type": "PUT", "@id": m.ID, "@collection": m.Collection, "@change-vector": m.ChangeVector, "@last-modified": m.LastModified.UTC().Format(ravenTime)})
+}

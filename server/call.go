@@ -1,0 +1,82 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/jaydb/jay"
+)
+
+// call is one request of an endpoint: that of an HTTP request, or one of several in the
+// body of a multi_get.
+type call struct {
+	s      *Server
+	ctx    context.Context
+	r      *http.Request // of the HTTP request
+	w      http.ResponseWriter
+	route  *route
+	params params
+	header http.Header // of the request
+	body   []byte
+
+	name     string // of the database, as the client spells it
+	database *database
+	db       *jay.DB
+
+	status  int
+	reply   http.Header
+	out     []byte
+	nested  bool // in a multi_get
+	started bool // the head of a stream was sent
+
+	taken int64 // bytes of the server's budget
+}
+
+// take takes memory of the server's budget until the call ends.
+func (c *call) take(n int64) error {
+	if err := c.s.memory.take(n); err != nil {
+		return err
+	}
+	c.taken += n
+	return nil
+}
+
+// end gives back what the call has taken.
+func (c *call) end() {
+	c.s.memory.give(c.taken)
+	c.taken = 0
+}
+
+// json replies with a value as JSON.
+func (c *call) json(status int, v any) error {
+	c.status, c.out = status, mustJSON(v)
+	return nil
+}
+
+// text replies with JSON that is there already.
+func (c *call) text(status int, json []byte) error {
+	c.status, c.out = status, json
+	return nil
+}
+
+// empty replies without a body.
+func (c *call) empty(status int) error {
+	c.status, c.out = status, nil
+	return nil
+}
+
+// decode reads the body as JSON.
+func (c *call) decode(v any) error {
+	if len(c.body) == 0 {
+		return badRequest("the request needs a body of JSON")
+	}
+	if err := json.Unmarshal(c.body, v); err != nil {
+		return badRequest("the body is not the JSON of this request: %v", err)
+	}
+	return nil
+}
+
+// ravenTime is RavenDB's format of a time. Go's client ends its process at a time that
+// it cannot read.
+const ravenTime = "2006-01-02T15:04:05.0000000Z"

@@ -1,0 +1,571 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// The directories of a data directory.
+const (
+	systemDir    = "system"    // the server's own database
+	databasesDir = "databases" // one directory for each database, named by its key
+	deletedDir   = "deleted"   // directories of databases that are being removed
+)
+
+// databases are those of a data directory.
+//
+// A database has a record, a document of the server's own database, which is written
+// before its directory is made and removed after it is gone. So each step of a
+// creation or a deletion that a crash has cut short is finished by the next Open, and a
+// directory that has vanished is an error, never an empty database.
+type databases struct {
+	opts     Options
+	system   *jay.DB
+	serverID string // of this data directory
+
+	mu    sync.Mutex
+	byKey map[string]*database // Guarded by mu.
+	open  int                  // databases with a db, or about to have one. Guarded by mu.
+}
+
+// database is one of them. What is not constant is guarded by databases.mu.
+type database struct {
+	key    string
+	record record
+	etag   uint64 // of the record
+
+	db       *jay.DB       // nil while it is closed
+	users    int           // requests that use db
+	idle     time.Time     // when the last one left
+	busy     chan struct{} // not nil while db is opened, closed or removed; closed afterwards
+	deleting bool
+	vacant   chan struct{}   // not nil while a deletion waits for the users; closed by the last
+	ctx      context.Context // ends when the database is about to be deleted
+	cancel   context.CancelFunc
+}
+
+// The states of a record.
+const (
+	stateCreating = "creating"
+	stateReady    = "ready"
+	stateDeleting = "deleting"
+)
+
+// record is what the server stores about a database.
+type record struct {
+	Name    string
+	State   string
+	ID      string                     // made by the server
+	Created time.Time                  //
+	Given   map[string]json.RawMessage `json:",omitempty"` // RavenDB's database record, as it was given
+}
+
+const (
+	recordPrefix = "databases/"
+	serverRecord = "server"
+)
+
+func openDatabases(o Options) (*databases, error) {
+	for _, dir := range []string{databasesDir, deletedDir} {
+		if err := os.MkdirAll(filepath.Join(o.Data, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
+		}
+	}
+	system, err := jay.Open(filepath.Join(o.Data, systemDir), &jay.Options{Logger: o.Logger, Now: o.Database.Now, CacheBytes: 4 << 20, DocumentCacheBytes: 4 << 20, MemTableBytes: 1 << 20})
+	if err != nil {
+		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
+	}
+	ds := &databases{opts: o, system: system, byKey: make(map[string]*database)}
+	if err := ds.load(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), system.Close())
+	}
+	return ds, nil
+}
+
+// load reads the records, and finishes the deletions that were cut short.
+func (ds *databases) load(ctx context.Context) error {
+	if err := ds.loadID(ctx); err != nil {
+		return err
+	}
+	var deleting []*database
+	for doc, err := range ds.system.Documents(ctx, jay.Scan{Prefix: recordPrefix}) {
+		if err != nil {
+			return err
+		}
+		d := newDatabase(strings.TrimPrefix(doc.ID(), recordPrefix))
+		if err := doc.Decode(&d.record); err != nil {
+			return err
+		}
+		d.etag = doc.Metadata().Etag
+		if d.record.State == stateDeleting {
+			deleting = append(deleting, d)
+			continue
+		}
+		ds.byKey[d.key] = d
+	}
+	for _, d := range deleting {
+		if err := ds.remove(ctx, d); err != nil {
+			return err
+		}
+	}
+	return ds.emptyDeleted()
+}
+
+// loadID reads the ID of the data directory, or makes one.
+func (ds *databases) loadID(ctx context.Context) error {
+	doc, err := ds.system.Get(ctx, serverRecord)
+	if errors.Is(err, jay.ErrNotFound) {
+		ds.serverID = newID()
+		_, err = ds.system.Put(ctx, serverRecord, mustJSON(map[string]string{"ID": ds.serverID}), jay.InCollection("Servers"))
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	ds.serverID, _, err = jay.Value[string](doc, "ID")
+	return err
+}
+
+func newDatabase(key string) *database {
+	d := &database{key: key}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+func (ds *databases) dir(key string) string { return filepath.Join(ds.opts.Data, databasesDir, key) }
+
+// find returns a database. ds.mu is held.
+func (ds *databases) find(key, name string) (*database, error) {
+	d := ds.byKey[key]
+	if d == nil || d.deleting {
+		return nil, missingDatabase(name)
+	}
+	return d, nil
+}
+
+// recordOf returns the record of a database, and its etag.
+func (ds *databases) recordOf(name string) (record, uint64, error) {
+	key, err := checkName(name)
+	if err != nil {
+		return record{}, 0, err
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d, err := ds.find(key, name)
+	if err != nil {
+		return record{}, 0, err
+	}
+	return d.record, d.etag, nil
+}
+
+// list returns the names of all databases, sorted.
+func (ds *databases) list() []string {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	names := make([]string, 0, len(ds.byKey))
+	for _, d := range ds.byKey {
+		if !d.deleting && d.record.State == stateReady {
+			names = append(names, d.record.Name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(strings.ToLower(a), strings.ToLower(b)) })
+	return names
+}
+
+// acquire returns an open database. release must follow.
+func (ds *databases) acquire(ctx context.Context, name string) (*database, error) {
+	key, err := checkName(name)
+	if err != nil {
+		return nil, err
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	for {
+		d, err := ds.find(key, name)
+		if err != nil {
+			return nil, err
+		}
+		if d.busy != nil {
+			if err := ds.await(ctx, d.busy); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if d.db == nil {
+			again, err := ds.start(ctx, d)
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				continue
+			}
+		}
+		d.users++
+		return d, nil
+	}
+}
+
+// await waits for a channel without ds.mu.
+func (ds *databases) await(ctx context.Context, done <-chan struct{}) error {
+	ds.mu.Unlock()
+	defer ds.mu.Lock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// start opens d, in whose place it closes another database if there are too many. It
+// reports whether others have changed something meanwhile. ds.mu is held, and released
+// meanwhile.
+func (ds *databases) start(ctx context.Context, d *database) (again bool, err error) {
+	if ds.open >= ds.opts.MaxOpenDatabases {
+		idlest := ds.idlest()
+		if idlest == nil {
+			return false, overload("%d databases are in use at a time, which is the most", ds.open)
+		}
+		ds.stop(idlest)
+		return true, nil
+	}
+	ds.open++
+	done := make(chan struct{})
+	d.busy = done
+	if d.record.State == stateCreating { // a creation was cut short
+		ds.mu.Unlock()
+		err = ds.firstOpen(context.WithoutCancel(ctx), d)
+		ds.mu.Lock()
+	} else {
+		ds.mu.Unlock()
+		var db *jay.DB
+		db, err = ds.openOne(d.key, true)
+		ds.mu.Lock()
+		d.db, d.idle = db, ds.opts.Now()
+	}
+	close(done)
+	d.busy = nil
+	if err != nil {
+		ds.open--
+	}
+	return false, err
+}
+
+func (ds *databases) openOne(key string, mustExist bool) (*jay.DB, error) {
+	o := ds.opts.Database
+	o.MustExist = mustExist
+	o.Logger = ds.opts.Logger.With("database", key)
+	return jay.Open(ds.dir(key), &o)
+}
+
+// idlest returns the open database that was used least recently, of those that are in
+// use by no request. ds.mu is held.
+func (ds *databases) idlest() *database {
+	var found *database
+	for _, d := range ds.byKey {
+		if d.db != nil && d.users == 0 && d.busy == nil && (found == nil || d.idle.Before(found.idle)) {
+			found = d
+		}
+	}
+	return found
+}
+
+// stop closes the database of d, which has no users. ds.mu is held, and released
+// meanwhile.
+func (ds *databases) stop(d *database) {
+	done, db := make(chan struct{}), d.db
+	d.busy, d.db = done, nil
+	ds.mu.Unlock()
+	if err := db.Close(); err != nil {
+		ds.opts.Logger.Error("server: closing a database", "database", d.key, "err", err)
+	}
+	ds.mu.Lock()
+	ds.open--
+	close(done)
+	d.busy = nil
+}
+
+// release ends a use of d.
+func (ds *databases) release(d *database) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d.users--
+	d.idle = ds.opts.Now()
+	if d.users == 0 && d.vacant != nil {
+		close(d.vacant)
+		d.vacant = nil
+	}
+}
+
+// closeIdle closes the databases that had no request for Options.IdleAfter.
+func (ds *databases) closeIdle() {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	for {
+		d := ds.idlest()
+		if d == nil || ds.opts.Now().Sub(d.idle) < ds.opts.IdleAfter {
+			return
+		}
+		ds.stop(d)
+	}
+}
+
+// create makes a database, and returns the etag of its record. A directory of this name that a deletion has
+// left, or that was put there, becomes its contents.
+func (ds *databases) create(ctx context.Context, name, id string, given map[string]json.RawMessage) (etag uint64, err error) {
+	key, err := checkName(name)
+	if err != nil {
+		return 0, err
+	}
+	d := newDatabase(key)
+	d.record = record{Name: name, State: stateCreating, ID: id, Created: ds.opts.Now().UTC(), Given: given}
+	if err := ds.enter(d); err != nil {
+		return 0, err
+	}
+	ctx = context.WithoutCancel(ctx) // what has begun is finished
+	err = ds.setState(ctx, d, stateCreating)
+	if err == nil {
+		err = ds.firstOpen(ctx, d)
+	}
+	if err != nil {
+		// Without a record the directory is none of the server's. If the record stays, the
+		// next start takes the creation up again.
+		if undone := ds.system.Delete(ctx, recordPrefix+d.key); undone != nil {
+			ds.opts.Logger.Error("server: a database that could not be created keeps its record", "database", d.key, "err", undone)
+		}
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	close(d.busy)
+	d.busy = nil
+	if err != nil {
+		delete(ds.byKey, key)
+		ds.open--
+		return 0, err
+	}
+	return d.etag, nil
+}
+
+// enter reserves the name of a new database, which is busy until it is made.
+func (ds *databases) enter(d *database) error {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	switch {
+	case ds.byKey[d.key] != nil:
+		return &problem{status: 409, kind: typeConcurrency, message: fmt.Sprintf("Database '%s' already exists", ds.byKey[d.key].record.Name)}
+	case len(ds.byKey) >= ds.opts.MaxDatabases:
+		return badRequest("there are %d databases, which is the most", len(ds.byKey))
+	}
+	for ds.open >= ds.opts.MaxOpenDatabases {
+		idlest := ds.idlest()
+		if idlest == nil {
+			return overload("%d databases are in use at a time, which is the most", ds.open)
+		}
+		ds.stop(idlest)
+		if ds.byKey[d.key] != nil { // made meanwhile
+			return &problem{status: 409, kind: typeConcurrency, message: fmt.Sprintf("Database '%s' already exists", d.record.Name)}
+		}
+	}
+	ds.open++
+	d.busy = make(chan struct{})
+	ds.byKey[d.key] = d
+	return nil
+}
+
+// firstOpen makes the directory of a new database, which is busy, and its record say so.
+func (ds *databases) firstOpen(ctx context.Context, d *database) error {
+	db, err := ds.openOne(d.key, false)
+	if err != nil {
+		return err
+	}
+	if err := ds.setState(ctx, d, stateReady); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d.db, d.idle = db, ds.opts.Now()
+	return nil
+}
+
+// setState stores the record of d, which is busy, with another state.
+func (ds *databases) setState(ctx context.Context, d *database, state string) error {
+	r := d.record // others only read it
+	r.State = state
+	meta, err := ds.system.Put(ctx, recordPrefix+d.key, mustJSON(r), jay.InCollection("Databases"))
+	if err != nil {
+		return err
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d.record, d.etag = r, meta.Etag
+	return nil
+}
+
+// drop deletes a database: it takes no further requests, its streams end, those under
+// way finish, and it is closed. Its files are removed if hard is set; otherwise they stay
+// where they are, and a database of this name that is created later has their contents.
+func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
+	key, err := checkName(name)
+	if err != nil {
+		return err
+	}
+	d, err := ds.seclude(ctx, key, name)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx) // what has begun is finished
+	if hard {
+		if err = ds.setState(ctx, d, stateDeleting); err == nil {
+			err = ds.remove(ctx, d)
+		}
+	} else {
+		err = ds.system.Delete(ctx, recordPrefix+key)
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	close(d.busy)
+	d.busy = nil
+	if err != nil {
+		d.deleting = d.record.State == stateDeleting // the next Open finishes it
+		return err
+	}
+	delete(ds.byKey, key)
+	return nil
+}
+
+// seclude makes a database busy that no request uses any more, and closes it.
+func (ds *databases) seclude(ctx context.Context, key, name string) (*database, error) {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	d, err := ds.find(key, name)
+	if err != nil {
+		return nil, err
+	}
+	d.deleting = true
+	d.cancel()
+	for d.busy != nil || d.users > 0 {
+		wait := d.busy
+		if wait == nil {
+			wait = make(chan struct{})
+			d.vacant = wait
+		}
+		if err := ds.await(ctx, wait); err != nil {
+			d.deleting = false
+			d.ctx, d.cancel = context.WithCancel(context.Background())
+			return nil, err
+		}
+	}
+	if d.db != nil {
+		ds.stop(d)
+	}
+	d.busy = make(chan struct{})
+	return d, nil
+}
+
+// remove removes the files and then the record of a database.
+func (ds *databases) remove(ctx context.Context, d *database) error {
+	away := filepath.Join(ds.opts.Data, deletedDir, fmt.Sprintf("%s-%d", d.key, d.etag))
+	err := os.Rename(ds.dir(d.key), away)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash may have come between this and the next step
+		return err
+	}
+	for _, dir := range []string{databasesDir, deletedDir} {
+		if err := syncDir(filepath.Join(ds.opts.Data, dir)); err != nil {
+			return err
+		}
+	}
+	if err := ds.system.Delete(ctx, recordPrefix+d.key); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(away); err != nil {
+		ds.opts.Logger.Warn("server: the files of a deleted database are removed at the next start", "database", d.key, "err", err)
+	}
+	return nil
+}
+
+// syncDir makes the names in a directory durable. Windows does so without being asked,
+// and cannot be.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// emptyDeleted removes what earlier runs were about to remove.
+func (ds *databases) emptyDeleted() error {
+	entries, err := os.ReadDir(filepath.Join(ds.opts.Data, deletedDir))
+	for _, entry := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(ds.opts.Data, deletedDir, entry.Name())))
+	}
+	return err
+}
+
+// close closes all databases. No request uses one any more.
+func (ds *databases) close() error {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	var all sync.WaitGroup
+	errs := make(chan error, len(ds.byKey))
+	for _, d := range ds.byKey {
+		if d.db == nil {
+			continue
+		}
+		all.Go(func() {
+			if err := d.db.Close(); err != nil {
+				errs <- fmt.Errorf("database %s: %w", d.key, err)
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	var err error
+	for one := range errs {
+		err = errors.Join(err, one)
+	}
+	for _, d := range ds.byKey {
+		d.db = nil
+	}
+	return errors.Join(err, ds.system.Close())
+}
+
+// index returns a number that has risen with every change of a record.
+func (ds *databases) index(ctx context.Context) (uint64, error) {
+	counters, err := ds.system.Counters(ctx)
+	return counters.Etag, err
+}
+
+// diskBytes returns the bytes of the files of a database. A file that vanishes meanwhile
+// has none.
+func diskBytes(dir string) (sum int64, err error) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		if info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+	}
+	return sum, err
+}

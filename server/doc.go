@@ -1,0 +1,27 @@
+// Package server answers RavenDB's HTTP protocol over the Jay databases of one data
+// directory, for RavenDB's own clients and for curl.
+//
+//	s, err := server.Open(server.Options{Data: "data"})
+//	...
+//	l, err := net.Listen("tcp", "127.0.0.1:8080")
+//	...
+//	err = s.Serve(ctx, l) // until ctx ends
+//
+// A [Server] is also an http.Handler, for a program that has a mux of its own; such a
+// program sets the timeouts of its http.Server and calls [Server.Close].
+//
+// A database is created by a request, opened by the first request that names it, and
+// closed when it has been idle. The data directory belongs to one Server at a time: a
+// second Open returns jay.ErrLocked.
+//
+// # What a request goes through
+//
+// Serve limits connections, headers and time. ServeHTTP gives the request an ID, checks
+// Host and Origin (guard.go), takes one of a bounded number of places (gate.go), finds
+// the route (routes.go) and the database (databases.go), reads the body within its
+// bounds (body.go), runs the endpoint, and writes the reply, compressed if the client
+// takes it (reply.go). Endpoints are functions of a call, and have one file for each
+// subject. Errors become RavenDB's in one place (errors.go).
+//
+// docs/server.md lists the endpoints, and the bounds.
+package server

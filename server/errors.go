@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/jaydb/jay"
+)
+
+// raven begins the names of RavenDB's exceptions. Its clients make exceptions of their
+// own from what follows the last dot.
+const raven = "Raven.Client.Exceptions."
+
+// The exceptions that the server sends.
+const (
+	typeBadRequest       = raven + "BadRequestException"
+	typeConcurrency      = raven + "ConcurrencyException"
+	typeCollection       = raven + "Documents.DocumentCollectionMismatchException"
+	typeQuery            = raven + "InvalidQueryException"
+	typeRoute            = raven + "Routing.RouteNotFoundException"
+	typeNotSupported     = raven + "NotSupportedException"
+	typeDatabaseMissing  = raven + "Database.DatabaseDoesNotExistException"
+	typeDatabaseLoad     = raven + "Database.DatabaseLoadFailureException"
+	typeAuthorization    = raven + "Security.AuthorizationException"
+	typeOverload         = raven + "TooManyRequestsException"
+	typeTooLarge         = raven + "RequestTooLargeException"
+	typeContent          = raven + "UnsupportedContentTypeException"
+	typeShutdown         = raven + "ServerShuttingDownException"
+	typeUnknownOutcome   = raven + "UnknownOutcomeException"
+	typeInternal         = raven + "InternalServerErrorException"
+	typeRequestCancelled = raven + "OperationCancelledException"
+)
+
+// problem is an error that a client is answered with.
+type problem struct {
+	status  int
+	kind    string         // the exception's name
+	message string         // for the client
+	fields  map[string]any // of the reply, beside those of every error
+	headers map[string]string
+	cause   error // for the log, if the client must not see it
+}
+
+func (p *problem) Error() string {
+	if p.cause != nil {
+		return p.message + ": " + p.cause.Error()
+	}
+	return p.message
+}
+
+// Unwrap returns what the client does not see.
+func (p *problem) Unwrap() error { return p.cause }
+
+func badRequest(format string, args ...any) *problem {
+	return &problem{status: http.StatusBadRequest, kind: typeBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+// notSupported refuses what RavenDB has and this server does not. The status is none
+// that makes clients count the node as down.
+func notSupported(format string, args ...any) *problem {
+	return &problem{status: http.StatusNotImplemented, kind: typeNotSupported, message: fmt.Sprintf(format, args...)}
+}
+
+func tooLarge(format string, args ...any) *problem {
+	return &problem{status: http.StatusRequestEntityTooLarge, kind: typeTooLarge, message: fmt.Sprintf(format, args...)}
+}
+
+// overload refuses a request that may succeed a little later. RavenDB's clients take 503
+// for a node that is down; so the status is 429.
+func overload(format string, args ...any) *problem {
+	return &problem{status: http.StatusTooManyRequests, kind: typeOverload, message: fmt.Sprintf(format, args...), headers: map[string]string{"Retry-After": "1"}}
+}
+
+// missingDatabase says that there is no database of this name, which was checked. The
+// status is 503 and the header says why: clients take 404 for a missing document.
+func missingDatabase(name string) *problem {
+	return &problem{status: http.StatusServiceUnavailable, kind: typeDatabaseMissing, message: fmt.Sprintf("Database '%s' does not exist", name), headers: map[string]string{"Database-Missing": name}}
+}
+
+var errShutdown = &problem{status: http.StatusServiceUnavailable, kind: typeShutdown, message: "the server is shutting down"}
+
+// problemOf says how a client is answered whose request has ended with err. What is
+// said of files, disks and other databases stays in the log.
+func problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	is := func(targets ...error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+	say := func(status int, kind string) *problem {
+		return &problem{status: status, kind: kind, message: oneLine(strings.TrimPrefix(err.Error(), "jay: "))}
+	}
+	hide := func(status int, kind, message string) *problem {
+		return &problem{status: status, kind: kind, message: message, cause: err}
+	}
+	var document *jay.DocumentError
+	switch {
+	case is(jay.ErrUnknownOutcome):
+		return hide(http.StatusInternalServerError, typeUnknownOutcome, "it is not known whether the write has happened: read what is there before repeating it")
+	case is(jay.ErrFailed):
+		return hide(http.StatusInternalServerError, typeInternal, "the database takes no writes since its disk has failed")
+	case is(context.Canceled, context.DeadlineExceeded):
+		return hide(http.StatusInternalServerError, typeRequestCancelled, "the request was cancelled")
+	case is(jay.ErrClosed, jay.ErrClientClosed):
+		return errShutdown
+	case is(jay.ErrConflict, jay.ErrExists):
+		return conflictOf(err, say(http.StatusConflict, typeConcurrency))
+	case is(jay.ErrUnique):
+		return say(http.StatusConflict, typeConcurrency)
+	case is(jay.ErrCollection):
+		return say(http.StatusBadRequest, typeCollection)
+	case is(jay.ErrTooLarge), errors.As(err, &document) && document.Limit > 0 && strings.HasSuffix(document.Rule, " bytes") && strings.HasPrefix(document.Rule, "at most "):
+		return say(http.StatusRequestEntityTooLarge, typeTooLarge)
+	case is(jay.ErrSyntax, jay.ErrQuery, jay.ErrNoIndex):
+		return say(http.StatusBadRequest, typeQuery)
+	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrIndex, jay.ErrIndexExists):
+		return say(http.StatusBadRequest, typeBadRequest)
+	case is(jay.ErrNeedsFloor, jay.ErrNeedsCapacity, jay.ErrExhausted):
+		return say(http.StatusInternalServerError, typeInternal)
+	case is(jay.ErrLocked, jay.ErrNotDatabase, jay.ErrNoDatabase, jay.ErrNewerFormat, jay.ErrNotWritable, jay.ErrFixed, jay.ErrOption):
+		return hide(http.StatusInternalServerError, typeDatabaseLoad, "the database could not be opened; the server's log says why")
+	case is(jay.ErrCorrupt, jay.ErrUnreadable):
+		return hide(http.StatusInternalServerError, typeInternal, "stored data could not be read; the server's log says why")
+	}
+	return hide(http.StatusInternalServerError, typeInternal, "the server has failed at this request; its log says why")
+}
+
+// conflictOf adds what RavenDB says about a conflict.
+func conflictOf(err error, p *problem) *problem {
+	var conflict *jay.ConflictError
+	if errors.As(err, &conflict) {
+		p.fields = map[string]any{"Id": conflict.ID, "ExpectedChangeVector": conflict.Expected, "ActualChangeVector": conflict.Actual}
+	}
+	return p
+}
+
+// body returns the reply of a problem with a request of this URL.
+func (p *problem) body(url string) []byte {
+	reply := map[string]any{"Url": url, "Type": p.kind, "Message": p.message, "Error": p.kind + ": " + p.message}
+	for name, value := range p.fields {
+		reply[name] = value
+	}
+	return mustJSON(reply)
+}
+
+// mustJSON returns v as JSON. v is made by the server of what JSON can hold.
+func mustJSON(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("server: %T as JSON: %v", v, err))
+	}
+	return text
+}
+
+// oneLine replaces line breaks.
+func oneLine(s string) string {
+	return strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ").Replace(s)
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxNameBytes bounds the name of a database.
+const maxNameBytes = 128
+
+// reservedNames are no names of databases: RavenDB has one of them for itself, and
+// Windows has no files of the others, whatever follows a dot.
+var reservedNames = []string{"system", "con", "prn", "aux", "nul",
+	"com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
+	"lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9"}
+
+// checkName returns the key of a database: its name in lower case, by which it is
+// looked up, and which names its directory. A name has ASCII letters, digits, '_', '-'
+// and '.', and so leads nowhere else.
+func checkName(name string) (key string, err error) {
+	rule := ""
+	switch {
+	case name == "":
+		rule = "the name of a database must not be empty"
+	case len(name) > maxNameBytes:
+		rule = fmt.Sprintf("the name of a database has at most %d bytes, not %d", maxNameBytes, len(name))
+	case strings.ContainsFunc(name, func(c rune) bool { return !nameCharacter(c) }):
+		rule = "the name of a database has only ASCII letters, digits, '_', '-' and '.'"
+	case name[0] == '.' || name[0] == '-' || name[len(name)-1] == '.' || strings.Contains(name, ".."):
+		rule = "the name of a database begins with no dot or hyphen, ends with no dot, and has no two dots in a row"
+	}
+	key = strings.ToLower(name)
+	stem, _, _ := strings.Cut(key, ".")
+	if rule == "" && slices.Contains(reservedNames, stem) {
+		rule = "the name is reserved"
+	}
+	if rule != "" {
+		return "", badRequest("invalid database name %.140q: %s", name, rule)
+	}
+	return key, nil
+}
+
+func nameCharacter(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// Options configure Open. Data must be set; the zero value of every other field is a
+// good default.
+type Options struct {
+	// Data is the directory of the databases and of what the server records about
+	// them. Open creates it.
+	Data string
+
+	// Database are the options of every database. Logger and MustExist are set by the
+	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
+	// names no collection has none, as in RavenDB.
+	Database jay.Options
+
+	// Logger receives a record for each request at level Info, and messages about the
+	// server and its databases. The default is no logging.
+	Logger *slog.Logger
+
+	// Hosts are the names and addresses, without a port, by which the server may be
+	// called, beside localhost and the loopback addresses. A request with another
+	// Host is refused, so that a name which an attacker has rebound to this machine is
+	// of no use. "*" allows every host.
+	Hosts []string
+
+	// AnyoneMayReadAndWrite lets Serve listen on an address that is not a loopback one.
+	//
+	// Danger: there is no authentication, and no encryption.
+	AnyoneMayReadAndWrite bool
+
+	// IdleAfter is how long a database stays open after its last request. The default
+	// is 15 minutes.
+	IdleAfter time.Duration
+
+	// MaxDatabases bounds the databases of the server. The default is 1,000.
+	MaxDatabases int
+
+	// MaxOpenDatabases bounds those that are open at a time: each has the caches of
+	// Options.Database. The default is 64. One more closes the database that has been
+	// idle longest; if none is idle, the request is refused with 429.
+	MaxOpenDatabases int
+
+	// MaxBodyBytes bounds the body of a request, also after it was unpacked. The default
+	// is 128 MiB.
+	MaxBodyBytes int64
+
+	// MaxReplyBytes bounds the documents of a reply, before it is compressed. The
+	// default is 128 MiB. Streams have no such bound: they hold one document at a time.
+	MaxReplyBytes int64
+
+	// MaxMemoryBytes bounds the bodies of requests and replies that are in memory at a
+	// time, each counted once: while a write is carried out, the memory is up to four
+	// times its body. A request that would exceed it is refused with 429. The default is 1 GiB.
+	MaxMemoryBytes int64
+
+	// MaxRequests bounds the requests that run at a time. The default is 256. Up to four
+	// times as many wait for a place; what comes on top, or has waited for QueueTimeout,
+	// is refused with 429.
+	MaxRequests int
+
+	// MaxStreams bounds the streams that run at a time, beside MaxRequests: one runs as long
+	// as its reader takes. Further ones wait and are refused as requests are. The default is
+	// 64.
+	MaxStreams int
+
+	// QueueTimeout is how long a request waits for a place. The default is 5 seconds.
+	QueueTimeout time.Duration
+
+	// MaxConnections bounds the connections of Serve. Further ones wait to be accepted.
+	// The default is 4,096.
+	MaxConnections int
+
+	// MaxHeaderBytes bounds the request line and the headers, in Serve. The default is 64
+	// KiB. RavenDB's clients send IDs of up to 1,024 characters in a URL.
+	MaxHeaderBytes int
+
+	// HeaderTimeout is how long a client may take to send the headers, and GraceTimeout how
+	// long it may take to send a body or to take a reply, plus a second for every
+	// MinBytesPerSecond of it. A client that is slower is disconnected. The defaults are 10
+	// and 30 seconds, and 16 KiB.
+	HeaderTimeout     time.Duration
+	GraceTimeout      time.Duration
+	MinBytesPerSecond int64
+
+	// ShutdownTimeout is how long Serve lets requests finish after its context has
+	// ended. The default is 30 seconds.
+	ShutdownTimeout time.Duration
+
+	// SlowAfter is the duration from which a request is logged as slow, at level Warn.
+	// The default is 1 second.
+	SlowAfter time.Duration
+
+	// MaxRememberedResults bounds the results of commands that are kept by their
+	// raft-request-id. The default is 10,000; the oldest go first.
+	MaxRememberedResults int
+
+	// Now replaces the clock. The default is time.Now.
+	Now func() time.Time
+}
+
+// withDefaults returns the options with the defaults filled in, or an error that names
+// the field that cannot be.
+func (o Options) withDefaults() (Options, error) {
+	if o.Data == "" {
+		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)
+	}
+	o.IdleAfter = cmp.Or(o.IdleAfter, 15*time.Minute)
+	o.MaxDatabases = cmp.Or(o.MaxDatabases, 1000)
+	o.MaxOpenDatabases = cmp.Or(o.MaxOpenDatabases, 64)
+	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, 128<<20)
+	o.MaxReplyBytes = cmp.Or(o.MaxReplyBytes, 128<<20)
+	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
+	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
+	o.QueueTimeout = cmp.Or(o.QueueTimeout, 5*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
+	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
+	o.HeaderTimeout = cmp.Or(o.HeaderTimeout, 10*time.Second)
+	o.GraceTimeout = cmp.Or(o.GraceTimeout, 30*time.Second)
+	o.MinBytesPerSecond = cmp.Or(o.MinBytesPerSecond, 16<<10)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
+	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
+	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
+	for name, value := range map[string]int64{
+		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
+		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
+		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
+		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
+		"ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
+	} {
+		if value < 0 {
+			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.Database.PrefixCollections = jay.PrefixCollectionsIgnored
+	return o, nil
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// queryRequest is the body of a query. Jay's indexes are as new as the documents, so that
+// there is nothing to wait for.
+type queryRequest struct {
+	Query           string
+	QueryParameters map[string]json.RawMessage
+	Start           *int
+	PageSize        *int
+}
+
+// parameterName finds the parameters that a query may use.
+var parameterName = regexp.MustCompile(`\$[\pL_][\pL\pN_]*`)
+
+// pageWords are in every query that asks for a page in its text. They may be in others,
+// for which it costs a count that is known.
+var pageWords = regexp.MustCompile(`(?i)limit|offset`)
+
+// query answers a query in RQL.
+func (c *call) query() error {
+	start := time.Now()
+	request, err := c.queryRequest()
+	if err != nil {
+		return err
+	}
+	metadataOnly, err := c.params.flag("metadataOnly")
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"debug", "diagnostics"} {
+		if value := c.params.get(name); value != "" {
+			return notSupported("%s=%.100s of a query is not there yet", name, value)
+		}
+	}
+	given, err := request.parameters()
+	if err != nil {
+		return err
+	}
+	var found queryResult
+	if err := c.db.View(c.ctx, func(tx *jay.Tx) error { return c.runQuery(tx, request, given, &found) }); err != nil {
+		return err
+	}
+	etag := found.etag()
+	c.reply.Set("ETag", `"`+hex.EncodeToString(etag)+`"`)
+	if c.matches(hex.EncodeToString(etag)) {
+		return c.empty(http.StatusNotModified)
+	}
+	number := int64(0)
+	for _, b := range etag[:8] {
+		number = number<<8 | int64(b)
+	}
+	return c.queryReply(&found, number, metadataOnly, time.Since(start))
+}
+
+// queryRequest reads the query of the body, or of the URL.
+func (c *call) queryRequest() (r queryRequest, err error) {
+	if c.r.Method == http.MethodGet && len(c.body) == 0 {
+		r.Query = c.params.get("query")
+		start, err := c.params.count("start", 0)
+		if err != nil {
+			return r, err
+		}
+		size, err := c.params.count("pageSize", math.MaxInt32)
+		if err != nil {
+			return r, err
+		}
+		r.Start, r.PageSize = &start, &size
+	} else if err := c.decode(&r); err != nil {
+		return r, err
+	}
+	if r.Query == "" {
+		return r, badRequest("the request has no Query")
+	}
+	return r, nil
+}
+
+// parameters returns the values of the parameters that the query uses. RavenDB's clients
+// may send others. Numbers keep all their digits.
+func (r *queryRequest) parameters() (map[string]any, error) {
+	used := make(map[string]bool)
+	for _, name := range parameterName.FindAllString(r.Query, -1) {
+		used[name[1:]] = true
+	}
+	out := make(map[string]any)
+	for name, text := range r.QueryParameters {
+		if !used[name] {
+			continue
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		var value any
+		if err := decoder.Decode(&value); err != nil {
+			return nil, badRequest("the parameter %.100q is not JSON: %v", name, err)
+		}
+		out[name] = value
+	}
+	return out, nil
+}
+
+// queryResult is what a query has found.
+type queryResult struct {
+	reading
+	rows  []json.RawMessage // of a query that selects; else docs has the answers
+	total int64
+}
+
+// runQuery runs the query, and counts what it finds beyond the page.
+func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found *queryResult) error {
+	q, err := tx.RQL(r.Query, given)
+	if err != nil {
+		return err
+	}
+	if r.Start != nil && *r.Start > 0 {
+		q = q.Skip(*r.Start)
+	}
+	if r.PageSize != nil && *r.PageSize < math.MaxInt32 && *r.PageSize >= 0 {
+		q = q.Limit(*r.PageSize)
+	}
+	for row, err := range q.Iter(c.ctx) {
+		if err != nil {
+			return err
+		}
+		for _, doc := range row.Included {
+			if err := found.add(c, &found.included, doc); err != nil {
+				return err
+			}
+		}
+		if row.Document != nil {
+			if err := found.add(c, &found.docs, row.Document); err != nil {
+				return err
+			}
+			continue
+		}
+		found.rows = append(found.rows, row.JSON)
+		if found.bytes += int64(len(row.JSON)) + 64; found.bytes > c.s.opts.MaxReplyBytes {
+			return tooLarge("the reply has more than %d bytes, which is the most: ask for a page", c.s.opts.MaxReplyBytes)
+		}
+		if err := c.take(2 * (int64(len(row.JSON)) + 64)); err != nil {
+			return err
+		}
+	}
+	found.total = int64(len(found.docs) + len(found.rows))
+	if r.Start != nil || r.PageSize != nil || pageWords.MatchString(r.Query) {
+		found.total, err = q.Skip(0).Limit(math.MaxInt).Count(c.ctx)
+	}
+	return err
+}
+
+// etag returns a hash of what was found.
+func (f *queryResult) etag() []byte {
+	h := fnv.New128a()
+	fmt.Fprintf(h, "%d %s\n", f.total, f.reading.etag())
+	for _, row := range f.rows {
+		h.Write(row)
+	}
+	return h.Sum(nil)
+}
+
+// queryReply replies in RavenDB's shape.
+func (c *call) queryReply(f *queryResult, etag int64, metadataOnly bool, took time.Duration) (err error) {
+	now := c.s.opts.Now().UTC().Format(ravenTime)
+	dst := append([]byte(nil), `{"Results":[`...)
+	for i, row := range f.rows {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendProjection(dst, row)
+	}
+	for i, doc := range f.docs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = appendDocument(dst, doc, metadataOnly); err != nil {
+			return err
+		}
+	}
+	dst = append(dst, `],"Includes":{`...)
+	for i, doc := range f.included {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(dst, mustJSON(doc.ID())...), ':')
+		if dst, err = appendDocument(dst, doc, false); err != nil {
+			return err
+		}
+	}
+	dst = append(dst, '}')
+	tail := mustJSON(map[string]any{
+		"IncludedPaths": nil, "IndexName": "collection", "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
+		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": nodeTag,
+	})
+	tail[0] = ','
+	return c.text(http.StatusOK, append(dst, tail...))
+}
+
+// appendProjection appends what a query has selected, marked as that.
+func appendProjection(dst []byte, row json.RawMessage) []byte {
+	dst = append(dst, row[:len(row)-1]...)
+	if len(row) > 2 {
+		dst = append(dst, ',')
+	}
+	return append(dst, `"@metadata":{"@projection":true}}`...)
+}

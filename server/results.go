@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay"
+)
+
+// raftParam names the ID that a client gives to a command, so that the command, sent
+// again after a reply was lost, is not carried out again.
+const raftParam = "raft-request-id"
+
+// results keeps the replies of commands by their IDs, in the server's own database. The
+// newest of them are kept: the oldest go first. A crash between a command and its
+// record forgets the reply; the command, sent again, is then carried out again.
+type results struct {
+	system *jay.DB
+	most   int
+
+	mu    sync.Mutex
+	done  map[string]result        // Guarded by mu.
+	order []string                 // keys of done, oldest first. Guarded by mu.
+	under map[string]chan struct{} // commands being carried out. Guarded by mu.
+}
+
+// result is a reply that is kept.
+type result struct {
+	Status int             //
+	Body   json.RawMessage `json:",omitempty"` // as it was sent
+}
+
+const (
+	resultPrefix   = "results/"
+	maxResultBytes = 64 << 10 // of a reply; the commands that have an ID reply with less
+)
+
+func openResults(ctx context.Context, system *jay.DB, most int) (*results, error) {
+	rs := &results{system: system, most: most, done: make(map[string]result), under: make(map[string]chan struct{})}
+	found, err := system.RQL("from Results order by @metadata.@etag", nil)
+	if err != nil {
+		return nil, err
+	}
+	for row, err := range found.Iter(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var r result
+		if err := row.Document.Decode(&r); err != nil {
+			return nil, err
+		}
+		key := strings.TrimPrefix(row.Document.ID(), resultPrefix)
+		rs.done[key] = r
+		rs.order = append(rs.order, key)
+	}
+	return rs, nil
+}
+
+// resultKey returns the key of a command: the same ID of another command is another
+// key.
+func resultKey(method, path, query, id string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{method, path, query, id}, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// once calls fn, unless a command with this key has succeeded: then it returns that
+// reply. Of calls at the same time one calls fn, and the others wait for it.
+func (rs *results) once(ctx context.Context, key string, fn func() (result, error)) (result, error) {
+	for {
+		rs.mu.Lock()
+		if r, found := rs.done[key]; found {
+			rs.mu.Unlock()
+			return r, nil
+		}
+		wait := rs.under[key]
+		if wait == nil {
+			rs.under[key] = make(chan struct{})
+			rs.mu.Unlock()
+			return rs.first(ctx, key, fn)
+		}
+		rs.mu.Unlock()
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return result{}, ctx.Err()
+		}
+	}
+}
+
+// first calls fn, and keeps its result if it has succeeded.
+func (rs *results) first(ctx context.Context, key string, fn func() (result, error)) (r result, err error) {
+	defer func() {
+		rs.mu.Lock()
+		defer rs.mu.Unlock()
+		close(rs.under[key])
+		delete(rs.under, key)
+	}()
+	r, err = fn()
+	if err != nil || len(r.Body) > maxResultBytes {
+		return r, err
+	}
+	return r, rs.keep(context.WithoutCancel(ctx), key, r)
+}
+
+// keep stores a result, and removes the oldest one if there are too many.
+func (rs *results) keep(ctx context.Context, key string, r result) error {
+	rs.mu.Lock()
+	drop := ""
+	if len(rs.order) >= rs.most {
+		drop = rs.order[0]
+		rs.order = rs.order[1:]
+		delete(rs.done, drop)
+	}
+	rs.order = append(rs.order, key)
+	rs.done[key] = r
+	rs.mu.Unlock()
+
+	var b jay.Batch
+	if drop != "" {
+		b.Delete(resultPrefix + drop)
+	}
+	b.Put(resultPrefix+key, mustJSON(r), jay.InCollection("Results"))
+	_, err := rs.system.Apply(ctx, &b)
+	return err
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// route is one endpoint.
+type route struct {
+	method string
+	path   string // below /databases/{db} if it begins with "{D}", else of the server
+	run    func(c *call) error
+	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
+	body   bool                             // it takes one
+	lazy   bool                             // it may stand in a multi_get
+	raft   bool                             // its reply is kept by its raft-request-id
+	free   bool                             // it is answered under any load and for any host, and says nothing
+	stream bool                             // it writes its reply itself
+
+	refused string // why it is not there, if run is nil
+}
+
+// routes lists the endpoints that are answered, and those of RavenDB that are refused
+// with a reason. docs/server.md has the same table.
+var routes = []*route{
+	{method: "GET", path: "/healthz", run: (*call).healthz, free: true},
+	{method: "GET", path: "/readyz", run: (*call).readyz, free: true},
+
+	{method: "GET", path: "/topology", run: (*call).topology},
+	{method: "GET", path: "/cluster/topology", run: (*call).clusterTopology},
+	{method: "GET", path: "/cluster/node-info", run: (*call).nodeInfo},
+	{method: "GET", path: "/build/version", run: (*call).buildVersion},
+	{method: "GET", path: "/info/tcp", run: (*call).tcpInfo},
+	{method: "GET", path: "/databases", run: (*call).listDatabases},
+	{method: "GET", path: "/admin/databases", run: (*call).getDatabase},
+	{method: "PUT", path: "/admin/databases", run: (*call).createDatabase, body: true, raft: true},
+	{method: "DELETE", path: "/admin/databases", run: (*call).deleteDatabases, body: true, raft: true},
+
+	{method: "GET", path: "{D}/docs", run: (*call).getDocuments, lazy: true},
+	{method: "POST", path: "{D}/docs", run: (*call).getDocuments, body: true, lazy: true},
+	{method: "HEAD", path: "{D}/docs", run: (*call).headDocument},
+	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
+	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
+	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true},
+	{method: "POST", path: "{D}/multi_get", body: true}, // run is set below: it runs routes
+	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext},
+	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
+	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
+	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, raft: true},
+	{method: "GET", path: "{D}/debug/identities", run: (*call).identities},
+	{method: "GET", path: "{D}/stats", run: (*call).stats, lazy: true},
+	{method: "GET", path: "{D}/collections/stats", run: (*call).collectionStats, lazy: true},
+	{method: "GET", path: "{D}/healthcheck", run: (*call).healthcheck},
+	{method: "GET", path: "{D}/configuration/client", run: (*call).clientConfiguration},
+	{method: "PUT", path: "{D}/admin/configuration/client", run: (*call).putClientConfiguration, body: true, raft: true},
+	{method: "GET", path: "{D}/info/tcp", run: (*call).tcpInfo},
+
+	{method: "POST", path: "{D}/queries", run: (*call).query, body: true, lazy: true},
+	{method: "GET", path: "{D}/queries", run: (*call).query, lazy: true},
+	{method: "GET", path: "{D}/streams/docs", run: (*call).streamDocuments, stream: true},
+
+	{method: "PATCH", path: "{D}/docs", refused: patching},
+	{method: "PATCH", path: "{D}/queries", refused: patching},
+	{method: "DELETE", path: "{D}/queries", refused: "deleting by a query is not there yet"},
+	{method: "GET", path: "{D}/operations/next-operation-id", refused: operations},
+	{method: "GET", path: "{D}/operations/state", refused: operations},
+	{method: "POST", path: "{D}/operations/kill", refused: operations},
+	{method: "GET", path: "/operations/state", refused: operations},
+	{method: "POST", path: "{D}/bulk_insert", refused: "bulk insert is not there yet; bulk_docs stores many documents at once"},
+	{method: "GET", path: "{D}/changes", refused: "the changes socket is not there yet"},
+	{method: "GET", path: "{D}/cmpxchg", refused: compareExchange},
+	{method: "PUT", path: "{D}/cmpxchg", refused: compareExchange},
+	{method: "DELETE", path: "{D}/cmpxchg", refused: compareExchange},
+	{method: "GET", path: "{D}/attachments", refused: attachments},
+	{method: "PUT", path: "{D}/attachments", refused: attachments},
+	{method: "HEAD", path: "{D}/attachments", refused: attachments},
+	{method: "DELETE", path: "{D}/attachments", refused: attachments},
+	{method: "GET", path: "{D}/revisions", refused: revisions},
+	{method: "GET", path: "{D}/revisions/config", refused: revisions},
+	{method: "POST", path: "{D}/admin/revisions/config", refused: revisions},
+	{method: "POST", path: "{D}/admin/expiration/config", refused: "expiration is not there yet"},
+	{method: "GET", path: "{D}/streams/queries", refused: queryStreams},
+	{method: "POST", path: "{D}/streams/queries", refused: queryStreams},
+	{method: "GET", path: "{D}/indexes", refused: indexes},
+	{method: "PUT", path: "{D}/indexes", refused: indexes},
+	{method: "DELETE", path: "{D}/indexes", refused: indexes},
+	{method: "RESET", path: "{D}/indexes", refused: indexes},
+	{method: "PUT", path: "{D}/admin/indexes", refused: indexes},
+	{method: "GET", path: "{D}/indexes/stats", refused: indexes},
+	{method: "GET", path: "{D}/indexes/errors", refused: indexes},
+	{method: "GET", path: "{D}/indexes/terms", refused: indexes},
+	{method: "GET", path: "{D}/indexes/status", refused: indexes},
+	{method: "POST", path: "{D}/indexes/has-changed", refused: indexes},
+	{method: "POST", path: "{D}/indexes/set-lock", refused: indexes},
+	{method: "POST", path: "{D}/indexes/set-priority", refused: indexes},
+	{method: "GET", path: "{D}/subscriptions", refused: subscriptions},
+	{method: "PUT", path: "{D}/subscriptions", refused: subscriptions},
+	{method: "GET", path: "/info/remote-task/tcp", refused: subscriptions},
+	{method: "POST", path: "/admin/compact", refused: "compaction by a request is not there yet; jay compact does it for a database that is not open"},
+	{method: "PUT", path: "/admin/configuration/client", refused: "a client configuration for all databases is not there; each database has its own"},
+	{method: "GET", path: "{D}/counters", refused: "counters beside documents are not there; keep a number in the document"},
+	{method: "POST", path: "{D}/counters", refused: "counters beside documents are not there; keep a number in the document"},
+	{method: "GET", path: "{D}/timeseries", refused: "time series are not there; keep documents with a date"},
+	{method: "POST", path: "{D}/timeseries", refused: "time series are not there; keep documents with a date"},
+}
+
+const (
+	patching        = "patching by a script is not there yet"
+	operations      = "operations in the background are not there yet"
+	compareExchange = "compare exchange is not there yet"
+	attachments     = "attachments are not there yet over HTTP"
+	revisions       = "revisions are not there yet over HTTP"
+	queryStreams    = "streams of queries are not there yet; ask for pages"
+	indexes         = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
+	subscriptions   = "subscriptions are not there: they need a protocol of their own over TCP"
+)
+
+// byPath are the routes by their path in lower case.
+var byPath = make(map[string][]*route)
+
+func init() {
+	for _, r := range routes {
+		if r.path == "{D}/multi_get" {
+			r.run = (*call).multiGet
+		}
+		if r.params == nil {
+			r.params = parseParams
+		}
+		byPath[strings.ToLower(r.path)] = append(byPath[strings.ToLower(r.path)], r)
+	}
+}
+
+// findRoute returns the route of a path, which is escaped, and the name of the database
+// in it. Paths are compared without regard to case.
+func findRoute(method, path string) (r *route, database string, err error) {
+	lookup := path
+	if rest, found := cutPrefixFold(path, "/databases/"); found {
+		name, endpoint, found := strings.Cut(rest, "/")
+		if !found {
+			return nil, "", noRoute(method, path, nil)
+		}
+		if database, err = url.PathUnescape(name); err != nil {
+			return nil, "", badRequest("the URL has an invalid escape in %.100q", name)
+		}
+		lookup = "{D}/" + endpoint
+	}
+	candidates := byPath[strings.ToLower(lookup)]
+	i := slices.IndexFunc(candidates, func(r *route) bool { return r.method == method })
+	if i < 0 {
+		return nil, "", noRoute(method, path, candidates)
+	}
+	if r = candidates[i]; r.run == nil {
+		return nil, "", notSupported("%s %s: %s", method, r.path, r.refused)
+	}
+	return r, database, nil
+}
+
+func cutPrefixFold(s, prefix string) (rest string, found bool) {
+	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
+		return s, false
+	}
+	return s[len(prefix):], true
+}
+
+// noRoute refuses a path, or a method of it.
+func noRoute(method, path string, others []*route) error {
+	p := &problem{status: http.StatusBadRequest, kind: typeRoute}
+	p.message = badRequest("There is no handler for path: %s %.200s", method, path).message
+	if len(others) > 0 {
+		var methods []string
+		for _, r := range others {
+			methods = append(methods, r.method)
+		}
+		p.headers = map[string]string{"Allow": strings.Join(methods, ", ")}
+		p.message += "; the path takes " + strings.Join(methods, ", ")
+	}
+	return p
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// Server answers requests about the databases of a data directory. Its methods are safe
+// for concurrent use.
+type Server struct {
+	opts      Options
+	databases *databases
+	results   *results
+	clients   *configurations
+	gate      *gate // of requests
+	streams   *gate // of streams
+	memory    *budget
+
+	mu      sync.RWMutex
+	closing bool           // no further request begins. Guarded by mu.
+	under   sync.WaitGroup // requests under way
+
+	ctx     context.Context // of streams and of the server's own work
+	cancel  context.CancelFunc
+	janitor sync.WaitGroup
+	closed  sync.Once
+	err     error // of Close
+}
+
+// Open opens a data directory, which it creates if there is none. It returns
+// jay.ErrLocked if another Server has it open, in whatever process, jay.ErrOption for an
+// option that cannot be, and what jay.Open returns.
+func Open(o Options) (*Server, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	if s.databases, err = openDatabases(o); err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
+		s.clients, err = openConfigurations(s.ctx, s.databases.system)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close())
+	}
+	s.janitor.Go(s.closeIdle)
+	return s, nil
+}
+
+// closeIdle closes idle databases now and then.
+func (s *Server) closeIdle() {
+	tick := time.NewTicker(max(min(s.opts.IdleAfter/4, time.Minute), time.Second))
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.databases.closeIdle()
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// Close refuses further requests, ends streams, waits for the requests under way and
+// closes the databases. It is idempotent.
+func (s *Server) Close() error {
+	s.closed.Do(func() {
+		s.refuse()
+		s.cancel()
+		s.under.Wait()
+		s.janitor.Wait()
+		s.err = s.databases.close()
+	})
+	return s.err
+}
+
+// refuse makes every request that begins from now on an error.
+func (s *Server) refuse() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+}
+
+// begin counts a request, unless the server is closing. s.under.Done must follow.
+func (s *Server) begin() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closing {
+		return errShutdown
+	}
+	s.under.Add(1)
+	return nil
+}
+
+// Serve answers requests on l until ctx ends: then it accepts no more, lets those under
+// way finish within Options.ShutdownTimeout, ends the others, and closes the databases as
+// Close does. It closes l.
+//
+// Serve refuses an address that is not a loopback one, unless
+// Options.AnyoneMayReadAndWrite is set.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	if err := s.checkAddress(l.Addr()); err != nil {
+		return errors.Join(err, l.Close(), s.Close())
+	}
+	h := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: s.opts.HeaderTimeout,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    s.opts.MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(newLimitListener(l, s.opts.MaxConnections)) }()
+	var err error
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		s.opts.Logger.Info("server: shutting down", "within", s.opts.ShutdownTimeout)
+		s.refuse()
+		s.cancel() // streams end at once: they have no end of their own
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.ShutdownTimeout)
+		defer cancel()
+		if err = h.Shutdown(patience); err != nil {
+			s.opts.Logger.Warn("server: requests are cut short", "err", err)
+			err = h.Close()
+		}
+		<-served
+	}
+	return errors.Join(err, s.Close())
+}
+
+// checkAddress refuses an address that others can reach.
+func (s *Server) checkAddress(a net.Addr) error {
+	tcp, is := a.(*net.TCPAddr)
+	if s.opts.AnyoneMayReadAndWrite || is && tcp.IP.IsLoopback() || a.Network() == "unix" {
+		return nil
+	}
+	return fmt.Errorf("server: %w: %s is not a loopback address, and the server has no authentication: listen on 127.0.0.1, or set AnyoneMayReadAndWrite", jay.ErrOption, a)
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{s: s, ctx: r.Context(), r: r, w: w, header: r.Header, reply: w.Header()}
+	defer c.end()
+	id := requestID(r)
+	c.reply.Set("Raven-Server-Version", serverVersion)
+	c.reply.Set("X-Request-Id", id)
+	start := time.Now()
+	counted := &countingWriter{ResponseWriter: w}
+	c.w = counted
+	defer func() { s.logRequest(c, counted, id, start) }()
+
+	err := c.guarded()
+	if err != nil && c.started {
+		// The status was sent. A cut connection shows that the reply is not whole.
+		s.opts.Logger.Warn("server: a stream is cut short", "request", id, "err", err)
+		panic(http.ErrAbortHandler)
+	}
+	if err != nil {
+		c.fail(err, id)
+	}
+	if !c.started {
+		c.send()
+	}
+}
+
+// guarded runs the call, and turns a panic into an error.
+func (c *call) guarded() (err error) {
+	defer func() {
+		if p := recover(); p == http.ErrAbortHandler {
+			panic(p)
+		} else if p != nil {
+			err = &problem{status: 500, kind: typeInternal, message: "the server has failed at this request; its log says why", cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+		}
+	}()
+	return c.handle()
+}
+
+// handle finds the route of an HTTP request and runs it.
+func (c *call) handle() (err error) {
+	s, r := c.s, c.r
+	c.route, c.name, err = findRoute(r.Method, r.URL.EscapedPath())
+	if c.route == nil || !c.route.free {
+		// The host comes first: to a page of another site all paths look the same.
+		if err := s.guard(r); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if c.route.free {
+		return c.route.run(c)
+	}
+	if err := s.begin(); err != nil {
+		return err
+	}
+	defer s.under.Done()
+	gate := s.gate
+	if c.route.stream {
+		gate = s.streams
+	}
+	if err := gate.enter(c.ctx); err != nil {
+		return err
+	}
+	defer gate.leave()
+	if c.params, err = c.route.params(r.URL.RawQuery); err != nil {
+		return err
+	}
+	if c.route.body {
+		if c.body, err = c.readBody(); err != nil {
+			return err
+		}
+	}
+	return c.onDatabase(c.remembered)
+}
+
+// onDatabase opens the database of the call, if it has one, and runs fn.
+func (c *call) onDatabase(fn func() error) (err error) {
+	if c.name == "" && c.route.path[0] == '/' {
+		return fn()
+	}
+	ds := c.s.databases
+	if c.database, err = ds.acquire(c.ctx, c.name); err != nil {
+		return err
+	}
+	defer ds.release(c.database)
+	c.db = c.database.db
+	c.refreshConfiguration()
+	return fn()
+}
+
+// remembered runs the route, unless its reply is kept by a raft-request-id.
+func (c *call) remembered() error {
+	id := c.params.get(raftParam)
+	if id == "" || !c.route.raft {
+		return c.route.run(c)
+	}
+	if len(id) > 128 {
+		return badRequest("%s has at most 128 characters", raftParam)
+	}
+	// A client that goes away may ask again: the command ends, and its reply is kept.
+	c.ctx = context.WithoutCancel(c.ctx)
+	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
+	ran := false
+	r, err := c.s.results.once(c.ctx, key, func() (result, error) {
+		ran = true
+		err := c.route.run(c)
+		return result{Status: c.status, Body: c.out}, err
+	})
+	if !ran && err == nil {
+		c.status, c.out = r.Status, r.Body
+	}
+	return err
+}
+
+// requestID returns the ID of a request, which the client may have given.
+func requestID(r *http.Request) string {
+	if id := r.Header.Get("X-Request-Id"); id != "" && len(id) <= 64 && isToken(id) {
+		return id
+	}
+	return rand.Text()[:16]
+}
+
+// isToken reports whether text is of characters that are harmless in logs.
+func isToken(text string) bool {
+	for i := range len(text) {
+		if !nameCharacter(rune(text[i])) {
+			return false
+		}
+	}
+	return true
+}
