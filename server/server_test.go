@@ -550,10 +550,11 @@ func TestMultiGet(t *testing.T) {
 		{"Url":"/databases/a/docs","Query":"?","Method":"POST","Content":{"Ids":["x","y"]}},
 		{"Url":"/databases/a/queries?queryHash=1","Method":"POST","Content":{"Query":"from @all_docs where n = $p0","QueryParameters":{"p0":1}}},
 		{"Url":"/databases/b/docs","Query":"?&id=x"},
+		{"Url":"/databases/a/queries","Query":"?queryHash=1","Method":"POST","Content":"{\"Query\":\"from @all_docs\"}"},
 		{"Url":"/databases/a/hilo/next","Query":"?tag=users"},
 		{"Url":"/databases/a/multi_get","Method":"POST","Content":{"Requests":[]}},
 		{"Url":"/nothing"}]}`)
-	for i, want := range []int{200, 404, 304, 200, 200, 400, 400, 400, 400} {
+	for i, want := range []int{200, 404, 304, 200, 200, 400, 200, 400, 400, 400} {
 		equal(t, fmt.Sprint("request ", i), a.text(t, "Results", i, "StatusCode"), want)
 	}
 	if !strings.Contains(a.body, `"n":1.0`) || !strings.Contains(a.body, `"ETag":"\"`+version+`\""`) {
