@@ -264,6 +264,9 @@ async function queries() {
     const including = store.openSession();
     const [order] = await including.query({ collection: "Orders" }).include("company").all();
     equal("include", [(await including.load(order.company)).name, including.advanced.numberOfRequests], ["company 1", 1]);
+    const streamed = [];
+    for await (const item of await store.openSession().advanced.stream(query().whereExists("city").orderBy("age", "Long"))) streamed.push(item.document.name);
+    equal("streamed", streamed, ["user 1", "user 2", "user 3", "user 4", "user 5"]);
     await throws("a wrong query", "InvalidQueryException", () => store.openSession().advanced.rawQuery("frm Users").all());
     store.dispose();
 }
