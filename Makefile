@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -29,6 +29,7 @@ help:
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "fuzz        a minute for each fuzz target"
 
 demo:
@@ -109,6 +110,11 @@ storm:
 # sees of them. It fails if data vanishes in silence after a close.
 damage:
 	$(GO) run ./tests/damage -out damage.json
+
+# Change feeds: 16 writers and 8 readers for a minute, and with the race detector.
+feeds:
+	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
+	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

@@ -18,5 +18,7 @@ func partsOf(db any) parts.Parts {
 		Indexer:     d.indexer,
 		Counts:      d.counts,
 		CheckCounts: func(ctx context.Context) error { return checkCounts(ctx, d) },
+
+		CheckRevisions: func() error { return checkRevisions(d) },
 	}
 }

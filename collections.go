@@ -216,6 +216,9 @@ func countOf(snapshot storage.Reader, collection string) (int64, error) {
 // the rest of the collection and all its indexes remain: call DropCollection again to
 // go on. Dropping a collection that is not there does nothing.
 //
+// Each deletion keeps a revision if the collection has a rule, and those that are there
+// stay: Revisions.Purge removes them.
+//
 // The numbers of HiLo IDs go on: no ID of a dropped document is given to another one.
 // So @hilo, which has the documents of those numbers, cannot be dropped (ErrUsage).
 func (db *DB) DropCollection(ctx context.Context, name string, opts ...CollectionChange) (documents int64, err error) {

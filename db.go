@@ -13,9 +13,12 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -36,6 +39,10 @@ type DB struct {
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
+	feeds    *feed.Source
+	subs     *subs.Store
+
+	revisions revisions.Current // the rules
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

@@ -36,6 +36,7 @@
 // that only reads. A [Session] is a unit of work after RavenDB's: it assigns IDs at
 // once, keeps one entity for each document, and saves what was changed. [DB.Patch]
 // edits a document in place; [DB.BulkInsert] is the fastest way to load many.
+// [DB.Revisions] has the older versions of documents, if they are to be kept.
 //
 //	orders.Query().Where(jay.Eq("Status", "open")).OrderBy("-Total").Limit(10)
 //	db.RQL("from Orders where Status = 'open' order by Total desc limit 10", nil)

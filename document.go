@@ -21,6 +21,7 @@ import (
 //	Etag          uint64           the number of the write; etags rise over the whole database
 //	LastModified  time.Time        when it was written, in UTC
 //	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
+//	Flags         metadata.Flags   whether the document has revisions: see package metadata
 type Metadata = metadata.Metadata
 
 // Document is a document as it was when it was read. It is immutable and does not
@@ -60,7 +61,7 @@ func (d *Document) Body() json.RawMessage { return d.inner().JSON() }
 func (d *Document) Metadata() Metadata { return d.inner().Metadata() }
 
 // MarshalJSON returns the body with its @metadata, as RavenDB returns a document:
-// the custom keys, @collection, @change-vector, @id, @last-modified.
+// the custom keys, @collection, @change-vector, @flags, @id, @last-modified.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.inner().MarshalJSON() }
 
 // Decode stores the body in the value that v points to, as json.Unmarshal

@@ -117,6 +117,23 @@ var (
 	// there, not ready, or cannot answer the query.
 	ErrNoIndex = errs.ErrNoIndex
 
+	// ErrChangesGone is what every *ChangesGoneError is: changes behind a token may be
+	// missing.
+	ErrChangesGone = errs.ErrChangesGone
+
+	// ErrSubscription is returned for the declaration of a subscription that cannot be,
+	// for one that is not there, and for one that cannot be worked on: the message
+	// says why.
+	ErrSubscription = errs.ErrSubscription
+
+	// ErrSubscriptionInUse is returned, with FailInUse, for a subscription that has a
+	// worker.
+	ErrSubscriptionInUse = errs.ErrInUse
+
+	// ErrSubscriptionEnded is returned by a worker that was replaced, or whose
+	// subscription was disabled, reset or dropped. Its last batch is not acknowledged.
+	ErrSubscriptionEnded = errs.ErrEnded
+
 	// ErrUsage is returned for a call that can never work, such as a Replace
 	// without an ID.
 	ErrUsage = ids.ErrUsage

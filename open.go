@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
@@ -18,7 +19,9 @@ import (
 	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -84,8 +87,12 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.horizon = horizon.New(e, db.reserved, knobs.KeptEtags)
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	if db.horizon, err = horizon.New(e, db.reserved, knobs.KeptEtags); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.feeds = &feed.Source{Env: e, Docs: db.docs, Horizon: db.horizon, Hub: feed.NewHub(engine)}
+	db.subs = subs.New(e, db.feeds)
+	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -122,6 +129,14 @@ func (db *DB) load() error {
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
+	}
+	if err := db.revisions.Open(db.env); err != nil {
+		return err
+	}
+	if db.opts.AcceptLoss != nil {
+		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
 	}
 	return indexer.Load(db.env, db.indexes)
 }
@@ -185,9 +200,14 @@ func (db *DB) takeCloseError() error {
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.horizon.Stop()
+	db.subs.Stop()
+	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.counts.Stop()
 	if invariants.Enabled {
 		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+			invariants.Broken("%v", err)
+		}
+		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {
 			invariants.Broken("%v", err)
 		}
 	}

@@ -3,6 +3,7 @@ package jay
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -29,6 +30,13 @@ import (
 // Without an order the answers come in the order of the plan. Ties in the last
 // field of an order come in the order of IDs, in the direction of that field.
 type Query[T any] struct {
+	def    definition
+	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
+}
+
+// definition is a query but for the type of its answers. All that does not need the type
+// is a method of it: those of Query are compiled anew for each type.
+type definition struct {
 	via    access
 	q      query.Query
 	size   query.Size // of q.Where
@@ -36,12 +44,12 @@ type Query[T any] struct {
 	text   bool // it began as RQL, in which a name in where says what it means
 	err    error
 	run    exec.Options
-	cursor string                        // of After; read when the query runs, as conditions and order may still come
-	decode func(r *exec.Row) (*T, error) // nil and nil for a row to be left out
-	m      *codec.Mapping                // of the collection's Go type; nil for documents
-	arrive func([]*docs.Document)        // takes what is included; nil if there is no place for it
+	cursor string                 // of After; read when the query runs, as conditions and order may still come
+	m      *codec.Mapping         // of the collection's Go type; nil for documents
+	arrive func([]*docs.Document) // takes what is included; nil if there is no place for it
 
-	tracked bool // it is a session's
+	answers reflect.Type // that of the answers, for errors
+	tracked bool         // it is a session's
 
 	progress func(Changed) // of Patch and Delete
 }
@@ -82,7 +90,10 @@ func (db *DB) Query(collection string) Query[Document] { return documentQuery(db
 func (t *Tx) Query(collection string) Query[Document] { return documentQuery(t, collection) }
 
 func documentQuery(via access, collection string) Query[Document] {
-	return Query[Document]{via: via, q: query.Query{From: collection}, decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil }}
+	return Query[Document]{
+		def:    definition{via: via, q: query.Query{From: collection}, answers: reflect.TypeFor[Document]()},
+		decode: func(r *exec.Row) (*Document, error) { return (*Document)(r.Document), nil },
+	}
 }
 
 // Query asks for values of the collection. Fields of type time.Time, of pointers to it
@@ -91,9 +102,10 @@ func documentQuery(via access, collection string) Query[Document] {
 // RFC 3339 counts as a time there, and other text is ErrQuery; StartsWith and its like
 // look at the text.
 func (c *Collection[T]) Query() Query[T] {
-	q := Query[T]{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}}
-	q.decode = func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) }
-	return q
+	return Query[T]{
+		def:    definition{via: c.via, m: c.m, q: query.Query{From: c.m.Collection}, answers: reflect.TypeFor[T]()},
+		decode: func(r *exec.Row) (*T, error) { return c.decode((*Document)(r.Document)) },
+	}
 }
 
 // RQL returns the query of a text in RavenDB's query language, such as
@@ -117,7 +129,7 @@ func (t *Tx) RQL(text string, params map[string]any) (Query[Row], error) {
 func parseRQL(via access, text string, params map[string]any) (Query[Row], error) {
 	q, err := query.Parse(text, params)
 	if err != nil {
-		return Query[Row]{err: err}, err
+		return Query[Row]{def: definition{err: err}}, err
 	}
 	return queryOf(via, q)
 }
@@ -130,9 +142,9 @@ func queryOf(via access, q *query.Query) (Query[Row], error) {
 	}
 	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrQuery, err)
-		return Query[Row]{err: err}, err
+		return Query[Row]{def: definition{err: err}}, err
 	}
-	return Query[Row]{via: via, q: *q, size: size, text: true, decode: newRow, arrive: func([]*docs.Document) {}}, nil
+	return definition{via: via, q: *q, size: size, text: true}.rowQuery(), nil
 }
 
 // SyntaxError is returned for a query text that is not valid. errors.Is(err,
@@ -149,17 +161,27 @@ func queryOf(via access, q *query.Query) (Query[Row], error) {
 //	Explanation() string the message with what was expected and the hint, without the position
 type SyntaxError = query.SyntaxError
 
-// fail returns q with err, unless it has an error already.
-func (q Query[T]) fail(err error) Query[T] {
+// rowQuery returns the query with rows for its answers.
+func (q definition) rowQuery() Query[Row] {
+	q.answers, q.arrive, q.tracked, q.progress = reflect.TypeFor[Row](), func([]*docs.Document) {}, false, nil
+	return Query[Row]{def: q, decode: newRow}
+}
+
+// fail keeps err, unless the query has an error already.
+func (q *definition) fail(err error) {
 	if q.err == nil {
 		q.err = err
 	}
-	return q
 }
 
 // Where adds conditions: a document must satisfy all of them, and those that the
 // query has.
 func (q Query[T]) Where(conditions ...Condition) Query[T] {
+	q.def.where(conditions)
+	return q
+}
+
+func (q *definition) where(conditions []Condition) {
 	if q.q.Where != nil {
 		conditions = append([]Condition{{expr: q.q.Where, size: q.size}}, conditions...)
 	}
@@ -169,36 +191,47 @@ func (q Query[T]) Where(conditions ...Condition) Query[T] {
 	}
 	switch {
 	case all.err != nil:
-		return q.fail(all.err)
+		q.fail(all.err)
+		return
 	case len(conditions) > 0:
 		q.q.Where, q.size = all.orTrue(), all.sizeOrTrue()
 	}
-	return q
 }
 
 // Having adds conditions on groups: a group must satisfy all of them, and those that the
 // query has. Their fields are functions such as "count()" and "sum(Total)", or names
 // of columns of functions. Where chooses documents before they are grouped.
 func (q Query[T]) Having(conditions ...Condition) Query[T] {
+	q.def.filterGroups(conditions)
+	return q
+}
+
+func (q *definition) filterGroups(conditions []Condition) {
 	if len(conditions) == 0 {
-		return q
+		return
 	}
 	if q.having.expr != nil {
 		conditions = append([]Condition{q.having}, conditions...)
 	}
 	if q.having = And(conditions...); q.having.err != nil {
-		return q.fail(q.having.err)
+		q.fail(q.having.err)
+		return
 	}
-	return q
 }
 
 // OrderBy orders the answers by fields, the first one first; "-Total" is
 // descending, and "At as date" orders text by the time that it spells. It replaces an
 // order given before.
 func (q Query[T]) OrderBy(fields ...string) Query[T] {
+	q.def.orderBy(fields)
+	return q
+}
+
+func (q *definition) orderBy(fields []string) {
 	q.q.OrderBy = nil
 	if err := checkList(len(fields)); err != nil {
-		return q.fail(err)
+		q.fail(err)
+		return
 	}
 	for _, text := range fields {
 		text, descending := strings.CutPrefix(text, "-")
@@ -206,12 +239,12 @@ func (q Query[T]) OrderBy(fields ...string) Query[T] {
 		if !strings.EqualFold(text, keyText) {
 			var err error
 			if f, err = parseField(text); err != nil {
-				return q.fail(orderError(text, err))
+				q.fail(orderError(text, err))
+				return
 			}
 		}
 		q.q.OrderBy = append(q.q.OrderBy, query.Order{Field: f, Descending: descending})
 	}
-	return q
 }
 
 // orderError adds to the error of a field of an order how the builder writes what RQL
@@ -233,20 +266,30 @@ func orderError(text string, err error) error {
 // Skip leaves out the first n answers. After is the better way to page: Skip
 // reads what it leaves out.
 func (q Query[T]) Skip(n int) Query[T] {
+	q.def.skip(n)
+	return q
+}
+
+func (q *definition) skip(n int) {
 	if n < 0 {
-		return q.fail(fmt.Errorf("%w: Skip(%d)", ErrQuery, n))
+		q.fail(fmt.Errorf("%w: Skip(%d)", ErrQuery, n))
+		return
 	}
 	q.q.Offset = n
-	return q
 }
 
 // Limit ends the answers after n.
 func (q Query[T]) Limit(n int) Query[T] {
+	q.def.limit(n)
+	return q
+}
+
+func (q *definition) limit(n int) {
 	if n < 0 {
-		return q.fail(fmt.Errorf("%w: Limit(%d)", ErrQuery, n))
+		q.fail(fmt.Errorf("%w: Limit(%d)", ErrQuery, n))
+		return
 	}
 	q.q.Limit, q.q.HasLimit = n, true
-	return q
 }
 
 // After begins after the answer of a cursor from Page. The cursor must come from
@@ -255,7 +298,7 @@ func (q Query[T]) Limit(n int) Query[T] {
 //
 // Skip counts from the beginning, and not from a cursor.
 func (q Query[T]) After(cursor string) Query[T] {
-	q.cursor = cursor
+	q.def.cursor = cursor
 	return q
 }
 
@@ -270,14 +313,20 @@ func (q Query[T]) After(cursor string) Query[T] {
 // Queries choose well without it: it is meant for the few cases in which the planner's
 // estimate misleads, and for tests.
 func (q Query[T]) UseIndex(name string) Query[T] {
+	q.def.useIndex(name)
+	return q
+}
+
+func (q *definition) useIndex(name string) {
 	switch {
 	case name != "" && q.q.From == "":
-		return q.fail(fmt.Errorf("%w: UseIndex(%q): an index is of one collection, and the query asks all documents", ErrQuery, errs.Shorten(name)))
+		q.fail(fmt.Errorf("%w: UseIndex(%q): an index is of one collection, and the query asks all documents", ErrQuery, errs.Shorten(name)))
+		return
 	case len(name) > query.MaxName:
-		return q.fail(fmt.Errorf("%w: UseIndex: a name of %d bytes, of %d at most", ErrQuery, len(name), query.MaxName))
+		q.fail(fmt.Errorf("%w: UseIndex: a name of %d bytes, of %d at most", ErrQuery, len(name), query.MaxName))
+		return
 	}
 	q.q.UseIndex = name
-	return q
 }
 
 // NoScan makes the query fail with ErrNoIndex, when it runs, if it would look
@@ -285,14 +334,14 @@ func (q Query[T]) UseIndex(name string) Query[T] {
 // that an index could have served. It is meant for tests. A query that asks
 // for all documents as they come is not refused.
 func (q Query[T]) NoScan() Query[T] {
-	q.run.NoScan = true
+	q.def.run.NoScan = true
 	return q
 }
 
 // Distinct leaves out answers that have the same values as an earlier one. It is of
 // columns, and changes nothing without a Select: no two documents are the same.
 func (q Query[T]) Distinct() Query[T] {
-	q.q.Distinct = true
+	q.def.q.Distinct = true
 	return q
 }
 
@@ -302,9 +351,15 @@ func (q Query[T]) Distinct() Query[T] {
 // UTC: text such as 2026, 2026-01, 2026-01-31 and 2026-01-31T23. Select them as they
 // are, or with a name: "month(At) as Month".
 func (q Query[T]) GroupBy(fields ...string) Query[T] {
+	q.def.groupBy(fields)
+	return q
+}
+
+func (q *definition) groupBy(fields []string) {
 	q.q.GroupBy = nil
 	if err := checkList(len(fields)); err != nil {
-		return q.fail(err)
+		q.fail(err)
+		return
 	}
 	for _, text := range fields {
 		f, err := parseField(text)
@@ -312,11 +367,11 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 			err = fmt.Errorf("%w: groups by %s, which is of groups", ErrQuery, f)
 		}
 		if err != nil {
-			return q.fail(err)
+			q.fail(err)
+			return
 		}
 		q.q.GroupBy = append(q.q.GroupBy, f)
 	}
-	return q
 }
 
 // Include also reads the documents whose IDs are at these paths in the answers. They
@@ -325,17 +380,23 @@ func (q Query[T]) GroupBy(fields ...string) Query[T] {
 // answers of any other query have no place for them, and it fails with ErrQuery when it
 // runs.
 func (q Query[T]) Include(paths ...string) Query[T] {
+	q.def.include(paths)
+	return q
+}
+
+func (q *definition) include(paths []string) {
 	if err := checkList(len(q.q.Include) + len(paths)); err != nil {
-		return q.fail(err)
+		q.fail(err)
+		return
 	}
 	for _, text := range paths {
 		p, err := jsonpath.Parse(text)
 		if err != nil {
-			return q.fail(fmt.Errorf("%w: include: %w", ErrQuery, err))
+			q.fail(fmt.Errorf("%w: include: %w", ErrQuery, err))
+			return
 		}
 		q.q.Include = append(slices.Clip(q.q.Include), p)
 	}
-	return q
 }
 
 // checkList refuses a list of n fields if a query may not have so many.
@@ -348,15 +409,14 @@ func checkList(n int) error {
 
 // Rows returns the query with rows for its answers, which bring what Include has
 // asked for.
-func (q Query[T]) Rows() Query[Row] {
-	return Query[Row]{via: q.via, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor,
-		decode: newRow, arrive: func([]*docs.Document) {}}
-}
+func (q Query[T]) Rows() Query[Row] { return q.def.rowQuery() }
 
 // String returns the query as RQL, which DB.RQL reads as the same query. After,
 // NoScan and the type of the answers are no part of it. Of a query that cannot run
 // because of what it is made of, String returns "invalid query: " and the error.
-func (q Query[T]) String() string {
+func (q Query[T]) String() string { return q.def.rql() }
+
+func (q definition) rql() string {
 	err := q.check()
 	if err == nil {
 		err = q.resolveGroups()

@@ -18,7 +18,7 @@ var (
 
 // Progress has fn called after each batch of Patch and Delete, with what is done so far.
 func (q Query[T]) Progress(fn func(Changed)) Query[T] {
-	q.progress = fn
+	q.def.progress = fn
 	return q
 }
 
@@ -47,7 +47,7 @@ func (q Query[T]) Patch(ctx context.Context, opts ...PatchOption) (Changed, erro
 	if err := checkEdits(opts); err != nil {
 		return Changed{}, fmt.Errorf("patch by query: %w", err)
 	}
-	return q.change(ctx, "patch by query", func(t *Tx, id string, done *Changed) error {
+	return q.def.change(ctx, "patch by query", func(t *Tx, id string, done *Changed) error {
 		r, err := t.Patch(ctx, id, opts...)
 		if r.Status == PatchNotModified {
 			done.Unchanged++
@@ -61,7 +61,7 @@ func (q Query[T]) Patch(ctx context.Context, opts ...PatchOption) (Changed, erro
 // Delete deletes every document that the query finds. What Patch says of batches,
 // conditions, errors and transactions holds for Delete too.
 func (q Query[T]) Delete(ctx context.Context) (Changed, error) {
-	return q.change(ctx, "delete by query", func(t *Tx, id string, done *Changed) error {
+	return q.def.change(ctx, "delete by query", func(t *Tx, id string, done *Changed) error {
 		done.Documents++
 		return t.Delete(ctx, id)
 	})
@@ -83,7 +83,7 @@ func checkEdits(opts []PatchOption) error {
 type changeFunc func(t *Tx, id string, done *Changed) error
 
 // change changes the documents that the query finds.
-func (q Query[T]) change(ctx context.Context, what string, fn changeFunc) (Changed, error) {
+func (q definition) change(ctx context.Context, what string, fn changeFunc) (Changed, error) {
 	if err := q.checkChange(); err != nil {
 		return Changed{}, fmt.Errorf("%s: %w", what, err)
 	}
@@ -94,7 +94,7 @@ func (q Query[T]) change(ctx context.Context, what string, fn changeFunc) (Chang
 	return done, nil
 }
 
-func (q Query[T]) checkChange() error {
+func (q definition) checkChange() error {
 	if err := q.check(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (q Query[T]) checkChange() error {
 	return nil
 }
 
-func (q Query[T]) changeIn(ctx context.Context, fn changeFunc) (done Changed, err error) {
+func (q definition) changeIn(ctx context.Context, fn changeFunc) (done Changed, err error) {
 	t, inside := q.via.(*Tx)
 	if !inside {
 		return q.changeBatches(ctx, q.via.database(), fn)
@@ -137,7 +137,7 @@ func (q Query[T]) changeIn(ctx context.Context, fn changeFunc) (done Changed, er
 }
 
 // changeBatches changes the documents in transactions of their own.
-func (q Query[T]) changeBatches(ctx context.Context, db *DB, fn changeFunc) (done Changed, err error) {
+func (q definition) changeBatches(ctx context.Context, db *DB, fn changeFunc) (done Changed, err error) {
 	filter, err := exec.NewFilter(db.env, &q.q)
 	if err != nil {
 		return done, err

@@ -16,7 +16,7 @@ import (
 
 // check returns the error of what the query was made of, or ErrUsage for one that was
 // not made by a method.
-func (q *Query[T]) check() error {
+func (q definition) check() error {
 	if q.err == nil && q.via == nil {
 		return fmt.Errorf("%w: this Query is a zero value: Collection.Query, DB.Query, DB.RQL and QueryOf make one", ErrUsage)
 	}
@@ -24,7 +24,7 @@ func (q *Query[T]) check() error {
 }
 
 // complete returns the query in the form in which it is run.
-func (q Query[T]) complete() (Query[T], error) {
+func (q definition) complete() (definition, error) {
 	if err := q.check(); err != nil {
 		return q, err
 	}
@@ -45,7 +45,7 @@ func (q Query[T]) complete() (Query[T], error) {
 		return q, err
 	}
 	if len(q.q.OrderBy) == 0 {
-		q = q.OrderBy("id()")
+		q.orderBy([]string{"id()"})
 	}
 	q.q.Offset = 0
 	q.run.After, err = exec.ParseCursor(q.cursor, &q.q)
@@ -53,7 +53,7 @@ func (q Query[T]) complete() (Query[T], error) {
 }
 
 // checkNames refuses members that the documents of a typed collection never have.
-func (q *Query[T]) checkNames() error {
+func (q definition) checkNames() error {
 	if q.m == nil || q.m.AnyField {
 		return nil
 	}
@@ -133,15 +133,15 @@ func checkMember(m *codec.Mapping, p jsonpath.Path) error {
 }
 
 // checkIncludes refuses a query whose includes could not arrive.
-func (q Query[T]) checkIncludes() error {
+func (q definition) checkIncludes() error {
 	if q.arrive != nil || len(q.q.Include) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %T has no place for what the query includes: ask for rows, with Rows, or for entities of a session, with QueryOf", ErrQuery, *new(T))
+	return fmt.Errorf("%w: %s has no place for what the query includes: ask for rows, with Rows, or for entities of a session, with QueryOf", ErrQuery, q.answers)
 }
 
 // checkPaging refuses a query whose answers have no position to continue from.
-func (q Query[T]) checkPaging() error {
+func (q definition) checkPaging() error {
 	if exec.IsGrouped(&q.q) || q.q.IsDistinct() {
 		return fmt.Errorf("%w: groups and distinct rows have no cursor: use Skip", ErrQuery)
 	}
@@ -150,7 +150,7 @@ func (q Query[T]) checkPaging() error {
 
 // resolveGroups sets the order and the condition of groups, whose fields are columns: by
 // their names, or by what they show. In a query without groups it refuses functions.
-func (q *Query[T]) resolveGroups() error {
+func (q *definition) resolveGroups() error {
 	grouped := exec.IsGrouped(&q.q)
 	if f, found := query.GroupField(q.q.Where); found {
 		return fmt.Errorf("%w: Where chooses documents, and %s is of groups: use Having", ErrQuery, f)
@@ -196,7 +196,7 @@ func isKeyText(f query.Field) bool {
 
 // orderColumn returns the name of the column that an order of groups goes by. If there
 // is none, running the query says so.
-func (q *Query[T]) orderColumn(f query.Field) string {
+func (q definition) orderColumn(f query.Field) string {
 	fn := f.Func
 	plain := f
 	plain.Func = query.FuncNone
@@ -217,7 +217,7 @@ func (q *Query[T]) orderColumn(f query.Field) string {
 }
 
 // groupField returns the function that a field of Having means.
-func (q *Query[T]) groupField(f query.Field) (query.Field, error) {
+func (q definition) groupField(f query.Field) (query.Field, error) {
 	if f.Func != query.FuncNone {
 		return f, nil
 	}

@@ -12,7 +12,7 @@ import (
 // countAll is Count of a query for all documents of a collection: the database keeps
 // that number. It reports whether the query is one. A transaction of Update counts
 // what it sees, which joins its read set.
-func (q Query[T]) countAll(ctx context.Context) (n int64, counted bool, err error) {
+func (q definition) countAll(ctx context.Context) (n int64, counted bool, err error) {
 	if q.q.Where != nil || len(q.q.Select) > 0 || len(q.q.GroupBy) > 0 || q.q.Distinct || q.run.After != nil || q.run.NoScan || q.q.UseIndex != "" {
 		return 0, false, nil
 	}

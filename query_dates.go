@@ -11,7 +11,7 @@ import (
 // dated returns the query with the fields that are time.Time in the Go type of its
 // collection read as dates: in comparisons, orders, groups, min() and max(). Those that
 // are read so already stay.
-func (q Query[T]) dated() (Query[T], error) {
+func (q definition) dated() (definition, error) {
 	if q.m == nil || !q.m.Info.Times {
 		return q, nil
 	}
@@ -41,7 +41,7 @@ func (q Query[T]) dated() (Query[T], error) {
 }
 
 // datedField returns a field, read as a date if it is a time.Time.
-func (q Query[T]) datedField(f query.Field) query.Field {
+func (q definition) datedField(f query.Field) query.Field {
 	if f.Meta == query.MetaNone && f.Date == query.DateNone && q.m.IsTime(f.Path) {
 		f.Date = query.DateInstant
 	}
@@ -50,7 +50,7 @@ func (q Query[T]) datedField(f query.Field) query.Field {
 
 // datedCondition is dated for a condition, which is within the bounds of one. Its paths
 // begin at the path of, in an ElemMatch that of the elements.
-func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
+func (q definition) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, error) {
 	switch e := e.(type) {
 	case query.And:
 		all, err := q.datedConditions(e, of)
@@ -89,7 +89,7 @@ func (q Query[T]) datedCondition(e query.Expr, of jsonpath.Path) (query.Expr, er
 	return e, nil // conditions on text stay what they are
 }
 
-func (q Query[T]) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
+func (q definition) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.Expr, error) {
 	out := make([]query.Expr, len(list))
 	for i, e := range list {
 		var err error
@@ -101,7 +101,7 @@ func (q Query[T]) datedConditions(list []query.Expr, of jsonpath.Path) ([]query.
 }
 
 // datedOperands makes instants of the values that a time.Time is compared with.
-func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
+func (q definition) datedOperands(f *query.Field, of jsonpath.Path, values []query.Value) error {
 	whole, err := ofDocument(of, *f)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (q Query[T]) datedOperands(f *query.Field, of jsonpath.Path, values []query
 }
 
 // datedFields has two fields that are compared read as dates if one of them is a time.Time.
-func (q Query[T]) datedFields(f, other *query.Field, of jsonpath.Path) error {
+func (q definition) datedFields(f, other *query.Field, of jsonpath.Path) error {
 	for _, f := range []*query.Field{f, other} {
 		whole, err := ofDocument(of, *f)
 		if err != nil {

@@ -18,12 +18,12 @@ import (
 // value belongs to the caller.
 func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		for row, err := range q.rows(ctx) {
+		for row, err := range q.def.rows(ctx) {
 			if err != nil {
 				yield(nil, fmt.Errorf("query: %w", err))
 				return
 			}
-			v, err := q.take(row)
+			v, err := q.decode(row)
 			if (v != nil || err != nil) && !yield(v, err) {
 				return
 			}
@@ -31,16 +31,8 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
-// take returns the value of a row, and hands on what it includes.
-func (q *Query[T]) take(row *exec.Row) (*T, error) {
-	if q.arrive != nil && len(row.Included) > 0 {
-		q.arrive(row.Included)
-	}
-	return q.decode(row)
-}
-
-// rows runs the query.
-func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
+// rows runs the query, and hands on what it includes.
+func (q definition) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 	return func(yield func(*exec.Row, error) bool) {
 		q, err := q.complete()
 		if err == nil {
@@ -62,7 +54,13 @@ func (q Query[T]) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 				yield(nil, err)
 				return
 			}
-			if row == nil || !yield(row, nil) {
+			if row == nil {
+				return
+			}
+			if q.arrive != nil && len(row.Included) > 0 {
+				q.arrive(row.Included)
+			}
+			if !yield(row, nil) {
 				return
 			}
 		}
@@ -118,7 +116,7 @@ func (b *brokenRows) err() error {
 
 // First returns the first answer, or ErrNotFound.
 func (q Query[T]) First(ctx context.Context) (*T, error) {
-	if !q.q.HasLimit {
+	if !q.def.q.HasLimit {
 		q = q.Limit(1)
 	}
 	for v, err := range q.Iter(ctx) {
@@ -128,10 +126,12 @@ func (q Query[T]) First(ctx context.Context) (*T, error) {
 }
 
 // Exists reports whether there is an answer.
-func (q Query[T]) Exists(ctx context.Context) (bool, error) {
+func (q Query[T]) Exists(ctx context.Context) (bool, error) { return q.def.exists(ctx) }
+
+func (q definition) exists(ctx context.Context) (bool, error) {
 	q.q.Include = nil // they are not seen
 	if !q.q.HasLimit {
-		q = q.Limit(1)
+		q.limit(1)
 	}
 	for _, err := range q.rows(ctx) {
 		if err != nil {
@@ -144,7 +144,9 @@ func (q Query[T]) Exists(ctx context.Context) (bool, error) {
 
 // Count returns how many answers there are, Skip and Limit included. It reads
 // no documents where entries of an index can be counted instead.
-func (q Query[T]) Count(ctx context.Context) (int64, error) {
+func (q Query[T]) Count(ctx context.Context) (int64, error) { return q.def.count(ctx) }
+
+func (q definition) count(ctx context.Context) (int64, error) {
 	q.q.Include = nil // they make no difference
 	q, err := q.complete()
 	if err != nil {
@@ -198,53 +200,68 @@ func (p Page[T]) MarshalJSON() ([]byte, error) {
 // which the next page begins. A query without an order is ordered by ID. If some answers
 // do not decode, it returns the page without them, and the error of All.
 func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
-	if err := q.check(); err != nil {
-		return Page[T]{Items: []*T{}}, err
-	}
-	if err := q.checkPaging(); err != nil {
-		return Page[T]{Items: []*T{}}, err
-	}
-	q, err := q.dated() // before the cursor names the query
+	p := Page[T]{Items: []*T{}}
+	var broken brokenRows
+	next, err := q.def.page(ctx, func(row *exec.Row) error {
+		v, err := q.decode(row)
+		switch {
+		case v != nil:
+			p.Items = append(p.Items, v)
+		case err != nil && !broken.add(err):
+			return err
+		}
+		return nil
+	})
 	if err != nil {
 		return Page[T]{Items: []*T{}}, err
 	}
+	p.Next = next
+	return p, broken.err()
+}
+
+// page calls take with the rows of a page, and returns the cursor of the next one.
+func (q definition) page(ctx context.Context, take func(*exec.Row) error) (next string, err error) {
+	if err := q.check(); err != nil {
+		return "", err
+	}
+	if err := q.checkPaging(); err != nil {
+		return "", err
+	}
+	q, err = q.dated() // before the cursor names the query
+	if err != nil {
+		return "", err
+	}
 	if len(q.q.OrderBy) == 0 {
-		q = q.OrderBy("id()")
+		q.orderBy([]string{"id()"})
 	}
 	limit := 100
 	if q.q.HasLimit {
 		limit = q.q.Limit
 	}
 	if limit == 0 || limit == math.MaxInt {
-		return Page[T]{Items: []*T{}}, fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
+		return "", fmt.Errorf("%w: a page of %d answers", ErrQuery, limit)
 	}
-	q = q.Limit(limit + 1)
+	q.limit(limit + 1)
 	q.run.Paging = true
-	p := Page[T]{Items: []*T{}}
 	var last *exec.Cursor
-	var broken brokenRows
 	taken := 0
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
-			return Page[T]{Items: []*T{}}, fmt.Errorf("query: %w", err)
+			return "", fmt.Errorf("query: %w", err)
 		}
 		if taken == limit {
-			if last != nil && !last.Exact {
-				return Page[T]{Items: []*T{}}, fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
+			if last == nil {
+				return "", nil
 			}
-			if last != nil {
-				p.Next = last.Text(&q.q)
+			if !last.Exact {
+				return "", fmt.Errorf("%w: the page ends at %q, one of whose values is too long to go on from: order by something shorter", ErrQuery, lastID)
 			}
-			break
+			return last.Text(&q.q), nil
 		}
 		taken, last = taken+1, row.Cursor
-		v, err := q.take(row)
-		switch {
-		case v != nil:
-			p.Items = append(p.Items, v)
-		case err != nil && !broken.add(err):
-			return Page[T]{Items: []*T{}}, err
+		if err := take(row); err != nil {
+			return "", err
 		}
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {
@@ -252,11 +269,13 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 			}
 		}
 	}
-	return p, broken.err()
+	return "", nil
 }
 
 // Explain runs the query to its end and reports how it was answered.
-func (q Query[T]) Explain(ctx context.Context) (Explanation, error) {
+func (q Query[T]) Explain(ctx context.Context) (Explanation, error) { return q.def.explain(ctx) }
+
+func (q definition) explain(ctx context.Context) (Explanation, error) {
 	q, err := q.complete()
 	if err != nil {
 		return Explanation{}, err

@@ -22,55 +22,79 @@ import (
 // struct must have a field for each column. Functions make one answer of all documents, or one of each
 // group of GroupBy.
 func Select[R, T any](q Query[T], columns ...string) Query[R] {
-	out := Query[R]{via: q.via, tracked: q.tracked, m: q.m, q: q.q, size: q.size, having: q.having, text: q.text, err: q.err, run: q.run, cursor: q.cursor}
-	out.q.Select = nil
-	if err := checkList(len(columns)); err != nil {
-		return out.fail(err)
-	}
-	for _, text := range columns {
-		c, err := parseColumn(&q.q, text)
-		if err != nil {
-			return out.fail(err)
-		}
-		out.q.Select = append(out.q.Select, c)
-	}
-	if len(columns) == 0 {
-		return out.fail(fmt.Errorf("%w: Select without columns", ErrQuery))
-	}
-	if q.tracked {
-		out.arrive = q.arrive
-	}
-	raw := reflect.TypeFor[R]() == reflect.TypeFor[json.RawMessage]()
-	single := !raw && isSingle(reflect.TypeFor[R]())
-	if single && len(columns) > 1 {
-		return out.fail(fmt.Errorf("%w: a %s holds one column, not %d", ErrQuery, reflect.TypeFor[R](), len(columns)))
-	}
-	if !raw && !single {
-		nameID(out.q.Select, reflect.TypeFor[R]())
-		for _, c := range out.q.Select {
-			if codec.LacksMember(reflect.TypeFor[R](), c.Name) {
-				return out.fail(fmt.Errorf("%w: %s has no field for the column %q: add one, or name the column like a field, with \"as\"", ErrQuery, reflect.TypeFor[R](), errs.Shorten(c.Name)))
-			}
-		}
-	}
+	out := Query[R]{def: q.def}
+	raw, single := out.def.selectColumns(columns, reflect.TypeFor[R]())
 	out.decode = func(r *exec.Row) (*R, error) {
 		v := new(R)
 		if raw {
 			*any(v).(*json.RawMessage) = r.JSON
 			return v, nil
 		}
-		value := r.JSON
-		if single {
-			for _, member := range jsonpath.Members(r.JSON) {
-				value = member
-			}
-		}
-		if err := json.Unmarshal(value, v); err != nil {
-			return nil, &DecodeError{Err: fmt.Errorf("%.100s: %w", r.JSON, err)}
-		}
-		return v, nil
+		return v, decodeColumns(r, single, v)
 	}
 	return out
+}
+
+// selectColumns makes answers of a type of columns. It reports whether the type takes
+// their JSON as it is, or the value of a single one.
+func (q *definition) selectColumns(columns []string, t reflect.Type) (raw, single bool) {
+	q.answers, q.progress = t, nil
+	if !q.tracked {
+		q.arrive = nil
+	}
+	q.q.Select = nil
+	raw = t == reflect.TypeFor[json.RawMessage]()
+	single = !raw && isSingle(t)
+	if err := q.parseColumns(columns); err != nil {
+		q.fail(err)
+		return raw, single
+	}
+	if single && len(columns) > 1 {
+		q.fail(fmt.Errorf("%w: a %s holds one column, not %d", ErrQuery, t, len(columns)))
+	}
+	if raw || single {
+		return raw, single
+	}
+	nameID(q.q.Select, t)
+	for _, c := range q.q.Select {
+		if codec.LacksMember(t, c.Name) {
+			q.fail(fmt.Errorf("%w: %s has no field for the column %q: add one, or name the column like a field, with \"as\"", ErrQuery, t, errs.Shorten(c.Name)))
+		}
+	}
+	return raw, single
+}
+
+func (q *definition) parseColumns(columns []string) error {
+	if err := checkList(len(columns)); err != nil {
+		return err
+	}
+	if len(columns) == 0 {
+		return fmt.Errorf("%w: Select without columns", ErrQuery)
+	}
+	parsed := make([]query.Column, 0, len(columns))
+	for _, text := range columns {
+		c, err := parseColumn(&q.q, text)
+		if err != nil {
+			return err
+		}
+		parsed = append(parsed, c)
+	}
+	q.q.Select = parsed
+	return nil
+}
+
+// decodeColumns decodes the columns of a row, or the value of the single one, into v.
+func decodeColumns(r *exec.Row, single bool, v any) error {
+	value := r.JSON
+	if single {
+		for _, member := range jsonpath.Members(r.JSON) {
+			value = member
+		}
+	}
+	if err := json.Unmarshal(value, v); err != nil {
+		return &DecodeError{Err: fmt.Errorf("%.100s: %w", r.JSON, err)}
+	}
+	return nil
 }
 
 // isSingle reports whether a type takes the value of one column, and no object of

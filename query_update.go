@@ -39,7 +39,7 @@ func (t *Tx) UpdateRQL(text string, params map[string]any) (Query[Row], []PatchO
 func parseUpdate(via access, text string, params map[string]any) (Query[Row], []PatchOption, error) {
 	u, err := query.ParseUpdate(text, params)
 	if err != nil {
-		return Query[Row]{err: err}, nil, err
+		return Query[Row]{def: definition{err: err}}, nil, err
 	}
 	q, err := queryOf(via, u.Query)
 	if err != nil {
@@ -50,7 +50,7 @@ func parseUpdate(via access, text string, params map[string]any) (Query[Row], []
 		e := editOf(&u.Assignments[i])
 		if err := e.Err(); err != nil {
 			err = fmt.Errorf("statement %d of update: %w", i+1, err)
-			return Query[Row]{err: err}, nil, err
+			return Query[Row]{def: definition{err: err}}, nil, err
 		}
 		edits[i] = edit(e)
 	}

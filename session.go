@@ -50,6 +50,7 @@ type entity struct {
 	custom   []byte         // metadata to be written; nil for no change
 	loaded   []byte         // doc as the struct would store it, once it was needed
 	evicted  bool
+	force    bool // the next save keeps a revision
 }
 
 // deletion is a document that a session will delete.

@@ -2,6 +2,7 @@ package jay
 
 import (
 	"github.com/jaydb/jay/internal/codec"
+	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/patch"
 )
 
@@ -47,6 +48,9 @@ func (s *Session) WhatChanged() ([]EntityChanges, error) {
 			}
 			out = append(out, c)
 			continue
+		}
+		if w.op.Verb == write.Keep {
+			continue // the document stays as it is
 		}
 		c := EntityChanges{ID: w.entity.id, State: EntityAdded, Entity: w.entity.value}
 		if w.entity.doc != nil {

@@ -36,10 +36,10 @@ func (a sessionAccess) startRun(ctx context.Context, q *query.Query, o exec.Opti
 func QueryOf[T any](s *Session) Query[T] {
 	m, err := s.mappingOf(reflect.TypeFor[T]())
 	if err != nil {
-		return Query[T]{err: err}
+		return Query[T]{def: definition{err: err}}
 	}
 	return Query[T]{
-		via: sessionAccess{s.db, s}, q: query.Query{From: m.Collection}, m: m, arrive: s.include, tracked: true,
+		def: definition{via: sessionAccess{s.db, s}, q: query.Query{From: m.Collection}, m: m, answers: reflect.TypeFor[T](), arrive: s.include, tracked: true},
 		decode: func(r *exec.Row) (*T, error) {
 			doc := r.Document
 			if s.deleted(doc.FoldedID()) {

@@ -71,7 +71,7 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.inDoubt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
+			s.doubt(writes)
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
@@ -184,8 +184,11 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		return saving{}, err
 	}
 	body, changed, err := s.changed(c, e, custom)
-	if err != nil || !changed {
+	if err != nil || !changed && !e.force {
 		return saving{}, err
+	}
+	if !changed {
+		return s.savingOfRevision(e), nil
 	}
 	kept := e.doc != nil && &body.Body[0] == &e.doc.JSON()[0]
 	o := write.TakeOp()
@@ -194,7 +197,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		o.SetBody(e.m, body)
 	}
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
-	o.Custom = custom
+	o.Custom, o.KeepRevision = custom, e.force
 	if o.Custom == nil && e.doc != nil {
 		o.Custom = e.doc.Header().Custom
 	}
@@ -292,6 +295,11 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 		return
 	}
 	e, o := w.entity, w.op
+	e.force = false
+	if o.Verb == write.Keep {
+		savedRevision(e, o)
+		return
+	}
 	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
 	e.id, e.foldedID = o.ID, o.FoldedID
 	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, o.JSON)

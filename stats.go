@@ -24,6 +24,7 @@ type Stats struct {
 	PrefixCollections bool `json:"prefixCollections"`
 
 	Collections []CollectionStats `json:"collections"`
+	Revisions   []RevisionCount   `json:"revisions,omitempty"` // see Revisions.Counts
 	Counters    Counters          `json:"counters"`
 	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
 	Engine      EngineStats       `json:"engine"`
@@ -59,6 +60,9 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	if s.Counters, err = db.Counters(ctx); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
+	if s.Revisions, err = db.Revisions().Counts(ctx); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	s.Gaps = db.writer.Unused.Clone()

@@ -14,9 +14,10 @@ const recordVersion = 1
 // Flags of a stored document: which optional parts follow.
 // Part of the on-disk format. Must not change.
 const (
-	flagID     = 1 << 0 // the original ID, if it differs from the case-folded one
-	flagCustom = 1 << 1 // custom metadata
-	knownFlags = flagID | flagCustom
+	flagID       = 1 << 0 // the original ID, if it differs from the case-folded one
+	flagCustom   = 1 << 1 // custom metadata
+	flagRevision = 1 << 4 // the number of the revision that this version is
+	knownFlags   = flagID | flagCustom | flagRevision
 )
 
 // ErrCorrupt is returned when stored bytes are not what this package wrote. It
@@ -27,9 +28,10 @@ var ErrCorrupt = errs.ErrCorrupt
 //
 //	offset  size  what
 //	0       1     version, 1
-//	1       1     flags: 1 ID follows, 2 custom metadata follows
+//	1       1     flags: 1 ID follows, 2 custom metadata follows, 16 revision number follows
 //	2       n     node number, uvarint
 //	        n     etag, uvarint
+//	        n     revision number, uvarint, if flag 16
 //	        n     last modified, uvarint: 100 ns ticks since 1970-01-01 UTC
 //	        n+len collection, uvarint length and bytes; length 0 is @empty
 //	        n+len ID as written, if flag 1
@@ -44,6 +46,18 @@ type Header struct {
 	Collection []byte
 	ID         []byte // as written; nil if that is the case-folded ID
 	Custom     []byte // nil if there is none
+
+	// Revision is the number of this version among the revisions of its document, from
+	// 1: the write that replaces it keeps it. 0 if it is not to be kept.
+	Revision uint64
+}
+
+// Flags returns what @flags says of a document with this header.
+func (h *Header) Flags() Flags {
+	if h.Revision != 0 {
+		return HasRevisions
+	}
+	return 0
 }
 
 // AppendTail appends the header suffix: the fields from Modified on, which are
@@ -60,7 +74,7 @@ func (h *Header) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// AppendHead appends the header prefix: version, flags, node and etag. The
+// AppendHead appends the header prefix: version, flags, node, etag and revision. The
 // output of AppendTail must follow it.
 func (h *Header) AppendHead(dst []byte) []byte {
 	flags := byte(0)
@@ -70,9 +84,16 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	if h.Custom != nil {
 		flags |= flagCustom
 	}
+	if h.Revision != 0 {
+		flags |= flagRevision
+	}
 	dst = append(dst, recordVersion, flags)
 	dst = binary.AppendUvarint(dst, h.Node)
-	return binary.AppendUvarint(dst, h.Etag)
+	dst = binary.AppendUvarint(dst, h.Etag)
+	if h.Revision != 0 {
+		dst = binary.AppendUvarint(dst, h.Revision)
+	}
+	return dst
 }
 
 // appendBytes appends the length of b as a uvarint, and b.
@@ -101,6 +122,12 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	flags := record[1]
 	node, i := uvarint(record, 2)
 	etag, i := uvarint(record, i)
+	revision := uint64(0)
+	if flags&flagRevision != 0 {
+		if revision, i = uvarint(record, i); revision == 0 {
+			return nil, ErrCorrupt
+		}
+	}
 	modified, i := uvarint(record, i)
 	collection, i := text(record, i)
 	var id, custom []byte
@@ -116,7 +143,7 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 
 	// Assigned together: h is often on the heap, where the compiler can then
 	// share one write barrier check among the three slices.
-	h.Node, h.Etag, h.Modified = node, etag, modified
+	h.Node, h.Etag, h.Modified, h.Revision = node, etag, modified, revision
 	h.Collection, h.ID, h.Custom = collection, id, custom
 	return record[i:len(record):len(record)], nil
 }

@@ -156,6 +156,43 @@ type Metadata struct {
 	LastModified time.Time
 	// Custom is a JSON object with the caller's own metadata, or nil.
 	Custom json.RawMessage
+	// Flags is @flags: what belongs to the document beside its body.
+	Flags Flags
+}
+
+// Flags says what belongs to a document beside its body, or what it is: @flags of
+// RavenDB. Jay makes it; @flags in a document that is written is ignored.
+type Flags uint8
+
+const (
+	// HasRevisions is a document of which revisions are kept, and its revisions.
+	HasRevisions Flags = 1 << iota
+	_                  // HasAttachments of RavenDB
+	// Revision is a revision, an older or the newest version of a document.
+	Revision
+	// DeleteRevision is the revision that the deletion of a document has left.
+	DeleteRevision
+)
+
+// flagNames are the names of the flags in RavenDB, in the order in which they are
+// listed.
+var flagNames = [...]string{"HasRevisions", "HasAttachments", "Revision", "DeleteRevision"}
+
+// String returns the flags as @flags has them, such as "HasRevisions, Revision".
+func (f Flags) String() string { return string(f.append(nil)) }
+
+func (f Flags) append(dst []byte) []byte {
+	first := true
+	for i, name := range flagNames {
+		if f&(1<<i) == 0 {
+			continue
+		}
+		if !first {
+			dst = append(dst, ", "...)
+		}
+		dst, first = append(dst, name...), false
+	}
+	return dst
 }
 
 // timeFormat is RavenDB's format of a time: UTC, seven digits of fraction.
@@ -180,6 +217,10 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	}
 	dst = append(dst, `"@change-vector":`...)
 	dst = AppendQuoted(dst, m.ChangeVector)
+	if m.Flags != 0 {
+		dst = append(dst, `,"@flags":"`...)
+		dst = append(m.Flags.append(dst), '"')
+	}
 	dst = append(dst, `,"@id":`...)
 	dst = AppendQuoted(dst, m.ID)
 	dst = append(dst, `,"@last-modified":"`...)

@@ -316,3 +316,42 @@ func BenchmarkScan(b *testing.B) {
 		}
 	}
 }
+
+// Ensure that the number of a revision survives its record, and that a record with
+// number 0 is refused.
+func TestHeader_Revision(t *testing.T) {
+	h := metadata.Header{Node: 1, Etag: 300, Modified: 5, Collection: []byte("Users"), Revision: 1 << 40}
+	record := append(h.AppendTail(h.AppendHead(nil)), "{}"...)
+	got, body, err := metadata.Decode(record)
+	if err != nil || got.Revision != h.Revision || got.Etag != h.Etag || string(got.Collection) != "Users" || string(body) != "{}" {
+		t.Errorf("got %+v, %s, %v", got, body, err)
+	}
+	if got.Flags() != metadata.HasRevisions {
+		t.Errorf("flags %q", got.Flags())
+	}
+	for n := range record {
+		if _, _, err := metadata.Decode(record[:n]); err == nil {
+			t.Errorf("the first %d bytes are taken for a record", n)
+		}
+	}
+	h.Revision = 1
+	record = append(h.AppendTail(h.AppendHead(nil)), "{}"...)
+	record[5] = 0
+	if _, _, err := metadata.Decode(record); err == nil {
+		t.Error("a record with revision 0 is accepted")
+	}
+}
+
+// Ensure that flags are spelt as RavenDB spells them.
+func TestFlags_String(t *testing.T) {
+	for flags, want := range map[metadata.Flags]string{
+		0:                     "",
+		metadata.HasRevisions: "HasRevisions",
+		metadata.HasRevisions | metadata.Revision:       "HasRevisions, Revision",
+		metadata.HasRevisions | metadata.DeleteRevision: "HasRevisions, DeleteRevision",
+	} {
+		if got := flags.String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

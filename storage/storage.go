@@ -41,7 +41,7 @@
 //     neither ends the process nor blocks it: see Update, Await and Close.
 //
 // All methods are called, so an engine has all of them. Those that an engine of
-// another kind can make simple say so: Compact, TrackWrites, Latest, Creating, Stats, Await,
+// another kind can make simple say so: Compact, TrackWrites, Latest, NextCommit, Creating, Stats, Await,
 // Tx.RequireSync and Tx.OnDecided.
 package storage
 
@@ -106,6 +106,17 @@ type Engine interface {
 	// that are not on disk yet; Snapshot.WaitDurable waits for those. An engine whose
 	// commits are durable as soon as they can be read returns a Snapshot.
 	Latest() Snapshot
+
+	// NextCommit returns a channel that is closed when a Snapshot shows more than one
+	// that was taken before the call: a caller that finds nothing new, asks for the
+	// channel, looks again and then waits for it misses no commit. It may be closed
+	// without news. All callers share the channel, and commits that no caller waits for
+	// cost next to nothing. When the engine fails, the channel is closed, and from then on
+	// NextCommit returns ErrFailed. Close need not close it.
+	//
+	// An engine that other processes write to, and that they do not notify, asks them
+	// from time to time.
+	NextCommit() (<-chan struct{}, error)
 
 	// Creating reports whether FinishCreation was never called on this store,
 	// or was last opened by a version without it. Only then may a caller store what

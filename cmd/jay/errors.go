@@ -112,6 +112,8 @@ var kinds = []struct {
 	{jay.ErrIndex, "invalid-index"},
 	{jay.ErrNoIndex, "no-index"},
 	{jay.ErrQuery, "invalid-query"},
+	{jay.ErrChangesGone, "changes-gone"},
+	{jay.ErrSubscription, "subscription"},
 }
 
 // jsonError is an error on stderr with --json. Line and Column locate a syntax

@@ -23,7 +23,7 @@ type exportCommand struct {
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database, every other line one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty.
+	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. Subscriptions follow on lines of their own, which such a jay refuses, too.
 
 A file is there when it is complete: it is written under another name first.
 
@@ -62,6 +62,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 type exportSummary struct {
 	File      string  `json:"file"`
 	Documents int64   `json:"documents"`
+	Revisions int64   `json:"revisions,omitempty"`
 	Bytes     int64   `json:"bytes"`
 	Seconds   float64 `json:"seconds"`
 }
@@ -70,7 +71,11 @@ func (a *app) printExport(s exportSummary) error {
 	if a.json {
 		return a.printLine(s)
 	}
-	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", count(s.Documents, "document"), size(s.Bytes), s.Seconds, s.File))
+	what := count(s.Documents, "document")
+	if s.Revisions > 0 {
+		what += ", " + count(s.Revisions, "revision")
+	}
+	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", what, size(s.Bytes), s.Seconds, s.File))
 }
 
 // write writes the counters and the documents. The counters, read first, match the
@@ -87,7 +92,10 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 	if _, err := w.Write(line); err != nil {
 		return s, err
 	}
-	return s, eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
+	if s.Revisions, s.Bytes, err = writeRevisions(ctx, db, c.Collection, w, bar); err != nil {
+		return s, err
+	}
+	err = eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
 		line, err := doc.MarshalJSON()
 		if err != nil {
 			return err
@@ -99,6 +107,10 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 		_, err = w.Write(line)
 		return err
 	})
+	if err != nil || c.Collection != "" {
+		return s, err
+	}
+	return s, writeSubscriptions(ctx, db, w)
 }
 
 // writeFile atomically replaces the file name by what fn writes: it writes and

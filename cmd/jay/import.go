@@ -26,7 +26,7 @@ func (*importCommand) Help() string {
 
 A document keeps the @id and the @collection of its @metadata. One with an @id is taken as an export wrote it: without a @collection it belongs to @empty, whatever --collection says. Any other goes to its own @collection or else to --collection, under the next HiLo ID, or the one that --id asks for.
 
-A bad document ends the import; those before it are stored. With --rejects FILE it is kept in that file instead, one a line, with line breaks turned into blanks, and all others are stored. The file is created at the first bad document; one that exists and is not empty is refused. --skip-invalid FILE is the older name of the flag. Bad is what is no JSON object within the limits, and what the database refuses of one document: its ID, its collection, a value that a unique index has already. A counter that has no number to give ends the import in any case. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again.
+A bad document ends the import; those before it are stored. With --rejects FILE it is kept in that file instead, one a line, with line breaks turned into blanks, and all others are stored. The file is created at the first bad document; one that exists and is not empty is refused. --skip-invalid FILE is the older name of the flag. Bad is what is no JSON object within the limits, and what the database refuses of one document: its ID, its collection, a value that a unique index has already. A counter that has no number to give ends the import in any case. What jay export wrote also carries the database's counters: the import raises its own to them, so that no number comes again; and revisions, which keep their change vectors. They come before the documents: a document that is there already gets no past. Its configuration of revisions is taken over if the database has none. Subscriptions begin behind the import if they had nothing left to send, and else with all documents.
 
 Examples:
 
@@ -170,6 +170,7 @@ type importSummary struct {
 	First     string  `json:"first,omitempty"`
 	Last      string  `json:"last,omitempty"`
 	Rejected  int64   `json:"rejected"`
+	Revisions int64   `json:"revisions,omitempty"`
 }
 
 func (a *app) printSummary(s importSummary) error {
@@ -179,6 +180,9 @@ func (a *app) printSummary(s importSummary) error {
 	text := fmt.Sprintf("imported %s, %s, in %.1f s", count(s.Documents, "document"), size(s.Bytes), s.Seconds)
 	if s.Documents > 0 {
 		text += fmt.Sprintf(": %s to %s", s.First, s.Last)
+	}
+	if s.Revisions > 0 {
+		text += "; " + count(s.Revisions, "revision")
 	}
 	if s.Rejected > 0 {
 		text += fmt.Sprintf("; %s rejected", thousands(s.Rejected))

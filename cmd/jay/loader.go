@@ -29,6 +29,10 @@ type loader struct {
 
 	documents, bytes int64
 	first, last      string
+
+	past      []pastLine // revisions that wait to be imported
+	pastBytes int
+	revisions int64 // imported
 }
 
 // item is a document that waits to be stored.
@@ -62,6 +66,18 @@ func (l *loader) add(ctx context.Context, v value) error {
 		return l.refuse(ctx, v, err)
 	}
 	if found {
+		return nil
+	}
+	if found, err := l.addRevision(ctx, v); found || err != nil {
+		return err
+	}
+	if err := l.flushRevisions(ctx); err != nil {
+		return err
+	}
+	if found, err := l.addSubscription(ctx, v); found || err != nil {
+		if err != nil {
+			return l.refuse(ctx, v, err)
+		}
 		return nil
 	}
 	it, err := l.plan(v)
@@ -156,6 +172,9 @@ var errNoCollection = &jay.DocumentError{Rule: "must have an @id or a @collectio
 
 // flush stores the batch.
 func (l *loader) flush(ctx context.Context) error {
+	if err := l.flushRevisions(ctx); err != nil {
+		return err
+	}
 	err := l.apply(ctx, l.items)
 	clear(l.items)
 	l.items = l.items[:0]
@@ -298,7 +317,7 @@ func (l *loader) fail(v value, err error) *importError {
 }
 
 func (l *loader) summary(took time.Duration) importSummary {
-	s := importSummary{Documents: l.documents, Bytes: l.bytes, Seconds: took.Seconds(), First: l.first, Last: l.last}
+	s := importSummary{Documents: l.documents, Bytes: l.bytes, Seconds: took.Seconds(), First: l.first, Last: l.last, Revisions: l.revisions}
 	if l.rejects != nil {
 		s.Rejected = l.rejects.count
 	}

@@ -48,23 +48,27 @@ type commandLine struct {
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
 
-	Put         putCommand         `cmd:"" help:"Store one document and print its ID."`
-	Get         getCommand         `cmd:"" help:"Print documents, one JSON line each."`
-	Delete      deleteCommand      `cmd:"" help:"Delete documents, by ID or by query."`
-	List        listCommand        `cmd:"" help:"List documents in the order of their IDs."`
-	Query       queryCommand       `cmd:"" help:"Ask for documents, as a table or as JSON."`
-	Update      updateCommand      `cmd:"" help:"Change the documents that a query finds."`
-	Index       indexCommand       `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
-	Collections collectionsCommand `cmd:"" help:"List, rename and drop collections."`
-	Import      importCommand      `cmd:"" help:"Store a stream of documents."`
-	Export      exportCommand      `cmd:"" help:"Write documents as a stream that import takes back."`
-	Stats       statsCommand       `cmd:"" help:"Show what the database holds."`
-	Serve       serveCommand       `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
-	Compact     compactCommand     `cmd:"" help:"Free the space of deleted documents now."`
-	IDs         idsCommand         `cmd:"" name:"ids" help:"Examine IDs and count identities."`
-	HiLo        hiloCommand        `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
-	Repair      repairCommand      `cmd:"" help:"Save what is left of a damaged database into a new directory."`
-	Demo        demoCommand        `cmd:"" help:"Show it all, with real documents, in a few seconds."`
+	Put           putCommand           `cmd:"" help:"Store one document and print its ID."`
+	Get           getCommand           `cmd:"" help:"Print documents, one JSON line each."`
+	Delete        deleteCommand        `cmd:"" help:"Delete documents, by ID or by query."`
+	List          listCommand          `cmd:"" help:"List documents in the order of their IDs."`
+	Query         queryCommand         `cmd:"" help:"Ask for documents, as a table or as JSON."`
+	Update        updateCommand        `cmd:"" help:"Change the documents that a query finds."`
+	Changes       changesCommand       `cmd:"" help:"Show what has changed, in the order in which it was written."`
+	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
+	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
+	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
+	Import        importCommand        `cmd:"" help:"Store a stream of documents."`
+	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
+	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
+	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
+	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
+	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
+	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
+	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
+	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
 
 // Defaults of the global flags; the last two are those of jay.Options.

@@ -44,16 +44,17 @@ func (c *statsCommand) Run(ctx context.Context, a *app) error {
 
 // statsResult is what stats prints with --json.
 type statsResult struct {
-	Dir           string             `json:"dir"`
-	Separator     string             `json:"separator"`
-	NodeTag       string             `json:"nodeTag"`
-	CaseSensitive bool               `json:"caseSensitive"`
-	Prefixes      bool               `json:"prefixCollections"`
-	Documents     int64              `json:"documents"`
-	Bytes         int64              `json:"bytes"`
-	Collections   []collectionResult `json:"collections"`
-	Counters      jay.Counters       `json:"counters"`
-	Engine        jay.EngineStats    `json:"engine"`
+	Dir           string              `json:"dir"`
+	Separator     string              `json:"separator"`
+	NodeTag       string              `json:"nodeTag"`
+	CaseSensitive bool                `json:"caseSensitive"`
+	Prefixes      bool                `json:"prefixCollections"`
+	Documents     int64               `json:"documents"`
+	Bytes         int64               `json:"bytes"`
+	Collections   []collectionResult  `json:"collections"`
+	Revisions     []jay.RevisionCount `json:"revisions,omitempty"`
+	Counters      jay.Counters        `json:"counters"`
+	Engine        jay.EngineStats     `json:"engine"`
 }
 
 // collectionResult is the part of statsResult about one collection.
@@ -70,6 +71,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		CaseSensitive: s.CaseSensitive,
 		Prefixes:      s.PrefixCollections,
 		Collections:   []collectionResult{}, // [] in JSON, not null
+		Revisions:     s.Revisions,
 		Counters:      s.Counters,
 		Engine:        s.Engine,
 	}
@@ -102,6 +104,14 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	for _, tag := range slices.Sorted(maps.Keys(s.Counters.HiLo)) {
 		counters.add("HiLo "+tag, s.Counters.HiLo[tag])
 	}
+	revisions := ""
+	if len(s.Revisions) > 0 {
+		t := newFigures("Revisions of", "Beside the documents")
+		for _, c := range s.Revisions {
+			t.add(c.Collection, c.Revisions)
+		}
+		revisions = t.render(a.width) + "\n\n"
+	}
 
 	prefixes := "suggest no collection"
 	if s.PrefixCollections {
@@ -111,6 +121,6 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Engine.ReclaimableBytes; n > 0 {
 		disk += fmt.Sprintf(" (jay compact frees about %s)", size(int64(n)))
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\nDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
-		collections.render(a.width), counters.render(a.width), a.dir, disk, s.Separator, s.NodeTag, prefixes))
+	return a.print(fmt.Sprintf("%s\n\n%s\n\n%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
+		collections.render(a.width), counters.render(a.width), revisions, a.dir, disk, s.Separator, s.NodeTag, prefixes))
 }

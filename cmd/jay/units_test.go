@@ -265,7 +265,7 @@ func TestJSON_OneStyle(t *testing.T) {
 			walk(of.Name(), field.Type)
 		}
 	}
-	for _, printed := range []any{putResult{}, indexResult{}, statsResult{}, rangeResult{}, importSummary{}, exportSummary{}, repairResult{}, jsonError{}, jay.IDReport{}, jay.Explanation{}} {
+	for _, printed := range []any{putResult{}, indexResult{}, statsResult{}, rangeResult{}, importSummary{}, exportSummary{}, repairResult{}, jsonError{}, diffResult{}, jay.RevisionsConfiguration{}, jay.RevisionsPurged{}, jay.IDReport{}, jay.Explanation{}} {
 		walk(reflect.TypeOf(printed).Name(), reflect.TypeOf(printed))
 	}
 }

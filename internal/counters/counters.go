@@ -291,17 +291,16 @@ func (c *Reserved) load() error {
 
 func (c *Reserved) etagCeiling() (uint64, error) { return etagAt(c.env.Engine, format.EtagName) }
 
-// getter is a storage.Reader or a storage.Tx.
-type getter interface {
-	Get(key []byte) (value []byte, closer io.Closer, err error)
-}
-
 // Mark returns the etag up to which records of deletions may have been removed: see
 // package horizon.
-func Mark(r getter) (uint64, error) { return etagAt(r, format.MarkName) }
+func Mark(r docs.Getter) (uint64, error) { return etagAt(r, format.MarkName) }
+
+// Walked returns the etag up to which package horizon has looked for records of
+// deletions. A database of an older version has it not, and the mark instead.
+func Walked(r docs.Getter) (uint64, error) { return etagAt(r, format.WalkedName) }
 
 // etagAt returns the etag in a record under 'm', 0 if there is none.
-func etagAt(r getter, name string) (uint64, error) {
+func etagAt(r docs.Getter, name string) (uint64, error) {
 	value, closer, err := r.Get(format.AppendKey(nil, format.SpaceMeta, name))
 	if err == storage.ErrNotFound {
 		return 0, nil

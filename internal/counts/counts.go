@@ -51,7 +51,7 @@ func Open(e *env.Env, again bool) (*Counts, error) {
 // begin removes all numbers.
 func (c *Counts) begin() error {
 	return c.env.Engine.Update(context.Background(), true, func(tx storage.Tx) (err error) {
-		it, err := tx.Iterate([]byte{format.SpaceCounts}, []byte{format.SpaceCounts + 1})
+		it, err := tx.Iterate(format.CountBounds[0], format.CountBounds[1])
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func All(r storage.Reader) (map[string]int64, error) {
 	if err := checkReady(r); err != nil {
 		return nil, err
 	}
-	it, err := r.Iterate([]byte{format.SpaceCounts}, []byte{format.SpaceCounts + 1})
+	it, err := r.Iterate(format.CountBounds[0], format.CountBounds[1])
 	if err != nil {
 		return nil, err
 	}

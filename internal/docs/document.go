@@ -127,6 +127,7 @@ func (d *Document) Metadata() metadata.Metadata {
 		Etag:         d.header.Etag,
 		LastModified: metadata.Time(d.header.Modified),
 		Custom:       bytes.Clone(d.header.Custom),
+		Flags:        d.header.Flags(),
 	}
 }
 

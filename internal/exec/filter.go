@@ -16,20 +16,28 @@ import (
 type Filter struct {
 	collection string // folded; "" for all
 	matcher    *query.Matcher
+	projector  *query.Projector // nil for whole documents
 	meta       docMeta
 	pace       query.Pace
+	limit      int // of the bytes of a row
 }
 
 // NewFilter returns the Filter of a query.
 func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
-	f := &Filter{meta: docMeta{env: e}}
+	f := &Filter{meta: docMeta{env: e}, limit: e.MaxQueryBytes}
 	if q.From != "" {
 		f.collection = format.CollectionKey(q.From)
+	}
+	var err error
+	if len(q.Select) > 0 {
+		if f.projector, err = query.NewProjector(q.Select); err != nil {
+			return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
+		}
+		f.projector.SetPace(&f.pace)
 	}
 	if q.Where == nil {
 		return f, nil
 	}
-	var err error
 	if f.matcher, err = query.Compile(q.Where, queryOptions(e)...); err != nil {
 		return nil, fmt.Errorf("%w: %w", errs.ErrQuery, err)
 	}
@@ -52,4 +60,18 @@ func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
 	f.meta.folded, f.meta.header = []byte(d.FoldedID()), d.Header()
 	matches := f.matcher.Match(query.Doc{Body: d.JSON(), Meta: &f.meta})
 	return matches, f.pace.Err()
+}
+
+// Project returns what the query selects of a document: nil for a query that selects
+// whole documents.
+func (f *Filter) Project(ctx context.Context, d *docs.Document) (row []byte, err error) {
+	if f.projector == nil {
+		return nil, nil
+	}
+	f.pace.Begin(ctx)
+	f.meta.folded, f.meta.header = []byte(d.FoldedID()), d.Header()
+	if row, err = f.projector.AppendWithin(nil, query.Doc{Body: d.JSON(), Meta: &f.meta}, max(f.limit, len(d.JSON()))); err != nil {
+		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", errs.ErrQuery, d.ID(), err)
+	}
+	return row, f.pace.Err()
 }

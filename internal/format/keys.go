@@ -66,6 +66,8 @@ func IndexCursorKey(number uint32) []byte {
 //	'k' collection 00         → number(8)     how many documents it has; see storage.Tx.Add
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
+//	'r' …                     → …             revisions; see SpaceRevisions
+//	's' name 00 …             → JSON          a subscription: see subscriptions.go
 //	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
 //	'x' number(4) values      → id            entry of a unique index
 //	'y' number(4) 'f'         → flags(1)      properties of the entries of an index
@@ -88,6 +90,8 @@ const (
 	SpaceCounts   = 'k'
 	SpaceMeta     = 'm'
 	SpaceNode     = 'n'
+
+	SpaceSubscription = 's' // see subscriptions.go
 
 	SpaceIndex      = 'x'
 	SpaceIndexState = 'y'

@@ -17,6 +17,10 @@ const EtagName = "etag"
 // have been removed. Part of the on-disk format. Must not change.
 const MarkName = "deletes"
 
+// WalkedName is the record under 'm' with the etag up to which no record of a deletion
+// is left, so that none is looked for there again. Part of the on-disk format.
+const WalkedName = "walked"
+
 // FloorPrefix begins the names under 'm' of those that need the records of deletions
 // after an etag. Part of the on-disk format. Must not change.
 const FloorPrefix = "floor/"

@@ -5,8 +5,10 @@
 //
 //   - A transaction, whose commit looks at the changes since it began, holds the
 //     horizon in memory: see [Horizon.Hold].
-//   - What outlives the process (a change feed, a subscription, a series of
-//     incremental backups) has a floor on disk: see [SetFloor] and [ForgetFloor].
+//   - So does a change feed, as long as it is open and not too far behind: see
+//     [Horizon.Follow].
+//   - What outlives the process (a subscription, a series of incremental backups) has
+//     a floor on disk: see [SetFloor] and [ForgetFloor].
 //
 // Those of the newest changes stay in any case, for who looks at what was deleted
 // lately (DB.InspectIDs).
@@ -17,12 +19,13 @@
 // (counters.Mark). Thus the highest etag is on disk before its record goes, and who
 // reads changes sees from the mark whether some are missing.
 //
-// The records are found by a walk over the change records above the mark, once over
-// each. Writers note the deletions that they stage; where there are none there is no
+// The records are found by a walk over the change records, once over each: where it
+// continues is stored, too (counters.Walked). Writers note the deletions that they stage; where there are none there is no
 // walk.
 package horizon
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -34,9 +37,11 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -50,18 +55,24 @@ const (
 
 // Horizon is the horizon of an open database. It is safe for concurrent use.
 type Horizon struct {
+	OnFound func() // for tests: called between the walk of a batch and its commit
+
 	env    *env.Env
 	kept   uint64        // how many of the newest etags keep their records
 	staged atomic.Uint64 // deletions staged since Open, committed or not
 	last   atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
 	woken  atomic.Uint64 // value of staged when the worker was last started
 
-	mu      sync.Mutex
-	holds   []*Hold // in the order of their floors. Guarded by mu.
-	spare   *Hold   // one that is released, for the next Hold: it saves an allocation. Guarded by mu.
-	newest  uint64  // a change that every new snapshot sees, if it is still there. Guarded by mu.
-	running bool    // the worker. Guarded by mu.
-	stopped bool    // Guarded by mu.
+	mu     sync.Mutex
+	holds  []*Hold // in the order of their floors. Guarded by mu.
+	spare  *Hold   // one that is released, for the next Hold: it saves an allocation. Guarded by mu.
+	newest uint64  // a change that every new snapshot sees, if it is still there. Guarded by mu.
+
+	followers map[*Follower]struct{} // Guarded by mu.
+	gone      uint64                 // records up to here are gone, or about to be. Guarded by mu.
+
+	running bool // the worker. Guarded by mu.
+	stopped bool // Guarded by mu.
 	stop    context.CancelFunc
 	ctx     context.Context // of the worker
 	workers sync.WaitGroup
@@ -72,13 +83,17 @@ type Horizon struct {
 
 // New returns the horizon of a database in which nothing was written since reserved was
 // opened. The records of the newest etags, kept of them, stay.
-func New(e *env.Env, reserved *counters.Reserved, kept uint64) *Horizon {
+func New(e *env.Env, reserved *counters.Reserved, kept uint64) (*Horizon, error) {
+	walked, err := counters.Walked(e.Engine)
+	if err != nil {
+		return nil, err
+	}
 	h := &Horizon{env: e, kept: kept}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	mark, newest := reserved.AtOpen()
-	h.done, h.newest = mark, mark
+	h.done, h.newest, h.gone = max(mark, walked), mark, mark
 	h.last.Store(newest)
-	return h
+	return h, nil
 }
 
 // Hold keeps, until its Release, the records of all deletions that a snapshot does
@@ -118,16 +133,18 @@ func (hold *Hold) Release() {
 	}
 }
 
-// publish makes newest the floor of new holds, and returns the etag up to which no
-// hold needs records. Each change up to newest must have been committed.
-func (h *Horizon) publish(newest uint64) uint64 {
+// publish makes newest the floor of new holds, and returns the etag up to which
+// records may be removed now: no hold, no follower and no floor needs them. Each
+// change up to newest must have been committed.
+func (h *Horizon) publish(newest, floor uint64) (limit uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.newest = max(h.newest, newest)
+	limit = min(h.followedLocked(newest), floor, newest-min(newest, h.kept))
 	if len(h.holds) > 0 {
-		return min(newest, h.holds[0].floor)
+		limit = min(limit, h.holds[0].floor)
 	}
-	return newest
+	return max(h.done, limit)
 }
 
 // Staged notes a deletion and its etag. It must be called before its transaction
@@ -209,11 +226,19 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if len(found.changes) > 0 {
-		err := h.env.Engine.Update(ctx, h.env.Synced, func(tx storage.Tx) error { return found.stage(tx) })
-		if errors.Is(err, errFloor) {
+		if h.OnFound != nil {
+			h.OnFound()
+		}
+		before, ok := h.claim(found.last())
+		if !ok {
 			return false, nil
 		}
-		if err != nil {
+		err := h.env.Engine.Update(ctx, h.env.Synced, func(tx storage.Tx) error { return found.stage(tx) })
+		if errors.Is(err, errFloor) {
+			h.unclaim(before)
+			return false, nil
+		}
+		if err != nil { // the records may be gone, whatever it is
 			return false, err
 		}
 	}
@@ -233,7 +258,7 @@ func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
 			return nil, err
 		}
 		h.done = found.end
-		all.changes, all.end = append(all.changes, found.changes...), found.end
+		all.changes, all.end, all.newest = append(all.changes, found.changes...), found.end, found.newest
 		if found.end >= limit {
 			break
 		}
@@ -248,6 +273,7 @@ type change struct{ node, etag uint64 }
 type batch struct {
 	changes []change
 	end     uint64 // all records of deletions up to here are among them, or gone
+	newest  uint64 // etag of the newest change when they were looked for
 }
 
 // find finds the next batch, and the etag up to which records may be removed now.
@@ -259,16 +285,16 @@ func (h *Horizon) find() (found batch, limit uint64, err error) {
 	if err != nil {
 		return batch{}, 0, err
 	}
-	floor, err := leastFloor(latest)
+	floor, err := leastFloor(latest, newest)
 	if err != nil {
 		return batch{}, 0, err
 	}
-	limit = max(h.done, min(h.publish(newest), floor, newest-min(newest, h.kept)))
+	limit = h.publish(newest, floor)
 	last := min(limit, h.last.Load()) // after latest was taken: what it shows was staged before
 	if last <= h.done {
-		return batch{end: limit}, limit, nil
+		return batch{end: limit, newest: newest}, limit, nil
 	}
-	found.end = last
+	found.end, found.newest = last, newest
 	if err := found.walk(h.env, latest, h.done); err != nil {
 		return batch{}, 0, err
 	}
@@ -319,19 +345,20 @@ var errFloor = errors.New("a floor was set")
 
 // stage removes the records, and raises the mark. It may run more than once.
 func (b *batch) stage(tx storage.Tx) error {
-	floor, err := leastFloor(tx)
+	floor, err := leastFloor(tx, b.newest)
 	if err != nil {
 		return err
 	}
 	if floor < b.end {
 		return errFloor
 	}
-	mark, err := counters.Mark(tx)
-	if err != nil {
+	// The mark names the last record that is removed, not the end of the walk: who has
+	// seen the changes up to there misses nothing.
+	if err := raise(tx, format.MarkName, counters.Mark, b.last()); err != nil {
 		return err
 	}
-	if mark < b.end {
-		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.MarkName), binary.BigEndian.AppendUint64(nil, b.end), nil)
+	if err := raise(tx, format.WalkedName, counters.Walked, b.end); err != nil {
+		return err
 	}
 	var key []byte
 	for _, c := range b.changes {
@@ -339,6 +366,23 @@ func (b *batch) stage(tx storage.Tx) error {
 		tx.Delete(key)
 	}
 	return nil
+}
+
+// last returns the highest etag of a record to be removed, 0 if there is none.
+func (b *batch) last() (last uint64) {
+	for _, c := range b.changes {
+		last = max(last, c.etag)
+	}
+	return last
+}
+
+// raise stages an etag under 'm', if it is above what is stored.
+func raise(tx storage.Tx, name string, stored func(docs.Getter) (uint64, error), etag uint64) error {
+	old, err := stored(tx)
+	if err == nil && old < etag {
+		tx.Set(format.AppendKey(nil, format.SpaceMeta, name), binary.BigEndian.AppendUint64(nil, etag), nil)
+	}
+	return err
 }
 
 // ErrPassed means that records above a floor may be gone: what sets it must begin
@@ -367,10 +411,12 @@ func floorKey(name string) []byte {
 	return format.AppendKey(nil, format.SpaceMeta, format.FloorPrefix+name)
 }
 
-// leastFloor returns the least floor, the highest etag if there is none.
+// leastFloor returns the least floor, the highest etag if there is none. The floor of a
+// subscription counts only up to the knob FloorEtags back from the newest change: one that
+// was forgotten must not keep the records of all deletions for ever.
 func leastFloor(r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
-}) (least uint64, err error) {
+}, newest uint64) (least uint64, err error) {
 	least = math.MaxInt64
 	prefix := append([]byte{format.SpaceMeta}, format.FloorPrefix...)
 	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
@@ -382,7 +428,11 @@ func leastFloor(r interface {
 		if len(it.Value()) != 8 {
 			return 0, fmt.Errorf("floor record %x: %w", it.Key(), errs.ErrCorrupt)
 		}
-		least = min(least, binary.BigEndian.Uint64(it.Value()))
+		floor := binary.BigEndian.Uint64(it.Value())
+		if bytes.HasPrefix(it.Key()[len(prefix):], []byte(format.SubscriptionFloor)) {
+			floor = max(floor, newest-min(newest, knobs.FloorEtags))
+		}
+		least = min(least, floor)
 	}
 	return least, it.Error()
 }

@@ -14,3 +14,11 @@ var TurnLimit time.Duration
 
 // KeptEtags is how many of the newest etags keep their records of deletions.
 var KeptEtags uint64 = 1000
+
+// HeldEtags is how many etags back from the newest a change feed that is open keeps
+// the records of deletions that it has not come to.
+var HeldEtags uint64 = 1_000_000
+
+// FloorEtags is how many etags back from the newest a subscription keeps the records of
+// deletions that it has not come to.
+var FloorEtags uint64 = 10_000_000

@@ -20,6 +20,9 @@ type Parts struct {
 
 	// CheckCounts compares the numbers of documents that are kept with the documents.
 	CheckCounts func(context.Context) error
+
+	// CheckRevisions compares all records about revisions with one another.
+	CheckRevisions func() error
 }
 
 // Of returns the parts of a *jay.DB. Package jay sets it.

@@ -37,11 +37,12 @@ const (
 	Replace             // it must be there
 	Delete
 	Patch
+	Keep // make the version that is there a revision
 )
 
 // String returns the method's name, for errors.
 func (v Verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete", "patch"}[v]
+	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of"}[v]
 }
 
 // Op is one write on its way through the write path.
@@ -62,6 +63,7 @@ type Request struct {
 	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	Expected     *string // change vector, see IfMatch
 	AnyVersion   bool    // the version field of a value does not matter
+	KeepRevision bool    // what is found and what is written are revisions, whatever the rules
 	Custom       []byte
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
@@ -130,7 +132,7 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 	m := metadata.Metadata{ID: cmp.Or(o.ID, o.Resolved), Collection: OrEmpty(o.collectionOf()), Custom: bytes.Clone(o.Header.Custom)}
 	if o.Outcome == Present {
 		m.ChangeVector = w.Env.ChangeVector(o.Header.Node, o.Header.Etag)
-		m.Etag, m.LastModified = o.Header.Etag, metadata.Time(o.Header.Modified)
+		m.Etag, m.LastModified, m.Flags = o.Header.Etag, metadata.Time(o.Header.Modified), o.Header.Flags()
 	}
 	return m
 }

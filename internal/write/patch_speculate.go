@@ -306,7 +306,10 @@ func (t *Txn) stagePatch(o *Op) error {
 		return errPatchedBytes()
 	}
 	p, key := o.Patching, format.CollectionKey(string(h.Collection))
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID)}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID)}
+	if g.changed && o.keeps(t.rules(), &h) {
+		old.keepVersion(&h, g.base)
+	}
 
 	o.Header = h
 	o.ID, o.JSON, o.FoldedCollection = old.ID, g.Body, key

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -30,6 +31,7 @@ const opsPerPart = 32
 type Prefetched struct {
 	watch   storage.WriteTracker
 	catalog *catalog.Catalog // decided which bodies were kept
+	rules   *revisions.Rules // too
 	bodies  atomic.Int64     // bytes of them
 }
 
@@ -46,7 +48,7 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 	if len(named) < ManyOps {
 		return nil, nil
 	}
-	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: w.Indexes.Load()}
+	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: w.Indexes.Load(), rules: w.Revisions.Load()}
 	var mu sync.Mutex
 	var looks []storage.BatchReader // one for each goroutine
 	whole := false
@@ -88,7 +90,7 @@ func namedOps(ops []*Op) []*Op {
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.Verb != Patch && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+		if o.Verb != Patch && o.Verb != Keep && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
 			named = append(named, o)
 		}
 	}
@@ -111,14 +113,14 @@ func (a *Prefetched) read(db *Writer, all, some []*Op, look storage.BatchReader)
 		}
 		var old OldDocument
 		if err == nil {
-			old, err = decodeOld(db, a.catalog, o, value)
+			old, err = decodeOld(db, a.catalog, a.rules, o, value)
 		}
 		if err != nil {
 			return OpError(all, o, err)
 		}
 		found = append(found, old)
 		o.prefetched, o.Before = true, &found[len(found)-1]
-		a.bodies.Add(int64(len(old.Body)))
+		a.bodies.Add(int64(len(old.Body) + len(old.past.head) + len(old.past.body)))
 	}
 	return nil
 }
@@ -136,12 +138,22 @@ func (a *Prefetched) Close(ops []*Op) {
 
 // decodeOld decodes what a write needs to know of a record. It does not keep the
 // record.
-func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocument, error) {
+func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, record []byte) (OldDocument, error) {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
 		return OldDocument{}, err
 	}
 	old := oldOf(db, c, o, &h, body)
+	if o.keeps(rules, &h) {
+		own := bytes.Clone(record)
+		head := len(record) - len(body)
+		old.past = past{own[:head:head], own[head:]}
+		old.ID = docs.WrittenID(&h, o.FoldedID)
+		if old.Body != nil {
+			old.Body = old.past.body
+		}
+		return old, nil
+	}
 	old.Body = bytes.Clone(old.Body)
 	return old, nil
 }
@@ -149,7 +161,7 @@ func decodeOld(db *Writer, c *catalog.Catalog, o *Op, record []byte) (OldDocumen
 // oldOf returns what o needs to know of the document that it finds. The body is not
 // copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision}
 	if string(h.Collection) == o.Collection {
 		old.Collection = o.Collection // saves an allocation
 	} else {

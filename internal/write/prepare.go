@@ -129,8 +129,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	if err := w.prepareID(o); err != nil {
 		return err
 	}
-	if o.Verb == Delete {
+	if o.Verb == Delete || o.Verb == Keep {
 		o.FoldedID = w.Env.Rules.Fold(o.ID)
+		o.Header.Modified = modified // of the revision that a deletion leaves
 		return nil
 	}
 	if o.Verb == Patch {
@@ -172,7 +173,7 @@ func (w *Writer) prepareID(o *Op) error {
 		o.Strategy = ids.HiLo
 		return nil
 	}
-	if o.Verb == Delete {
+	if o.Verb == Delete || o.Verb == Keep {
 		// A delete looks an ID up, and makes none.
 		o.Strategy, o.ID = ids.Semantic, o.RequestID
 		return nil

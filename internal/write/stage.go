@@ -44,6 +44,8 @@ func (t *Txn) stage(o *Op) error {
 		return t.stageDelete(o)
 	case Patch:
 		return t.stagePatch(o)
+	case Keep:
+		return t.stageKeep(o)
 	}
 	etag := uint64(0)
 	var err error
@@ -101,6 +103,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 		t.change(folded)
 	}
 	o.Header.Etag = etag
+	if err := t.stageRevision(o, &old, found); err != nil {
+		return err
+	}
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
 	t.Tx.Set(t.key, t.value, o.JSON)
@@ -193,6 +198,9 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	collection := old.Collection
 	key := format.CollectionKey(collection)
+	if err := t.stageDeletionRevision(o, &old, key, etag); err != nil { // while the document is there
+		return err
+	}
 	t.change(folded)
 	t.Tx.Delete(format.DocumentKey(t.key[:0], folded))
 	if !format.IsClustered(folded, key, t.Writer.Env.FoldedSeparator) {
@@ -217,15 +225,18 @@ func (t *Txn) stageDelete(o *Op) error {
 type OldDocument struct {
 	Node, Etag uint64
 	Collection string
+	Modified   uint64 // in ticks
+	Revision   uint64 // its number, see metadata.Header
 	Body       []byte // only if its collection has indexes
-	ID         string // as it was written, if there is a body
+	ID         string // as it was written, if there is a body or a past
+	past       past   // only if it is to become a revision: see Op.keeps
 }
 
 // old finds the document that o replaces, unless it was prefetched and is
 // unchanged.
 func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
-	if o.prefetched && t.prefetched != nil && t.prefetched.catalog == t.indexes() && t.Tx.Unchanged(t.prefetched.watch, t.key) {
+	if o.prefetched && t.prefetched != nil && t.prefetched.catalog == t.indexes() && t.prefetched.rules == t.rules() && t.Tx.Unchanged(t.prefetched.watch, t.key) {
 		if o.Before == nil {
 			return OldDocument{}, false, nil
 		}
@@ -247,7 +258,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 	if err != nil {
 		return OldDocument{}, false, err
 	}
-	old, err := decodeOld(t.Writer, t.indexes(), o, value)
+	old, err := decodeOld(t.Writer, t.indexes(), t.rules(), o, value)
 	return old, true, errs.First(err, closer.Close())
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/storage"
 )
@@ -130,8 +131,11 @@ type Txn struct {
 	flags      map[uint32]byte    // of indexes, as far as they are known
 	counts     []counted          // documents made and deleted, not staged yet
 	counting   *format.CountState // as the run sees it; nil until it is read
-	key        []byte             // scratch
-	value      []byte             // scratch
+	rulesOf    *revisions.Rules   // see rules
+	rulesRead  bool
+	kept       int    // bytes of versions that have become revisions
+	key        []byte // scratch
+	value      []byte // scratch
 }
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes

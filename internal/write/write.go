@@ -20,21 +20,23 @@ import (
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/turns"
 )
 
 // Writer writes to an open database. Its fields are set before the first write and do
 // not change afterwards. It is safe for concurrent use.
 type Writer struct {
-	Env      *env.Env
-	Docs     *docs.Reader
-	Resolver *ids.Resolver
-	Reserved *counters.Reserved
-	Indexes  *catalog.Current
-	Counts   *counts.Counts
-	Horizon  *horizon.Horizon
-	Client   *ids.Client                    // draws the HiLo IDs
-	PrefixOf func(collection string) string // of HiLo IDs
+	Env       *env.Env
+	Docs      *docs.Reader
+	Resolver  *ids.Resolver
+	Reserved  *counters.Reserved
+	Indexes   *catalog.Current
+	Counts    *counts.Counts
+	Horizon   *horizon.Horizon
+	Revisions *revisions.Current             // the rules
+	Client    *ids.Client                    // draws the HiLo IDs
+	PrefixOf  func(collection string) string // of HiLo IDs
 
 	PrefixCollections bool // prefixes of IDs suggest collections
 
@@ -150,7 +152,7 @@ func (w *Writer) redrawTaken(ctx context.Context, ops []*Op) error {
 // DrawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	switch {
-	case o.Verb == Delete, o.Verb == Patch:
+	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep:
 		return nil
 	case o.Strategy == ids.HiLo:
 		o.ID, err = w.Client.Next(ctx, o.Tag)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -42,6 +43,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"concurrent additions to a number all count", testAddTogether},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
+		{"who waits for the next commit misses none", testNextCommit},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -587,5 +589,40 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	})
 	if unchanged < keys/2 {
 		t.Errorf("%d of %d keys are unchanged, want nearly all", unchanged, keys)
+	}
+}
+
+// Ensure that a reader that asks for the next commit, looks, and then waits, sees each
+// number that a writer commits, or a later one.
+func testNextCommit(t *testing.T, e storage.Engine) {
+	const last = 200
+	var writers sync.WaitGroup
+	writers.Go(func() {
+		for i := 1; i <= last; i++ {
+			err := e.Update(ctx, i%3 > 0 || i == last, func(tx storage.Tx) error {
+				tx.Set([]byte("n"), fmt.Append(nil, i), nil)
+				return nil
+			})
+			if err != nil {
+				t.Errorf("update: %v", err)
+			}
+		}
+	})
+	defer writers.Wait()
+	seen := "absent"
+	for seen != fmt.Sprint(last) {
+		next, err := e.NextCommit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := read(t, e, "n"); now != seen {
+			seen = now
+			continue
+		}
+		select {
+		case <-next:
+		case <-time.After(time.Minute):
+			t.Fatalf("no commit was announced after %s was seen", seen)
+		}
 	}
 }

@@ -244,6 +244,10 @@ func (e *Engine) answer(g *group) (lead bool) {
 		if g.small {
 			lead = e.queue.syncEnded(expected, time.Since(start))
 		}
+		e.notice.send()
+	}
+	if !e.durability.keepViews && len(g.batches) > 0 {
+		e.notice.send()
 	}
 
 	e.durability.closeUnused()

@@ -70,6 +70,7 @@ type Engine struct {
 	commits         atomic.Uint64 // for Stats
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
+	notice          notice
 	progress        *progress
 	closeTimeout    time.Duration
 	lastSyncRequest atomic.Int64 // by a read, in Unix nanoseconds

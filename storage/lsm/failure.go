@@ -18,6 +18,7 @@ import (
 func (e *Engine) fail(cause error) {
 	if e.failure.CompareAndSwap(nil, &cause) {
 		close(e.failed)
+		e.notice.send()
 		time.AfterFunc(abandonDelay, func() { close(e.abandoned) })
 		e.log.Error("jay: storage failed, writes are refused until the database is reopened", "dir", e.dir, "cause", cause)
 	}

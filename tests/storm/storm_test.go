@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -100,6 +101,9 @@ var stormVerbs = []struct {
 	do   func(g *gust) error
 }{
 	{"Put", (*gust).put},
+	{"Revisions.Configure", (*gust).configureRevisions},
+	{"Revisions.List and Get", (*gust).readRevisions},
+	{"Revisions.Purge", (*gust).purgeRevisions},
 	{"Insert", (*gust).insert},
 	{"Replace", (*gust).replace},
 	{"Delete", (*gust).delete},
@@ -118,6 +122,7 @@ var stormVerbs = []struct {
 	{"Get, GetMany, Exists, Read", (*gust).read},
 	{"Query", (*gust).query},
 	{"Documents", (*gust).scan},
+	{"Changes", (*gust).changes},
 	{"EnsureIndex and DropIndex", (*gust).changeIndex},
 	{"a write whose context ends", (*gust).giveUp},
 }
@@ -785,8 +790,80 @@ func (g *gust) query() error {
 	return g.compare("Query", q.Iter(ctx))
 }
 
+// configureRevisions keeps revisions of some documents, or of all, or no more.
+func (g *gust) configureRevisions() error {
+	var c jay.RevisionsConfiguration
+	if g.IntN(4) > 0 {
+		c.Default = &jay.RevisionRule{Keep: uint64(1 + g.IntN(4))}
+	}
+	if g.IntN(2) == 0 {
+		c.Collections = map[string]jay.RevisionRule{"Storm": {Disabled: g.IntN(2) == 0}}
+	}
+	return g.db.Revisions().Configure(ctx, c)
+}
+
+// readRevisions lists the revisions of a document, and reads the last of them.
+func (g *gust) readRevisions() error {
+	id := g.id()
+	etag := uint64(math.MaxUint64)
+	var last *jay.Revision
+	for rev, err := range g.db.Revisions().List(ctx, id, jay.RevisionPage{Limit: 10}) {
+		if err != nil {
+			return err
+		}
+		if m := rev.Metadata(); m.Etag >= etag {
+			g.wrong("%s: revision %s comes behind one with etag %d", id, m.ChangeVector, etag)
+		}
+		last, etag = rev, rev.Metadata().Etag
+	}
+	if last == nil {
+		return nil
+	}
+	found, err := g.db.Revisions().Get(ctx, id, last.ChangeVector())
+	if errors.Is(err, jay.ErrNotFound) {
+		return nil // another goroutine has purged it
+	}
+	if err == nil && string(found.Body()) != string(last.Body()) {
+		g.wrong("%s: revision %s is %s and %s", id, last.ChangeVector(), last.Body(), found.Body())
+	}
+	return err
+}
+
+// purgeRevisions removes what no rule keeps, or everything of a document of its own.
+func (g *gust) purgeRevisions() error {
+	p := jay.RevisionPurge{Retention: true}
+	if g.IntN(2) == 0 {
+		p = jay.RevisionPurge{ID: g.id()}
+	}
+	_, err := g.db.Revisions().Purge(ctx, p)
+	return err
+}
+
 func (g *gust) scan() error {
 	return g.compare("Documents", g.db.Documents(ctx, jay.Scan{Prefix: fmt.Sprintf("storm/%d/", g.g)}))
+}
+
+// changes reads the changes of the goroutine's own documents: each that is there has one.
+// It reads those of all others, too, and so is done now and then.
+func (g *gust) changes() error {
+	if g.IntN(20) != 0 {
+		return nil
+	}
+	etag := uint64(0)
+	return g.compare("Changes", func(yield func(*jay.Document, error) bool) {
+		mine := jay.OfPrefixes(fmt.Sprintf("storm/%d/", g.g))
+		for c, err := range g.db.Changes(ctx, "", mine, jay.WithDocuments(), jay.UntilCaughtUp()) {
+			if err == nil && c.Etag <= etag {
+				g.wrong("Changes: etag %d comes after %d", c.Etag, etag)
+			}
+			if etag = c.Etag; err == nil && c.Deleted {
+				continue
+			}
+			if !yield(c.Document, err) {
+				return
+			}
+		}
+	})
 }
 
 // changeIndex makes or drops an index of the goroutine's own. Only some have
@@ -901,6 +978,9 @@ func (s *storm) check(gusts []*gust) {
 		}
 	}
 	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Revisions(s.db); err != nil {
+		s.wrong("%v", err)
+	}
 	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}

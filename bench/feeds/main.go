@@ -1,0 +1,187 @@
+// Command feeds measures what an insert costs beside change feeds that follow it: with
+// none, with one and with a hundred, durable and relaxed.
+//
+//	go run ./feeds [-rounds R] [-slice D] [-writers N] [-dir DIR] [-smoke]
+//
+// Feeds are measured in turns in one process, each number in a database of its own, so that
+// the machine is the same for all. In each round the numbers are compared with none; the
+// ratio of inserts per second is printed with its interval. A second measurement
+// without feeds, 0', shows what is noise. The program exits with status 1 if a feed has
+// not seen each of the documents at the end.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay"
+
+	"github.com/jaydb/jay/bench/stats"
+)
+
+type options struct {
+	rounds, writers int
+	slice           time.Duration
+	dir             string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.rounds, "rounds", 20, "rounds, each with every number of feeds in turn")
+	flag.DurationVar(&o.slice, "slice", 500*time.Millisecond, "how long a number of feeds is measured in a round")
+	flag.IntVar(&o.writers, "writers", 8, "goroutines that insert")
+	flag.StringVar(&o.dir, "dir", os.TempDir(), "where the databases are put, and removed: on the disk that is to be measured")
+	smoke := flag.Bool("smoke", false, "one short round, to see that it works")
+	flag.Parse()
+	if *smoke {
+		o.rounds, o.slice = 1, 50*time.Millisecond
+	}
+	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
+		if err := o.measure(durability); err != nil {
+			fmt.Fprintln(os.Stderr, "feeds:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// side is a database with a number of feeds.
+type side struct {
+	name    string
+	db      *jay.DB
+	feeds   []*follower
+	written int
+	rates   []float64 // inserts per second, of each round
+}
+
+// follower is a feed.
+type follower struct {
+	seen atomic.Int64
+	err  error
+}
+
+var numbers = []struct {
+	name  string
+	feeds int
+}{{"0", 0}, {"0'", 0}, {"1", 1}, {"100", 100}}
+
+func (o *options) measure(durability jay.Durability) (err error) {
+	dir, err := os.MkdirTemp(o.dir, "feeds")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	var following sync.WaitGroup
+	defer following.Wait()
+	defer cancel()
+	var sides []*side
+	for i, n := range numbers {
+		db, err := jay.Open(filepath.Join(dir, fmt.Sprint(i)), &jay.Options{Durability: durability})
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		s := &side{name: n.name, db: db}
+		for range n.feeds {
+			f := new(follower)
+			s.feeds = append(s.feeds, f)
+			following.Go(func() { f.follow(ctx, db) })
+		}
+		sides = append(sides, s)
+	}
+
+	for round := range o.rounds {
+		for i := range sides {
+			if err := o.insert(sides[(round+i)%len(sides)]); err != nil {
+				return err
+			}
+		}
+	}
+	word := "durable"
+	if durability == jay.Relaxed {
+		word = "relaxed"
+	}
+	fmt.Printf("%s inserts by %d goroutines\n", word, o.writers)
+	for _, s := range sides {
+		if err := s.caughtUp(); err != nil {
+			return err
+		}
+		ratios := make([]float64, len(s.rates))
+		for i := range s.rates {
+			ratios[i] = s.rates[i] / sides[0].rates[i]
+		}
+		ratio := stats.IntervalOf(ratios, 0.95)
+		fmt.Printf("  %-4s feeds: %8.0f inserts/s, ratio to none %.3f [%.3f, %.3f]\n", s.name, stats.IntervalOf(s.rates, 0.95).Median, ratio.Median, ratio.Low, ratio.High)
+	}
+	return nil
+}
+
+func (f *follower) follow(ctx context.Context, db *jay.DB) {
+	for c, err := range db.Changes(ctx, "", jay.OfPrefixes("docs/")) {
+		if err != nil {
+			if ctx.Err() == nil {
+				f.err = err
+			}
+			return
+		}
+		_ = c.ID
+		f.seen.Add(1)
+	}
+}
+
+// insert inserts for a slice of time, and waits until the feeds have caught up: what they
+// do later must not be counted against the next side.
+func (o *options) insert(s *side) error {
+	ctx := context.Background()
+	until := time.Now().Add(o.slice)
+	counts, errs := make([]int, o.writers), make([]error, o.writers)
+	var all sync.WaitGroup
+	for w := range o.writers {
+		all.Go(func() {
+			for n := 0; time.Now().Before(until) && errs[w] == nil; n++ {
+				_, errs[w] = s.db.Put(ctx, fmt.Sprintf("docs/%d-%d", w, s.written+n), []byte(`{"name":"a document of middling size","tags":["a","b"],"n":1}`), jay.InCollection("Docs"))
+				counts[w]++
+			}
+		})
+	}
+	all.Wait()
+	total := 0
+	for w := range counts {
+		if errs[w] != nil {
+			return errs[w]
+		}
+		total += counts[w]
+	}
+	s.written += total
+	s.rates = append(s.rates, float64(total)/o.slice.Seconds())
+	return s.caughtUp()
+}
+
+// caughtUp waits until each feed has seen each document.
+func (s *side) caughtUp() error {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		behind := 0
+		for _, f := range s.feeds {
+			if f.err != nil {
+				return f.err
+			}
+			if seen := f.seen.Load(); seen < int64(s.written) {
+				behind++
+			} else if seen > int64(s.written) {
+				return fmt.Errorf("a feed has seen %d documents of %d", seen, s.written)
+			}
+		}
+		if behind == 0 {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d feeds have not seen %d documents after a minute", behind, s.written)
+		}
+	}
+}

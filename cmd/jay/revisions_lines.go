@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jaydb/jay"
+)
+
+// An export has the configuration of the revisions and the revisions on lines of their
+// own, before the documents, so that an import meets the past of a document before the
+// document. The @metadata of such a line is a text, and not an object, so that a jay that
+// does not know revisions refuses the line and does not take it for a document. A
+// revision's text has its @metadata as JSON behind the mark.
+const (
+	revisionMark       = "jay revision 1: "
+	configurationMark  = "jay revisions configuration 1"
+	revisionMarksBegin = "jay revision"
+)
+
+// configurationLine is the line of the configuration.
+type configurationLine struct {
+	Mark string `json:"@metadata"`
+	jay.RevisionsConfiguration
+}
+
+// writeRevisions writes the lines of the revisions of a collection, or of all, and
+// returns how many revisions they are.
+func writeRevisions(ctx context.Context, db *jay.DB, collection string, w io.Writer, bar *progress) (n, bytes int64, err error) {
+	config := db.Revisions().Configuration()
+	if config.Default != nil || len(config.Collections) > 0 {
+		line, err := json.Marshal(configurationLine{configurationMark, config})
+		if err != nil {
+			return 0, 0, err
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return 0, 0, err
+		}
+	}
+	for rev, err := range db.Revisions().All(ctx, collection) {
+		if err != nil {
+			return n, bytes, err
+		}
+		line, err := revisionLine(rev)
+		if err != nil {
+			return n, bytes, err
+		}
+		if _, err := w.Write(line); err != nil {
+			return n, bytes, err
+		}
+		n, bytes = n+1, bytes+int64(len(line))
+		bar.add(len(line))
+	}
+	return n, bytes, nil
+}
+
+func revisionLine(rev *jay.Revision) ([]byte, error) {
+	text, err := rev.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	m := metadataOf(text)
+	mark, err := json.Marshal(revisionMark + m.Raw)
+	if err != nil {
+		return nil, err
+	}
+	line := append(text[:m.Index:m.Index], mark...)
+	return append(append(line, text[m.Index+len(m.Raw):]...), '\n'), nil
+}
+
+// maxRevisionLines is how many revisions a loader imports at a time.
+const maxRevisionLines = 200
+
+// addRevision looks whether a value is a line about revisions. It imports revisions in
+// batches, and takes over a configuration where there is none.
+func (l *loader) addRevision(ctx context.Context, v value) (found bool, err error) {
+	m := metadataOf(v.text)
+	if m.Str == "" || !strings.HasPrefix(m.Str, revisionMarksBegin) {
+		return false, nil
+	}
+	if len(l.items) > 0 { // in the order of the input
+		if err := l.flush(ctx); err != nil {
+			return true, err
+		}
+	}
+	switch {
+	case m.Str == configurationMark:
+		if err := l.configureRevisions(ctx, v.text); err != nil {
+			return true, l.reject(v, err)
+		}
+		return true, nil
+	case !strings.HasPrefix(m.Str, revisionMark):
+		return true, l.reject(v, &jay.DocumentError{Rule: "a newer jay wrote this line about revisions", Detail: fmt.Sprintf("%.60q", m.Str)})
+	}
+	text := append([]byte(nil), v.text[:m.Index]...)
+	text = append(append(text, m.Str[len(revisionMark):]...), v.text[m.Index+len(m.Raw):]...)
+	v.text = append([]byte(nil), v.text...)
+	l.past = append(l.past, pastLine{v, text})
+	if l.pastBytes += len(text); len(l.past) == maxRevisionLines || l.pastBytes >= batchBytes {
+		return true, l.flushRevisions(ctx)
+	}
+	return true, nil
+}
+
+// pastLine is a line of a revision that waits to be imported.
+type pastLine struct {
+	value
+	revision json.RawMessage
+}
+
+// configureRevisions takes over a configuration, if there is none.
+func (l *loader) configureRevisions(ctx context.Context, text []byte) error {
+	var line configurationLine
+	if err := json.Unmarshal(text, &line); err != nil {
+		return fmt.Errorf("%w: configuration of revisions: %w", jay.ErrInvalidDocument, err)
+	}
+	config := l.db.Revisions().Configuration()
+	if config.Default != nil || len(config.Collections) > 0 {
+		return nil
+	}
+	return l.db.Revisions().Configure(ctx, line.RevisionsConfiguration)
+}
+
+// flushRevisions imports the revisions that wait. If one is refused, they are imported
+// one by one.
+func (l *loader) flushRevisions(ctx context.Context) error {
+	lines := l.past
+	l.past, l.pastBytes = nil, 0
+	if len(lines) == 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return l.fail(value{}, err)
+	}
+	all := make([]json.RawMessage, len(lines))
+	for i := range lines {
+		all[i] = lines[i].revision
+	}
+	stored, err := l.db.Revisions().Import(ctx, all)
+	if err == nil {
+		l.revisions += int64(stored)
+		return nil
+	}
+	if !isRefusal(err) {
+		return l.fail(value{}, err)
+	}
+	for i := range lines {
+		stored, err := l.db.Revisions().Import(ctx, all[i:i+1])
+		l.revisions += int64(stored)
+		if err == nil {
+			continue
+		}
+		if err := l.reject(lines[i].value, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// subscriptionMark is the @metadata of a subscriptionLine: a text, and not an object, so
+// that a jay that does not know subscriptions refuses the line. Part of the export
+// format. Must not change.
+const subscriptionMark = "jay subscription 1"
+
+// subscriptionLine is a subscription in an export, behind all documents. Etags are those
+// of one database only, so that it holds no position: the imported subscription begins
+// behind the import if nothing was left to be sent, and else with all documents.
+//
+// Part of the export format. Must not change.
+type subscriptionLine struct {
+	Mark        string `json:"@metadata"`
+	Name        string `json:"name"`
+	Query       string `json:"query"`
+	Deletions   bool   `json:"deletions,omitempty"`
+	MaxFailures int    `json:"maxFailures"`
+	RetryDelay  int64  `json:"retryDelayNs"`
+	Disabled    bool   `json:"disabled,omitempty"`
+	CaughtUp    bool   `json:"caughtUp,omitempty"`
+}
+
+// writeSubscriptions writes the lines of all subscriptions.
+func writeSubscriptions(ctx context.Context, db *jay.DB, w io.Writer) error {
+	all, err := db.Subscriptions().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range all {
+		line, err := json.Marshal(subscriptionLine{
+			subscriptionMark, info.Name, info.Query, info.Deletions, info.MaxFailures, int64(info.RetryDelay), info.Disabled,
+			info.Behind == 0 && info.Failing == 0,
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addSubscription makes the subscription of a value, if that is a subscriptionLine. The
+// documents before it are stored first.
+func (l *loader) addSubscription(ctx context.Context, v value) (found bool, err error) {
+	if !bytes.Contains(v.text, []byte(`"`+subscriptionMark+`"`)) || metadataOf(v.text).Str != subscriptionMark {
+		return false, nil
+	}
+	var line subscriptionLine
+	decoder := json.NewDecoder(bytes.NewReader(v.text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&line); err != nil {
+		return true, fmt.Errorf("%w: subscription: %w", jay.ErrInvalidDocument, err)
+	}
+	if err := l.flush(ctx); err != nil {
+		return true, err
+	}
+	sub := jay.Subscription{Name: line.Name, Query: line.Query, Deletions: line.Deletions, MaxFailures: line.MaxFailures, RetryDelay: time.Duration(line.RetryDelay)}
+	if line.CaughtUp {
+		sub.Since = jay.SinceNow
+	}
+	if err := l.db.Subscriptions().Ensure(ctx, sub); err != nil {
+		return true, err
+	}
+	if line.Disabled {
+		return true, l.db.Subscriptions().Disable(ctx, line.Name)
+	}
+	return true, nil
+}

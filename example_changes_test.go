@@ -1,0 +1,293 @@
+package jay_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay"
+)
+
+// A feed shows the newest change of each document, the past first. Without
+// UntilCaughtUp it then waits for more.
+func ExampleDB_Changes() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, id := range []string{"squirrels/hazel", "squirrels/conker", "squirrels/hazel"} {
+		_, err := db.Put(ctx, id, json.RawMessage(`{"Nuts":1}`), jay.InCollection("Squirrels"))
+		check(err)
+	}
+	check(db.Delete(ctx, "squirrels/conker"))
+
+	for change, err := range db.Changes(ctx, "", jay.OfCollections("Squirrels"), jay.UntilCaughtUp()) {
+		check(err)
+		fmt.Println(change.Etag, change.ID, change.Deleted)
+	}
+	// Output:
+	// 3 squirrels/hazel false
+	// 4 squirrels/conker true
+}
+
+// The token of a change leads to those behind it, in a later process, too.
+func ExampleChange() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	put := func(id string) {
+		_, err := db.Put(ctx, id, json.RawMessage(`{"Kind":"oak"}`), jay.InCollection("Trees"))
+		check(err)
+	}
+	token := ""
+	show := func() {
+		for change, err := range db.Changes(ctx, token, jay.WithDocuments(), jay.UntilCaughtUp()) {
+			check(err)
+			fmt.Printf("%s %s\n", change.ID, change.Document.Body())
+			token = change.Token()
+		}
+	}
+
+	put("trees/1")
+	put("trees/2")
+	show()
+	put("trees/3")
+	show()
+	// Output:
+	// trees/1 {"Kind":"oak"}
+	// trees/2 {"Kind":"oak"}
+	// trees/3 {"Kind":"oak"}
+}
+
+// Filters of one kind are alternatives, those of different kinds must all hold.
+func ExampleChangesOption() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+	for _, id := range []string{"trees/1", "trees/2", "nests/1"} {
+		_, err := db.Put(ctx, id, json.RawMessage(`{}`))
+		check(err)
+	}
+
+	options := []jay.ChangesOption{jay.OfPrefixes("trees/", "nests/"), jay.OfIDs("trees/2", "nests/1"), jay.UntilCaughtUp()}
+	for change, err := range db.Changes(ctx, "", options...) {
+		check(err)
+		fmt.Println(change.ID)
+	}
+	// Output:
+	// trees/2
+	// nests/1
+}
+
+// A token that changes may be missing behind is an error, never a gap: begin again with
+// all documents.
+func ExampleChangesGoneError() {
+	ctx := context.Background()
+	db := example()
+	defer db.Close()
+
+	for _, err := range db.Changes(ctx, "B:7-AAECAwQFBgcICQoLDA0ODw") { // of another database
+		var gone *jay.ChangesGoneError
+		if errors.As(err, &gone) {
+			fmt.Println(gone.Since, gone.Oldest)
+		}
+	}
+	// Output: B:7-AAECAwQFBgcICQoLDA0ODw 0
+}
+
+// A subscription sends documents to a worker, batch after batch, and remembers which
+// are done.
+func ExampleSubscriptions() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Squirrels where Nuts >= 10 select Name"}))
+
+	work := func() error {
+		return subs.Work(ctx, "mail", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+			for _, item := range batch.Items {
+				fmt.Println(item.ID, string(item.Body))
+			}
+			return nil // the batch is done
+		})
+	}
+	check(work())
+	check(work()) // nothing is sent twice
+	// Output:
+	// squirrels/1-A {"Name":"Hazel"}
+	// squirrels/2-A {"Name":"Conker"}
+}
+
+// A typed worker is called with each document as a value.
+func ExampleCollection_Subscribe() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	squirrels, err := jay.CollectionOf[Squirrel](db)
+	check(err)
+	check(db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Squirrels"}))
+
+	err = squirrels.Subscribe(ctx, "mail", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, s *Squirrel) error {
+		fmt.Println(s.Name, s.Nuts)
+		return nil
+	})
+	check(err)
+	// Output:
+	// Hazel 10
+	// Conker 10
+}
+
+// A subscription can begin with what comes, and be sent deletions.
+func ExampleSubscription() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "gone", Query: "from Squirrels", Since: jay.SinceNow, Deletions: true}))
+	check(db.Delete(ctx, "squirrels/1-A"))
+
+	err := subs.Work(ctx, "gone", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+		for _, item := range batch.Items {
+			fmt.Println(item.ID, item.Deleted)
+		}
+		return nil
+	})
+	check(err)
+	// Output: squirrels/1-a true
+}
+
+// What cannot be processed is sent again, a few times, while the rest goes on.
+func ExampleSubscriptionBatch() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Squirrels", MaxFailures: 2, RetryDelay: 1}))
+
+	err := subs.Work(ctx, "mail", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+		for _, item := range batch.Items {
+			fmt.Println("sent:", item.ID)
+			if item.ID == "squirrels/1-A" {
+				check(batch.Fail(item.ID, errors.New("no such address")))
+			}
+		}
+		return nil
+	})
+	check(err)
+	failures, err := subs.Failures(ctx, "mail")
+	check(err)
+	fmt.Println(failures[0].ID, failures[0].Failures, failures[0].Dead, failures[0].Error)
+	// Output:
+	// sent: squirrels/1-A
+	// sent: squirrels/2-A
+	// sent: squirrels/1-A
+	// squirrels/1-A 2 true no such address
+}
+
+// An item has what the query selects, and the whole document.
+func ExampleSubscriptionItem() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "trees", Query: "from Trees select Kind as K"}))
+	err := subs.Work(ctx, "trees", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+		for _, item := range batch.Items {
+			fmt.Println(item.ID, item.Collection, string(item.Body), string(item.Document.Body()))
+		}
+		return nil
+	})
+	check(err)
+	// Output: trees/1-A Trees {"K":"oak"} {"Kind":"oak"}
+}
+
+// Failures lists what could not be processed; Retry sends it again.
+func ExampleSubscriptionFailure() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	squirrels, err := jay.CollectionOf[Squirrel](db)
+	check(err)
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Squirrels", MaxFailures: 1}))
+
+	online := false
+	work := func() {
+		check(squirrels.Subscribe(ctx, "mail", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, s *Squirrel) error {
+			if !online && s.Name == "Hazel" {
+				return errors.New("offline")
+			}
+			fmt.Println("done:", s.Name)
+			return nil
+		}))
+	}
+	work()
+	failures, err := subs.Failures(ctx, "mail")
+	check(err)
+	for _, f := range failures {
+		fmt.Println("dead:", f.ID, f.Error)
+	}
+	online = true
+	_, err = subs.Retry(ctx, "mail", failures[0].ID)
+	check(err)
+	work()
+	// Output:
+	// done: Conker
+	// dead: squirrels/1-A offline
+	// done: Hazel
+}
+
+// Behind is the lag of a subscription.
+func ExampleSubscriptionInfo() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "new", Query: "from Nests", Since: jay.SinceNow}))
+	_, err := db.Put(ctx, "nests/2-A", json.RawMessage(`{}`))
+	check(err)
+
+	infos, err := subs.List(ctx)
+	check(err)
+	for _, info := range infos {
+		fmt.Println(info.Name, info.Behind, info.Query)
+	}
+	// Output: new 1 from Nests
+}
+
+// Batches are as large as the worker wants them.
+func ExampleWorkOptions() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "all", Query: "from Squirrels"}))
+
+	options := &jay.WorkOptions{BatchDocuments: 1, UntilCaughtUp: true}
+	err := subs.Work(ctx, "all", options, func(_ context.Context, batch *jay.SubscriptionBatch) error {
+		fmt.Println(len(batch.Items))
+		return nil
+	})
+	check(err)
+	// Output:
+	// 1
+	// 1
+}
+
+// A second worker waits for the first, replaces it, or is refused.
+func ExampleWhenInUse() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	subs := db.Subscriptions()
+	check(subs.Ensure(ctx, jay.Subscription{Name: "all", Query: "from Squirrels"}))
+
+	err := subs.Work(ctx, "all", &jay.WorkOptions{UntilCaughtUp: true}, func(context.Context, *jay.SubscriptionBatch) error {
+		err := subs.Work(ctx, "all", &jay.WorkOptions{InUse: jay.FailInUse}, nil)
+		fmt.Println(errors.Is(err, jay.ErrSubscriptionInUse))
+		return nil
+	})
+	check(err)
+	// Output: true
+}

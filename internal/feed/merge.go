@@ -1,0 +1,82 @@
+package feed
+
+import (
+	"errors"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// merge walks over the change records of several nodes in the order of their etags.
+// A database that was copied has records of the nodes that it was before, which get no
+// new ones.
+type merge struct {
+	heads []head
+	moved int // the head that stands on the record returned last; below 0 for none
+}
+
+// head is the walk over the records of one node.
+type head struct {
+	node uint64
+	it   storage.Iterator
+	ok   bool
+	etag uint64 // under the iterator, if ok
+}
+
+// merge begins behind the position of f.
+func (f *Feed) merge(r storage.Reader) (_ *merge, err error) {
+	m := &merge{heads: make([]head, 0, len(f.nodes)), moved: -1}
+	for _, node := range f.nodes {
+		it, err := r.Iterate(format.ChangeKey(nil, node, f.position+1), format.ChangeKey(nil, node+1, 0))
+		if err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+		m.heads = append(m.heads, head{node: node, it: it, ok: it.First()})
+		if err := m.heads[len(m.heads)-1].read(); err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+	}
+	return m, nil
+}
+
+func (h *head) read() (err error) {
+	if !h.ok {
+		return h.it.Error()
+	}
+	h.etag, err = format.EtagOf(h.it.Key())
+	return err
+}
+
+// next returns the next record, or nil at the end. It is valid until the next call.
+func (m *merge) next() (node, etag uint64, record []byte, err error) {
+	if m.moved >= 0 {
+		h := &m.heads[m.moved]
+		h.ok = h.it.Next()
+		if err := h.read(); err != nil {
+			return 0, 0, nil, err
+		}
+	}
+	m.moved = -1
+	for i := range m.heads {
+		if h := &m.heads[i]; h.ok && (m.moved < 0 || h.etag < m.heads[m.moved].etag) {
+			m.moved = i
+		}
+	}
+	if m.moved < 0 {
+		return 0, 0, nil, nil
+	}
+	h := &m.heads[m.moved]
+	return h.node, h.etag, h.it.Value(), nil
+}
+
+// unfinished returns, at the end, the nodes that can have changes later: the
+// database's own.
+func (m *merge) unfinished(own uint64) []uint64 { return []uint64{own} }
+
+func (m *merge) close() error {
+	var err error
+	for _, h := range m.heads {
+		err = errors.Join(err, h.it.Close())
+	}
+	return err
+}

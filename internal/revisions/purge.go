@@ -1,0 +1,165 @@
+package revisions
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of a step of a purge. docs/limits.md has them. Variables for tests.
+var (
+	StepLooked    = 4096 // documents that it looks at, without a lock
+	StepDocuments = 64   // documents of which its transaction removes revisions
+	StepRevisions = 1024 // revisions that its transaction removes
+)
+
+// Purge removes revisions, from the oldest of each document on. The version of a
+// document itself stays.
+type Purge struct {
+	FoldedID   string // of one document; "" for all
+	Collection string // folded; "" for all
+	Deleted    bool   // of deleted documents only
+
+	// With Retention, what the rules keep no longer at Now, in ticks, is removed.
+	// Otherwise Criterion decides.
+	Retention bool
+	Rules     *Rules
+	Now       uint64
+	Criterion Criterion
+}
+
+// criterion returns what is to be removed of a document.
+func (p *Purge) criterion(s *state) (c Criterion, found bool) {
+	switch {
+	case p.Collection != "" && s.collection != p.Collection, p.Deleted && s.there:
+		return c, false
+	case p.Retention:
+		return p.Rules.Of(s.collection).Expired(p.Now)
+	}
+	return p.Criterion, true
+}
+
+// Step is what a step of a purge has done.
+type Step struct {
+	Looked    int64
+	Documents int64 // of which revisions were removed
+	Revisions int64
+	Bytes     int64
+	Next      string // the folded ID to go on after; "" from the beginning, or at the end
+	Again     bool   // there is more to do, also if Next is ""
+}
+
+// Step removes some of the revisions of documents with IDs after a folded one. What it
+// finds without a lock it looks at again in its transaction, so that writes which come
+// in between are seen.
+func (p *Purge) Step(ctx context.Context, e *env.Env, after string) (done Step, err error) {
+	found, done, err := p.find(ctx, e, after)
+	if err != nil || len(found) == 0 {
+		return done, err
+	}
+	next := done.Next
+	err = e.Engine.Update(ctx, e.Synced, func(tx storage.Tx) error {
+		done.Documents, done.Revisions, done.Bytes, done.Next, done.Again = 0, 0, 0, next, next != ""
+		for i, id := range found {
+			whole, err := p.remove(tx, id, &done)
+			if err != nil {
+				return err
+			}
+			if !whole { // go on here
+				if done.Next, done.Again = after, true; i > 0 {
+					done.Next = found[i-1]
+				}
+				break
+			}
+		}
+		return nil
+	})
+	return done, err
+}
+
+// find returns the next documents of which there is something to remove.
+func (p *Purge) find(ctx context.Context, e *env.Env, after string) (found []string, done Step, err error) {
+	latest := e.Engine.Latest()
+	defer func() { err = errs.First(err, latest.Close()) }()
+	lo, hi := format.HistoryBounds[0], format.HistoryBounds[1]
+	switch {
+	case p.FoldedID != "":
+		lo = format.HistoryKey(nil, p.FoldedID)
+		hi = format.PrefixEnd(lo)
+	case after != "":
+		lo = format.PrefixEnd(format.HistoryKey(nil, after))
+	}
+	it, err := latest.Iterate(lo, hi)
+	if err != nil {
+		return nil, done, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; {
+		if err := ctx.Err(); err != nil {
+			return nil, done, err
+		}
+		id, _, err := format.SplitRevisionKey(it.Key())
+		if err != nil {
+			return nil, done, err
+		}
+		folded := string(id)
+		s, err := stateOf(latest, folded)
+		if err != nil {
+			return nil, done, err
+		}
+		if c, some := p.criterion(&s); some {
+			drops, err := s.drops(latest, folded, c)
+			if err != nil {
+				return nil, done, err
+			}
+			if drops {
+				found = append(found, folded)
+			}
+		}
+		if done.Looked++; len(found) == StepDocuments || done.Looked == int64(StepLooked) {
+			done.Next, done.Again = folded, true
+			return found, done, nil
+		}
+		ok = it.SeekGE(format.PrefixEnd(bytes.Clone(it.Key()[:len(folded)+2])))
+	}
+	return found, done, it.Error()
+}
+
+// remove stages the removal of revisions of one document. It reports false if the step
+// is full before all are.
+func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, err error) {
+	s, err := stateOf(tx, foldedID)
+	if err != nil {
+		return false, err
+	}
+	c, some := p.criterion(&s)
+	limit := StepRevisions - int(done.Revisions)
+	if !some {
+		return true, nil
+	}
+	if limit <= 0 || done.Bytes >= trimBytes {
+		return false, nil
+	}
+	removed, err := Trim(tx, foldedID, s.Span, limit, c)
+	if err != nil || removed.First == s.First {
+		return true, err
+	}
+	for collection, n := range removed.ByFolded {
+		tx.Add(format.RevisionCountKey(nil, collection), -n)
+	}
+	if removed.First > s.Last && (!s.there || s.header.Revision == 0) {
+		// Nothing is left, and the numbers begin anew.
+		tx.Delete(format.HistoryKey(nil, foldedID))
+		tx.Delete(format.DeletedKey(nil, foldedID))
+	} else {
+		tx.Set(format.HistoryKey(nil, foldedID), format.History{First: removed.First, Last: s.Last}.Append(nil), nil)
+	}
+	done.Documents++
+	done.Revisions += removed.Revisions
+	done.Bytes += removed.Bytes
+	return !removed.More, nil
+}

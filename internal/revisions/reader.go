@@ -1,0 +1,394 @@
+package revisions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Reader reads revisions. It is safe for concurrent use.
+type Reader struct {
+	Env  *env.Env
+	Docs *docs.Reader
+}
+
+// Revision is a version of a document, or its deletion, in memory of its own.
+type Revision struct {
+	docs.Document
+	Deletion bool
+	Foreign  string // the change vector of an imported one, or ""
+	Number   uint64 // 0 for the version of a document that is not kept
+	Current  bool   // it lies in the document
+}
+
+// ChangeVector names the version.
+func (r *Revision) ChangeVector() string {
+	if r.Foreign != "" {
+		return r.Foreign
+	}
+	return r.Document.ChangeVector()
+}
+
+// Flags returns what @flags says of the revision.
+func (r *Revision) Flags() metadata.Flags {
+	switch {
+	case r.Number == 0:
+		return 0
+	case r.Deletion:
+		return metadata.HasRevisions | metadata.DeleteRevision
+	}
+	return metadata.HasRevisions | metadata.Revision
+}
+
+// Metadata returns all that is known about the revision.
+func (r *Revision) Metadata() metadata.Metadata {
+	m := r.Document.Metadata()
+	m.ChangeVector, m.Flags = r.ChangeVector(), r.Flags()
+	return m
+}
+
+// MarshalJSON returns the body with its @metadata.
+func (r *Revision) MarshalJSON() ([]byte, error) {
+	m := r.Metadata()
+	body := r.JSON()
+	return metadata.AppendDocument(make([]byte, 0, len(body)+256), body, &m), nil
+}
+
+// copyRevision decodes a copy of a revision.
+func (r *Reader) copyRevision(foldedID string, number uint64, value []byte) (*Revision, error) {
+	deletion, foreign, record, err := format.SplitRevision(value)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := r.Docs.CopyDocument([]byte(foldedID), record)
+	if err != nil {
+		return nil, fmt.Errorf("revision %d: %w", number, err)
+	}
+	doc.Header().Revision = number
+	return &Revision{Document: *doc, Deletion: deletion, Foreign: string(foreign), Number: number}, nil
+}
+
+// current returns the document as a revision, or nil if it is not there.
+func (r *Reader) current(from storage.Reader, foldedID string) (*Revision, error) {
+	doc, err := r.Docs.ReadFolded(from, foldedID)
+	if err == errs.ErrNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Revision{Document: *doc, Number: doc.Header().Revision, Current: true}, nil
+}
+
+// history opens an iterator over the revisions of a document that lie under 'r'.
+func history(from storage.Reader, foldedID string) (storage.Iterator, error) {
+	lo := format.RevisionKey(nil, foldedID, 1)
+	return from.Iterate(lo, format.PrefixEnd(format.HistoryKey(nil, foldedID)))
+}
+
+// numberAt returns the number of the revision that an iterator stands on.
+func numberAt(it storage.Iterator) (uint64, error) {
+	_, number, err := format.SplitRevisionKey(it.Key())
+	return number, err
+}
+
+// Bounds of a page. docs/limits.md has them.
+const (
+	pageRevisions = 64
+	pageBytes     = 1 << 20
+)
+
+// Page returns the newest revisions of a document that have a number below, newest
+// first: the version of the document itself is one of them if it is kept. It returns up
+// to 64, or about 1 MiB of them. There are no more if it returns none.
+func (r *Reader) Page(from storage.Reader, foldedID string, below uint64) (page []*Revision, err error) {
+	now, err := r.current(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	if now != nil && now.Number > 0 && now.Number < below {
+		page, size = append(page, now), len(now.JSON())
+	}
+	it, err := history(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	key := format.RevisionKey(nil, foldedID, below)
+	for ok := it.SeekLT(key); ok && len(page) < pageRevisions && size < pageBytes; ok = it.Prev() {
+		number, err := numberAt(it)
+		if err != nil {
+			return nil, err
+		}
+		rev, err := r.copyRevision(foldedID, number, it.Value())
+		if err != nil {
+			return nil, err
+		}
+		page, size = append(page, rev), size+len(it.Value())
+	}
+	return page, it.Error()
+}
+
+// Get returns a revision by its change vector, or ErrNotFound. The version of the
+// document itself is one if it is kept. Numbers and etags rise together: the revision is
+// found by bisection.
+func (r *Reader) Get(from storage.Reader, foldedID, changeVector string) (_ *Revision, err error) {
+	etag, err := EtagOf(changeVector)
+	if err != nil {
+		return nil, err
+	}
+	now, err := r.current(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	if now != nil && now.Number > 0 && now.ChangeVector() == changeVector {
+		return now, nil
+	}
+	it, err := history(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	found, err := bisect(it, foldedID, etag)
+	if err != nil || !found {
+		return nil, errs.First(err, errs.ErrNotFound)
+	}
+	number, err := numberAt(it)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := r.copyRevision(foldedID, number, it.Value())
+	if err == nil && rev.ChangeVector() != changeVector {
+		err = errs.ErrNotFound
+	}
+	return rev, err
+}
+
+// bisect moves an iterator over the revisions of a document to the one with an etag,
+// and reports whether it is there.
+func bisect(it storage.Iterator, foldedID string, etag uint64) (found bool, err error) {
+	if !it.First() {
+		return false, it.Error()
+	}
+	first, err := numberAt(it)
+	if err != nil || !it.Last() {
+		return false, errs.First(err, it.Error())
+	}
+	last, err := numberAt(it)
+	if err != nil {
+		return false, err
+	}
+	// at is the etag of the first revision from a number on: after a loss that was
+	// accepted, there may be gaps.
+	at := func(number uint64) uint64 {
+		if err != nil || !it.SeekGE(format.RevisionKey(nil, foldedID, number)) {
+			err = errs.First(err, it.Error())
+			return ever
+		}
+		s, e := decode(it.Value(), number)
+		err = errs.First(err, e)
+		return s.Header.Etag
+	}
+	i := sort.Search(int(last-first+1), func(i int) bool { return at(first+uint64(i)) >= etag })
+	return at(first+uint64(i)) == etag && err == nil, err
+}
+
+// EtagOf returns the etag in a change vector, or errs.ErrNotFound for a text that no
+// version can have.
+func EtagOf(changeVector string) (uint64, error) {
+	_, rest, _ := strings.Cut(changeVector, ":")
+	digits, id, found := strings.Cut(rest, "-")
+	etag, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || !found || id == "" || etag == 0 {
+		return 0, errs.ErrNotFound
+	}
+	return etag, nil
+}
+
+// AsOf returns the version that a document had at a time, in ticks: the newest that was
+// written at it or before. It returns errs.ErrNotFound if there was none, or if the
+// document was deleted then. The revisions written since are looked at, newest first.
+func (r *Reader) AsOf(ctx context.Context, from storage.Reader, foldedID string, ticks uint64) (_ *Revision, err error) {
+	now, err := r.current(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	if now != nil && now.Header().Modified <= ticks {
+		return now, nil
+	}
+	it, err := history(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.Last(); ok; ok = it.Prev() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		number, err := numberAt(it)
+		if err != nil {
+			return nil, err
+		}
+		s, err := decode(it.Value(), number)
+		if err != nil {
+			return nil, err
+		}
+		if s.Header.Modified > ticks {
+			continue
+		}
+		if s.Deletion {
+			return nil, errs.ErrNotFound
+		}
+		return r.copyRevision(foldedID, number, it.Value())
+	}
+	return nil, errs.First(it.Error(), errs.ErrNotFound)
+}
+
+// Newest returns the newest revision of a document that is deleted, or nil.
+func (r *Reader) newest(from storage.Reader, foldedID string) (_ *Revision, err error) {
+	it, err := history(from, foldedID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	if !it.Last() {
+		return nil, it.Error()
+	}
+	number, err := numberAt(it)
+	if err != nil {
+		return nil, err
+	}
+	return r.copyRevision(foldedID, number, it.Value())
+}
+
+// Deleted returns the newest revisions of deleted documents, in the order of their IDs,
+// and the ID to go on after: up to 64 documents. There are no more if after is "".
+func (r *Reader) Deleted(ctx context.Context, from storage.Reader, after string) (page []*Revision, next string, err error) {
+	lo := format.DeletedBounds[0]
+	if after != "" {
+		lo = append(format.DeletedKey(nil, after), 0)
+	}
+	it, err := from.Iterate(lo, format.DeletedBounds[1])
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	seen := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		if seen++; seen > pageRevisions {
+			return page, next, nil
+		}
+		if next, err = format.DeletedID(it.Key()); err != nil {
+			return nil, "", err
+		}
+		// A document that is there again, made when no rule was there, has left the entry.
+		there, err := docs.Exists(from, format.DocumentKey(nil, next))
+		if err != nil {
+			return nil, "", err
+		}
+		if there {
+			continue
+		}
+		rev, err := r.newest(from, next)
+		if err != nil {
+			return nil, "", err
+		}
+		if rev != nil {
+			page = append(page, rev)
+		}
+	}
+	return page, "", it.Error()
+}
+
+// Position is where a walk over all revisions is: behind the revision with this number.
+type Position struct {
+	FoldedID string
+	Number   uint64
+}
+
+// All returns revisions that lie under 'r', in the order of IDs and from the oldest on,
+// of a collection or of all: up to 64 or about 1 MiB of them. There are no more if it
+// reports so. The versions of documents themselves are not among them.
+func (r *Reader) All(ctx context.Context, from storage.Reader, at *Position, foldedCollection string) (page []*Revision, more bool, err error) {
+	lo := format.HistoryBounds[0]
+	if at.FoldedID != "" {
+		lo = format.RevisionKey(nil, at.FoldedID, at.Number+1)
+	}
+	it, err := from.Iterate(lo, format.HistoryBounds[1])
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	size := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		if len(page) == pageRevisions || size >= pageBytes {
+			return page, true, nil
+		}
+		id, number, err := format.SplitRevisionKey(it.Key())
+		if err != nil {
+			return nil, false, err
+		}
+		if number == 0 {
+			continue
+		}
+		if string(id) != at.FoldedID {
+			at.FoldedID = string(id)
+		}
+		at.Number = number
+		size += len(it.Value()) / 16 // what is left out is read too
+		s, err := decode(it.Value(), number)
+		if err != nil {
+			return nil, false, err
+		}
+		if foldedCollection != "" && !docs.SameCollection(s.Header.Collection, foldedCollection) {
+			continue
+		}
+		rev, err := r.copyRevision(at.FoldedID, number, it.Value())
+		if err != nil {
+			return nil, false, err
+		}
+		page, size = append(page, rev), size+len(it.Value())
+	}
+	return page, false, it.Error()
+}
+
+// Count is how many revisions a collection has.
+type Count struct {
+	Collection string // folded
+	Revisions  int64
+}
+
+// Counts returns how many revisions lie under 'r', in the order of the collections. The
+// versions of documents themselves are not counted.
+func Counts(from storage.Reader) ([]Count, error) {
+	it, err := from.Iterate(format.RevisionCountBounds[0], format.RevisionCountBounds[1])
+	if err != nil {
+		return nil, err
+	}
+	var all []Count
+	for ok := it.First(); ok; ok = it.Next() {
+		collection, n, err := format.DecodeRevisionCount(it.Key(), it.Value())
+		if err != nil {
+			return nil, errors.Join(err, it.Close())
+		}
+		all = append(all, Count{collection, n})
+	}
+	return all, errs.First(it.Error(), it.Close())
+}

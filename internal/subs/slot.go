@@ -1,0 +1,110 @@
+package subs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/errs"
+)
+
+// InUse says what Acquire does if a subscription has a worker.
+type InUse uint8
+
+const (
+	Wait    InUse = iota // until the worker ends
+	Replace              // it
+	Fail
+)
+
+// slot is where the worker of a subscription stands. It is there as long as one works or
+// waits.
+type slot struct {
+	worker *Worker       // nil for none. Guarded by Store.mu.
+	freed  chan struct{} // closed when worker ends. Guarded by Store.mu.
+	users  int           // the worker and those that wait. Guarded by Store.mu.
+}
+
+// Acquire makes the caller the worker of a subscription in this process. Release must
+// follow. It is called outside the gate: it may wait, until ctx or the database ends.
+func (s *Store) Acquire(ctx context.Context, name string, mode InUse) (*Worker, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.slots[name]
+	if at == nil {
+		at = new(slot)
+		s.slots[name] = at
+	}
+	at.users++
+	defer func() { s.leave(name, at) }()
+	for at.worker != nil {
+		switch mode {
+		case Fail:
+			return nil, fmt.Errorf("%w: %q", errs.ErrInUse, name)
+		case Replace:
+			at.worker.end(fmt.Errorf("%w: another worker has replaced it", errs.ErrEnded))
+			at.remove()
+			continue
+		}
+		freed := at.freed
+		s.mu.Unlock()
+		var err error
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		case <-s.closing.Done():
+			err = errs.ErrClosed
+		}
+		s.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := context.Cause(s.closing); err != nil {
+		return nil, err
+	}
+	w := newWorker(ctx, s, name)
+	at.worker, at.freed = w, make(chan struct{})
+	at.users++
+	return w, nil
+}
+
+// remove removes the worker. Store.mu is held.
+func (at *slot) remove() {
+	at.worker = nil
+	at.users--
+	close(at.freed)
+}
+
+// leave is called when a caller waits no more. s.mu is held.
+func (s *Store) leave(name string, at *slot) {
+	if at.users--; at.users == 0 {
+		delete(s.slots, name)
+	}
+}
+
+// Release ends a worker. It may be called more than once.
+func (w *Worker) Release() {
+	w.end(context.Canceled)
+	s := w.store
+	s.mu.Lock()
+	if at := s.slots[w.name]; at != nil && at.worker == w {
+		at.remove()
+		if at.users == 0 {
+			delete(s.slots, w.name)
+		}
+	}
+	s.mu.Unlock()
+	if w.feed != nil {
+		w.feed.Close()
+	}
+}
+
+// end ends the worker of a subscription, if there is one.
+func (s *Store) end(name, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at := s.slots[name]; at != nil && at.worker != nil {
+		at.worker.end(fmt.Errorf("%w: %s", errs.ErrEnded, reason))
+	}
+}

@@ -1,0 +1,129 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+)
+
+// These tests are internal as they look at keys, and at records of deletions.
+
+// Ensure that the bytes of a subscription are those of docs/format.md, which holds this
+// dump.
+func TestSubscription_Layout_Golden(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Now: func() time.Time { return now }})
+	noError(t, err)
+	defer db.Close()
+	subs := db.Subscriptions()
+	noError(t, subs.Ensure(ctx, Subscription{Name: "mail", Query: "from Users where a = 1", Deletions: true, MaxFailures: 3}))
+	for _, id := range []string{"Users/Ann", "users/bob"} {
+		_, err := db.Put(ctx, id, []byte(`{"a":1}`), InCollection("Users"))
+		noError(t, err)
+	}
+	noError(t, subs.Work(ctx, "mail", &WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *SubscriptionBatch) error {
+		return b.Fail("users/ann", errors.New("no such address"))
+	}))
+
+	var out strings.Builder
+	for _, prefix := range []string{"mfloor/", "s"} {
+		it, err := db.env.Engine.Iterate([]byte(prefix), format.PrefixEnd([]byte(prefix)))
+		noError(t, err)
+		for ok := it.First(); ok; ok = it.Next() {
+			fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
+		}
+		noError(t, it.Close())
+	}
+	document, err := os.ReadFile("docs/format.md")
+	noError(t, err)
+	if !bytes.Contains(document, []byte("```\n"+out.String()+"```\n")) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", out.String())
+	}
+}
+
+// Ensure that a subscription that is forgotten does not keep the records of all
+// deletions for ever, that this is seen, and that a reset lets it go on.
+func TestSubscription_Forgotten(t *testing.T) {
+	defer func(old uint64) { knobs.FloorEtags = old }(knobs.FloorEtags)
+	knobs.FloorEtags = 500
+	ctx := context.Background()
+	db := openIn(t, t.TempDir())
+	subs := db.Subscriptions()
+	noError(t, subs.Ensure(ctx, Subscription{Name: "all", Query: "from @all_docs", Deletions: true}))
+	putAndDelete(t, db, 200)
+	noError(t, db.Compact(ctx))
+	if n := deletions(t, db); n != 200 {
+		t.Errorf("%d records of deletions are left, and a subscription needs 200", n)
+	}
+	putAndDelete(t, db, 1000)
+	noError(t, db.Compact(ctx))
+	if n := deletions(t, db); n > 500 {
+		t.Errorf("%d records of deletions are left for a subscription that is 2000 etags behind", n)
+	}
+	info, err := subs.Get(ctx, "all")
+	noError(t, err)
+	if !info.Missed || info.Behind != 2400 {
+		t.Errorf("%+v", info)
+	}
+	if err := subs.Work(ctx, "all", nil, nil); !errors.Is(err, ErrSubscription) && !errors.Is(err, ErrChangesGone) {
+		t.Errorf("work on a subscription that has missed deletions: %v", err)
+	}
+	noError(t, subs.Disable(ctx, "all"))
+	noError(t, db.Compact(ctx))
+	if n := deletions(t, db); n != 0 {
+		t.Errorf("%d records of deletions are left for a subscription that is disabled", n)
+	}
+	if err := subs.Enable(ctx, "all"); !errors.Is(err, ErrSubscription) {
+		t.Errorf("enable a subscription that has missed deletions: %v", err)
+	}
+	noError(t, subs.Reset(ctx, "all", ""))
+	noError(t, subs.Enable(ctx, "all"))
+	mustPut(t, db, "last", []byte(`{}`))
+	got := 0
+	noError(t, subs.Work(ctx, "all", &WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *SubscriptionBatch) error {
+		got += len(b.Items)
+		return nil
+	}))
+	if got != 1 {
+		t.Errorf("sent %d documents, want 1", got)
+	}
+}
+
+// Ensure that failures are bounded: beyond the bound nothing is acknowledged.
+func TestSubscription_ManyFailures(t *testing.T) {
+	ctx := context.Background()
+	db := openIn(t, t.TempDir())
+	subs := db.Subscriptions()
+	noError(t, subs.Ensure(ctx, Subscription{Name: "all", Query: "from @all_docs", MaxFailures: 1}))
+	var b Batch
+	for i := range 1001 {
+		b.Put(fmt.Sprint("docs/", i), []byte(`{}`))
+	}
+	_, err := db.Apply(ctx, &b)
+	noError(t, err)
+	fail := func(_ context.Context, b *SubscriptionBatch) error {
+		for _, item := range b.Items {
+			if err := b.Fail(item.ID, errors.New("wrong")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := subs.Work(ctx, "all", &WorkOptions{UntilCaughtUp: true}, fail); !errors.Is(err, ErrSubscription) {
+		t.Errorf("more than 1,000 failures: %v", err)
+	}
+	info, err := subs.Get(ctx, "all")
+	noError(t, err)
+	if info.Dead != 1000 || info.Position != 1000 {
+		t.Errorf("%+v", info)
+	}
+}
