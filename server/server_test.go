@@ -2,13 +2,16 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
 
@@ -724,4 +727,27 @@ func TestBatch_Most(t *testing.T) {
 	h.create("a")
 	h.checkProblem(h.do("POST", "/databases/a/bulk_docs", `{"Commands":[`+strings.Repeat(`{"Type":"DELETE","Id":"x"},`, 100_000)+`{"Type":"DELETE","Id":"x"}]}`), 413, "RequestTooLargeException")
 	h.checkProblem(h.do("PUT", "/databases/a/admin/configuration/client", `{"a":"`+strings.Repeat("x", 64<<10)+`"}`), 413, "RequestTooLargeException")
+}
+
+// Ensure that a document with revisions, which a program has configured, says so, and
+// that statistics count them.
+func TestStats_Revisions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := jay.Open(filepath.Join(dir, "databases", "a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Revisions().Configure(t.Context(), jay.RevisionsConfiguration{Default: &jay.RevisionRule{}})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h := startIn(t, dir)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"n":1}`)
+	h.want(201, "POST", "/databases/a/bulk_docs", `{"Commands":[{"Type":"PUT","Id":"x","Document":{"n":2}}]}`)
+	equal(t, "flags", h.want(200, "GET", "/databases/a/docs?id=x&metadataOnly=true", "").text(t, "Results", 0, "@metadata", "@flags"), "HasRevisions")
+	if n := h.want(200, "GET", "/databases/a/stats", "").text(t, "CountOfRevisionDocuments"); n == "0" {
+		t.Errorf("%s revisions", n)
+	}
 }
