@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke crash kill-reads storm damage feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm revisions damage feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -25,9 +25,11 @@ help:
 	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
+	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
+	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "fuzz        a minute for each fuzz target"
@@ -93,6 +95,10 @@ readme:
 interop:
 	GO="$(GO)" ./server/interop/run.sh
 
+# An attachment of 1 GiB, and the memory that it takes.
+attachments:
+	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v .
+
 # The long ones, for a quiet evening.
 crash:
 	JAY_CRASH_ROUNDS=500 $(GO) test -run 'TestKill$$' -count=1 -timeout 60m -v ./tests/crash
@@ -105,6 +111,10 @@ kill-reads:
 storm:
 	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
 	JAY_STORM=5m $(GO) test -race -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
+
+# Random histories of documents against a model of their revisions.
+revisions:
+	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v .
 
 # Databases with a flipped byte, a missing file and the like: what a program
 # sees of them. It fails if data vanishes in silence after a close.
@@ -141,4 +151,6 @@ bench-smoke:
 	cd bench && $(GO) test ./...
 	cd bench && $(GO) run ./ids -smoke
 	cd bench && $(GO) run ./contended -smoke
+	cd bench && $(GO) run ./attachments -smoke
+	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run . -smoke

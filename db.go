@@ -8,6 +8,7 @@ import (
 	"weak"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
@@ -41,6 +42,7 @@ type DB struct {
 	horizon  *horizon.Horizon
 	feeds    *feed.Source
 	subs     *subs.Store
+	contents *attachments.Store
 
 	revisions revisions.Current // the rules
 

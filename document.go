@@ -21,6 +21,7 @@ import (
 //	Etag          uint64           the number of the write; etags rise over the whole database
 //	LastModified  time.Time        when it was written, in UTC
 //	Custom        json.RawMessage  the program's own metadata, a JSON object, or nil
+//	Attachments   []Attachment     the document's attachments, in the order of their names
 //	Flags         metadata.Flags   whether the document has revisions: see package metadata
 type Metadata = metadata.Metadata
 

@@ -96,6 +96,13 @@ var (
 	// ErrIndexExists is returned when another index has the name.
 	ErrIndexExists = errs.ErrIndexExists
 
+	// ErrNoAttachment is returned when the document has no attachment with the name. It
+	// is an ErrNotFound.
+	ErrNoAttachment = errs.ErrNoAttachment
+
+	// ErrInvalidAttachment is what every *AttachmentError is.
+	ErrInvalidAttachment = metadata.ErrInvalidAttachment
+
 	// ErrInvalidPatch is what every *PatchError is. ErrPatchTest is one of them:
 	// a test of a JSONPatch failed.
 	ErrInvalidPatch = patch.ErrInvalid
@@ -212,6 +219,17 @@ type IDError = ids.Error
 //	Limit   int     0 if the rule has no limit
 //	Actual  int     the size or depth, if the rule has a limit
 type DocumentError = metadata.Error
+
+// AttachmentError names the rule that an attachment breaks: of its name, its content
+// type, its size, or the number of attachments of the document. Nothing was changed.
+// errors.Is(err, ErrInvalidAttachment) is true. Its fields (see package metadata):
+//
+//	ID      string  the document
+//	Name    string  the attachment
+//	Rule    string  such as "a name is not empty"
+//	Limit   int64   0 if the rule has no limit
+//	Actual  int64   the size or number, if the rule has a limit; else the offset of the wrong byte
+type AttachmentError = metadata.AttachmentError
 
 // ConflictError is returned when a document does not have the expected version: that
 // of IfMatch, of a version field, or the one that a transaction has read. Nothing was

@@ -82,6 +82,8 @@ func TestLimits_Options(t *testing.T) {
 		{"HiLoCapacity", []jay.Options{{HiLoCapacity: 1 << 20}}, []jay.Options{{HiLoCapacity: -1}, {HiLoCapacity: 1<<20 + 1}}},
 		{"MaxQueryBytes", []jay.Options{{MaxQueryBytes: 1}}, []jay.Options{{MaxQueryBytes: -1}}},
 		{"AutoIndexes", []jay.Options{{AutoIndexes: 64}}, []jay.Options{{AutoIndexes: -1}, {AutoIndexes: 65}}},
+		{"MaxAttachmentBytes", []jay.Options{{MaxAttachmentBytes: 1}, {MaxAttachmentBytes: 1 << 40}}, []jay.Options{{MaxAttachmentBytes: -1}, {MaxAttachmentBytes: 1<<40 + 1}}},
+		{"MaxAttachments", []jay.Options{{MaxAttachments: 1}, {MaxAttachments: 10_000}}, []jay.Options{{MaxAttachments: -1}, {MaxAttachments: 10_001}}},
 		{"CacheBytes", []jay.Options{{CacheBytes: 1}}, []jay.Options{{CacheBytes: -1}}},
 		{"MemTableBytes", []jay.Options{{MemTableBytes: 64 << 10}, {MemTableBytes: 1 << 30}}, []jay.Options{{MemTableBytes: 64<<10 - 1}, {MemTableBytes: 1<<30 + 1}}},
 		{"Separator", []jay.Options{{Separator: "-"}}, []jay.Options{{Separator: "//"}}},

@@ -209,6 +209,18 @@ type Options struct {
 	// HiLo2Growth is how ranges grow under HiLo2. The default is Growth3.
 	HiLo2Growth Growth
 
+	// MaxAttachmentBytes limits the size of one attachment. At most 1 TiB. Attachments
+	// are not held in memory.
+	//
+	// The default is 16 GiB.
+	MaxAttachmentBytes int64
+
+	// MaxAttachments limits the number of attachments of one document. At most 10,000.
+	// Their list is a part of the document, and is read and written with it.
+	//
+	// The default is 1,000.
+	MaxAttachments int
+
 	// Conventions say how Go types become collections and IDs.
 	Conventions Conventions
 
@@ -321,6 +333,11 @@ const (
 	defaultMaxDepth         = 256
 	limitMaxDepth           = 10_000
 	defaultMaxQueryBytes    = 64 << 20
+
+	defaultMaxAttachmentBytes = 16 << 30
+	limitMaxAttachmentBytes   = 1 << 40
+	defaultMaxAttachments     = 1000
+	limitMaxAttachments       = 10_000
 )
 
 // withDefaults returns a copy of o, which may be nil, with every default
@@ -344,6 +361,12 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.MaxQueryBytes == 0 {
 		out.MaxQueryBytes = defaultMaxQueryBytes
+	}
+	if out.MaxAttachmentBytes == 0 {
+		out.MaxAttachmentBytes = defaultMaxAttachmentBytes
+	}
+	if out.MaxAttachments == 0 {
+		out.MaxAttachments = defaultMaxAttachments
 	}
 	if out.Conventions.Prefix == nil {
 		out.Conventions.Prefix = ids.Prefix
@@ -375,6 +398,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxQueryBytes must be at least 1, got %d", ErrOption, o.MaxQueryBytes)
 	case o.AutoIndexes < 0 || o.AutoIndexes > catalog.MaxPerCollection:
 		return fmt.Errorf("%w: AutoIndexes must be between 0 and %d, got %d", ErrOption, catalog.MaxPerCollection, o.AutoIndexes)
+	case o.MaxAttachmentBytes < 1 || o.MaxAttachmentBytes > limitMaxAttachmentBytes:
+		return fmt.Errorf("%w: MaxAttachmentBytes must be between 1 and %d, got %d", ErrOption, int64(limitMaxAttachmentBytes), o.MaxAttachmentBytes)
+	case o.MaxAttachments < 1 || o.MaxAttachments > limitMaxAttachments:
+		return fmt.Errorf("%w: MaxAttachments must be between 1 and %d, got %d", ErrOption, limitMaxAttachments, o.MaxAttachments)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

@@ -281,7 +281,7 @@ func revisionRounds() (histories, steps int) {
 	if n, err := strconv.Atoi(os.Getenv("JAY_REVISION_ROUNDS")); err == nil {
 		return n, 600
 	}
-	return 6, 250
+	return 4, 200
 }
 
 // Ensure that random histories of documents leave the revisions that a naive model

@@ -49,6 +49,7 @@ type entity struct {
 	doc      *docs.Document // as it was loaded or saved; nil if it is new
 	custom   []byte         // metadata to be written; nil for no change
 	loaded   []byte         // doc as the struct would store it, once it was needed
+	attached *entityAttachments
 	evicted  bool
 	force    bool // the next save keeps a revision
 }

@@ -69,12 +69,19 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	for i, w := range writes {
 		ops[i] = w.op
 	}
+	whole := false
+	defer func() { s.endUploads(writes, whole) }() // streams may panic
+	if err := s.upload(ctx, writes); err != nil {
+		return fmt.Errorf("save changes: %w", err)
+	}
 	if err := s.db.write(ctx, ops); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
 			s.doubt(writes)
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
+	whole = true
+	s.endUploads(writes, whole)
 	docs := make([]docs.Document, len(writes))
 	for i, w := range writes {
 		s.saved(w, &docs[i])
@@ -184,8 +191,11 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 		return saving{}, err
 	}
 	body, changed, err := s.changed(c, e, custom)
-	if err != nil || !changed && !e.force {
+	if err != nil || !changed && !e.force && e.attached == nil {
 		return saving{}, err
+	}
+	if !changed && e.attached != nil {
+		return s.savingOfAttachments(e), nil
 	}
 	if !changed {
 		return s.savingOfRevision(e), nil
@@ -302,9 +312,13 @@ func (s *Session) saved(w *saving, doc *docs.Document) {
 	}
 	known := e.id == o.ID && e.foldedID == o.FoldedID // to the session and to the value
 	e.id, e.foldedID = o.ID, o.FoldedID
-	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, o.JSON)
+	body := o.JSON
+	if o.Verb == write.Attach {
+		body = e.doc.JSON() // with which the struct is compared: another writer may have changed the stored one
+	}
+	*doc = docs.Make(s.db.env.Origins, o.FoldedID, o.Header, body)
 	e.doc = doc
-	e.made, e.custom, e.loaded = false, nil, nil
+	e.made, e.custom, e.loaded, e.attached = false, nil, nil, nil
 	if e.evicted || known && e.m.Version == nil && e.m.Meta == nil {
 		return
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -28,6 +30,18 @@ type Stats struct {
 	Counters    Counters          `json:"counters"`
 	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
 	Engine      EngineStats       `json:"engine"`
+
+	Attachments AttachmentStats `json:"attachments"`
+}
+
+// AttachmentStats are figures about attachments. A content that several attachments
+// have is stored once.
+type AttachmentStats struct {
+	Attachments int64 `json:"attachments"` // of all documents
+	Bytes       int64 `json:"bytes"`       // of all of them
+	Contents    int64 `json:"contents"`    // different ones
+	StoredBytes int64 `json:"storedBytes"` // of these
+	Removing    int64 `json:"removing"`    // contents and broken uploads whose chunks are still to be removed
 }
 
 // CollectionStats are figures about one collection. Bytes count IDs, metadata
@@ -71,7 +85,18 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	}
 	defer db.env.Exit()
 	s.Engine = db.env.Engine.Stats()
+	if s.Attachments, err = measureAttachments(ctx, db); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
 	return s, nil
+}
+
+// measureAttachments reads the record of every content. The caller is inside the gate.
+func measureAttachments(ctx context.Context, db *DB) (_ AttachmentStats, err error) {
+	snapshot := db.env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	f, err := attachments.Measure(ctx, snapshot)
+	return AttachmentStats(f), err
 }
 
 // measureCollections reads the header of every document.

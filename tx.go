@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -46,6 +47,9 @@ type Tx struct {
 	reissued map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
 	usedHeld bool            // the function used one of them that it held. Guarded by mu.
 	catalog  *catalog.Catalog
+
+	uploads   []*attachments.Upload // of attachments, to be closed. Guarded by mu.
+	committed bool                  // Guarded by mu.
 }
 
 // issuedIDs are the HiLo IDs that the runs of one Update were given, by prefix. They
@@ -287,6 +291,7 @@ func (t *Tx) release(cause error) error {
 	if t.deletes != nil {
 		t.deletes.Release()
 	}
+	t.closeUploads()
 	return errors.Join(err, t.snapshot.Close())
 }
 
@@ -401,6 +406,9 @@ func (t *Tx) base(folded string) (*docs.Document, error) {
 // replaces, as far as the transaction has read it. The body is a copy, which
 // readers may change: the commit writes what the transaction was given.
 func (t *Tx) pending(o *op) (*docs.Document, error) {
+	if err := t.showAttachments(o); err != nil {
+		return nil, err
+	}
 	doc, err := t.peek(o)
 	if err == nil {
 		doc.CloneBody()
@@ -541,12 +549,20 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 // opBytes is what an op counts beside its document.
 const opBytes = 512
 
+// checkRoom returns ErrTooLarge unless the transaction may stage size bytes more.
+func (t *Tx) checkRoom(size int) error {
+	if t.bytes+size > storage.MaxTxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, t.bytes+size, storage.MaxTxBytes)
+	}
+	return nil
+}
+
 // add stages one prepared op, and returns the previous newest op of its document,
 // or -1.
 func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	size := len(o.JSON) + len(o.Header.Custom) + 2*len(o.ID) + opBytes
-	if t.bytes+size > storage.MaxTxBytes {
-		return 0, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, t.bytes+size, storage.MaxTxBytes)
+	if err := t.checkRoom(size); err != nil {
+		return 0, err
 	}
 	if err := t.drawID(ctx, o); err != nil {
 		return 0, err
@@ -576,7 +592,10 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 		return -1, nil // the commit makes its ID
 	}
 	before, found := t.staged[o.FoldedID]
-	if !found {
+	if found {
+		t.list(&staged, t.ops[before])
+	} else {
+		t.list(&staged, nil)
 		before = -1
 	}
 	if t.staged == nil {
@@ -723,6 +742,7 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	if err != nil {
 		return true, err
 	}
+	t.committed = true
 	for prefix, list := range t.issued.all {
 		t.issued.all[prefix] = slices.DeleteFunc(list, func(id string) bool { return t.wrote(t.db.env.Rules.Fold(id)) })
 	}

@@ -14,10 +14,11 @@ const recordVersion = 1
 // Flags of a stored document: which optional parts follow.
 // Part of the on-disk format. Must not change.
 const (
-	flagID       = 1 << 0 // the original ID, if it differs from the case-folded one
-	flagCustom   = 1 << 1 // custom metadata
-	flagRevision = 1 << 4 // the number of the revision that this version is
-	knownFlags   = flagID | flagCustom | flagRevision
+	flagID          = 1 << 0 // the original ID, if it differs from the case-folded one
+	flagCustom      = 1 << 1 // custom metadata
+	flagAttachments = 1 << 3 // attachments
+	flagRevision    = 1 << 4 // the number of the revision that this version is
+	knownFlags      = flagID | flagCustom | flagAttachments | flagRevision
 )
 
 // ErrCorrupt is returned when stored bytes are not what this package wrote. It
@@ -28,9 +29,11 @@ var ErrCorrupt = errs.ErrCorrupt
 //
 //	offset  size  what
 //	0       1     version, 1
-//	1       1     flags: 1 ID follows, 2 custom metadata follows, 16 revision number follows
+//	1       1     flags: 1 ID follows, 2 custom metadata follows, 8 attachments follow,
+//	              16 revision number follows
 //	2       n     node number, uvarint
 //	        n     etag, uvarint
+//	        n+len list of attachments, if flag 8; package internal/format has its bytes
 //	        n     revision number, uvarint, if flag 16
 //	        n     last modified, uvarint: 100 ns ticks since 1970-01-01 UTC
 //	        n+len collection, uvarint length and bytes; length 0 is @empty
@@ -50,14 +53,21 @@ type Header struct {
 	// Revision is the number of this version among the revisions of its document, from
 	// 1: the write that replaces it keeps it. 0 if it is not to be kept.
 	Revision uint64
+
+	// Attachments is the list of the document's attachments as it is stored, nil if
+	// there are none.
+	Attachments []byte
 }
 
 // Flags returns what @flags says of a document with this header.
-func (h *Header) Flags() Flags {
+func (h *Header) Flags() (f Flags) {
 	if h.Revision != 0 {
-		return HasRevisions
+		f |= HasRevisions
 	}
-	return 0
+	if h.Attachments != nil {
+		f |= HasAttachments
+	}
+	return f
 }
 
 // AppendTail appends the header suffix: the fields from Modified on, which are
@@ -74,8 +84,8 @@ func (h *Header) AppendTail(dst []byte) []byte {
 	return dst
 }
 
-// AppendHead appends the header prefix: version, flags, node, etag and revision. The
-// output of AppendTail must follow it.
+// AppendHead appends the header prefix: version, flags, node, etag, attachments and
+// revision, which only the transaction knows. The output of AppendTail must follow it.
 func (h *Header) AppendHead(dst []byte) []byte {
 	flags := byte(0)
 	if h.ID != nil {
@@ -84,12 +94,18 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	if h.Custom != nil {
 		flags |= flagCustom
 	}
+	if h.Attachments != nil {
+		flags |= flagAttachments
+	}
 	if h.Revision != 0 {
 		flags |= flagRevision
 	}
 	dst = append(dst, recordVersion, flags)
 	dst = binary.AppendUvarint(dst, h.Node)
 	dst = binary.AppendUvarint(dst, h.Etag)
+	if h.Attachments != nil {
+		dst = appendBytes(dst, h.Attachments)
+	}
 	if h.Revision != 0 {
 		dst = binary.AppendUvarint(dst, h.Revision)
 	}
@@ -122,6 +138,10 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	flags := record[1]
 	node, i := uvarint(record, 2)
 	etag, i := uvarint(record, i)
+	var attachments []byte
+	if flags&flagAttachments != 0 {
+		attachments, i = text(record, i)
+	}
 	revision := uint64(0)
 	if flags&flagRevision != 0 {
 		if revision, i = uvarint(record, i); revision == 0 {
@@ -142,9 +162,9 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	}
 
 	// Assigned together: h is often on the heap, where the compiler can then
-	// share one write barrier check among the three slices.
+	// share one write barrier check among the slices.
 	h.Node, h.Etag, h.Modified, h.Revision = node, etag, modified, revision
-	h.Collection, h.ID, h.Custom = collection, id, custom
+	h.Collection, h.ID, h.Custom, h.Attachments = collection, id, custom, attachments
 	return record[i:len(record):len(record)], nil
 }
 

@@ -47,6 +47,7 @@ var roles = map[string]role{
 	"@change-vector":                      computed,
 	"@etag":                               computed,
 	"@index-score":                        computed,
+	"@attachments":                        computed,
 	"@counters":                           computed,
 	"@timeseries":                         computed,
 	"Raven-Expiration-Date":               expires,
@@ -156,6 +157,8 @@ type Metadata struct {
 	LastModified time.Time
 	// Custom is a JSON object with the caller's own metadata, or nil.
 	Custom json.RawMessage
+	// Attachments are the document's attachments, in the order of their names.
+	Attachments []Attachment
 	// Flags is @flags: what belongs to the document beside its body.
 	Flags Flags
 }
@@ -167,7 +170,8 @@ type Flags uint8
 const (
 	// HasRevisions is a document of which revisions are kept, and its revisions.
 	HasRevisions Flags = 1 << iota
-	_                  // HasAttachments of RavenDB
+	// HasAttachments is a document with attachments.
+	HasAttachments
 	// Revision is a revision, an older or the newest version of a document.
 	Revision
 	// DeleteRevision is the revision that the deletion of a document has left.
@@ -209,6 +213,9 @@ func AppendDocument(dst, body []byte, m *Metadata) []byte {
 	if len(m.Custom) > 2 {
 		dst = append(dst, m.Custom[1:len(m.Custom)-1]...)
 		dst = append(dst, ',')
+	}
+	if len(m.Attachments) > 0 {
+		dst = appendAttachments(dst, m.Attachments)
 	}
 	if m.Collection != Empty && m.Collection != "" {
 		dst = append(dst, `"@collection":`...)

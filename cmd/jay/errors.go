@@ -100,6 +100,8 @@ var kinds = []struct {
 	{jay.ErrCollection, "other-collection"},
 	{jay.ErrExists, "exists"},
 	{jay.ErrConflict, "conflict"},
+	{jay.ErrInvalidAttachment, "invalid-attachment"},
+	{jay.ErrNoAttachment, "no-attachment"}, // is not found
 	{jay.ErrNotFound, "not-found"},
 	{jay.ErrNeedsFloor, "needs-floor"},
 	{jay.ErrNeedsCapacity, "needs-capacity"},

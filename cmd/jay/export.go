@@ -23,7 +23,7 @@ type exportCommand struct {
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. Subscriptions follow on lines of their own, which such a jay refuses, too.
+	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions come last, which such a jay refuses, too.
 
 A file is there when it is complete: it is written under another name first.
 
@@ -104,7 +104,12 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 		s.Documents++
 		s.Bytes += int64(len(line))
 		bar.add(len(line))
-		_, err = w.Write(line)
+		if _, err = w.Write(line); err != nil {
+			return err
+		}
+		n, err := writeAttachments(ctx, db, w, doc)
+		s.Bytes += n
+		bar.add(int(n))
 		return err
 	})
 	if err != nil || c.Collection != "" {
@@ -117,7 +122,12 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 // syncs a temporary file beside it and renames that. If the name ends in .gz the
 // file is compressed. An existing file that is not regular, such as a pipe, is
 // written to directly.
-func writeFile(name string, fn func(io.Writer) error) (err error) {
+func writeFile(name string, fn func(io.Writer) error) error {
+	return replaceFile(name, strings.HasSuffix(name, ".gz"), fn)
+}
+
+// replaceFile is writeFile, and compresses if the caller says so.
+func replaceFile(name string, packed bool, fn func(io.Writer) error) (err error) {
 	// A rename must replace the target of a symbolic link, not the link.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
@@ -131,7 +141,7 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(writePacked(f, name, fn), f.Close())
+		return errors.Join(writePacked(f, packed, fn), f.Close())
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	}
@@ -148,7 +158,7 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 			err = errors.Join(err, os.Remove(temporary))
 		}
 	}()
-	if err := writePacked(f, name, fn); err != nil {
+	if err := writePacked(f, packed, fn); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -161,21 +171,20 @@ func writeFile(name string, fn func(io.Writer) error) (err error) {
 	return nil
 }
 
-// writePacked calls fn with a buffered writer to f, which compresses if name ends
-// in .gz.
-func writePacked(f *os.File, name string, fn func(io.Writer) error) error {
+// writePacked calls fn with a buffered writer to f, which compresses if packed is true.
+func writePacked(f *os.File, packed bool, fn func(io.Writer) error) error {
 	buffered := bufio.NewWriterSize(f, 256<<10)
-	if !strings.HasSuffix(name, ".gz") {
+	if !packed {
 		if err := fn(buffered); err != nil {
 			return err
 		}
 		return buffered.Flush()
 	}
-	packed := gzip.NewWriter(buffered)
-	if err := fn(packed); err != nil {
+	zipped := gzip.NewWriter(buffered)
+	if err := fn(zipped); err != nil {
 		return err
 	}
-	if err := packed.Close(); err != nil {
+	if err := zipped.Close(); err != nil {
 		return err
 	}
 	return buffered.Flush()

@@ -194,11 +194,15 @@ func (a *app) printSummary(s importSummary) error {
 func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
 	ahead := newReadAhead(ctx, newUnzipped(r))
 	defer ahead.stop()
+	defer func() { _ = l.endInput() }() // after an error
 	l.file = name
 	values := newSplitter(ahead, l.maxBytes, l.maxDepth)
 	for {
 		v, err := values.next()
 		if err == io.EOF {
+			if err := l.endInput(); err != nil {
+				return l.fail(v, err)
+			}
 			return l.flush(ctx)
 		}
 		if err == nil {

@@ -25,6 +25,10 @@ type loader struct {
 
 	batch jay.Batch
 	items []item
+
+	incoming *incoming // an attachment of which not all was read
+	skipping bool      // the bytes of an attachment that was rejected follow
+
 	arena []byte // memory of the texts of items; never reallocated, so that they stay valid
 
 	documents, bytes int64
@@ -57,7 +61,13 @@ func (l *loader) add(ctx context.Context, v value) error {
 			return err
 		}
 	}
-	// The line of counters in an export is not a document.
+	// Some lines of an export are not documents: those of attachments, and the counters.
+	if found, err := l.addAttachment(ctx, v); found {
+		if err != nil {
+			return l.refuse(ctx, v, err)
+		}
+		return nil
+	}
 	counters, found, err := parseCounters(v.text)
 	if err == nil && found {
 		err = l.db.RaiseCounters(ctx, counters)
@@ -250,7 +260,7 @@ func (l *loader) note(items []item, stored []jay.Metadata) {
 // refusals are the errors of a single document. Other documents can still be
 // stored.
 var refusals = []error{
-	jay.ErrInvalidDocument, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
+	jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage,
 }
 
 // isRefusal reports whether an error is one of refusals.

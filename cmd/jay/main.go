@@ -58,6 +58,7 @@ type commandLine struct {
 	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
 	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
+	Attach        attachCommand        `cmd:"" help:"Store, read, list and remove attachments of documents."`
 	Import        importCommand        `cmd:"" help:"Store a stream of documents."`
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`

@@ -55,6 +55,8 @@ type statsResult struct {
 	Revisions     []jay.RevisionCount `json:"revisions,omitempty"`
 	Counters      jay.Counters        `json:"counters"`
 	Engine        jay.EngineStats     `json:"engine"`
+
+	Attachments jay.AttachmentStats `json:"attachments"`
 }
 
 // collectionResult is the part of statsResult about one collection.
@@ -74,6 +76,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Revisions:     s.Revisions,
 		Counters:      s.Counters,
 		Engine:        s.Engine,
+		Attachments:   s.Attachments,
 	}
 	for _, one := range s.Collections {
 		c := collectionResult{CollectionStats: one}
@@ -121,6 +124,10 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Engine.ReclaimableBytes; n > 0 {
 		disk += fmt.Sprintf(" (jay compact frees about %s)", size(int64(n)))
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\n%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
-		collections.render(a.width), counters.render(a.width), revisions, a.dir, disk, s.Separator, s.NodeTag, prefixes))
+	attached := ""
+	if n := s.Attachments; n.Attachments > 0 {
+		attached = fmt.Sprintf("%s, %s, of which %s are stored\n\n", count(n.Attachments, "attachment"), size(n.Bytes), size(n.StoredBytes))
+	}
+	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
+		collections.render(a.width), counters.render(a.width), revisions, attached, a.dir, disk, s.Separator, s.NodeTag, prefixes))
 }

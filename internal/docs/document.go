@@ -127,6 +127,7 @@ func (d *Document) Metadata() metadata.Metadata {
 		Etag:         d.header.Etag,
 		LastModified: metadata.Time(d.header.Modified),
 		Custom:       bytes.Clone(d.header.Custom),
+		Attachments:  format.DescribeAttachments(d.header.Attachments),
 		Flags:        d.header.Flags(),
 	}
 }

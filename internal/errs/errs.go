@@ -18,6 +18,7 @@ var (
 	ErrClosed        = errors.New("jay: database is closed")
 	ErrTxDone        = errors.New("jay: transaction is over")
 	ErrNotFound      = errors.New("jay: document not found")
+	ErrNoAttachment  = error(&kind{"jay: attachment not found", ErrNotFound})
 	ErrExists        = errors.New("jay: document exists")
 	ErrCollection    = errors.New("jay: document is in another collection")
 	ErrUnique        = errors.New("jay: unique index")
@@ -33,6 +34,16 @@ var (
 	ErrNeedsFloor    = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
 )
+
+// kind is a sentinel that is a case of another one.
+type kind struct {
+	text string
+	of   error
+}
+
+func (k *kind) Error() string { return k.text }
+
+func (k *kind) Unwrap() error { return k.of }
 
 // First returns err, or the error of a clean-up that followed it.
 func First(err, cleanup error) error {

@@ -58,6 +58,7 @@ func IndexCursorKey(number uint32) []byte {
 // counters and collection names are folded and hold no byte below 0x20, so
 // that 0x00 ends them; numbers are big-endian, so that they sort.
 //
+//	'a', 'b'                  →               attachments; see SpaceAttachments
 //	'c' collection 00 id 00   → ""            membership of a document that is not clustered
 //	'd' id 00                 → record        document, metadata.Header and body
 //	'e' node(4) etag(8)       → change        what that write did
@@ -102,6 +103,8 @@ const (
 // other records): tables of ordered documents are then never merged with each
 // other. docs/decisions/0010-write-path.md has the measurement.
 var TableBounds = [][]byte{
+	{SpaceChunks},
+	{SpaceChunks + 1},
 	{SpaceDocument},
 	[]byte(string(SpaceDocument) + HiLoPrefix), // of databases with case-sensitive IDs
 	PrefixEnd([]byte(string(SpaceDocument) + HiLoPrefix)),

@@ -12,6 +12,13 @@ var CloseTimeout time.Duration
 // default, 0, is turns.DefaultLimit.
 var TurnLimit time.Duration
 
+// AttachmentChunkBytes is the size of the chunks of attachments. The default, 0, is
+// attachments.DefaultChunkBytes.
+var AttachmentChunkBytes int
+
+// KeepChunks has nothing removed in the background of what attachments leave.
+var KeepChunks bool
+
 // KeptEtags is how many of the newest etags keep their records of deletions.
 var KeptEtags uint64 = 1000
 

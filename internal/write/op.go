@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -37,12 +38,13 @@ const (
 	Replace             // it must be there
 	Delete
 	Patch
-	Keep // make the version that is there a revision
+	Keep   // make the version that is there a revision
+	Attach // write it as it is, with other attachments
 )
 
 // String returns the method's name, for errors.
 func (v Verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of"}[v]
+	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of", "attach to"}[v]
 }
 
 // Op is one write on its way through the write path.
@@ -71,6 +73,7 @@ type Request struct {
 	Validated    bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
 	UsageError   error
 	Patching     *Patching                      // of a patch
+	Attaching    *Attaching                     // of a change of attachments
 	Returning    *metadata.Metadata             // gets the result
 	Committed    func(result metadata.Metadata) // called after the commit
 }
@@ -89,6 +92,7 @@ type Prepared struct {
 	Exposed          bool   // the made ID is known outside and cannot be changed
 	FoldedCollection string
 	Suggested        string   // the collection of a new document, if none is named
+	Listed           bool     // in a Tx: the header has the attachments that the document has there
 	Seen             *Version // in a Tx, the document whose collection this op has taken; the commit checks it
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
@@ -130,6 +134,9 @@ func (w *Writer) ResultOf(o *Op) metadata.Metadata {
 		return m
 	}
 	m := metadata.Metadata{ID: cmp.Or(o.ID, o.Resolved), Collection: OrEmpty(o.collectionOf()), Custom: bytes.Clone(o.Header.Custom)}
+	if o.Header.Attachments != nil {
+		m.Attachments = format.DescribeAttachments(o.Header.Attachments)
+	}
 	if o.Outcome == Present {
 		m.ChangeVector = w.Env.ChangeVector(o.Header.Node, o.Header.Etag)
 		m.Etag, m.LastModified, m.Flags = o.Header.Etag, metadata.Time(o.Header.Modified), o.Header.Flags()

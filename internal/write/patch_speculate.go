@@ -306,7 +306,7 @@ func (t *Txn) stagePatch(o *Op) error {
 		return errPatchedBytes()
 	}
 	p, key := o.Patching, format.CollectionKey(string(h.Collection))
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID)}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID), Attachments: h.Attachments}
 	if g.changed && o.keeps(t.rules(), &h) {
 		old.keepVersion(&h, g.base)
 	}
@@ -379,6 +379,7 @@ func (t *Txn) checkPatched(o *Op, h *metadata.Header) error {
 func cloneHeader(h *metadata.Header) metadata.Header {
 	own := *h
 	own.Collection, own.ID, own.Custom = bytes.Clone(h.Collection), bytes.Clone(h.ID), bytes.Clone(h.Custom)
+	own.Attachments = bytes.Clone(h.Attachments)
 	return own
 }
 

@@ -90,7 +90,7 @@ func namedOps(ops []*Op) []*Op {
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.Verb != Patch && o.Verb != Keep && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+		if o.Verb != Patch && o.Verb != Keep && o.Verb != Attach && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
 			named = append(named, o)
 		}
 	}
@@ -144,6 +144,7 @@ func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, re
 		return OldDocument{}, err
 	}
 	old := oldOf(db, c, o, &h, body)
+	old.Attachments = bytes.Clone(old.Attachments)
 	if o.keeps(rules, &h) {
 		own := bytes.Clone(record)
 		head := len(record) - len(body)
@@ -158,10 +159,10 @@ func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, re
 	return old, nil
 }
 
-// oldOf returns what o needs to know of the document that it finds. The body is not
-// copied.
+// oldOf returns what o needs to know of the document that it finds. Body and
+// attachments are not copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Attachments: h.Attachments}
 	if string(h.Collection) == o.Collection {
 		old.Collection = o.Collection // saves an allocation
 	} else {

@@ -126,6 +126,11 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	if o.UsageError != nil {
 		return o.UsageError
 	}
+	if o.Attaching != nil {
+		if err := o.checkAttaching(); err != nil {
+			return err
+		}
+	}
 	if err := w.prepareID(o); err != nil {
 		return err
 	}
@@ -136,6 +141,10 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	}
 	if o.Verb == Patch {
 		return w.preparePatch(o, modified, last)
+	}
+	if o.Verb == Attach {
+		o.FoldedID, o.Attaching.modified = w.Env.Rules.Fold(o.ID), modified
+		return nil
 	}
 	if err := w.prepareBody(o); err != nil {
 		return err
@@ -179,6 +188,9 @@ func (w *Writer) prepareID(o *Op) error {
 		return nil
 	}
 	o.Resolved, o.Strategy = w.Resolver.Request(o.RequestID)
+	if o.Verb == Attach && o.Strategy != ids.Semantic {
+		return &ids.Error{ID: o.RequestID, Rule: "an attachment needs the id of a document, not a request for one"}
+	}
 	if o.Verb == Patch && o.Strategy != ids.Semantic {
 		return &ids.Error{ID: o.RequestID, Rule: "a patch needs the id of a document, not a request for one"}
 	}

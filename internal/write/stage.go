@@ -44,6 +44,8 @@ func (t *Txn) stage(o *Op) error {
 		return t.stageDelete(o)
 	case Patch:
 		return t.stagePatch(o)
+	case Attach:
+		return t.stageAttach(o)
 	case Keep:
 		return t.stageKeep(o)
 	}
@@ -102,7 +104,12 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 	if found { // a missing document is neither in the cache nor about to enter it
 		t.change(folded)
 	}
-	o.Header.Etag = etag
+	o.Header.Etag, o.Header.Attachments = etag, old.Attachments
+	if o.Attaching != nil {
+		if err := t.stageAttachments(o); err != nil {
+			return err
+		}
+	}
 	if err := t.stageRevision(o, &old, found); err != nil {
 		return err
 	}
@@ -122,8 +129,10 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 			return err
 		}
 	}
-	if err := t.stageEntries(o, old); err != nil {
-		return err
+	if o.Verb != Attach { // whose entries stay as they are
+		if err := t.stageEntries(o, old); err != nil {
+			return err
+		}
 	}
 	o.Outcome = Present
 	return nil
@@ -212,6 +221,11 @@ func (t *Txn) stageDelete(o *Op) error {
 		return err
 	}
 	t.Writer.Horizon.Staged(etag)
+	if old.Attachments != nil {
+		if err := t.releaseAttachments(old.Attachments); err != nil {
+			return err
+		}
+	}
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
 			return err
@@ -230,6 +244,8 @@ type OldDocument struct {
 	Body       []byte // only if its collection has indexes
 	ID         string // as it was written, if there is a body or a past
 	past       past   // only if it is to become a revision: see Op.keeps
+
+	Attachments []byte // as they are stored; nil for none
 }
 
 // old finds the document that o replaces, unless it was prefetched and is

@@ -55,6 +55,9 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 		if err == nil {
 			w.Reserved.Durable(t.Raised)
 			w.Horizon.Wake()
+			if t.left {
+				w.Attachments.Wake()
+			}
 			return nil
 		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {
@@ -131,6 +134,7 @@ type Txn struct {
 	flags      map[uint32]byte    // of indexes, as far as they are known
 	counts     []counted          // documents made and deleted, not staged yet
 	counting   *format.CountState // as the run sees it; nil until it is read
+	left       bool               // streams of attachments are left to be removed
 	rulesOf    *revisions.Rules   // see rules
 	rulesRead  bool
 	kept       int    // bytes of versions that have become revisions

@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
@@ -27,16 +28,17 @@ import (
 // Writer writes to an open database. Its fields are set before the first write and do
 // not change afterwards. It is safe for concurrent use.
 type Writer struct {
-	Env       *env.Env
-	Docs      *docs.Reader
-	Resolver  *ids.Resolver
-	Reserved  *counters.Reserved
-	Indexes   *catalog.Current
-	Counts    *counts.Counts
-	Horizon   *horizon.Horizon
-	Revisions *revisions.Current             // the rules
-	Client    *ids.Client                    // draws the HiLo IDs
-	PrefixOf  func(collection string) string // of HiLo IDs
+	Env         *env.Env
+	Docs        *docs.Reader
+	Resolver    *ids.Resolver
+	Reserved    *counters.Reserved
+	Indexes     *catalog.Current
+	Counts      *counts.Counts
+	Horizon     *horizon.Horizon
+	Revisions   *revisions.Current // the rules
+	Attachments *attachments.Store
+	Client      *ids.Client                    // draws the HiLo IDs
+	PrefixOf    func(collection string) string // of HiLo IDs
 
 	PrefixCollections bool // prefixes of IDs suggest collections
 

@@ -1,0 +1,372 @@
+package jay
+
+// These tests look at the contents of attachments as they lie in storage, which nothing
+// outside the package can see.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/internal/attachments"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/storage"
+)
+
+// CheckContents compares the contents of attachments with the documents that have them.
+func CheckContents(db *DB) error { return checkContents(context.Background(), db) }
+
+// RemoveContents removes the chunks that can be removed now.
+func RemoveContents(db *DB) error {
+	for {
+		if more, err := db.contents.RemoveSome(context.Background()); !more || err != nil {
+			return err
+		}
+	}
+}
+
+// KeepChunks leaves the removal of chunks to RemoveContents, in databases that are opened
+// until the returned function is called.
+func KeepChunks() func() {
+	knobs.KeepChunks = true
+	return func() { knobs.KeepChunks = false }
+}
+
+// Uploads returns how many uploads are in progress, or were broken off.
+func Uploads(t testing.TB, db *DB) int {
+	return strings.Count("\n"+keysBetween(t, db, format.SpaceAttachments, format.SpaceAttachments), "\nau")
+}
+
+// RemoveSomeContents removes a batch of chunks.
+func RemoveSomeContents(db *DB) (more bool, err error) {
+	return db.contents.RemoveSome(context.Background())
+}
+
+// SetChunkBytes makes the chunks of databases that are opened until the returned
+// function is called so large.
+func SetChunkBytes(n int) func() {
+	knobs.AttachmentChunkBytes = n
+	return func() { knobs.AttachmentChunkBytes = 0 }
+}
+
+// keysBetween returns the keys and values with a first byte from lo to hi, one a line.
+func keysBetween(t testing.TB, db *DB, lo, hi byte) string {
+	t.Helper()
+	it, err := db.env.Engine.Iterate([]byte{lo}, []byte{hi + 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	var out strings.Builder
+	for ok := it.First(); ok; ok = it.Next() {
+		fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
+	}
+	return out.String()
+}
+
+// ChunkKeys returns how many chunks there are.
+func ChunkKeys(t testing.TB, db *DB) int {
+	return strings.Count(keysBetween(t, db, format.SpaceChunks, format.SpaceChunks), "\n")
+}
+
+// Ensure that the bytes of attachments are those of docs/format.md, which holds this
+// dump.
+func TestAttachments_Layout_Golden(t *testing.T) {
+	defer SetChunkBytes(4)()
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.contents.Stop() // nothing is removed
+	var b Batch
+	b.Put("users/ann", []byte(`{"Name":"Ann"}`), InCollection("Users"))
+	b.Put("users/bob", []byte(`{"Name":"Bob"}`), InCollection("Users"))
+	if _, err := db.Apply(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	broken := io.MultiReader(strings.NewReader("broken"), errorReader{})
+	if _, err := db.Attachments("users/ann").Put(ctx, "broken", broken); !errors.Is(err, errBrokenStream) {
+		t.Fatal(err)
+	}
+	for _, a := range []struct{ id, name, content, contentType string }{
+		{"users/ann", "Hi.txt", "hello", "text/plain"},
+		{"users/ann", "a", "one", ""},
+		{"users/bob", "hi", "hello", ""}, // once more
+		{"users/ann", "none", "", ""},
+		{"users/bob", "gone", "123456789", ""},
+	} {
+		if _, err := db.Attachments(a.id).Put(ctx, a.name, strings.NewReader(a.content), ContentType(a.contentType)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Attachments("users/bob").Delete(ctx, "gone"); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := keysBetween(t, db, format.SpaceAttachments, format.SpaceChunks) + keysBetween(t, db, format.SpaceDocument, format.SpaceDocument)
+	if !bytes.Contains(document, []byte(got)) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
+	}
+}
+
+var errBrokenStream = errors.New("the stream is broken")
+
+// errorReader fails.
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errBrokenStream }
+
+// Ensure that the records of attachments survive their encoding, and that damaged ones
+// are refused and do not panic.
+func TestAttachments_Records(t *testing.T) {
+	content := format.Content{Stream: 300, Size: 1 << 40, ChunkBytes: 1 << 18, References: 129}
+	record := content.Append(nil)
+	if got, err := format.DecodeContent(record); got != content || err != nil {
+		t.Errorf("got %+v, %v; want %+v", got, err, content)
+	}
+	for n := range record {
+		if _, err := format.DecodeContent(record[:n]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("the first %d bytes are taken for a content", n)
+		}
+	}
+	for _, bad := range []format.Content{{Size: 1, ChunkBytes: 0, References: 1}, {Size: -1, ChunkBytes: 1, References: 1}, {Size: 1, ChunkBytes: 1}, {Size: 1 << 40, ChunkBytes: 1, References: 1}} {
+		if _, err := format.DecodeContent(bad.Append(nil)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%+v is taken for a content", bad)
+		}
+	}
+
+	list := []format.Attachment{{Name: "a", Size: 0}, {Name: strings.Repeat("b", 300), ContentType: "text/plain", Size: 1 << 35, Hash: format.Hash{1, 2, 3}}}
+	stored := format.AppendAttachments(nil, list)
+	if got, err := format.DecodeAttachments(stored); fmt.Sprint(got) != fmt.Sprint(list) || err != nil {
+		t.Errorf("got %v, %v; want %v", got, err, list)
+	}
+	whole := 0
+	for n := range stored {
+		if got, err := format.DecodeAttachments(stored[:n]); err == nil {
+			whole++ // none of them, or the first
+			if len(got) > 1 {
+				t.Errorf("the first %d bytes are taken for %v", n, got)
+			}
+		} else if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("the first %d bytes: %v", n, err)
+		}
+	}
+	if whole != 2 {
+		t.Errorf("%d beginnings are lists, want 2", whole)
+	}
+	for _, chunks := range []uint32{0, 1, 1<<32 - 1} {
+		if got, err := format.DecodeChunks(format.AppendChunks(nil, chunks)); got != chunks || err != nil {
+			t.Errorf("got %d, %v; want %d", got, err, chunks)
+		}
+	}
+	for _, bad := range []string{"", "\x80", "\x01\x01", "\xff\xff\xff\xff\x1f"} {
+		if n, err := format.DecodeChunks([]byte(bad)); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%x is taken for %d", bad, n)
+		}
+	}
+}
+
+// damage changes what is stored at a key.
+func damage(t *testing.T, db *DB, fn func(tx storage.Tx) error) {
+	t.Helper()
+	if err := db.env.Engine.Update(context.Background(), true, fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ensure that a reader meets damage as ErrCorrupt: a chunk that is missing, has another
+// length or other bytes, a content without a record. And that the check of contents
+// finds it.
+func TestAttachments_Damage(t *testing.T) {
+	defer SetChunkBytes(10)()
+	ctx := context.Background()
+	text := strings.Repeat("0123456789", 5) + "x"
+	for name, harm := range map[string]func(tx storage.Tx, c format.Content, hash *format.Hash) error{
+		"missing": func(tx storage.Tx, c format.Content, _ *format.Hash) error {
+			tx.Delete(format.ChunkKey(c.Stream, 3))
+			return nil
+		},
+		"short": func(tx storage.Tx, c format.Content, _ *format.Hash) error {
+			tx.Set(format.ChunkKey(c.Stream, 2), []byte("0"), nil)
+			return nil
+		},
+		"long": func(tx storage.Tx, c format.Content, _ *format.Hash) error {
+			tx.Set(format.ChunkKey(c.Stream, 5), []byte("x1"), nil)
+			return nil
+		},
+		"changed": func(tx storage.Tx, c format.Content, _ *format.Hash) error {
+			tx.Set(format.ChunkKey(c.Stream, 0), []byte("9123456789"), nil)
+			return nil
+		},
+		"no record": func(tx storage.Tx, _ format.Content, hash *format.Hash) error {
+			tx.Delete(format.ContentKey(hash))
+			return nil
+		},
+		"damaged record": func(tx storage.Tx, _ format.Content, hash *format.Hash) error {
+			tx.Set(format.ContentKey(hash), []byte("?"), nil)
+			return nil
+		},
+	} {
+		db, err := OpenMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Put(ctx, "a/1", []byte(`{}`)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Attachments("a/1").Put(ctx, "x", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		entry, err := db.Attachments("a/1").find(ctx, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, found, err := attachments.ContentOf(db.env.Engine, &entry.Hash)
+		if err != nil || !found || content.Chunks() != 6 {
+			t.Fatalf("%+v, %v, %v", content, found, err)
+		}
+		damage(t, db, func(tx storage.Tx) error { return harm(tx, content, &entry.Hash) })
+
+		r, err := db.Attachments("a/1").Get(ctx, "x")
+		if err == nil {
+			var got []byte
+			got, err = io.ReadAll(r)
+			if string(got) == text {
+				t.Errorf("%s: all was read", name)
+			}
+			if name == "changed" && len(got) > 50 {
+				t.Errorf("%s: %d bytes were read, the last chunk among them", name, len(got))
+			}
+			if _, again := r.Read(make([]byte, 1)); !errors.Is(again, ErrCorrupt) {
+				t.Errorf("%s: a later read: %v", name, again)
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+		if err := CheckContents(db); !errors.Is(err, attachments.ErrInconsistent) && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: the check says %v", name, err)
+		}
+		damage(t, db, func(tx storage.Tx) error { // as it was, for the check at Close
+			tx.Set(format.ContentKey(&entry.Hash), content.Append(nil), nil)
+			for i := range content.Chunks() {
+				tx.Set(format.ChunkKey(content.Stream, i), []byte(text[i*10:min(int(i)*10+10, len(text))]), nil)
+			}
+			return nil
+		})
+		if err := errors.Join(CheckContents(db), db.Close()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Ensure that the check finds a wrong number of references, a chunk without an owner,
+// and a stream with two.
+func TestAttachments_Check_CanFail(t *testing.T) {
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(ctx, "a/1", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Attachments("a/1").Put(ctx, "x", strings.NewReader("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckContents(db); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range [][]byte{format.ChunkKey(7, 0), format.GarbageKey(1), format.UploadKey(1), format.ChunkKey(1, 1)} {
+		damage(t, db, func(tx storage.Tx) error { tx.Set(key, format.AppendChunks(nil, 1), nil); return nil })
+		if err := CheckContents(db); !errors.Is(err, attachments.ErrInconsistent) {
+			t.Errorf("with key %x: %v", key, err)
+		}
+		damage(t, db, func(tx storage.Tx) error { tx.Delete(key); return nil })
+	}
+	entry, err := db.Attachments("a/1").find(ctx, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, _, err := attachments.ContentOf(db.env.Engine, &entry.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []uint64{2, 1} {
+		content.References = n
+		damage(t, db, func(tx storage.Tx) error {
+			tx.Set(format.ContentKey(&entry.Hash), content.Append(nil), nil)
+			return nil
+		})
+		if err := CheckContents(db); (err == nil) != (n == 1) {
+			t.Errorf("with %d references: %v", n, err)
+		}
+	}
+}
+
+// Ensure that a reader that comes with an old snapshot, when the chunks are gone or about
+// to go, does not begin: those it would miss could be removed at any time.
+func TestAttachments_Reader_Late(t *testing.T) {
+	defer SetChunkBytes(10)()
+	ctx := context.Background()
+	db, err := OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Put(ctx, "a/1", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	put := func() {
+		t.Helper()
+		if _, err := db.Attachments("a/1").Put(ctx, "x", strings.NewReader(strings.Repeat("0123456789", 5))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	entry, err := db.Attachments("a/1").find(ctx, "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := db.env.Engine.Snapshot()
+	open := func() error {
+		content, err := db.contents.OpenContent(snapshot, &entry.Hash)
+		if err == nil {
+			content.Close()
+		}
+		return err
+	}
+	if err := open(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(db.Attachments("a/1").Delete(ctx, "x"), RemoveContents(db)); err != nil {
+		t.Fatal(err)
+	}
+	if err := open(); !errors.Is(err, attachments.ErrGone) {
+		t.Errorf("it was deleted: %v, want ErrGone", err)
+	}
+	put() // in another stream
+	if err := open(); !errors.Is(err, attachments.ErrGone) {
+		t.Errorf("it was put again: %v, want ErrGone", err)
+	}
+	if err := errors.Join(snapshot.Close(), RemoveContents(db), CheckContents(db)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,197 @@
+// Package attachments keeps the contents of attachments: streams of bytes, cut into
+// chunks, that are kept once for all documents that have them.
+//
+// A content that fits into one chunk is written by the transaction that refers to it.
+// A longer one is written before, chunk by chunk, as a stream of its own: an [Upload].
+// Its first transaction leaves a record that the stream is being written, the
+// transaction that refers to the content removes the record ([References.Retain]). So a
+// stream without a reference always has a record by which it is found, and a stream is
+// never removed for which a transaction still may come. Two uploads of one content are two
+// streams; the second to commit leaves its own to be removed.
+//
+// A content has a record with the number of its references. Transactions read and
+// write it, and so they conflict where two change the references of one content. The
+// last reference removes the record and leaves one of the stream to be removed
+// ([References.Release]).
+//
+// The worker removes the chunks of streams that are to be removed, in batches. It
+// passes by those that a [Reader] of this process reads. Stream numbers are never used
+// again: a reader finds the bytes of its content, or none.
+package attachments
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// DefaultChunkBytes is the size of the chunks of new contents.
+// docs/decisions/0034-attachments.md has the measurement.
+const DefaultChunkBytes = 256 << 10
+
+// Store is the contents of an open database. It is safe for concurrent use.
+type Store struct {
+	// MaxBytes bounds the size of one attachment, MaxPerDocument their number on one
+	// document. ChunkBytes is the size of the chunks of new contents. They are set
+	// before the first call.
+	MaxBytes       int64
+	MaxPerDocument int
+	ChunkBytes     int
+
+	env     *env.Env
+	earlier uint64 // streams below it were begun before the database was opened
+
+	mu        sync.Mutex
+	pins      map[uint64]int  // readers by stream. Guarded by mu.
+	passed    map[uint64]bool // streams that the worker has passed by, as they are read. Guarded by mu.
+	abandoned map[uint64]bool // streams whose upload has ended without a reference. Guarded by mu.
+	woken     bool            // the worker must look again. Guarded by mu.
+	running   bool            // the worker. Guarded by mu.
+	stopped   bool            // Guarded by mu.
+
+	batch sync.Mutex // held while a batch is removed
+
+	stop    context.CancelFunc
+	ctx     context.Context // of the worker
+	workers sync.WaitGroup
+}
+
+// Open returns the contents of a database in which nothing was written since it was
+// opened.
+func Open(e *env.Env) (*Store, error) {
+	s := &Store{env: e, ChunkBytes: DefaultChunkBytes, pins: make(map[uint64]int), passed: make(map[uint64]bool), abandoned: make(map[uint64]bool)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	var err error
+	s.earlier, err = nextStream(e.Engine)
+	return s, err
+}
+
+// getter is a storage.Reader or a storage.Tx.
+type getter interface {
+	Get(key []byte) (value []byte, closer io.Closer, err error)
+}
+
+// nextStream returns the next stream number, as r sees it.
+func nextStream(r getter) (uint64, error) {
+	value, closer, err := r.Get(format.NextStreamKey())
+	if err == storage.ErrNotFound {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	if len(value) != 8 {
+		return 0, fmt.Errorf("the next stream number %x: %w", value, errs.ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// newStream stages that a stream number is used.
+func newStream(tx storage.Tx) (uint64, error) {
+	n, err := nextStream(tx)
+	if err == nil {
+		tx.Set(format.NextStreamKey(), binary.BigEndian.AppendUint64(nil, n+1), nil)
+	}
+	return n, err
+}
+
+// ContentOf returns the record of a content, as r sees it.
+func ContentOf(r getter, hash *format.Hash) (c format.Content, found bool, err error) {
+	value, closer, err := r.Get(format.ContentKey(hash))
+	if err == storage.ErrNotFound {
+		return c, false, nil
+	}
+	if err != nil {
+		return c, false, err
+	}
+	c, err = format.DecodeContent(value)
+	return c, true, errs.First(err, closer.Close())
+}
+
+// ErrNoContent means that a document has an attachment whose content is not there.
+var ErrNoContent = fmt.Errorf("the content of an attachment is missing: %w", errs.ErrCorrupt)
+
+// References stages changes of the references to contents, in one run of a transaction.
+type References struct {
+	Tx   storage.Tx
+	Left bool // streams to be removed: Wake should follow the commit
+}
+
+// Retain stages a reference to a content: that of an upload, or, without one, one that
+// documents have.
+func (r *References) Retain(hash *format.Hash, u *Upload) error {
+	c, found, err := ContentOf(r.Tx, hash)
+	if err != nil {
+		return err
+	}
+	switch {
+	case found:
+		if u != nil && c.Size != u.size {
+			return fmt.Errorf("a content of %d bytes has the hash of one of %d: %w", u.size, c.Size, errs.ErrCorrupt)
+		}
+		c.References++
+		err = r.Discard(u)
+	case u == nil:
+		err = ErrNoContent
+	default:
+		c, err = u.finish(r.Tx)
+	}
+	if err != nil {
+		return err
+	}
+	r.Tx.Set(format.ContentKey(hash), c.Append(nil), nil)
+	return nil
+}
+
+// Discard stages that the chunks of an upload, which may be nil, are removed: its
+// content is there already.
+func (r *References) Discard(u *Upload) error {
+	if u == nil || u.stream == 0 {
+		return nil
+	}
+	if err := u.checkWritten(r.Tx); err != nil {
+		return err
+	}
+	r.Tx.Delete(format.UploadKey(u.stream))
+	r.remove(u.stream, u.chunks)
+	return nil
+}
+
+// Release stages the end of a reference.
+func (r *References) Release(hash *format.Hash) error {
+	c, found, err := ContentOf(r.Tx, hash)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return ErrNoContent
+	}
+	key := format.ContentKey(hash)
+	if c.References--; c.References > 0 {
+		r.Tx.Set(key, c.Append(nil), nil)
+		return nil
+	}
+	r.Tx.Delete(key)
+	switch chunks := c.Chunks(); chunks {
+	case 0:
+	case 1:
+		r.Tx.Delete(format.ChunkKey(c.Stream, 0)) // readers have it in memory
+	default:
+		r.remove(c.Stream, chunks)
+	}
+	return nil
+}
+
+// remove stages that the chunks of a stream are to be removed.
+func (r *References) remove(stream uint64, chunks uint32) {
+	r.Tx.Set(format.GarbageKey(stream), format.AppendChunks(nil, chunks), nil)
+	r.Left = true
+}

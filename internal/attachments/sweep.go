@@ -1,0 +1,305 @@
+package attachments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of a batch. docs/limits.md has them. Variables for tests.
+var (
+	batchStreams = 64   // streams that a batch looks at
+	batchChunks  = 1024 // chunks that a batch removes
+)
+
+// Resume starts the worker if there are streams to be removed: those that an earlier
+// process has left. Stop must follow.
+func (s *Store) Resume() error {
+	for _, prefix := range [][]byte{format.UploadPrefix(), format.GarbagePrefix()} {
+		it, err := s.env.Engine.Iterate(prefix, format.PrefixEnd(prefix))
+		if err != nil {
+			return err
+		}
+		found := it.First()
+		if err := errs.First(it.Error(), it.Close()); err != nil {
+			return err
+		}
+		if found {
+			s.Wake()
+			return nil
+		}
+	}
+	return nil
+}
+
+// Wake has the worker look for streams to be removed.
+func (s *Store) Wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wakeLocked()
+}
+
+func (s *Store) wakeLocked() {
+	if s.woken = true; s.running || s.stopped {
+		return
+	}
+	s.running = true
+	s.workers.Go(s.work)
+}
+
+// abandon has the chunks of an upload removed that no transaction refers to. One that
+// is in doubt may: the worker asks the record of the upload.
+func (s *Store) abandon(stream uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned[stream] = true
+	s.wakeLocked()
+}
+
+// Pin keeps the chunks of a stream from now on, if the record of its content is still
+// there. Unpin must follow.
+func (s *Store) Pin(stream uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pins[stream]++
+}
+
+// Unpin ends a Pin.
+func (s *Store) Unpin(stream uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins[stream]--; s.pins[stream] > 0 {
+		return
+	}
+	delete(s.pins, stream)
+	if s.passed[stream] {
+		delete(s.passed, stream)
+		s.wakeLocked()
+	}
+}
+
+// Stop ends the worker and waits for it. There is no other afterwards.
+func (s *Store) Stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.stop()
+	s.workers.Wait()
+}
+
+// Wait returns when the worker has nothing to do any more. It is for tests.
+func (s *Store) Wait() { s.workers.Wait() }
+
+// work removes chunks until there are none to be removed. It rests as long as it
+// works, so that it takes no more than half of what the disk can do.
+func (s *Store) work() {
+	for {
+		s.mu.Lock()
+		if !s.woken || s.stopped {
+			s.running = false
+			s.mu.Unlock()
+			return
+		}
+		s.woken = false
+		s.mu.Unlock()
+
+		for more := true; more; {
+			begun := time.Now()
+			var err error
+			if more, err = s.RemoveSome(s.ctx); err != nil {
+				if s.env.Logger != nil && s.ctx.Err() == nil {
+					s.env.Logger.Warn("jay: removing the chunks of attachments", "err", err)
+				}
+				break // the next Wake, or the next Open, tries again
+			}
+			if !more {
+				break
+			}
+			select {
+			case <-time.After(time.Since(begun)):
+			case <-s.ctx.Done():
+				more = false
+			}
+		}
+	}
+}
+
+// RemoveSome removes a batch of chunks, and reports whether more may be there. Under
+// synced durability their removal is on disk when it returns.
+func (s *Store) RemoveSome(ctx context.Context) (more bool, err error) {
+	s.batch.Lock()
+	defer s.batch.Unlock()
+	claimed, err := s.claim(ctx)
+	if err != nil {
+		return false, err
+	}
+	if s.env.Synced {
+		// The snapshot must show what has been committed. And what it shows as to be removed
+		// must be so for every reader that comes from now on: see OpenContent.
+		if err := s.env.Engine.Sync(ctx); err != nil {
+			return false, err
+		}
+	}
+	found, all, err := s.find()
+	if err != nil || len(found) == 0 {
+		return claimed, err
+	}
+	err = s.env.Engine.Update(ctx, s.env.Synced, func(tx storage.Tx) error { return removeChunks(tx, found) })
+	return err == nil && (claimed || !all), err
+}
+
+// claim turns uploads without a writer into streams to be removed, and reports whether
+// there may be more of them.
+func (s *Store) claim(ctx context.Context) (more bool, err error) {
+	streams, err := s.orphans()
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	for stream := range s.abandoned {
+		if len(streams) >= batchStreams {
+			more = true
+			break
+		}
+		streams = append(streams, stream)
+	}
+	s.mu.Unlock()
+	if len(streams) == 0 {
+		return false, nil
+	}
+	more = more || len(streams) >= batchStreams
+	err = s.env.Engine.Update(ctx, s.env.Synced, func(tx storage.Tx) error {
+		for _, stream := range streams {
+			if err := claimOne(tx, stream); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, stream := range streams {
+		delete(s.abandoned, stream)
+	}
+	return more, nil
+}
+
+// claimOne stages that an upload is to be removed, unless its record is gone: then a
+// transaction that was in doubt refers to it.
+func claimOne(tx storage.Tx, stream uint64) error {
+	key := format.UploadKey(stream)
+	record, closer, err := tx.Get(key)
+	if err == storage.ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tx.Set(format.GarbageKey(stream), record, nil)
+	tx.Delete(key)
+	return closer.Close()
+}
+
+// orphans returns uploads of earlier processes.
+func (s *Store) orphans() (streams []uint64, err error) {
+	it, err := s.env.Engine.Iterate(format.UploadPrefix(), format.UploadKey(s.earlier))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok && len(streams) < batchStreams; ok = it.Next() {
+		stream, err := format.StreamOf(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, stream)
+	}
+	return streams, it.Error()
+}
+
+// removal are chunks of one stream.
+type removal struct {
+	stream   uint64
+	from, to uint32 // [from, to): there are none from to on
+}
+
+// find finds chunks to be removed, and reports whether those are all. It leaves out
+// what is read.
+func (s *Store) find() (found []removal, all bool, err error) {
+	snapshot := s.env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	prefix := format.GarbagePrefix()
+	it, err := snapshot.Iterate(prefix, format.PrefixEnd(prefix))
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	left := uint32(batchChunks)
+	for ok := it.First(); ok; ok = it.Next() {
+		stream, err := format.StreamOf(it.Key())
+		if err != nil {
+			return nil, false, err
+		}
+		chunks, err := format.DecodeChunks(it.Value())
+		if err != nil {
+			return nil, false, err
+		}
+		if s.isRead(stream) {
+			continue
+		}
+		if left == 0 || len(found) == batchStreams {
+			return found, false, nil
+		}
+		n := min(left, chunks)
+		found = append(found, removal{stream, chunks - n, chunks})
+		if left -= n; n < chunks {
+			return found, false, nil
+		}
+	}
+	return found, true, it.Error()
+}
+
+// isRead reports whether a stream is pinned. The worker then comes to it after Unpin.
+func (s *Store) isRead(stream uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pins[stream] > 0 {
+		s.passed[stream] = true
+		return true
+	}
+	return false
+}
+
+// removeChunks stages the removal of chunks.
+func removeChunks(tx storage.Tx, all []removal) error {
+	for _, r := range all {
+		key := format.GarbageKey(r.stream)
+		value, closer, err := tx.Get(key)
+		if err != nil {
+			return fmt.Errorf("the record of stream %d: %w", r.stream, err)
+		}
+		chunks, err := format.DecodeChunks(value)
+		if err = errs.First(err, closer.Close()); err != nil {
+			return err
+		}
+		if chunks != r.to {
+			continue // another process was quicker
+		}
+		for i := r.from; i < r.to; i++ {
+			tx.Delete(format.ChunkKey(r.stream, i))
+		}
+		if r.from == 0 {
+			tx.Delete(key)
+		} else {
+			tx.Set(key, format.AppendChunks(nil, r.from), nil)
+		}
+	}
+	return nil
+}
