@@ -153,4 +153,5 @@ bench-smoke:
 	cd bench && $(GO) run ./contended -smoke
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
+	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run . -smoke
