@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm revisions damage feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm revisions damage expiry feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -116,6 +116,11 @@ storm:
 revisions:
 	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v .
 
+# Documents that expire: random histories, crashes, and writers beside the sweeper.
+expiry:
+	JAY_EXPIRY_ROUNDS=50 $(GO) test -run 'TestExpiry_' -count=1 -timeout 60m .
+	JAY_EXPIRY_ROUNDS=20 $(GO) test -race -run 'TestExpiry_Stress' -count=1 -timeout 60m .
+
 # Databases with a flipped byte, a missing file and the like: what a program
 # sees of them. It fails if data vanishes in silence after a close.
 damage:
@@ -154,4 +159,5 @@ bench-smoke:
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run ./feeds -smoke
+	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run . -smoke

@@ -364,9 +364,11 @@ func openAttachment(ctx context.Context, db *DB, id, name string) (_ *Attachment
 		return nil, err
 	}
 	defer db.env.Exit()
+	moment := db.docs.Moment()
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 	doc, err := db.docs.Read(snapshot, id)
+	doc, err = docs.AliveAt(moment, doc, err)
 	if err != nil {
 		return nil, getError(id, err)
 	}

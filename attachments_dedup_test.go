@@ -563,3 +563,31 @@ func TestAttachments_Sweep_Batches(t *testing.T) {
 	}
 	checkContents(t, db)
 }
+
+// Ensure that a change of attachments makes a revision where revisions are kept, and that
+// a revert leaves the attachments that there are.
+func TestAttachments_Revisions(t *testing.T) {
+	db := memory(t, nil)
+	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &jay.RevisionRule{}}))
+	first := put(t, db, "a/1", `{"n":1}`)
+	attach(t, db, "a/1", "x", []byte("hello"))
+	put(t, db, "a/1", `{"n":2}`)
+	must(t, db.Attachments("a/1").Rename(ctx, "x", "y"))
+	_, err := db.Revisions().Revert(ctx, "a/1", first.ChangeVector)
+	must(t, err)
+	equal(t, body(t, db, "a/1"), `{"n":1}`)
+	list, err := db.Attachments("a/1").List(ctx)
+	must(t, err)
+	equal(t, len(list), 1)
+	equal(t, list[0].Name, "y")
+	revisions := 0
+	for _, err := range db.Revisions().List(ctx, "a/1", jay.RevisionPage{}) {
+		must(t, err)
+		revisions++
+	}
+	equal(t, revisions, 5)
+	checkContents(t, db)
+	must(t, db.Delete(ctx, "a/1"))
+	checkContents(t, db)
+	equal(t, jay.ChunkKeys(t, db), 0)
+}

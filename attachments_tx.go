@@ -133,7 +133,7 @@ func (t *Tx) showAttachments(o *op) error {
 		return err
 	}
 	h, _, err := metadata.Decode(record)
-	if err == nil && h.Attachments != nil {
+	if err == nil && h.Attachments != nil && !docs.IsGone(&h, t.moment.at) {
 		o.Header.Attachments = append([]byte(nil), h.Attachments...)
 		t.saw(o.FoldedID, write.Version{Node: h.Node, Etag: h.Etag})
 	}

@@ -304,15 +304,27 @@ func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) e
 	folded := db.env.Rules.AppendFold(scratch[:0], id)
 	doc, ticket := db.docs.Cache.Get(folded)
 	if doc != nil {
+		if _, err := db.docs.Alive(doc, nil); err != nil {
+			return getError(id, err)
+		}
 		return decodeMember(m, doc, v)
 	}
 	key := format.NewDocumentKey(folded)
 	if ticket.Valid {
 		doc, err := db.docs.ReadKey(db.env.Engine, key)
+		if err == nil {
+			db.docs.Cache.Enter(ticket, doc)
+		}
+		if doc, err = db.docs.Alive(doc, err); err != nil {
+			return getError(id, err)
+		}
+		return decodeMember(m, doc, v)
+	}
+	if db.env.ExactExpiry {
+		doc, err := db.docs.Alive(db.docs.ReadKey(db.env.Engine, key)) // not lent: the clock is the user's
 		if err != nil {
 			return getError(id, err)
 		}
-		db.docs.Cache.Enter(ticket, doc)
 		return decodeMember(m, doc, v)
 	}
 

@@ -33,7 +33,7 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	all, err := keptCollections(db)
+	all, err := keptCollections(ctx, db)
 	if errors.Is(err, counts.ErrNotReady) {
 		all, err = walkCollections(ctx, db)
 	}
@@ -44,20 +44,22 @@ func (db *DB) Collections(ctx context.Context) ([]CollectionCount, error) {
 }
 
 // keptCollections returns the numbers that the database keeps, or counts.ErrNotReady.
-func keptCollections(db *DB) (_ []CollectionCount, err error) {
+func keptCollections(ctx context.Context, db *DB) (_ []CollectionCount, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	byName, err := counts.All(snapshot)
+	at := endMoment(db, begun)
+	byName, err := countsAt(ctx, snapshot, at)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]CollectionCount, 0, len(byName))
 	for folded, n := range byName {
-		name, err := nameOf(db, snapshot, folded)
+		name, err := nameOf(db, snapshot, folded, at)
 		if err != nil {
 			return nil, err
 		}
@@ -89,13 +91,14 @@ func (t *Tx) collections(ctx context.Context) ([]CollectionCount, error) {
 		return nil, err
 	}
 	defer t.exit()
-	byName, err := counts.All(t.snapshot)
+	byName, err := countsAt(ctx, t.snapshot, t.moment)
 	if err != nil {
 		return nil, err
 	}
 	names := make(map[string]string) // of the transaction's own documents
 	for folded, i := range t.staged {
 		before, err := t.db.docs.ReadFolded(t.snapshot, folded)
+		before, err = docs.AliveAt(t.moment.at, before, err)
 		switch {
 		case err == nil:
 			byName[format.CollectionKey(before.Collection())]--
@@ -113,7 +116,7 @@ func (t *Tx) collections(ctx context.Context) ([]CollectionCount, error) {
 		if n == 0 {
 			continue
 		}
-		name, err := nameOf(t.db, t.snapshot, folded)
+		name, err := nameOf(t.db, t.snapshot, folded, t.moment)
 		if own := names[folded]; errors.Is(err, ErrCorrupt) && own != "" {
 			name, err = own, nil // the snapshot has none
 		}
@@ -155,8 +158,8 @@ func sortCollections(all []CollectionCount) {
 }
 
 // nameOf returns the name of a collection as its first document has it.
-func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err error) {
-	w, err := db.docs.NewCursor(docs.Range{Collection: folded}, snapshot)
+func nameOf(db *DB, snapshot storage.Reader, folded string, at moment) (name string, err error) {
+	w, err := db.docs.NewCursor(docs.Range{Collection: folded, Moment: at.at}, snapshot)
 	if err != nil {
 		return "", err
 	}
@@ -179,7 +182,7 @@ func nameOf(db *DB, snapshot storage.Reader, folded string) (name string, err er
 
 // walkCollections is Collections by reading the metadata of all documents.
 func walkCollections(ctx context.Context, db *DB) ([]CollectionCount, error) {
-	stats, err := db.measureCollections(ctx, nil)
+	stats, err := measureCollections(ctx, db, new(ExpiryStats), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -192,14 +195,14 @@ func walkCollections(ctx context.Context, db *DB) ([]CollectionCount, error) {
 
 // countOf returns how many documents a collection has in a snapshot, or
 // counts.ErrNotReady; "" is all documents.
-func countOf(snapshot storage.Reader, collection string) (int64, error) {
+func countOf(ctx context.Context, snapshot storage.Reader, collection string, at moment) (int64, error) {
 	if err := metadata.CheckCollection(collection); err != nil {
 		return 0, err
 	}
 	if collection != "" {
-		return counts.Of(snapshot, format.CollectionKey(collection))
+		return countAt(ctx, snapshot, format.CollectionKey(collection), at)
 	}
-	all, err := counts.All(snapshot)
+	all, err := countsAt(ctx, snapshot, at)
 	sum := int64(0)
 	for _, n := range all {
 		sum += n

@@ -179,7 +179,7 @@ func (r *renaming) checkCollections(ctx context.Context) error {
 }
 
 func (r *renaming) hasDocuments(ctx context.Context, name string) (bool, error) {
-	found, err := readBatch(ctx, r.db, docs.Range{Collection: name}, 1)
+	found, err := readBatch(ctx, r.db, docs.Range{Collection: name, Moment: r.db.docs.Moment()}, 1)
 	return len(found) > 0, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
@@ -40,6 +41,7 @@ type DB struct {
 	ranges   *hilo.Granter
 	indexer  *indexer.Indexer
 	horizon  *horizon.Horizon
+	expiry   *expiry.Sweeper
 	feeds    *feed.Source
 	subs     *subs.Store
 	contents *attachments.Store

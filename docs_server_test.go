@@ -46,6 +46,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"*DecodeError": &jay.DecodeError{Err: io.EOF}, "ErrCorrupt": jay.ErrCorrupt, "ErrUnreadable": jay.ErrUnreadable, "ErrClosed": jay.ErrClosed,
 		"context.Canceled": context.Canceled, "ErrIndex": jay.ErrIndex, "ErrIndexExists": jay.ErrIndexExists, "ErrType": jay.ErrType,
 		"ErrTxDone": jay.ErrTxDone, "ErrNeedsFloor": jay.ErrNeedsFloor, "ErrNeedsCapacity": jay.ErrNeedsCapacity,
+		"ErrNoAttachment": jay.ErrNoAttachment, "ErrInvalidAttachment": &jay.AttachmentError{Rule: "a name is not empty"},
 		"ErrLeadTooLarge": jay.ErrLeadTooLarge, "ErrExhausted": jay.ErrExhausted,
 	}
 	text, err := os.ReadFile("docs/errors.md")
@@ -223,7 +224,7 @@ func status(r *http.Request, err error) int {
 	case is(jay.ErrTooLarge, jay.ErrPatchWork), errors.As(err, &tooLarge),
 		errors.As(err, &document) && strings.HasPrefix(document.Rule, "at most ") && strings.HasSuffix(document.Rule, " bytes"):
 		return http.StatusRequestEntityTooLarge
-	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidPatch, jay.ErrQuery, jay.ErrSyntax, jay.ErrLeadTooLarge),
+	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrQuery, jay.ErrSyntax, jay.ErrLeadTooLarge),
 		is(jay.ErrUsage): // here of the request's ID
 		return http.StatusBadRequest
 	}

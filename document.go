@@ -91,7 +91,7 @@ func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
 	}
 	defer db.env.Exit()
 	var scratch [128]byte
-	doc, err := db.docs.Current(db.env.Rules.AppendFold(scratch[:0], id))
+	doc, err := db.docs.Alive(db.docs.Current(db.env.Rules.AppendFold(scratch[:0], id)))
 	if err != nil {
 		return nil, getError(id, err)
 	}
@@ -122,6 +122,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 		return nil, err
 	}
 	defer db.env.Exit()
+	moment := db.docs.Moment()
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
 
@@ -131,6 +132,7 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 			return nil, err
 		}
 		doc, err := db.docs.Read(snapshot, id)
+		doc, err = docs.AliveAt(moment, doc, err)
 		if err != nil && err != ErrNotFound {
 			return nil, fmt.Errorf("get %q: %w", errs.Shorten(id), err)
 		}
@@ -148,7 +150,7 @@ func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	defer db.env.Exit()
-	found, err := docs.Exists(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
+	found, err := db.docs.ExistsAlive(db.env.Engine, format.NewDocumentKey(db.env.Rules.Fold(id)))
 	if err != nil {
 		return false, fmt.Errorf("exists %q: %w", errs.Shorten(id), err)
 	}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/hilo"
@@ -96,7 +98,7 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	if err := openContents(db); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.writer = &write.Writer{Env: e, Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Attachments: db.contents, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Attachments: db.contents, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -104,6 +106,11 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	if err := db.contents.Resume(); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.expiry = expiry.New(e, db.docs, db.writer)
+	if err := db.expiry.Resume(); err != nil {
+		db.expiry.Stop()
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.indexer.Resume()
@@ -118,6 +125,7 @@ func newEnv(dir string, engine storage.Engine, opts *Options) *env.Env {
 	e := env.New()
 	e.Dir, e.Engine, e.Synced = dir, engine, opts.Durability == Synced
 	e.Limits = metadata.Limits{MaxBytes: opts.MaxDocumentBytes, MaxDepth: opts.MaxDepth}
+	e.ExactExpiry = opts.ExactExpiry
 	e.MaxQueryBytes, e.Now, e.Rand, e.Logger = opts.MaxQueryBytes, opts.Now, opts.Rand, opts.Logger
 	return e
 }
@@ -135,6 +143,9 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
+		return err
+	}
+	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	if err := db.revisions.Open(db.env); err != nil {
@@ -206,6 +217,7 @@ func (db *DB) takeCloseError() error {
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
+	db.expiry.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
@@ -216,6 +228,9 @@ func (db *DB) shutDown() (err error) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {
+			invariants.Broken("%v", err)
+		}
+		if err := expiry.Check(db.env.Engine); errors.Is(err, expiry.ErrEntries) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {

@@ -235,6 +235,17 @@ type Options struct {
 	// Automatic, and can be dropped. The default is 0: none.
 	AutoIndexes int
 
+	// ExactExpiry makes a document that expires disappear at that instant, by the clock of
+	// the database, and not when it is deleted, which may be a little later: docs/expiry.md
+	// has the time. No read returns or counts it from then on, and an insert with its ID, or
+	// with its value in a unique index, finds it gone. What reads of one moment, such as a
+	// query or a transaction, follows the clock as it was when that began.
+	//
+	// It costs a query one look at what is due, and queries that could be answered from
+	// an index alone read documents as long as one of the database has expired and was not
+	// deleted. The default is false.
+	ExactExpiry bool
+
 	// DocumentCacheBytes bounds the cache of frequently read documents, decoded and
 	// ready to be returned by Get. Below 0 there is no cache. The default is 16
 	// MiB.
@@ -253,7 +264,8 @@ type Options struct {
 	// panics loses the record, and nothing else. The default is no logging.
 	Logger *slog.Logger
 
-	// Now replaces the clock: of @last-modified, and of the sizes of HiLo ranges.
+	// Now replaces the clock: of @last-modified, of the sizes of HiLo ranges, and of
+	// expiry and refresh.
 	// It must be safe for concurrent use, may be called on a goroutine of Jay's,
 	// and must take no lock that is held while Jay is called. A panic reaches the
 	// caller of the method that needed the time, and nothing is written. The

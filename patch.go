@@ -269,6 +269,7 @@ func (t *Tx) resolveMissing(ctx context.Context, p, o *op) (*op, PatchResult, er
 	p.Patching.Status = write.StatusCreated
 	o.Committed = p.CommittedAs(o)
 	o.Verb, o.Body, o.Collection, o.Custom, o.LeaveOut = write.Insert, p.Body, p.Collection, p.Custom, p.LeaveOut
+	o.Timing = p.Timing
 	if p.Patching.PatchInsert {
 		if err := t.db.writer.PatchInsert(ctx, p, 0); err != nil {
 			return nil, PatchResult{}, err

@@ -76,7 +76,7 @@ func checkEdits(opts []PatchOption) error {
 	if o.Patching.OrInsert || o.Expected != nil || o.Collection != "" || o.Returning != nil || len(o.Custom) > 0 {
 		return fmt.Errorf("%w: a patch of many documents takes edits only, and no option for one document", ErrUsage)
 	}
-	return o.Patching.Check()
+	return o.CheckPatch()
 }
 
 // changeFunc changes one document in a transaction, and counts it.

@@ -48,9 +48,10 @@ func (db *DB) countOf(ctx context.Context, collection string) (_ int64, err erro
 		return 0, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
-	return countOf(snapshot, collection)
+	return countOf(ctx, snapshot, collection, endMoment(db, begun))
 }
 
 func (t *Tx) countOf(ctx context.Context, collection string) (int64, error) {
@@ -58,5 +59,5 @@ func (t *Tx) countOf(ctx context.Context, collection string) (int64, error) {
 		return 0, err
 	}
 	defer t.exit()
-	return countOf(t.snapshot, collection)
+	return countOf(ctx, t.snapshot, collection, t.moment)
 }

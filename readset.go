@@ -91,7 +91,7 @@ func (f *readSet) prepare(ctx context.Context, e *env.Env, snapshot storage.Snap
 // check compares the state that a transaction commits on with the read set.
 func (f *readSet) check(t *write.Txn) error {
 	for _, id := range f.order {
-		now, err := t.Version(id)
+		now, err := t.AliveVersion(id)
 		if err != nil {
 			return err
 		}

@@ -25,14 +25,16 @@ func (db *DB) startRun(ctx context.Context, q *query.Query, o exec.Options) (_ *
 		return nil, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	c, snapshot := db.indexes.View(db.env.Engine.Snapshot)
+	at := endMoment(db, begun)
 	started := false
 	defer func() {
 		if !started {
 			err = errors.Join(err, snapshot.Close()) // also after a panic
 		}
 	}()
-	r, err := exec.Start(ctx, exec.Database{Env: db.env, Docs: db.docs, Snapshot: snapshot, Owned: snapshot, Catalog: c}, q, exec.Overlay{}, o)
+	r, err := exec.Start(ctx, exec.Database{Env: db.env, Docs: db.docs, Snapshot: snapshot, Owned: snapshot, Catalog: c, Moment: at.at, DueFrom: at.dueFrom}, q, exec.Overlay{}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (t *Tx) startRun(ctx context.Context, q *query.Query, o exec.Options) (*exe
 	defer t.exit()
 	overlay := exec.Overlay{Enter: t.enter, Exit: t.exit, Read: t.lookup}
 	overlay.Written, overlay.Own = t.written(q.From)
-	r, err := exec.Start(ctx, exec.Database{Env: t.db.env, Docs: t.db.docs, Snapshot: t.snapshot, Catalog: t.catalog}, q, overlay, o)
+	r, err := exec.Start(ctx, exec.Database{Env: t.db.env, Docs: t.db.docs, Snapshot: t.snapshot, Catalog: t.catalog, Moment: t.moment.at, DueFrom: t.moment.dueFrom}, q, overlay, o)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,9 @@ func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cu
 // as Orders' orders/33-A does; every other document costs a look-up.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
-		w, err := db.startScan(s.documents(), db.env.Engine.Snapshot)
+		over := s.documents()
+		over.Moment = db.docs.Moment()
+		w, err := db.startScan(over, db.env.Engine.Snapshot)
 		if err != nil {
 			yield(nil, fmt.Errorf("documents: %w", err))
 			return

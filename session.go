@@ -368,7 +368,7 @@ func (s *Session) reload(ctx context.Context, e *entity) (*docs.Document, error)
 		return nil, err
 	}
 	defer s.db.env.Exit()
-	doc, err := s.db.docs.Own(s.db.env.Rules.Fold(e.id))
+	doc, err := s.db.docs.Alive(s.db.docs.Own(s.db.env.Rules.Fold(e.id)))
 	if err != nil {
 		return nil, getError(e.id, err)
 	}

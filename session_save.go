@@ -209,7 +209,7 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
 	o.Custom, o.KeepRevision = custom, e.force
 	if o.Custom == nil && e.doc != nil {
-		o.Custom = e.doc.Header().Custom
+		o.Kept = e.doc.Header()
 	}
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):

@@ -29,6 +29,7 @@ type Stats struct {
 	Revisions   []RevisionCount   `json:"revisions,omitempty"` // see Revisions.Counts
 	Counters    Counters          `json:"counters"`
 	Gaps        map[string]int64  `json:"gaps,omitempty"` // HiLo numbers drawn and not used since Open, by tag
+	Expiry      ExpiryStats       `json:"expiry"`
 	Engine      EngineStats       `json:"engine"`
 
 	Attachments AttachmentStats `json:"attachments"`
@@ -70,7 +71,7 @@ type EngineStats = storage.Stats
 func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats, error) {
 	s := Stats{Separator: db.env.Rules.Separator, NodeTag: db.env.Rules.NodeTag, CaseSensitive: db.env.Rules.CaseSensitive, PrefixCollections: db.prefixCollections}
 	var err error
-	if s.Collections, err = db.measureCollections(ctx, progress); err != nil {
+	if s.Collections, err = measureCollections(ctx, db, &s.Expiry, progress); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	if s.Counters, err = db.Counters(ctx); err != nil {
@@ -84,6 +85,12 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 		return Stats{}, err
 	}
 	defer db.env.Exit()
+	s.Expiry.Deleted, s.Expiry.Refreshed = db.expiry.Done()
+	state, err := db.expiry.State()
+	if err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
+	s.Expiry.Kept = state.Overdue + state.Invalid
 	s.Engine = db.env.Engine.Stats()
 	if s.Attachments, err = measureAttachments(ctx, db); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
@@ -99,18 +106,24 @@ func measureAttachments(ctx context.Context, db *DB) (_ AttachmentStats, err err
 	return AttachmentStats(f), err
 }
 
-// measureCollections reads the header of every document.
-func (db *DB) measureCollections(ctx context.Context, progress func(documents int64)) ([]CollectionStats, error) {
+// measureCollections reads the header of every document, and counts in due when
+// something is due for it.
+func measureCollections(ctx context.Context, db *DB, due *ExpiryStats, progress func(documents int64)) ([]CollectionStats, error) {
 	w, err := db.startScan(docs.Range{}, db.env.Engine.Snapshot)
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
 
+	now := db.env.Now()
 	byName := make(map[string]*CollectionStats)
 	seen := int64(0)
 	for more := true; more; {
 		more, err = w.Headers(ctx, 8192, func(id []byte, h *metadata.Header, size int) {
+			due.add(h, now)
+			if db.env.ExactExpiry && docs.IsGone(h, now) {
+				return
+			}
 			c := byName[string(h.Collection)]
 			if c == nil {
 				c = statsOf(byName, string(h.Collection))

@@ -50,6 +50,7 @@ type Tx struct {
 
 	uploads   []*attachments.Upload // of attachments, to be closed. Guarded by mu.
 	committed bool                  // Guarded by mu.
+	moment    moment                // of all reads
 }
 
 // issuedIDs are the HiLo IDs that the runs of one Update were given, by prefix. They
@@ -248,6 +249,7 @@ func (db *DB) begin(writable bool, issued *issuedIDs) (*Tx, error) {
 		return nil, err
 	}
 	defer db.env.Exit()
+	begun := beginMoment(db)
 	take := db.env.Engine.Snapshot
 	var deletes *horizon.Hold
 	if writable {
@@ -255,7 +257,7 @@ func (db *DB) begin(writable bool, issued *issuedIDs) (*Tx, error) {
 		take = db.env.Engine.Latest // its commit follows in the log the commits that it reads
 	}
 	c, snapshot := db.indexes.View(take)
-	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, issued: issued}
+	t := &Tx{db: db, writable: writable, snapshot: snapshot, deletes: deletes, catalog: c, issued: issued, moment: endMoment(db, begun)}
 	db.env.Register((*txHandle)(t))
 	return t, nil
 }
@@ -393,6 +395,7 @@ func (t *Tx) lookup(folded string) (*docs.Document, error) {
 // unwrapped, and adds it to the read set.
 func (t *Tx) base(folded string) (*docs.Document, error) {
 	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
+	doc, err = docs.AliveAt(t.moment.at, doc, err)
 	if err == nil {
 		t.saw(folded, write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag})
 	}
@@ -420,6 +423,9 @@ func (t *Tx) pending(o *op) (*docs.Document, error) {
 // package.
 func (t *Tx) peek(o *op) (*docs.Document, error) {
 	if o.Verb == write.Delete {
+		return nil, ErrNotFound
+	}
+	if docs.IsGone(&o.Header, t.moment.at) {
 		return nil, ErrNotFound
 	}
 	header, replaced := o.Header, t.reads.versions[o.FoldedID]
@@ -806,12 +812,17 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
-	if !changed {
+	header := *doc.Header()
+	retimed, err := p.Retime(&header)
+	if err != nil {
+		return nil, PatchResult{}, err
+	}
+	if !changed && !retimed {
 		p.Outcome, p.ID, p.Header, p.JSON = write.Present, doc.ID(), *doc.Header(), doc.JSON()
 		p.Patching.Status = write.StatusNotModified
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
-	o.RequestID, o.Body, o.Custom = doc.ID(), out, doc.Header().Custom
+	o.RequestID, o.Body, o.Kept = doc.ID(), out, &header
 	o.Collection = doc.Collection()
 	p.Patching.Status = write.StatusPatched
 	o.Committed = p.CommittedAs(o)

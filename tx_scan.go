@@ -62,7 +62,9 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 		return nil, err
 	}
 	defer t.exit()
-	base, err := t.db.docs.NewCursor(s.documents(), t.snapshot)
+	over := s.documents()
+	over.Moment = t.moment.at
+	base, err := t.db.docs.NewCursor(over, t.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (t *Tx) startWalk(ctx context.Context, s Scan) (*txWalk, error) {
 	for folded, i := range t.staged {
 		w.hidden[folded] = true
 		o := t.ops[i]
-		if o.Verb != write.Delete && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
+		if o.Verb != write.Delete && !docs.IsGone(&o.Header, t.moment.at) && w.note.covers(o.FoldedCollection, folded) && (base.Want == nil || base.Want([]byte(folded), &o.Header, o.JSON)) {
 			w.own = append(w.own, o)
 		}
 	}

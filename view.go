@@ -41,6 +41,9 @@ func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) err
 	if err != nil {
 		return fmt.Errorf("read %q: %w", errs.Shorten(id), err)
 	}
+	if h.Timed && docs.IsGone(&h, db.docs.Moment()) {
+		return fmt.Errorf("read %q: %w", errs.Shorten(id), ErrNotFound)
+	}
 	doc := &RawDocument{docs.Make(db.env.Origins, folded, h, body)}
 	defer func() { doc.d = docs.Document{} }()
 	return fn(doc)

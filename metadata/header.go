@@ -16,9 +16,10 @@ const recordVersion = 1
 const (
 	flagID          = 1 << 0 // the original ID, if it differs from the case-folded one
 	flagCustom      = 1 << 1 // custom metadata
+	flagTimed       = 1 << 2 // nothing follows: the custom metadata has an instant, which is in the key space 't'
 	flagAttachments = 1 << 3 // attachments
 	flagRevision    = 1 << 4 // the number of the revision that this version is
-	knownFlags      = flagID | flagCustom | flagAttachments | flagRevision
+	knownFlags      = flagID | flagCustom | flagTimed | flagAttachments | flagRevision
 )
 
 // ErrCorrupt is returned when stored bytes are not what this package wrote. It
@@ -29,8 +30,8 @@ var ErrCorrupt = errs.ErrCorrupt
 //
 //	offset  size  what
 //	0       1     version, 1
-//	1       1     flags: 1 ID follows, 2 custom metadata follows, 8 attachments follow,
-//	              16 revision number follows
+//	1       1     flags: 1 ID follows, 2 custom metadata follows, 4 that has @expires or
+//	              @refresh, 8 attachments follow, 16 revision number follows
 //	2       n     node number, uvarint
 //	        n     etag, uvarint
 //	        n+len list of attachments, if flag 8; package internal/format has its bytes
@@ -49,6 +50,7 @@ type Header struct {
 	Collection []byte
 	ID         []byte // as written; nil if that is the case-folded ID
 	Custom     []byte // nil if there is none
+	Timed      bool   // Custom has instants that are kept in the key space 't': see Times
 
 	// Revision is the number of this version among the revisions of its document, from
 	// 1: the write that replaces it keeps it. 0 if it is not to be kept.
@@ -96,6 +98,9 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	}
 	if h.Attachments != nil {
 		flags |= flagAttachments
+	}
+	if h.Timed {
+		flags |= flagTimed
 	}
 	if h.Revision != 0 {
 		flags |= flagRevision
@@ -165,6 +170,7 @@ func (h *Header) Decode(record []byte) (body []byte, err error) {
 	// share one write barrier check among the slices.
 	h.Node, h.Etag, h.Modified, h.Revision = node, etag, modified, revision
 	h.Collection, h.ID, h.Custom, h.Attachments = collection, id, custom, attachments
+	h.Timed = flags&flagTimed != 0
 	return record[i:len(record):len(record)], nil
 }
 

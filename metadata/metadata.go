@@ -22,6 +22,7 @@ type Given struct {
 	Empty      bool   // it names @empty
 	ID         string // @id, which a write ignores and an import may use
 	Custom     []byte // the object of the keys that are kept; nil if there are none
+	Timed      bool   // Custom has @expires or @refresh: see ReadTimes
 }
 
 // role is how Parse treats a key of @metadata.
@@ -31,7 +32,8 @@ const (
 	custom     role = iota // kept unchanged
 	collection             // names the collection
 	computed               // dropped on writing; Jay makes it on reading
-	expires                // kept under the name @expires
+	instants               // kept, and must be a point in time
+	expires                // instants, kept under the name @expires
 	typedText              // computed, and must be a string
 )
 
@@ -41,6 +43,8 @@ const (
 var roles = map[string]role{
 	"@collection":                         collection,
 	"Raven-Entity-Name":                   collection,
+	"@expires":                            instants,
+	"@refresh":                            instants,
 	"@id":                                 typedText,
 	"@flags":                              typedText,
 	"@last-modified":                      typedText,
@@ -66,10 +70,10 @@ var roles = map[string]role{
 	"Raven-Replication-Conflict-Document": computed,
 }
 
-// Parse reads a @metadata object that Scan accepted. It drops computed keys. It
-// returns an *Error if @collection, @id, @flags or @last-modified is not a
-// string, or if the collection's name is invalid. The result shares no memory
-// with raw.
+// Parse reads a @metadata object that Scan accepted. It drops computed keys, and
+// @expires and @refresh if they are null. It returns an *Error if @collection, @id,
+// @flags or @last-modified is not a string, if @expires or @refresh is no point in
+// time, or if the collection's name is invalid. The result shares no memory with raw.
 func Parse(raw []byte) (Given, error) {
 	var g Given
 	var err error
@@ -84,6 +88,22 @@ func Parse(raw []byte) (Given, error) {
 			err = &Error{Rule: name + " in @metadata must be a string", Detail: fmt.Sprintf("it is %.40s", value.Raw)}
 			return false
 		}
+		if r == expires {
+			if gjson.GetBytes(raw, `\@expires`).Exists() {
+				return true // the newer name wins
+			}
+			name, key.Raw = Expires, `"@expires"`
+		}
+		if r == instants || r == expires {
+			if value.Type == gjson.Null {
+				return true
+			}
+			if _, ok := instantOf(value); !ok {
+				err = &Error{Rule: name + " in @metadata must be a point in time, such as \"2026-01-01T00:00:00Z\"", Detail: fmt.Sprintf("it is %.60s", value.Raw)}
+				return false
+			}
+			g.Timed = true
+		}
 		switch {
 		case r == collection:
 			if name == "@collection" || g.Collection == "" { // @collection wins over the older name
@@ -91,10 +111,8 @@ func Parse(raw []byte) (Given, error) {
 			}
 		case name == "@id":
 			g.ID = value.String()
-		case r == custom:
+		case r == custom, r == instants, r == expires:
 			appendMember(&kept, key.Raw, value.Raw)
-		case r == expires && !gjson.GetBytes(raw, `\@expires`).Exists():
-			appendMember(&kept, `"@expires"`, value.Raw)
 		}
 		return true
 	})

@@ -218,8 +218,12 @@ func TestParse(t *testing.T) {
 		{"expiry stays", `{"@expires":"2027-01-01T00:00:00Z"}`, "", "", `{"@expires":"2027-01-01T00:00:00Z"}`},
 		{"older collection name", `{"Raven-Entity-Name":"Users"}`, "Users", "", ""},
 		{"newer name wins", `{"Raven-Entity-Name":"Old","@collection":"New"}`, "New", "", ""},
-		{"older expiry", `{"Raven-Expiration-Date":"2027-01-01"}`, "", "", `{"@expires":"2027-01-01"}`},
-		{"newer expiry wins", `{"@expires":"b","Raven-Expiration-Date":"a"}`, "", "", `{"@expires":"b"}`},
+		{"expiry in another spelling stays", `{"@expires":"2027-01-01T00:00:00.5+02:00"}`, "", "", `{"@expires":"2027-01-01T00:00:00.5+02:00"}`},
+		{"refresh stays", `{"@refresh":"2027-01-01T00:00:00Z"}`, "", "", `{"@refresh":"2027-01-01T00:00:00Z"}`},
+		{"null expiry and refresh", `{"@expires":null,"@refresh":null}`, "", "", ""},
+		{"casing makes a custom key, of an expiry too", `{"@Expires":"soon"}`, "", "", `{"@Expires":"soon"}`},
+		{"older expiry", `{"Raven-Expiration-Date":"2027-01-01T00:00:00.0000000Z"}`, "", "", `{"@expires":"2027-01-01T00:00:00.0000000Z"}`},
+		{"newer expiry wins", `{"@expires":"2027-01-01T00:00:00Z","Raven-Expiration-Date":"a"}`, "", "", `{"@expires":"2027-01-01T00:00:00Z"}`},
 		{"older keys go", `{"Raven-Last-Modified":"x","Last-Modified":"y","Raven-Replication-Source":"z","Raven-Clr-Type":"User"}`, "", "", `{"Raven-Clr-Type":"User"}`},
 		{"escaped key", `{"\u0040collection":"Users"}`, "Users", "", ""},
 	}
@@ -236,6 +240,8 @@ func TestParse(t *testing.T) {
 	}
 	for _, raw := range []string{
 		`{"@collection":1}`, `{"@collection":null}`, `{"@collection":["Users"]}`, `{"@id":1}`, `{"@flags":[]}`, `{"@last-modified":7}`,
+		`{"@expires":"tomorrow"}`, `{"@expires":"2027-01-01"}`, `{"@expires":"2027-01-01T00:00:00"}`, `{"@expires":7}`, `{"@expires":{}}`, `{"@expires":"0001-01-01T00:00:00Z"}`,
+		`{"@refresh":""}`, `{"@refresh":true}`, `{"\u0040expires":"tomorrow"}`, `{"Raven-Expiration-Date":"2027-01-01"}`,
 		`{"@collection":"a\u0000b"}`, `{"@collection":"` + strings.Repeat("x", 513) + `"}`,
 	} {
 		if _, err := metadata.Parse([]byte(raw)); !errors.Is(err, metadata.ErrInvalid) {

@@ -18,6 +18,18 @@ type getRequest struct {
 	Content json.RawMessage
 }
 
+// body returns the body of the request: an object, which Node's client sends as text.
+func (r *getRequest) body() []byte {
+	var text *string
+	if json.Unmarshal(r.Content, &text) == nil {
+		if text == nil { // null
+			return nil
+		}
+		return []byte(*text)
+	}
+	return r.Content
+}
+
 // getReply is the reply to it.
 type getReply struct {
 	StatusCode int
@@ -57,9 +69,7 @@ func (c *call) get(request *getRequest) getReply {
 	for name, value := range request.Headers {
 		one.header.Set(name, value)
 	}
-	if string(request.Content) != "null" {
-		one.body = request.Content
-	}
+	one.body = request.body()
 	if err := one.getOne(request); err != nil {
 		p := problemOf(err)
 		if p.cause != nil {

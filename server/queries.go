@@ -68,7 +68,7 @@ func (c *call) query() error {
 
 // queryRequest reads the query of the body, or of the URL.
 func (c *call) queryRequest() (r queryRequest, err error) {
-	if c.r.Method == http.MethodGet && len(c.body) == 0 {
+	if c.route.method == http.MethodGet && len(c.body) == 0 {
 		r.Query = c.params.get("query")
 		start, err := c.params.count("start", 0)
 		if err != nil {
@@ -118,17 +118,26 @@ type queryResult struct {
 	total int64
 }
 
-// runQuery runs the query, and counts what it finds beyond the page.
-func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found *queryResult) error {
+// query returns the query in a transaction, and the page of it.
+func (r *queryRequest) query(tx *jay.Tx, given map[string]any) (jay.Query[jay.Row], error) {
 	q, err := tx.RQL(r.Query, given)
 	if err != nil {
-		return err
+		return q, err
 	}
 	if r.Start != nil && *r.Start > 0 {
 		q = q.Skip(*r.Start)
 	}
 	if r.PageSize != nil && *r.PageSize < math.MaxInt32 && *r.PageSize >= 0 {
 		q = q.Limit(*r.PageSize)
+	}
+	return q, nil
+}
+
+// runQuery runs the query, and counts what it finds beyond the page.
+func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found *queryResult) error {
+	q, err := r.query(tx, given)
+	if err != nil {
+		return err
 	}
 	for row, err := range q.Iter(c.ctx) {
 		if err != nil {

@@ -178,7 +178,7 @@ func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Time) {
 	took := time.Since(start)
 	level, message := slog.LevelInfo, "server: request"
-	if took >= s.opts.SlowAfter {
+	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream) { // a stream takes as long as its reader
 		level, message = slog.LevelWarn, "server: slow request"
 	}
 	if c.route != nil && c.route.free {

@@ -36,7 +36,7 @@ type result struct {
 
 const (
 	resultPrefix   = "results/"
-	maxResultBytes = 64 << 10 // of a reply; the commands that have an ID reply with less
+	maxResultBytes = 8 << 10 // of a reply; the commands that have an ID reply with less
 )
 
 func openResults(ctx context.Context, system *jay.DB, most int) (*results, error) {

@@ -60,6 +60,8 @@ var routes = []*route{
 	{method: "POST", path: "{D}/queries", run: (*call).query, body: true, lazy: true},
 	{method: "GET", path: "{D}/queries", run: (*call).query, lazy: true},
 	{method: "GET", path: "{D}/streams/docs", run: (*call).streamDocuments, stream: true},
+	{method: "GET", path: "{D}/streams/queries", run: (*call).streamQuery, stream: true},
+	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true},
 
 	{method: "PATCH", path: "{D}/docs", refused: patching},
 	{method: "PATCH", path: "{D}/queries", refused: patching},
@@ -81,8 +83,6 @@ var routes = []*route{
 	{method: "GET", path: "{D}/revisions/config", refused: revisions},
 	{method: "POST", path: "{D}/admin/revisions/config", refused: revisions},
 	{method: "POST", path: "{D}/admin/expiration/config", refused: "expiration is not there yet"},
-	{method: "GET", path: "{D}/streams/queries", refused: queryStreams},
-	{method: "POST", path: "{D}/streams/queries", refused: queryStreams},
 	{method: "GET", path: "{D}/indexes", refused: indexes},
 	{method: "PUT", path: "{D}/indexes", refused: indexes},
 	{method: "DELETE", path: "{D}/indexes", refused: indexes},
@@ -112,7 +112,6 @@ const (
 	compareExchange = "compare exchange is not there yet"
 	attachments     = "attachments are not there yet over HTTP"
 	revisions       = "revisions are not there yet over HTTP"
-	queryStreams    = "streams of queries are not there yet; ask for pages"
 	indexes         = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
 	subscriptions   = "subscriptions are not there: they need a protocol of their own over TCP"
 )

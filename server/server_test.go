@@ -2,13 +2,16 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
 
@@ -550,10 +553,12 @@ func TestMultiGet(t *testing.T) {
 		{"Url":"/databases/a/docs","Query":"?","Method":"POST","Content":{"Ids":["x","y"]}},
 		{"Url":"/databases/a/queries?queryHash=1","Method":"POST","Content":{"Query":"from @all_docs where n = $p0","QueryParameters":{"p0":1}}},
 		{"Url":"/databases/b/docs","Query":"?&id=x"},
+		{"Url":"/databases/a/queries","Query":"?query=from+%40all_docs"},
+		{"Url":"/databases/a/queries","Query":"?queryHash=1","Method":"POST","Content":"{\"Query\":\"from @all_docs\"}"},
 		{"Url":"/databases/a/hilo/next","Query":"?tag=users"},
 		{"Url":"/databases/a/multi_get","Method":"POST","Content":{"Requests":[]}},
 		{"Url":"/nothing"}]}`)
-	for i, want := range []int{200, 404, 304, 200, 200, 400, 400, 400, 400} {
+	for i, want := range []int{200, 404, 304, 200, 200, 400, 200, 200, 400, 400, 400} {
 		equal(t, fmt.Sprint("request ", i), a.text(t, "Results", i, "StatusCode"), want)
 	}
 	if !strings.Contains(a.body, `"n":1.0`) || !strings.Contains(a.body, `"ETag":"\"`+version+`\""`) {
@@ -696,6 +701,17 @@ func TestQueries(t *testing.T) {
 	equal(t, "row", a.text(t, "Results", 0), "map[@metadata:map[@projection:true] Total:2 c:companies/1]")
 	equal(t, "get", h.want(200, "GET", "/databases/a/queries?query=from+Orders&pageSize=0", "").text(t, "TotalResults"), 5)
 	equal(t, "metadata only", len(h.want(200, "POST", "/databases/a/queries?metadataOnly=true", `{"Query":"from Orders limit 1"}`).json(t, "Results", 0).(map[string]any)), 1)
+	a = h.want(200, "POST", "/databases/a/streams/queries", `{"Query":"from Orders order by Total","Start":1,"PageSize":2}`)
+	if !strings.HasPrefix(a.body, `{"ResultEtag":0,"IsStale":false,"IndexName":"collection","TotalResults":5,"IndexTimestamp":"`) {
+		t.Errorf("got %s", a.body)
+	}
+	equal(t, "streamed", a.text(t, "Results", 1, "Total"), 2)
+	lines := strings.Split(h.want(200, "GET", "/databases/a/streams/queries?format=jsonl&query=from+Orders+select+Total+limit+2", "").body, "\n")
+	equal(t, "lines", len(lines), 4)
+	equal(t, "item", lines[1], `{"Item":{"Total":0,"@metadata":{"@projection":true}}}`)
+	equal(t, "nothing", h.want(200, "POST", "/databases/a/streams/queries", `{"Query":"from Nothing"}`).text(t, "Results"), "[]")
+	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"from Orders include Company"}`), 501, "NotSupportedException")
+	h.checkProblem(h.do("POST", "/databases/a/streams/queries", `{"Query":"frm Orders"}`), 400, "InvalidQueryException")
 	for _, body := range []string{`{"Query":"frm Orders"}`, `{"Query":"from Orders where Total = $p0"}`, `{"Query":"from Orders where search(Name, 'x')"}`} {
 		h.checkProblem(h.do("POST", "/databases/a/queries", body), 400, "InvalidQueryException")
 	}
@@ -711,4 +727,27 @@ func TestBatch_Most(t *testing.T) {
 	h.create("a")
 	h.checkProblem(h.do("POST", "/databases/a/bulk_docs", `{"Commands":[`+strings.Repeat(`{"Type":"DELETE","Id":"x"},`, 100_000)+`{"Type":"DELETE","Id":"x"}]}`), 413, "RequestTooLargeException")
 	h.checkProblem(h.do("PUT", "/databases/a/admin/configuration/client", `{"a":"`+strings.Repeat("x", 64<<10)+`"}`), 413, "RequestTooLargeException")
+}
+
+// Ensure that a document with revisions, which a program has configured, says so, and
+// that statistics count them.
+func TestStats_Revisions(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := jay.Open(filepath.Join(dir, "databases", "a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Revisions().Configure(t.Context(), jay.RevisionsConfiguration{Default: &jay.RevisionRule{}})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h := startIn(t, dir)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{"n":1}`)
+	h.want(201, "POST", "/databases/a/bulk_docs", `{"Commands":[{"Type":"PUT","Id":"x","Document":{"n":2}}]}`)
+	equal(t, "flags", h.want(200, "GET", "/databases/a/docs?id=x&metadataOnly=true", "").text(t, "Results", 0, "@metadata", "@flags"), "HasRevisions")
+	if n := h.want(200, "GET", "/databases/a/stats", "").text(t, "CountOfRevisionDocuments"); n == "0" {
+		t.Errorf("%s revisions", n)
+	}
 }

@@ -28,6 +28,14 @@ func (c *call) stats() error {
 	for _, one := range collections {
 		documents += one.Documents
 	}
+	counts, err := c.db.Revisions().Counts(c.ctx)
+	if err != nil {
+		return err
+	}
+	revisions := int64(0)
+	for _, one := range counts {
+		revisions += one.Revisions
+	}
 	newest, err := c.newestChangeVector()
 	if err != nil {
 		return err
@@ -39,7 +47,7 @@ func (c *call) stats() error {
 	sizes := map[string]any{"HumaneSize": humane(size), "SizeInBytes": size}
 	return c.json(http.StatusOK, map[string]any{
 		"LastDocEtag": counters.Etag, "LastDatabaseEtag": counters.Etag, "CountOfIndexes": len(indexes), "CountOfDocuments": documents,
-		"CountOfRevisionDocuments": 0, "CountOfDocumentsConflicts": 0, "CountOfTombstones": 0, "CountOfConflicts": 0, "CountOfAttachments": 0,
+		"CountOfRevisionDocuments": revisions, "CountOfDocumentsConflicts": 0, "CountOfTombstones": 0, "CountOfConflicts": 0, "CountOfAttachments": 0,
 		"CountOfUniqueAttachments": 0, "CountOfCounterEntries": 0, "CountOfTimeSeriesSegments": 0, "Indexes": indexes, "DatabaseChangeVector": newest,
 		"DatabaseId": c.database.record.ID, "Is64Bit": true, "Pager": "Pebble", "LastIndexingTime": nil, "SizeOnDisk": sizes,
 		"TempBuffersSizeOnDisk": map[string]any{"HumaneSize": "0 Bytes", "SizeInBytes": 0}, "NumberOfTransactionMergerQueueOperations": 0,

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/jaydb/jay"
@@ -18,94 +19,181 @@ func (c *call) streamDocuments() error {
 	if err != nil {
 		return err
 	}
-	lines := false
-	switch format := c.params.get("format"); format {
-	case "", "json":
-	case "jsonl":
-		lines = true
-	default:
-		return badRequest("format is json or jsonl, not %.100q", format)
+	out := &rowStream{head: `{"Results":[`, skip: start}
+	if out.lines, err = c.streamsLines(); err != nil {
+		return err
 	}
 	scan := jay.Scan{Prefix: c.params.get("startsWith"), Matches: c.params.get("matches"), Exclude: c.params.get("exclude"), After: c.params.get("startAfter"), Limit: start + size}
-
-	// The stream ends with the server, and with its database.
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := c.streamContext()
 	defer cancel()
-	defer context.AfterFunc(c.s.ctx, cancel)()
-	defer context.AfterFunc(c.database.ctx, cancel)()
 	documents := c.db.Documents(ctx, scan)
 	if size == 0 {
 		documents = func(func(*jay.Document, error) bool) {}
 	}
-
-	out := &documentStream{lines: lines, skip: start}
 	for doc, err := range documents {
 		if err != nil {
 			return err // before the first document it is answered like any other
 		}
-		if err := out.add(c, doc); err != nil {
+		if err := out.add(c, doc, nil); err != nil {
 			return err
 		}
 	}
 	return out.end(c)
 }
 
-// documentStream writes documents as an object with Results, or one a line.
-type documentStream struct {
+// streamQuery sends the answers of a query one after the other. The query sees one
+// moment, which takes disk space as long as the stream runs.
+func (c *call) streamQuery() error {
+	request, err := c.queryRequest()
+	if err != nil {
+		return err
+	}
+	given, err := request.parameters()
+	if err != nil {
+		return err
+	}
+	out := &rowStream{item: true}
+	if out.lines, err = c.streamsLines(); err != nil {
+		return err
+	}
+	ctx, cancel := c.streamContext()
+	defer cancel()
+	return c.db.View(ctx, func(tx *jay.Tx) error {
+		q, err := request.query(tx, given)
+		if err != nil {
+			return err
+		}
+		total, err := q.Skip(0).Limit(math.MaxInt).Count(ctx)
+		if err != nil {
+			return err
+		}
+		// Go's client reads the members in this order.
+		stats := fmt.Sprintf(`"ResultEtag":0,"IsStale":false,"IndexName":"collection","TotalResults":%d,"IndexTimestamp":%q`, total, c.s.opts.Now().UTC().Format(ravenTime))
+		out.head = "{" + stats + `,"Results":[`
+		if out.lines {
+			out.head = `{"Stats":{` + stats + "}}\n"
+		}
+		for row, err := range q.Iter(ctx) {
+			if err != nil {
+				return err
+			}
+			if len(row.Included) > 0 {
+				return notSupported("%s %s: a stream brings no included documents", c.route.method, c.route.path)
+			}
+			if err := out.add(c, row.Document, row.JSON); err != nil {
+				return err
+			}
+		}
+		return out.end(c)
+	})
+}
+
+// streamContext returns a context that also ends with the server, and with the database
+// of the call.
+func (c *call) streamContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	ofServer := context.AfterFunc(c.s.ctx, cancel)
+	ofDatabase := context.AfterFunc(c.database.ctx, cancel)
+	return ctx, func() {
+		ofServer()
+		ofDatabase()
+		cancel()
+	}
+}
+
+// streamsLines reports whether the stream has one answer a line.
+func (c *call) streamsLines() (bool, error) {
+	switch format := c.params.get("format"); format {
+	case "", "json":
+		return false, nil
+	case "jsonl":
+		return true, nil
+	default:
+		return false, badRequest("format is json or jsonl, not %.100q", format)
+	}
+}
+
+// rowStream writes documents and rows as an object whose last member is Results, or one a
+// line.
+type rowStream struct {
+	head  string // up to the first answer; of lines, only if item is set
 	lines bool
+	item  bool // a line has the answer as its Item
 	skip  int
 
 	w       *streamWriter
 	written int
 	line    []byte
-	taken   int64 // of the server's memory, for the largest document
+	taken   int64 // of the server's memory, for the largest answer
 }
 
 // begin sends the head.
-func (d *documentStream) begin(c *call) (err error) {
+func (d *rowStream) begin(c *call) (err error) {
+	kind := "application/json; charset=utf-8"
 	if d.lines {
-		d.w = c.startStream("application/x-ndjson; charset=utf-8")
-		return nil
+		kind = "application/x-ndjson; charset=utf-8"
 	}
-	d.w = c.startStream("application/json; charset=utf-8")
-	_, err = d.w.Write([]byte(`{"Results":[`))
+	d.w = c.startStream(kind)
+	if !d.lines || d.item {
+		_, err = d.w.Write([]byte(d.head))
+	}
 	return err
 }
 
-// add writes a document.
-func (d *documentStream) add(c *call, doc *jay.Document) (err error) {
+// add writes a document, or the row of a query that selects.
+func (d *rowStream) add(c *call, doc *jay.Document, row []byte) (err error) {
 	if d.skip > 0 {
 		d.skip--
 		return nil
+	}
+	size := int64(len(row)) + 1024
+	if doc != nil {
+		size += int64(len(doc.Body()))
+	}
+	if size > d.taken { // the answers before it are gone
+		if err := c.take(size - d.taken); err != nil {
+			return err
+		}
+		d.taken = size
 	}
 	if d.w == nil {
 		if err := d.begin(c); err != nil {
 			return err
 		}
 	}
-	if size := int64(len(doc.Body())) + 1024; size > d.taken { // the documents before it are gone
-		if err := c.take(size - d.taken); err != nil {
-			return err
-		}
-		d.taken = size
-	}
-	d.line = d.line[:0]
-	if d.written > 0 && !d.lines {
-		d.line = append(d.line, ',')
-	}
-	if d.line, err = appendDocument(d.line, doc, false); err != nil {
+	if err := d.compose(doc, row); err != nil {
 		return err
-	}
-	if d.lines {
-		d.line = append(d.line, '\n')
 	}
 	d.written++
 	_, err = d.w.Write(d.line)
 	return err
 }
 
+// compose sets line to an answer, and what stands around it.
+func (d *rowStream) compose(doc *jay.Document, row []byte) (err error) {
+	d.line = d.line[:0]
+	switch {
+	case d.lines && d.item:
+		d.line = append(d.line, `{"Item":`...)
+	case !d.lines && d.written > 0:
+		d.line = append(d.line, ',')
+	}
+	if doc == nil {
+		d.line = appendProjection(d.line, row)
+	} else if d.line, err = appendDocument(d.line, doc, false); err != nil {
+		return err
+	}
+	if d.lines && d.item {
+		d.line = append(d.line, '}')
+	}
+	if d.lines {
+		d.line = append(d.line, '\n')
+	}
+	return nil
+}
+
 // end finishes the stream.
-func (d *documentStream) end(c *call) error {
+func (d *rowStream) end(c *call) error {
 	if d.w == nil {
 		if err := d.begin(c); err != nil {
 			return err

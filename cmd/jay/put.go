@@ -16,11 +16,14 @@ import (
 
 // putCommand stores one document.
 type putCommand struct {
-	ID         *string `name:"id" placeholder:"ID" help:"ID to ask for. Without it the collection's next HiLo ID is used."`
-	Collection string  `placeholder:"NAME" help:"Collection, if the document's @metadata names none."`
-	IfMatch    *string `placeholder:"CV" xor:"condition" help:"Store only over the version with this change vector; if it is empty, only if there is no document."`
-	Insert     bool    `xor:"condition" help:"Store only if there is no document with the ID."`
-	File       string  `arg:"" optional:"" help:"File with the document, - or none for standard input."`
+	ID         *string        `name:"id" placeholder:"ID" help:"ID to ask for. Without it the collection's next HiLo ID is used."`
+	Collection string         `placeholder:"NAME" help:"Collection, if the document's @metadata names none."`
+	IfMatch    *string        `placeholder:"CV" xor:"condition" help:"Store only over the version with this change vector; if it is empty, only if there is no document."`
+	Insert     bool           `xor:"condition" help:"Store only if there is no document with the ID."`
+	TTL        *time.Duration `name:"ttl" placeholder:"TIME" xor:"expiry" help:"Delete the document this long after it was stored, such as 30m or 24h."`
+	Expires    *time.Time     `name:"expires" placeholder:"INSTANT" xor:"expiry" help:"Delete the document at this instant, such as 2027-01-31T12:00:00Z."`
+	Refresh    *time.Time     `name:"refresh" placeholder:"INSTANT" help:"Give the document a new version at this instant."`
+	File       string         `arg:"" optional:"" help:"File with the document, - or none for standard input."`
 }
 
 // Help is shown by jay put --help.
@@ -41,7 +44,8 @@ Examples:
 
     echo '{"Name":"Ann"}' | jay put --id users/ann --collection Users
     jay put --collection Orders order.json
-    jay put --id users/ann --if-match "$CV" ann.json`
+    jay put --id users/ann --if-match "$CV" ann.json
+    jay put --id sessions/7 --ttl 30m session.json`
 }
 
 // Run stores the document and prints its final ID.
@@ -117,6 +121,15 @@ func (c *putCommand) store(ctx context.Context, db *jay.DB, body []byte) (jay.Me
 	var options []jay.WriteOption
 	if c.IfMatch != nil {
 		options = append(options, jay.IfMatch(*c.IfMatch))
+	}
+	if c.TTL != nil {
+		options = append(options, jay.WithTTL(*c.TTL))
+	}
+	if c.Expires != nil {
+		options = append(options, jay.ExpiresAt(*c.Expires))
+	}
+	if c.Refresh != nil {
+		options = append(options, jay.RefreshAt(*c.Refresh))
 	}
 	if c.ID == nil {
 		return db.Store(ctx, c.Collection, body, options...)

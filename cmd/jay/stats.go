@@ -54,6 +54,7 @@ type statsResult struct {
 	Collections   []collectionResult  `json:"collections"`
 	Revisions     []jay.RevisionCount `json:"revisions,omitempty"`
 	Counters      jay.Counters        `json:"counters"`
+	Expiry        jay.ExpiryStats     `json:"expiry"`
 	Engine        jay.EngineStats     `json:"engine"`
 
 	Attachments jay.AttachmentStats `json:"attachments"`
@@ -75,6 +76,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Collections:   []collectionResult{}, // [] in JSON, not null
 		Revisions:     s.Revisions,
 		Counters:      s.Counters,
+		Expiry:        s.Expiry,
 		Engine:        s.Engine,
 		Attachments:   s.Attachments,
 	}
@@ -128,6 +130,18 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Attachments; n.Attachments > 0 {
 		attached = fmt.Sprintf("%s, %s, of which %s are stored\n\n", count(n.Attachments, "attachment"), size(n.Bytes), size(n.StoredBytes))
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n",
-		collections.render(a.width), counters.render(a.width), revisions, attached, a.dir, disk, s.Separator, s.NodeTag, prefixes))
+	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
+		collections.render(a.width), counters.render(a.width), revisions, attached, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
+}
+
+// expiryText is the line about what is due for documents, if there is anything.
+func expiryText(e jay.ExpiryStats) string {
+	text := ""
+	if e.Expiring+e.Refreshing > 0 {
+		text = fmt.Sprintf("Due at some time: %d documents expire, %d are refreshed; due already: %d\n", e.Expiring, e.Refreshing, e.Due)
+	}
+	if e.Kept > 0 {
+		text += fmt.Sprintf("An older Jay has written %d documents with an @expires that stay: docs/expiry.md says why\n", e.Kept)
+	}
+	return text
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
@@ -27,6 +28,7 @@ type Cursor struct {
 	reader     *Reader
 	collection string // folded; "" for all
 	Want       Filter // documents to be copied; nil for all
+	moment     time.Time
 
 	mu          sync.Mutex // guards what follows, against DB.Close
 	snapshot    storage.Reader
@@ -65,7 +67,7 @@ func (r *Reader) NewCursor(s Range, snapshot storage.Reader) (*Cursor, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Cursor{reader: r, snapshot: snapshot, Want: want, reverse: s.Reverse}
+	w := &Cursor{reader: r, snapshot: snapshot, Want: want, moment: s.Moment, reverse: s.Reverse}
 	limits := idRange{prefix: prefix, after: after, low: s.Low, high: s.High, reverse: s.Reverse}
 	// Clustered documents are one range: that of the collection's prefix.
 	base := ""
@@ -271,12 +273,12 @@ func (w *Cursor) takeClustered() (*Document, error) {
 
 // take copies a document if it is wanted and, with check, in the collection.
 func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
-	if w.Want != nil {
+	if w.Want != nil || !w.moment.IsZero() {
 		h, body, err := metadata.Decode(value)
 		if err != nil {
 			return nil, fmt.Errorf("document %q: %w", id, err)
 		}
-		if check && !w.isMember(h.Collection) || !w.Want(id, &h, body) {
+		if check && !w.isMember(h.Collection) || IsGone(&h, w.moment) || w.Want != nil && !w.Want(id, &h, body) {
 			return nil, nil
 		}
 		check = false
@@ -388,6 +390,10 @@ type Range struct {
 	Exclude    string
 	After      string
 	Reverse    bool // from the greatest ID to the least
+
+	// Moment is the instant at which documents that have expired are left out; zero for
+	// none: see Reader.Moment.
+	Moment time.Time
 
 	// Low and High bound the keys of the folded IDs, each an ID and 00: from Low up to
 	// but not including High. "" is no bound.

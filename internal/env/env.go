@@ -28,6 +28,7 @@ type Env struct {
 	Origins         Origins
 
 	Synced        bool // writes are acknowledged when they are on disk
+	ExactExpiry   bool // a document that has expired is as if it were deleted
 	Limits        metadata.Limits
 	MaxQueryBytes int
 	Now           func() time.Time // the user's clock: never called under a lock

@@ -45,7 +45,9 @@ type Run struct {
 	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
 	options  Options
-	key      []byte // scratch
+	key      []byte    // scratch
+	moment   time.Time // at which documents that have expired are left out; zero for none
+	gone     bool      // there are such documents
 	sorter   *query.Sorter
 
 	pace query.Pace // of all that works on documents; ends with the context, and with the run
@@ -77,6 +79,10 @@ type Database struct {
 	Snapshot storage.Reader
 	Owned    storage.Snapshot // Snapshot, if the run has to close it; else nil
 	Catalog  *catalog.Catalog // the indexes as they are in Snapshot
+
+	// Moment is the instant at which documents that have expired are left out, zero for
+	// none. No document of Snapshot expires before DueFrom.
+	Moment, DueFrom time.Time
 }
 
 // Overlay is what a transaction lays over the snapshot that it reads. The zero value
@@ -162,11 +168,24 @@ func (m *docMeta) AppendMeta(dst []byte, part query.Meta) []byte {
 // Start plans a query and opens what it reads. Close must follow if it succeeds; if
 // not, the snapshot remains the caller's.
 func Start(ctx context.Context, db Database, q *query.Query, overlay Overlay, o Options) (*Run, error) {
-	r := &Run{env: db.Env, docs: db.Docs, q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o}
+	r := &Run{env: db.Env, docs: db.Docs, q: q, snapshot: db.Snapshot, owned: db.Owned, overlay: overlay, options: o, moment: db.Moment}
+	if err := r.findGone(db.DueFrom); err != nil {
+		return nil, err
+	}
 	if err := r.start(ctx, db.Catalog); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// findGone finds out whether the snapshot has documents that have expired, none of them
+// before from.
+func (r *Run) findGone(from time.Time) (err error) {
+	if r.moment.IsZero() {
+		return nil
+	}
+	r.gone, err = docs.AnyGone(r.snapshot, from, r.moment)
+	return err
 }
 
 // Prefix is the folded prefix of all IDs that the run looks at; "" for no bound.
@@ -215,7 +234,9 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 
 	// With the condition that is left it is known which fields are looked at, and so
 	// whether entries can answer instead of documents.
-	r.cover(where)
+	if r.cover(where); r.gone { // an entry does not say when its document expires
+		r.covers, r.plan.CountOnly = nil, false
+	}
 	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
@@ -340,6 +361,9 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 	if !r.pace.Spend(len(body)) {
 		return true
 	}
+	if r.gone && docs.IsGone(h, r.moment) {
+		return false
+	}
 	if r.overlay.Written != nil && r.overlay.Written[string(folded)] {
 		return false
 	}
@@ -402,7 +426,10 @@ func (r *Run) Next(ctx context.Context) (*Row, error) {
 	}
 	// Included documents are read by the transaction, which is entered for that only,
 	// as the search for an answer may take any time.
-	read := func(folded string) (*docs.Document, error) { return r.docs.ReadFolded(r.snapshot, folded) }
+	read := func(folded string) (*docs.Document, error) {
+		doc, err := r.docs.ReadFolded(r.snapshot, folded)
+		return docs.AliveAt(r.moment, doc, err)
+	}
 	if r.overlay.Enter != nil {
 		if err := r.overlay.Enter(ctx); err != nil {
 			return nil, err

@@ -68,6 +68,7 @@ func IndexCursorKey(number uint32) []byte {
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
 //	'r' …                     → …             revisions; see SpaceRevisions
+//	't' kind instant(9) id 00 → collection    what is due for a document; see TimeKey
 //	's' name 00 …             → JSON          a subscription: see subscriptions.go
 //	'x' number(4) values id 00 → ""           entry of an index; see AppendEntryID
 //	'x' number(4) values      → id            entry of a unique index
@@ -91,6 +92,7 @@ const (
 	SpaceCounts   = 'k'
 	SpaceMeta     = 'm'
 	SpaceNode     = 'n'
+	SpaceTimes    = 't'
 
 	SpaceSubscription = 's' // see subscriptions.go
 
@@ -112,6 +114,7 @@ var TableBounds = [][]byte{
 	PrefixEnd([]byte(string(SpaceDocument) + FoldName(HiLoPrefix))),
 	{SpaceChanges},
 	{SpaceChanges + 1},
+	{SpaceTimes},
 	{SpaceIndex},
 }
 

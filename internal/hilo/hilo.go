@@ -148,7 +148,7 @@ func (g *Granter) readHiLo(t *write.Txn, tag string) (document, error) {
 	}
 	d.body, d.etag = doc.JSON(), doc.Header().Etag
 	d.op.ID, d.op.Collection = doc.ID(), string(doc.Header().Collection)
-	d.op.Header.Custom = doc.Header().Custom
+	d.op.Header.Custom, d.op.Header.Timed = doc.Header().Custom, doc.Header().Timed
 	if d.max, err = g.MaxOf(doc.JSON()); err != nil {
 		return d, fmt.Errorf("document %q: %w", d.op.ID, err)
 	}

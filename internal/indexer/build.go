@@ -165,6 +165,11 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 			if now != d.seen {
 				continue // the write that changed it has added it
 			}
+			if ix.Info.Unique {
+				if err := t.MeetExpired(d.foldedID); err != nil {
+					return err
+				}
+			}
 			if err := t.StageIndexes(nil, d.id, d.foldedID, write.OldDocument{}, d.entries); err != nil {
 				return err
 			}

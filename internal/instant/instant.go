@@ -64,6 +64,16 @@ func AppendText(dst, text []byte) ([]byte, bool) {
 	return appendParts(dst, second, nano), true
 }
 
+// Parse returns the instant that a text is, in UTC. It returns false if the text is no
+// instant.
+func Parse(text []byte) (time.Time, bool) {
+	second, nano, ok := parse(text)
+	if !ok {
+		return time.Time{}, false
+	}
+	return time.Unix(second+yearZero, int64(nano)).UTC(), true
+}
+
 // appendParts appends the instant with this number of seconds since the year 0.
 func appendParts(dst []byte, second int64, nano int) []byte {
 	year, month, day := date(int(second / secondsPerDay))
@@ -124,6 +134,36 @@ func AppendKey(dst, canonical []byte) []byte {
 	binary.BigEndian.PutUint64(key[:], uint64(second))
 	dst = append(dst, key[3:]...)
 	return binary.BigEndian.AppendUint32(dst, uint32(nano))
+}
+
+// AppendTimeKey appends t as AppendKey does. A time before the year 0 has the key of its
+// beginning, and one behind the year 9999 a key behind all others.
+func AppendTimeKey(dst []byte, t time.Time) []byte {
+	second, nano := t.Unix()-yearZero, t.Nanosecond()
+	if second < 0 {
+		second, nano = 0, 0
+	} else if second >= seconds {
+		second, nano = seconds, 0
+	}
+	var key [8]byte
+	binary.BigEndian.PutUint64(key[:], uint64(second))
+	dst = append(dst, key[3:]...)
+	return binary.BigEndian.AppendUint32(dst, uint32(nano))
+}
+
+// DecodeTimeKey returns the instant of a key of KeySize bytes, in UTC. It returns false
+// for bytes that AppendKey does not make.
+func DecodeTimeKey(key []byte) (time.Time, bool) {
+	if len(key) != KeySize {
+		return time.Time{}, false
+	}
+	var wide [8]byte
+	copy(wide[3:], key[:5])
+	second, nano := binary.BigEndian.Uint64(wide[:]), binary.BigEndian.Uint32(key[5:])
+	if second >= seconds || nano >= 1e9 {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(second)+yearZero, int64(nano)).UTC(), true
 }
 
 // AppendDecoded appends the canonical text of a key of KeySize bytes. It returns false

@@ -22,6 +22,10 @@ var KeepChunks bool
 // KeptEtags is how many of the newest etags keep their records of deletions.
 var KeptEtags uint64 = 1000
 
+// NoSweeper keeps a database from doing in the background what is due for documents:
+// only DB.Sweep does then.
+var NoSweeper bool
+
 // HeldEtags is how many etags back from the newest a change feed that is open keeps
 // the records of deletions that it has not come to.
 var HeldEtags uint64 = 1_000_000

@@ -152,6 +152,9 @@ func (o *opening) create(ctx context.Context) (format.Settings, error) {
 			return err
 		}
 		counts.Finish(tx) // there is none
+		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.TimesName), format.TimesState{All: true}); err != nil {
+			return err
+		}
 		return env.SetJSON(tx, format.NodeKey(s.Node), own)
 	})
 }

@@ -128,6 +128,9 @@ func (w *Writer) CollectionAt(r docs.Getter, o *Op, collection *string) (v Versi
 		return v, false, err
 	}
 	h, _, err := metadata.Decode(record)
+	if err == nil && h.Timed && w.Env.ExactExpiry && h.IsExpired(w.Env.Now()) {
+		return v, false, closer.Close()
+	}
 	if err == nil && string(h.Collection) != *collection {
 		*collection = string(h.Collection)
 	}

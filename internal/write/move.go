@@ -71,7 +71,7 @@ func (m *move) prepare(w *Writer, doc *docs.Document) {
 	m.del = Op{Request: Request{Verb: Delete, RequestID: doc.ID()}, Prepared: named}
 	m.put = Op{Request: Request{Verb: Insert, RequestID: doc.ID(), Collection: m.to, Named: true}, Prepared: named}
 	m.put.JSON = doc.JSON()
-	m.put.Header = metadata.Header{Node: w.Env.Node, Modified: m.modified, Collection: []byte(m.to), Custom: h.Custom}
+	m.put.Header = metadata.Header{Node: w.Env.Node, Modified: m.modified, Collection: []byte(m.to), Custom: h.Custom, Timed: h.Timed}
 	m.put.FoldedCollection = format.CollectionKey(m.to)
 	m.put.extract(w.Indexes.Load().Of(m.put.FoldedCollection))
 	w.EncodeTail(&m.put)

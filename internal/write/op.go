@@ -67,6 +67,8 @@ type Request struct {
 	AnyVersion   bool    // the version field of a value does not matter
 	KeepRevision bool    // what is found and what is written are revisions, whatever the rules
 	Custom       []byte
+	Kept         *metadata.Header // its custom metadata is added to Custom as it is, without a check
+	Timing       *Timing          // what the caller asks for; nil for nothing
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
@@ -98,6 +100,7 @@ type Prepared struct {
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
 	Late             bool             // the body was made in the transaction
+	due              *dueOp           // of the sweeper; nil for all other writes
 	prefetched       bool             // before was read before the transaction
 	Before           *OldDocument     // the document found by prefetching; nil if there was none
 }

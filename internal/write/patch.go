@@ -52,9 +52,11 @@ func (o *Op) Patched() *Patching {
 	return o.Patching
 }
 
-// Check refuses edits that no document could be patched with: none, and wrong ones.
-func (p *Patching) Check() error {
-	if len(p.Edits) == 0 {
+// CheckPatch refuses edits that no document could be patched with: wrong ones, and none
+// if the patch does not change when something is due either.
+func (o *Op) CheckPatch() error {
+	p := o.Patching
+	if len(p.Edits) == 0 && o.Timing == nil {
 		return fmt.Errorf("%w: a patch without edits", ids.ErrUsage)
 	}
 	for i, e := range p.Edits {
@@ -73,15 +75,20 @@ func (p *Patching) Check() error {
 // preparePatch checks everything that does not need the document.
 func (w *Writer) preparePatch(o *Op, modified uint64, last *CollectionNaming) error {
 	p := o.Patching
-	if err := p.Check(); err != nil {
+	if err := o.CheckPatch(); err != nil {
 		return err
 	}
 	o.FoldedID, p.modified = w.Env.Rules.Fold(o.ID), modified
 	p.Insert, p.inserted, p.insertErr = nil, false, nil
+	if o.Timing != nil {
+		if _, _, err := o.Timing.apply(nil, modified); err != nil {
+			return err
+		}
+	}
 	if !p.OrInsert {
 		return nil
 	}
-	p.Insert = &Op{Request: Request{Verb: Insert, RequestID: o.RequestID, Collection: o.Collection, Custom: o.Custom, Body: o.Body, LeaveOut: o.LeaveOut}}
+	p.Insert = &Op{Request: Request{Verb: Insert, RequestID: o.RequestID, Collection: o.Collection, Custom: o.Custom, Timing: o.Timing, Body: o.Body, LeaveOut: o.LeaveOut}}
 	return w.Prepare(p.Insert, modified, last)
 }
 

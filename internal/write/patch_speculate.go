@@ -195,6 +195,9 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		if err = errs.First(err, latest.Close()); err != nil && err != errs.ErrNotFound {
 			return err
 		}
+		if err == nil && doc.Header().Timed && w.Env.ExactExpiry && doc.Header().IsExpired(w.Env.Now()) {
+			doc, err = nil, errs.ErrNotFound
+		}
 		if err == nil {
 			next.watch, next.header, next.base = g.watch, *doc.Header(), doc.JSON()
 			next.of = Version{next.header.Node, next.header.Etag}
@@ -206,7 +209,7 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		next.extract(w)
+		next.extract(w, o.Timing != nil)
 	} else if p.Insert != nil {
 		_ = w.PatchInsert(ctx, o, 0) // an error counts only if there is something to insert
 		if err := ctx.Err(); err != nil {
@@ -265,9 +268,14 @@ func sameMemory(a, b []byte) bool {
 // none.
 func (w *Writer) currentVersion(folded string) (_ Version, err error) {
 	var scratch [128]byte
+	moment := w.moment()
 	latest := w.Env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
-	return versionAt(latest, format.DocumentKey(scratch[:0], folded))
+	h, err := headerAt(latest, format.DocumentKey(scratch[:0], folded))
+	if err != nil || !moment.IsZero() && h.IsExpired(moment) {
+		return Version{}, err
+	}
+	return Version{h.Node, h.Etag}, nil
 }
 
 // ApplyEdits returns the result of a patch on a body. It takes at most maxWork
@@ -293,6 +301,9 @@ func (w *Writer) ApplyEdits(ctx context.Context, o *Op, body []byte, maxWork int
 // stagePatch stages the result of a patch on the document found.
 func (t *Txn) stagePatch(o *Op) error {
 	h, g, err := t.patchFound(o)
+	if err == nil && t.headerExpired(&h) {
+		err = storage.ErrNotFound
+	}
 	if err == storage.ErrNotFound {
 		return t.stageMissing(o)
 	}
@@ -306,14 +317,20 @@ func (t *Txn) stagePatch(o *Op) error {
 		return errPatchedBytes()
 	}
 	p, key := o.Patching, format.CollectionKey(string(h.Collection))
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Body: g.base, ID: docs.WrittenID(&h, o.FoldedID), Attachments: h.Attachments}
-	if g.changed && o.keeps(t.rules(), &h) {
-		old.keepVersion(&h, g.base)
+	before := h
+	retimed, err := o.Retime(&h)
+	if err != nil {
+		return err
+	}
+	old := OldDocument{Node: before.Node, Etag: before.Etag, Modified: before.Modified, Revision: before.Revision, Collection: string(before.Collection), Body: g.base,
+		ID: docs.WrittenID(&before, o.FoldedID), Times: timesOf(&before), Attachments: before.Attachments}
+	if (g.changed || retimed) && o.keeps(t.rules(), &before) {
+		old.keepVersion(&before, g.base)
 	}
 
 	o.Header = h
 	o.ID, o.JSON, o.FoldedCollection = old.ID, g.Body, key
-	if !g.changed {
+	if !g.changed && !retimed {
 		p.Status, o.Outcome = StatusNotModified, Present
 		return nil
 	}
@@ -399,10 +416,11 @@ func (t *Txn) patchHere(o *Op, body []byte) (speculation, error) {
 	return g, nil
 }
 
-// extract extracts the entries of the document that a patch would make.
-func (g *speculation) extract(db *Writer) {
+// extract extracts the entries of the document that a patch would make. One that may
+// change nothing but the metadata needs them, too.
+func (g *speculation) extract(db *Writer, metadataToo bool) {
 	g.indexed, g.entries, g.refused = db.Indexes.Load().Of(g.folded), nil, nil
-	if g.indexed != nil && g.changed {
+	if g.indexed != nil && (g.changed || metadataToo) {
 		g.entries, g.refused = g.indexed.Extract(g.Body)
 	}
 }

@@ -135,6 +135,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 		return err
 	}
 	if o.Verb == Delete || o.Verb == Keep {
+		if o.Timing != nil {
+			return fmt.Errorf("%w: a deletion has no expiry and no refresh", ids.ErrUsage)
+		}
 		o.FoldedID = w.Env.Rules.Fold(o.ID)
 		o.Header.Modified = modified // of the revision that a deletion leaves
 		return nil
@@ -147,6 +150,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 		return nil
 	}
 	if err := w.prepareBody(o); err != nil {
+		return err
+	}
+	if err := o.applyTiming(modified); err != nil {
 		return err
 	}
 	if o.HiLo {
@@ -281,7 +287,12 @@ func (w *Writer) prepareBody(o *Op) error {
 			return err
 		}
 	}
-	o.Header.Custom = given.Custom
+	if o.Kept != nil {
+		if given, err = joinMetadata(given, metadata.Given{Custom: o.Kept.Custom, Timed: o.Kept.Timed}); err != nil {
+			return err
+		}
+	}
+	o.Header.Custom, o.Header.Timed = given.Custom, given.Timed
 
 	asked := o.Collection
 	o.Named = o.Named || asked != "" || given.Collection != "" || given.Empty
@@ -327,7 +338,7 @@ func joinMetadata(a, b metadata.Given) (metadata.Given, error) {
 	if a.Collection == "" {
 		a.Collection = b.Collection
 	}
-	a.Empty = a.Empty || b.Empty
+	a.Empty, a.Timed = a.Empty || b.Empty, a.Timed || b.Timed
 	if a.Custom == nil {
 		a.Custom = b.Custom
 		return a, nil

@@ -26,6 +26,9 @@ func (t *Txn) Run(ops []*Op) error {
 		if _, lost := err.(LostError); lost {
 			return err // Update looks for it
 		}
+		if errors.Is(err, errInTheWay) {
+			return t.meetOthers(ops)
+		}
 		if err != nil {
 			return OpError(ops, o, err)
 		}
@@ -86,6 +89,12 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 		// transaction.
 		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
 	}
+	if o.due != nil && !o.due.holds(t, old, found) {
+		return nil
+	}
+	if found && t.hasExpired(&old) {
+		return t.meet(o.FoldedID, old.Times.Expires)
+	}
 	if !o.Named {
 		if err := t.adopt(o, old, found); err != nil {
 			return err
@@ -128,6 +137,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 		if err := t.count(o.FoldedCollection, folded, 1); err != nil {
 			return err
 		}
+	}
+	if o.Header.Timed || old.Times != nil {
+		t.stageTimes(folded, o.FoldedCollection, old.Times, o.Header.Times())
 	}
 	if o.Verb != Attach { // whose entries stay as they are
 		if err := t.stageEntries(o, old); err != nil {
@@ -190,6 +202,14 @@ func (t *Txn) stageDelete(o *Op) error {
 	if err != nil {
 		return err
 	}
+	if o.due != nil {
+		if !o.due.holds(t, old, found) || o.due.due.Kind != format.DueExpiry {
+			o.Outcome = Absent
+			return nil
+		}
+	} else if found && t.hasExpired(&old) {
+		old, found = OldDocument{}, false
+	}
 	if err := t.checkVersion(o, old, found); err != nil {
 		return err
 	}
@@ -226,6 +246,9 @@ func (t *Txn) stageDelete(o *Op) error {
 			return err
 		}
 	}
+	if old.Times != nil {
+		t.stageTimes(folded, key, old.Times, metadata.Times{})
+	}
 	if ci := t.indexes().Of(key); ci != nil {
 		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
 			return err
@@ -246,6 +269,8 @@ type OldDocument struct {
 	past       past   // only if it is to become a revision: see Op.keeps
 
 	Attachments []byte // as they are stored; nil for none
+
+	Times *metadata.Times // when something is due for it; nil for nothing
 }
 
 // old finds the document that o replaces, unless it was prefetched and is

@@ -66,10 +66,7 @@ func (t *Txn) stageAttach(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	value, closer, err := t.Tx.Get(t.key)
 	if err == storage.ErrNotFound {
-		if err := t.checkVersion(o, OldDocument{}, false); err != nil {
-			return err
-		}
-		return errs.ErrNotFound
+		return t.attachMissing(o)
 	}
 	if err != nil {
 		return err
@@ -80,6 +77,10 @@ func (t *Txn) stageAttach(o *Op) error {
 	}
 	if err := errs.First(err, closer.Close()); err != nil {
 		return err
+	}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Attachments: h.Attachments, Times: timesOf(&h)}
+	if t.hasExpired(&old) {
+		return t.attachMissing(o)
 	}
 	if err := t.checkPatched(o, &h); err != nil {
 		return err
@@ -108,11 +109,19 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err != nil {
 		return err
 	}
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Attachments: h.Attachments, ID: o.ID}
+	old.ID = o.ID
 	if o.keeps(t.rules(), &h) {
 		old.keepVersion(&h, body)
 	}
 	return t.stageDocument(o, etag, old, true)
+}
+
+// attachMissing is stageAttach of a document that is not there.
+func (t *Txn) attachMissing(o *Op) error {
+	if err := t.checkVersion(o, OldDocument{}, false); err != nil {
+		return err
+	}
+	return errs.ErrNotFound
 }
 
 // withoutAttachments returns custom metadata without the member @attachments, which it

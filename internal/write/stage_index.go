@@ -94,6 +94,9 @@ func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 			return err
 		}
 		if other != folded {
+			if err := t.MeetExpired(other); err != nil {
+				return err
+			}
 			return &index.UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.Written(other)}
 		}
 	} else if err != storage.ErrNotFound {

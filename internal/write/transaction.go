@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
@@ -33,6 +34,16 @@ func (t *Txn) Version(folded string) (Version, error) {
 // on disk. For errors after which the caller runs the transaction again, waiting is
 // left to the caller.
 func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) error {
+	return w.transact(ctx, sync, false, fn)
+}
+
+// Background is Transact for workers: it does not call the user's clock, and so no
+// document counts as expired.
+func (w *Writer) Background(ctx context.Context, sync bool, fn func(*Txn) error) error {
+	return w.transact(ctx, sync, true, fn)
+}
+
+func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*Txn) error) error {
 	t := transactions.Get().(*Txn)
 	defer transactions.Put(t)
 	defer func() {
@@ -41,11 +52,16 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 	}()
 	for {
 		t.changing = nil
+		var moment time.Time
+		if !background {
+			moment = w.moment()
+		}
 		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0]}
+			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, moment: moment, noted: t.noted, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0]}
 			err := fn(t)
 			if err == nil {
 				t.stageCounts()
+				t.noteTimes()
 			}
 			if t.changing != nil {
 				tx.OnDecided(t.changing)
@@ -58,12 +74,23 @@ func (w *Writer) Transact(ctx context.Context, sync bool, fn func(*Txn) error) e
 			if t.left {
 				w.Attachments.Wake()
 			}
+			t.endTimes()
 			return nil
 		}
 		if errors.Is(err, storage.ErrUnknownOutcome) {
+			if !t.noted.IsZero() {
+				w.Agenda.Wake() // and what is noted stays: it may be committed at any time
+			}
 			return err // the engine may still be running it
 		}
+		t.endTimes()
 		t.changing.Decided()
+		if errors.Is(err, errInTheWay) {
+			if err := w.clear(ctx, t.inTheWay, moment); err != nil {
+				return err
+			}
+			continue
+		}
 		if errors.Is(err, errIndexesChanged) {
 			w.extractAgain(t.ops)
 			continue
@@ -140,6 +167,11 @@ type Txn struct {
 	kept       int    // bytes of versions that have become revisions
 	key        []byte // scratch
 	value      []byte // scratch
+
+	moment   time.Time    // at which documents count as expired; zero if they never do
+	inTheWay []format.Due // of documents that have expired
+	due      time.Time    // the earliest that the run has staged; zero for nothing
+	noted    time.Time    // in the agenda, of this run or one before it; zero for nothing
 }
 
 // errIndexesChanged ends a transaction whose ops have entries for other indexes
@@ -152,7 +184,7 @@ func (w *Writer) extractAgain(ops []*Op) {
 	for _, o := range ops {
 		if o.Verb == Patch {
 			if g := &o.Patching.Guess; g.Body != nil && g.indexed != w.Indexes.Load().Of(g.folded) {
-				g.extract(w)
+				g.extract(w, o.Timing != nil)
 			}
 			if o = o.Patching.Insert; o == nil {
 				continue

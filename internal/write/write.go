@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
@@ -35,6 +36,7 @@ type Writer struct {
 	Indexes     *catalog.Current
 	Counts      *counts.Counts
 	Horizon     *horizon.Horizon
+	Agenda      *agenda.Agenda
 	Revisions   *revisions.Current // the rules
 	Attachments *attachments.Store
 	Client      *ids.Client                    // draws the HiLo IDs

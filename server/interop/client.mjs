@@ -188,6 +188,13 @@ async function includes() {
     await lazy.advanced.eagerly.executeAllPendingLazyOperations();
     equal("lazy", [(await x.getValue()).name, (await y.getValue()).company, await z.getValue()], ["company 1", "companies/1", null]);
     equal("one request", lazy.advanced.numberOfRequests, 1);
+    const refreshed = store.openSession();
+    const company = await refreshed.load("companies/1");
+    const other = store.openSession();
+    (await other.load("companies/1")).name = "company 1";
+    company.name = "changed here";
+    await refreshed.advanced.refresh(company);
+    equal("refreshed", company.name, "company 1");
     const prefix = await store.openSession().advanced.loadStartingWith("companies/", { start: 1, pageSize: 1 });
     equal("prefix", prefix.map(c => c.name), ["company 2"]);
     const matching = await store.openSession().advanced.loadStartingWith("companies/", { matches: "1|3" });
@@ -245,6 +252,21 @@ async function queries() {
     equal("statistics", await names(query().whereExists("city").statistics(s => stats = s).orderBy("age", "Long").take(1)), ["user 1"]);
     equal("total", stats.totalResults, 5);
     equal("raw", (await store.openSession().advanced.rawQuery("from Users where age > $a order by age as long limit 1").addParameter("a", 22).all()).map(u => u.name), ["user 3"]);
+    equal("select", (await query().whereEquals("age", 23).selectFields(["name", "age"]).all()).map(u => [u.name, u.age]), [["user 3", 23]]);
+    equal("select one", await query().whereEquals("age", 23).selectFields("name").all(), ["user 3"]);
+    equal("distinct", (await query().whereExists("city").selectFields("city").distinct().all()).sort(), ["Bern", "Genf"]);
+    equal("ids", (await query().whereEquals("age", 23).all()).map(u => u.id), ["people/3"]);
+    equal("long count", await query().whereExists("city").longCount(), 5);
+    equal("single", (await query().whereEquals("age", 24).single()).name, "user 4");
+    equal("group by", (await store.openSession().query({ collection: "Users" }).whereExists("city").groupBy("city").selectKey().selectCount().all()).map(g => [g.city, g.count]).sort(), [["Bern", 3], ["Genf", 2]]);
+    const lazyCount = query().whereEquals("city", "Bern").lazily();
+    equal("lazy query", (await lazyCount.getValue()).length, 3);
+    const including = store.openSession();
+    const [order] = await including.query({ collection: "Orders" }).include("company").all();
+    equal("include", [(await including.load(order.company)).name, including.advanced.numberOfRequests], ["company 1", 1]);
+    const streamed = [];
+    for await (const item of await store.openSession().advanced.stream(query().whereExists("city").orderBy("age", "Long"))) streamed.push(item.document.name);
+    equal("streamed", streamed, ["user 1", "user 2", "user 3", "user 4", "user 5"]);
     await throws("a wrong query", "InvalidQueryException", () => store.openSession().advanced.rawQuery("frm Users").all());
     store.dispose();
 }

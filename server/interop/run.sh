@@ -4,7 +4,7 @@
 # calls it.
 set -euo pipefail
 cd "$(dirname "$0")"
-work=../../bin/interop
+work=../../bin/_interop # the go command looks into no directory of such a name
 mkdir -p "$work"
 
 if ! command -v npm >/dev/null; then

@@ -1,0 +1,177 @@
+package expiry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Limits of one step of Build, which other writes wait for. Variables for tests.
+var (
+	StepDocuments = 4096
+	StepBytes     = 1 << 20
+)
+
+func stateKey() []byte { return format.AppendKey(nil, format.SpaceMeta, format.TimesName) }
+
+// Load finds how far the documents were looked at. With again, or if they never were,
+// that begins with the first one.
+func Load(e *env.Env, again bool) error {
+	state, found, err := readState(e.Engine)
+	if err != nil && !again { // a damaged record is written again
+		return err
+	}
+	if found && !again {
+		return nil
+	}
+	state = format.TimesState{Upgraded: e.Now().UTC()}
+	return e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
+}
+
+// readState returns how far the documents were looked at, as r sees it.
+func readState(r docs.Getter) (state format.TimesState, found bool, err error) {
+	value, closer, err := r.Get(stateKey())
+	if err == storage.ErrNotFound {
+		return state, false, nil
+	}
+	if err != nil {
+		return state, false, err
+	}
+	if err := json.Unmarshal(value, &state); err != nil {
+		err = fmt.Errorf("record of the times: %w: %w", errs.ErrCorrupt, err)
+		return state, true, errors.Join(err, closer.Close())
+	}
+	return state, true, closer.Close()
+}
+
+// resumeBuild starts Build in the background if it has something to do.
+func (s *Sweeper) resumeBuild() error {
+	state, _, err := readState(s.env.Engine)
+	if err != nil || state.All || knobs.NoSweeper {
+		return err
+	}
+	s.spawn(func() {
+		if err := s.Build(s.ctx); err != nil {
+			s.warn(s.ctx, "documents of an older Jay do not expire, until the database is opened again", err)
+		}
+	})
+	return nil
+}
+
+// Build looks at all documents of a database that an older Jay has written, which took
+// @expires and @refresh for metadata like any other: those that have instants get their
+// entries. It ends with ctx, and goes on where it was when it is called again, in this
+// process or in another.
+//
+// A document that had expired when the database was upgraded stays as it is, until it is
+// written again: a new version of a program does not delete what the one before showed.
+// Nor does a text that is no instant come to mean anything. Both are counted.
+func (s *Sweeper) Build(ctx context.Context) error {
+	for all := false; !all; {
+		var err error
+		if all, err = s.BuildStep(ctx); err != nil {
+			return fmt.Errorf("look for documents that expire: %w", err)
+		}
+	}
+	return nil
+}
+
+// BuildStep does one step of Build, and reports whether that was the last.
+func (s *Sweeper) BuildStep(ctx context.Context) (all bool, err error) {
+	var state format.TimesState
+	err = s.writer.Background(ctx, s.env.Synced, func(t *write.Txn) (err error) {
+		state, err = step(t)
+		return err
+	})
+	if err == nil && state.All && state.Overdue+state.Invalid > 0 && s.env.Logger != nil {
+		s.env.Logger.Warn("jay: documents that an older Jay has written do not expire: docs/expiry.md",
+			"expired before the upgrade", state.Overdue, "without an instant", state.Invalid)
+	}
+	return err == nil && state.All, err
+}
+
+// step looks at the next documents, and returns how far that is.
+func step(t *write.Txn) (state format.TimesState, err error) {
+	if state, _, err = readState(t.Tx); err != nil || state.All {
+		return state, err
+	}
+	lo := []byte{format.SpaceDocument}
+	if state.UpTo != "" {
+		lo = append(append(lo, state.UpTo...), 1)
+	}
+	it, err := t.Tx.Iterate(lo, []byte{format.SpaceDocument + 1})
+	if err != nil {
+		return state, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+
+	size := 0
+	ok := it.First()
+	for n := 0; ok && n < StepDocuments && size < StepBytes; n++ {
+		id := string(format.DocumentID(it.Key()))
+		if err := adopt(t, id, it.Value(), &state); err != nil {
+			return state, fmt.Errorf("document %q: %w", id, err)
+		}
+		size += len(it.Value())
+		state.UpTo = id
+		ok = it.Next()
+	}
+	if err := it.Error(); err != nil {
+		return state, err
+	}
+	if !ok {
+		state.All, state.UpTo = true, ""
+	}
+	return state, env.SetJSON(t.Tx, stateKey(), state)
+}
+
+// adopt gives a document its entries, if it has instants.
+func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) error {
+	h, body, err := metadata.Decode(record)
+	if err != nil {
+		return err
+	}
+	if h.Custom == nil {
+		return nil
+	}
+	times := metadata.ReadTimes(h.Custom)
+	switch {
+	case h.Timed: // again, as damage was accepted, which may have cost entries
+	case times == metadata.Times{}:
+		if names(h.Custom) {
+			state.Invalid++
+		}
+		return nil
+	case isDue(times.Expires, state.Upgraded):
+		state.Overdue++
+		return nil
+	}
+	t.Adopt(id, &h, body)
+	return nil
+}
+
+// isDue reports whether something is due at an instant.
+func isDue(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
+
+// names reports whether custom metadata names what would be an instant.
+func names(custom []byte) bool {
+	return bytes.Contains(custom, []byte(`"`+metadata.Expires+`"`)) || bytes.Contains(custom, []byte(`"`+metadata.Refresh+`"`))
+}
+
+// State returns how far the documents of an older Jay were looked at.
+func (s *Sweeper) State() (format.TimesState, error) {
+	state, _, err := readState(s.env.Engine)
+	return state, err
+}

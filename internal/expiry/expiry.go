@@ -1,0 +1,417 @@
+// Package expiry does what is due for documents: it deletes those that have expired, and
+// gives those that are to be refreshed a new version. What is due stands in the key
+// space 't', in the order of time, which the write path keeps (internal/write,
+// stage_expiry.go).
+//
+// A worker sleeps until the next instant that the agenda knows. It works in small
+// transactions, which look again whether what they do is still due, and rests as long as it
+// works: it takes no more than half of what the disk can do. It ends when nothing is due
+// at any time, and is started by the first commit of something that is.
+//
+// A database that an older Jay has written is walked once, in the background and in the
+// order of IDs: see Build.
+package expiry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay/internal/agenda"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of the work. docs/limits.md has them. Variables for tests.
+var (
+	BatchDeletions = 128     // documents that a batch deletes
+	BatchRefreshes = 32      // documents that a batch refreshes
+	BatchBytes     = 1 << 20 // about how many bytes of documents a batch refreshes
+	RoundBatches   = 16      // batches that share a sync
+)
+
+// LookInterval is how long the worker sleeps at most while something is due at some
+// time: the clock may have been set. Pause is how long it rests at least. Variables for
+// tests.
+var (
+	LookInterval = 5 * time.Second
+	Pause        = 20 * time.Millisecond
+)
+
+// retryAfter is how long the worker leaves a document alone with which it has failed,
+// and maxFailed how many such documents it remembers.
+const (
+	retryAfter = time.Minute
+	maxFailed  = 1024
+)
+
+// OnBatch, if it is set, is called before each transaction of a sweep. A variable for
+// tests.
+var OnBatch func(ctx context.Context)
+
+// Sweeper does what is due in an open database. It is safe for concurrent use.
+type Sweeper struct {
+	env    *env.Env
+	docs   *docs.Reader
+	writer *write.Writer
+	agenda *agenda.Agenda
+
+	mu      sync.Mutex
+	stopped bool // Guarded by mu.
+	stop    context.CancelFunc
+	ctx     context.Context // of the workers
+	workers sync.WaitGroup
+
+	one    sync.Mutex           // held by the round that is under way
+	failed map[string]time.Time // by key of an entry: not before then again. Guarded by one.
+
+	deleted   atomic.Int64
+	refreshed atomic.Int64
+}
+
+// New returns the Sweeper of a database.
+func New(e *env.Env, r *docs.Reader, w *write.Writer) *Sweeper {
+	s := &Sweeper{env: e, docs: r, writer: w, agenda: w.Agenda, failed: make(map[string]time.Time)}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if !knobs.NoSweeper {
+		w.Agenda.Serve(s.start)
+	}
+	return s
+}
+
+// Resume starts what is to be done in the background. Stop must follow.
+func (s *Sweeper) Resume() error {
+	it, err := s.env.Engine.Iterate([]byte{format.SpaceTimes}, []byte{format.SpaceTimes + 1})
+	if err != nil {
+		return err
+	}
+	any := it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return err
+	}
+	if any {
+		s.agenda.Wake()
+	}
+	return s.resumeBuild()
+}
+
+// start starts the worker.
+func (s *Sweeper) start() { s.spawn(s.work) }
+
+// spawn runs fn in the background, unless the sweeper was stopped.
+func (s *Sweeper) spawn(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.workers.Go(fn)
+	}
+}
+
+// Stop ends the workers and waits for them. There are no others afterwards.
+func (s *Sweeper) Stop() {
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	s.stop()
+	s.workers.Wait()
+}
+
+// Done returns how many documents were deleted and refreshed since Open.
+func (s *Sweeper) Done() (deleted, refreshed int64) { return s.deleted.Load(), s.refreshed.Load() }
+
+// work does what is due, until nothing is due at any time.
+func (s *Sweeper) work() {
+	ended := false
+	defer func() {
+		if !ended { // the user's clock has called runtime.Goexit
+			s.agenda.Leave()
+		}
+	}()
+	var next time.Time // when something is due, as far as is known; zero for now
+	for s.ctx.Err() == nil {
+		begun := time.Now()
+		wait := LookInterval
+		now, err := s.now()
+		if err == nil && !next.After(now) {
+			var more bool
+			more, next, err = s.round(s.ctx, now)
+			switch {
+			case err != nil:
+			case more:
+				wait = 0
+			case next.IsZero():
+				if s.agenda.Leave() {
+					ended = true
+					return
+				}
+				wait = 0
+			}
+		}
+		if errors.Is(err, storage.ErrFailed) {
+			s.warn(s.ctx, "nothing is done that is due for documents, until the database is opened again", err)
+			return
+		}
+		if err != nil {
+			next = time.Time{}
+			s.warn(s.ctx, "doing what is due for documents", err)
+		} else if wait > 0 {
+			wait = min(wait, next.Sub(now))
+		}
+		// It rests as long as it has worked.
+		worked := time.Since(begun)
+		if !s.sleep(max(wait, worked, Pause), max(worked, Pause)) {
+			next = time.Time{} // something is due earlier
+		}
+	}
+}
+
+// sleep sleeps for d, or until it is woken, but for least in any case. It reports whether it
+// was not woken.
+func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
+	rest := time.NewTimer(least)
+	defer rest.Stop()
+	select {
+	case <-rest.C:
+	case <-s.ctx.Done():
+		return true
+	}
+	whole = true
+	if d -= least; d > 0 {
+		wait := time.NewTimer(d)
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-s.ctx.Done():
+			return true
+		case <-s.agenda.Awaken():
+			return false
+		}
+	}
+	select {
+	case <-s.agenda.Awaken():
+		whole = false
+	default:
+	}
+	return whole
+}
+
+// now returns the time. The clock is the user's.
+func (s *Sweeper) now() (now time.Time, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("Options.Now panicked: %v", value)
+		}
+	}()
+	return s.env.Now(), nil
+}
+
+func (s *Sweeper) warn(ctx context.Context, what string, err error) {
+	if s.env.Logger != nil && ctx.Err() == nil {
+		s.env.Logger.Warn("jay: "+what, "err", err)
+	}
+}
+
+// round does what is due at now, as far as RoundBatches batches go, and waits for the
+// disk. It returns whether there is more, and when something is due next; zero for never.
+func (s *Sweeper) round(ctx context.Context, now time.Time) (more bool, next time.Time, err error) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	for n := 0; ; n++ {
+		from := s.agenda.Looks()
+		found, err := s.look(from, now)
+		if err != nil {
+			return false, time.Time{}, err
+		}
+		if len(found.due) > 0 && n < RoundBatches {
+			if err := s.batch(ctx, found.due, now); err != nil {
+				return false, time.Time{}, err
+			}
+			continue
+		}
+		if n > 0 && s.env.Synced {
+			if err := s.env.Engine.Sync(ctx); err != nil {
+				return false, time.Time{}, err
+			}
+		}
+		swept := now
+		if !found.first.IsZero() && found.first.Before(now) {
+			swept = found.first
+		}
+		s.agenda.Swept(swept)
+		s.agenda.Waits(found.next)
+		return len(found.due) > 0, found.next, nil
+	}
+}
+
+// Sweep does all that is due now, and returns when that is on disk. It returns how many
+// documents it has deleted and refreshed; the worker, which goes on meanwhile, may have
+// done a part. Stop ends it with ErrClosed.
+func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed int64, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(errs.ErrClosed) })()
+	wasDeleted, wasRefreshed := s.Done()
+	for more := true; more && err == nil; {
+		if err = context.Cause(ctx); err == nil {
+			more, _, err = s.round(ctx, now)
+		}
+	}
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
+		err = cause // ErrClosed, if Close has ended it
+	}
+	s.agenda.Wake() // its look has told the agenda to wait for what the worker does not know
+	deleted, refreshed = s.Done()
+	return deleted - wasDeleted, refreshed - wasRefreshed, err
+}
+
+// agendaItems is what a look has found.
+type agendaItems struct {
+	due   []format.Due
+	first time.Time // of all entries, due or not; zero for none
+	next  time.Time // the earliest that is not due, or is to be tried again; zero for none
+}
+
+// look finds the first entries that are due at now. None is before from.
+func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
+	latest := s.env.Engine.Latest()
+	defer func() { err = errs.First(err, latest.Close()) }()
+	if err := s.lookAt(latest, format.DueExpiry, BatchDeletions, from, now, &found); err != nil {
+		return found, err
+	}
+	return found, s.lookAt(latest, format.DueRefresh, BatchRefreshes, from, now, &found)
+}
+
+// lookAt is look for one kind, and at most n entries.
+func (s *Sweeper) lookAt(r storage.Reader, kind byte, n int, from, now time.Time, found *agendaItems) (err error) {
+	it, err := r.Iterate(format.TimesFrom(nil, kind, from), []byte{format.SpaceTimes, kind + 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		d, err := format.DecodeDue(it.Key(), it.Value())
+		if err != nil {
+			return err
+		}
+		if found.first.IsZero() || d.At.Before(found.first) {
+			found.first = d.At
+		}
+		if d.At.After(now) {
+			found.wait(d.At)
+			break
+		}
+		if again, failed := s.failed[string(it.Key())]; failed && now.Before(again) && again.Sub(now) <= retryAfter {
+			found.wait(again)
+			continue
+		}
+		if n--; n < 0 {
+			break
+		}
+		found.due = append(found.due, d)
+	}
+	return it.Error()
+}
+
+// wait notes that something is to be done at an instant.
+func (f *agendaItems) wait(at time.Time) {
+	if f.next.IsZero() || at.Before(f.next) {
+		f.next = at
+	}
+}
+
+// batch does what is due. If that fails for a reason that is not the
+// engine's, each is done in a transaction of its own, and those that fail are left alone
+// for a while.
+func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time) error {
+	err := s.try(ctx, due, now)
+	if err == nil || s.isFatal(ctx, err) {
+		return err
+	}
+	for _, d := range due {
+		err := s.try(ctx, []format.Due{d}, now)
+		if err == nil {
+			continue
+		}
+		if s.isFatal(ctx, err) {
+			return err
+		}
+		s.warn(ctx, fmt.Sprintf("what is due for %q is tried again in %v", errs.Shorten(d.FoldedID), retryAfter), err)
+		for key, again := range s.failed {
+			if !again.After(now) || again.Sub(now) > retryAfter {
+				delete(s.failed, key)
+			}
+		}
+		if len(s.failed) >= maxFailed {
+			return fmt.Errorf("more than %d documents fail: %w", maxFailed, err)
+		}
+		s.failed[string(format.TimeKey(nil, d.At, d.Kind, d.FoldedID))] = now.Add(retryAfter)
+	}
+	return nil
+}
+
+// isFatal reports whether an error is none of the document.
+func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnknownOutcome) || errors.Is(err, errs.ErrClosed)
+}
+
+// try does what is due, in transactions of some documents each.
+func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) error {
+	ops, err := s.opsOf(due)
+	if err != nil || len(ops) == 0 {
+		return err
+	}
+	if OnBatch != nil {
+		OnBatch(ctx)
+	}
+	committed, err := s.writer.Sweep(ctx, ops, now)
+	for _, o := range ops[:committed] {
+		switch {
+		case !o.IsDone():
+		case o.Verb == write.Delete:
+			s.deleted.Add(1)
+		default:
+			s.refreshed.Add(1)
+		}
+	}
+	return err
+}
+
+// opsOf returns the writes that do what is due. Of large documents, it leaves those out
+// that are too many for one transaction.
+func (s *Sweeper) opsOf(due []format.Due) (ops []*write.Op, err error) {
+	latest := s.env.Engine.Latest()
+	defer func() { err = errs.First(err, latest.Close()) }()
+	size := 0
+	for _, d := range due {
+		if d.Kind == format.DueExpiry {
+			ops = append(ops, write.DueDeletion(d))
+			continue
+		}
+		if size > BatchBytes {
+			continue // the next look finds it
+		}
+		doc, err := s.docs.ReadFolded(latest, d.FoldedID)
+		if err == errs.ErrNotFound {
+			ops = append(ops, write.DueDeletion(d)) // it removes the entry
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		o, err := write.DueRefresh(d, doc)
+		if err != nil {
+			return nil, err
+		}
+		size += len(doc.JSON())
+		ops = append(ops, o)
+	}
+	return ops, nil
+}

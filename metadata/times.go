@@ -1,0 +1,92 @@
+package metadata
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay/internal/instant"
+)
+
+// The members of @metadata that say when something is due for a document. The names
+// are RavenDB's.
+const (
+	Expires = "@expires" // when it is deleted
+	Refresh = "@refresh" // when it gets a new version, without this member
+)
+
+// Times are the instants at which something is due for a document. The zero value of
+// one means never.
+type Times struct {
+	Expires time.Time
+	Refresh time.Time
+}
+
+// ReadTimes returns the instants in custom metadata, in UTC. What is no instant counts
+// as none: an older Jay stored it without a check.
+func ReadTimes(custom []byte) (t Times) {
+	gjson.ParseBytes(custom).ForEach(func(key, value gjson.Result) bool {
+		switch key.String() {
+		case Expires:
+			t.Expires, _ = instantOf(value)
+		case Refresh:
+			t.Refresh, _ = instantOf(value)
+		}
+		return true
+	})
+	return t
+}
+
+// instantOf returns the instant that a value of JSON is. The first of January of the
+// year 1, which is what an unset time becomes in JSON, is none.
+func instantOf(value gjson.Result) (time.Time, bool) {
+	if value.Type != gjson.String {
+		return time.Time{}, false
+	}
+	t, ok := instant.Parse([]byte(value.String()))
+	return t, ok && !t.IsZero()
+}
+
+// Times returns the instants at which something is due for the document.
+func (h *Header) Times() Times {
+	if !h.Timed {
+		return Times{}
+	}
+	return ReadTimes(h.Custom)
+}
+
+// IsExpired reports whether the document has expired at an instant.
+func (h *Header) IsExpired(at time.Time) bool {
+	if !h.Timed {
+		return false
+	}
+	t := ReadTimes(h.Custom)
+	return !t.Expires.IsZero() && !t.Expires.After(at)
+}
+
+// SetTime returns custom metadata in which the member name, Expires or Refresh, is the
+// instant at, or is missing if at is zero. It returns nil for metadata without members,
+// and an error for an instant outside of the years 0 to 9999. custom is not changed.
+func SetTime(custom []byte, name string, at time.Time) ([]byte, error) {
+	var out bytes.Buffer
+	gjson.ParseBytes(custom).ForEach(func(key, value gjson.Result) bool {
+		if key.String() != name {
+			appendMember(&out, key.Raw, value.Raw)
+		}
+		return true
+	})
+	if !at.IsZero() {
+		var room [instant.MaxLen + 2]byte
+		text, err := instant.Append(append(room[:0], '"'), at)
+		if err != nil {
+			return nil, err
+		}
+		appendMember(&out, `"`+name+`"`, string(append(text, '"')))
+	}
+	if out.Len() == 0 {
+		return nil, nil
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
