@@ -158,5 +158,6 @@ bench-smoke:
 	cd bench && $(GO) run ./contended -smoke
 	cd bench && $(GO) run ./attachments -smoke
 	cd bench && $(GO) run ./revisions -smoke
+	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run . -smoke

@@ -379,6 +379,24 @@ func TestChanges_OfEveryVerb(t *testing.T) {
 	equal(t, c.ID, "end")
 }
 
+// Ensure that with ExactExpiry neither a feed nor a subscription shows a document that has
+// expired.
+func TestChanges_Expired(t *testing.T) {
+	clock := newClock()
+	db := memory(t, &jay.Options{Now: clock.Now, ExactExpiry: true})
+	subscribed(t, db, jay.Subscription{Name: "all", Query: "from @all_docs"})
+	put(t, db, "docs/1", `{}`, jay.WithTTL(time.Minute))
+	put(t, db, "docs/2", `{}`)
+	equal(t, changesText(changed(t, db, "")), "+docs/1@1 +docs/2@2")
+	clock.Advance(2 * time.Minute)
+	for _, c := range changed(t, db, "") {
+		if c.ID == "docs/1" && !c.Deleted {
+			t.Error("a feed shows a document that has expired")
+		}
+	}
+	equal(t, sent(t, db, "all", jay.WorkOptions{}), "docs/2")
+}
+
 // Ensure that a renamed collection is seen as deletions in the old one, and documents in
 // the new one.
 func TestChanges_Rename(t *testing.T) {

@@ -227,28 +227,33 @@ func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte)
 		c.Deleted, c.ID = true, string(folded)
 		return c, true, nil
 	case format.ChangePut:
-		return c, true, f.load(snapshot, &c, folded)
+		there, err := f.load(snapshot, &c, folded)
+		return c, there, err
 	}
 	return c, false, fmt.Errorf("change %d of %q has the kind %d: %w", etag, folded, kind, errs.ErrCorrupt)
 }
 
-// load adds to c what the document has to say.
-func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (err error) {
+// load adds to c what the document has to say. It reports false for one that has
+// expired, if that is as if it were deleted: its deletion will follow.
+func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bool, err error) {
 	f.key = append(append(append(f.key[:0], format.SpaceDocument), folded...), 0)
 	record, closer, err := snapshot.Get(f.key)
 	if err == storage.ErrNotFound {
-		return fmt.Errorf("change %d of %q has no document: %w", c.Etag, folded, errs.ErrCorrupt)
+		return false, fmt.Errorf("change %d of %q has no document: %w", c.Etag, folded, errs.ErrCorrupt)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errs.First(err, closer.Close()) }()
 	h, _, err := metadata.Decode(record)
 	if err != nil {
-		return fmt.Errorf("document %q: %w", folded, err)
+		return false, fmt.Errorf("document %q: %w", folded, err)
 	}
 	if h.Etag != c.Etag || h.Node != c.Node {
-		return fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, h.Etag, errs.ErrCorrupt)
+		return false, fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, h.Etag, errs.ErrCorrupt)
+	}
+	if e := f.source.Env; h.Timed && e.ExactExpiry && h.IsExpired(e.Now()) {
+		return false, nil
 	}
 	if c.ID, c.Modified = string(folded), h.Modified; h.ID != nil {
 		c.ID = string(h.ID)
@@ -256,7 +261,7 @@ func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (err erro
 	if f.filter.Documents {
 		c.Document, err = f.source.Docs.CopyDocument(folded, record)
 	}
-	return err
+	return true, err
 }
 
 // Wait returns when Read, which has just found all there was, may find more. It is

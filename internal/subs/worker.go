@@ -177,6 +177,9 @@ func (w *Worker) read() (more bool, err error) {
 func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	item = Item{Change: c, Folded: w.store.env.Rules.Fold(c.ID)}
 	if !c.Deleted {
+		if h := c.Document.Header(); h.Timed && w.store.env.ExactExpiry && h.IsExpired(w.store.env.Now()) {
+			return item, false, nil
+		}
 		if wanted, err = w.filter.Match(w.ctx, c.Document); err != nil || !wanted {
 			return item, false, err
 		}
