@@ -50,7 +50,7 @@ func TestBounds_Bodies(t *testing.T) {
 	for _, kind := range []string{"text/xml", "multipart/form-data; boundary=x", "application/json; charset=latin1", "/", "application/octet-stream"} {
 		h.checkProblem(h.do("PUT", put, `{}`, "Content-Type", kind), 415, "UnsupportedContentTypeException")
 	}
-	for _, body := range []string{``, ` `, `{`, `7`, `[]`, `null`, `{"a":1}{}`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}", `{"a":01}`, `{"@metadata":7}`} {
+	for _, body := range []string{``, ` `, `{`, `7`, `[]`, `null`, `{"a":1}{}`, `{"a":1,"a":2}`, "{\"a\":\"\xff\"}", `{"a":01}`, `{"@metadata":7}`, `{"@metadata":{"@expires":7}}`, `{"@metadata":{"@expires":"soon"}}`, `{"@metadata":{"@collection":7}}`} {
 		h.checkProblem(h.do("PUT", put, body), 400, "BadRequestException")
 	}
 	h.want(404, "GET", put, "")
