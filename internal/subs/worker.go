@@ -49,6 +49,23 @@ type Batch struct {
 	position uint64            // of the acknowledgement
 	settled  []string          // documents that failed and are no more to be sent
 	failed   map[string]string // errors, by folded ID
+	at       map[string]int    // index in Items, by folded ID
+}
+
+// add adds an item. A document is in a batch once, in its newest version: it fails, or is
+// done, as a whole.
+func (b *Batch) add(item Item) {
+	if at, found := b.at[item.Folded]; found {
+		b.Items = slices.Delete(b.Items, at, at+1)
+		for i := at; i < len(b.Items); i++ {
+			b.at[b.Items[i].Folded] = i
+		}
+	}
+	if b.at == nil {
+		b.at = make(map[string]int)
+	}
+	b.at[item.Folded] = len(b.Items)
+	b.Items = append(b.Items, item)
 }
 
 func newWorker(ctx context.Context, s *Store, name string) *Worker {
@@ -143,7 +160,7 @@ func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 			bytes += len(item.Document.JSON())
 		}
 		b.position = item.Etag
-		b.Items = append(b.Items, item)
+		b.add(item)
 	}
 	if len(w.found) == 0 {
 		b.position = w.readTo
@@ -233,7 +250,7 @@ func (w *Worker) fillFailing(b *Batch, n int) (err error) {
 			b.settled = append(b.settled, folded)
 			continue
 		}
-		b.Items = append(b.Items, item)
+		b.add(item)
 	}
 	return nil
 }
