@@ -160,4 +160,5 @@ bench-smoke:
 	cd bench && $(GO) run ./revisions -smoke
 	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./expiry -smoke
+	cd bench && $(GO) run ./newest -smoke
 	cd bench && $(GO) run . -smoke
