@@ -3,6 +3,7 @@ package lsm
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -17,6 +18,8 @@ type logFS struct {
 	vfs.FS
 	fail   func(error)
 	failed func() bool
+
+	largest atomic.Int64 // bytes of the largest log so far
 }
 
 // Unwrap returns the file system underneath.
@@ -65,7 +68,7 @@ func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 			return nil, err
 		}
 	}
-	return &logFile{File: f, fail: l.fail, name: name}, nil
+	return &logFile{File: f, fail: l.fail, name: name, largest: &l.largest}, nil
 }
 
 // logFile is a log whose writes never fail. Its methods but Sync are called one at
@@ -78,6 +81,7 @@ type logFile struct {
 	written   int64
 	allocated int64 // bytes that were allocated in advance
 	wanted    int64 // bytes that Pebble wants to be allocated
+	largest   *atomic.Int64
 }
 
 // note makes the engine fail if err is not nil.
@@ -104,10 +108,24 @@ func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
 
 // Preallocate implements vfs.File. Pebble asks at the second write for more than a
 // memtable can fill, 36 MB, which a database that is opened for a few writes would
-// never use: see allocate.
+// never use: see allocate. Memtables, and so the logs, grow to twice their size from one
+// to the next, and a sync takes less time if the space was allocated before the first
+// one; so a log gets at once what the largest one before it makes likely.
 func (f *logFile) Preallocate(offset, length int64) error {
 	f.wanted = max(f.wanted, offset+length)
+	if f.largest != nil && f.largest.Load() >= leastAllocation {
+		f.extend(min(2*f.largest.Load(), f.wanted))
+	}
 	return nil
+}
+
+// extend allocates space up to an offset. Allocation is a hint, and its errors are not
+// failures of the log.
+func (f *logFile) extend(end int64) {
+	if end > f.allocated {
+		_ = f.File.Preallocate(f.allocated, end-f.allocated)
+		f.allocated = end
+	}
 }
 
 // leastAllocation is how large a log is before space is allocated in advance.
@@ -115,17 +133,13 @@ const leastAllocation = 64 << 10
 
 // allocate allocates space ahead of a write of n bytes, up to what Pebble wants:
 // with each step as much as the log has, so that a log of 36 MB takes ten steps,
-// and no log takes more than twice its bytes. Allocation is a hint, and its errors
-// are not failures of the log.
+// and none takes more than twice its bytes, or those of the largest one before it.
 func (f *logFile) allocate(n int64) {
 	f.written += n
 	if f.written <= f.allocated || f.written < leastAllocation {
 		return
 	}
-	if end := min(2*f.written, f.wanted); end > f.allocated {
-		_ = f.File.Preallocate(f.allocated, end-f.allocated)
-		f.allocated = end
-	}
+	f.extend(min(2*f.written, f.wanted))
 }
 
 // Sync implements vfs.File.
@@ -149,6 +163,9 @@ func (f *logFile) SyncTo(length int64) (bool, error) {
 
 // Close implements vfs.File.
 func (f *logFile) Close() error {
+	if f.largest != nil && f.written > f.largest.Load() { // one log is closed at a time
+		f.largest.Store(f.written)
+	}
 	f.note("close", f.File.Close())
 	return nil
 }
