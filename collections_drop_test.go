@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -72,25 +71,16 @@ func TestDropCollection_Crash(t *testing.T) {
 		put(t, db, "others/1", `{}`, jay.InCollection("Others"))
 		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"N"}, Unique: true}))
 		random := rand.New(rand.NewPCG(uint64(round), 3))
-		var mu sync.Mutex
-		var crashed *storagetest.Disk
-		left := round
-		disk.OnSync(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == -1 {
-				crashed = disk.Crash(50, random)
-			}
-		})
+		cut := jaytest.CutPower(disk, round, 50, random)
 		_, err := db.DropCollection(ctx, "Users")
 		must(t, err)
 		disk.OnSync(func() {})
 		closeDB(t, db)
-		if crashed == nil {
+		if !cut.Happened() {
 			t.Fatalf("round %d: the drop made too few syncs", round)
 		}
 
-		db = onDisk(t, crashed, jay.Options{})
+		db = onDisk(t, cut.Disk(), jay.Options{})
 		must(t, jay.CheckCounts(db))
 		jaytest.FinishIndexTasks(t, db)
 		must(t, jay.CheckIndexes(db))

@@ -267,25 +267,16 @@ func TestRenameCollection_Crash(t *testing.T) {
 		db := onDisk(t, disk, jay.Options{})
 		fillUsers(t, db)
 		random := rand.New(rand.NewPCG(uint64(rounds), 15))
-		var mu sync.Mutex
-		var crashed *storagetest.Disk
-		left := rounds
-		disk.OnSync(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == -1 {
-				crashed = disk.Crash(50, random)
-			}
-		})
+		cut := jaytest.CutPower(disk, rounds, 50, random)
 		_, err := db.RenameCollection(ctx, "Users", "People")
 		must(t, err)
 		disk.OnSync(func() {})
 		closeDB(t, db)
-		if done = crashed == nil; done {
+		if done = !cut.Happened(); done {
 			break
 		}
 
-		db = onDisk(t, crashed, jay.Options{})
+		db = onDisk(t, cut.Disk(), jay.Options{})
 		must(t, jay.CheckCounts(db))
 		jaytest.FinishIndexTasks(t, db)
 		must(t, jay.CheckIndexes(db))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -155,27 +156,17 @@ func TestCollections_Crash(t *testing.T) {
 			}
 			db := onDisk(t, disk, opts)
 			random := rand.New(rand.NewPCG(uint64(round), uint64(percent)))
-			var mu sync.Mutex
-			var crashed *storagetest.Disk
-			left := 3 + random.IntN(30)
-			disk.OnSync(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				if left--; left == -1 {
-					crashed = disk.Crash(percent, random)
-				}
-			})
-			gone := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
+			cut := jaytest.CutPower(disk, 3+random.IntN(30), percent, random)
 			var writers sync.WaitGroup
 			for w := range 3 {
-				writers.Go(func() { countedWrites(t, db, uint64(10*round+w), gone) })
+				writers.Go(func() { countedWrites(t, db, uint64(10*round+w), cut.Happened) })
 			}
 			writers.Wait()
 			disk.OnSync(func() {})
 			must(t, jay.CheckCounts(db))
 			closeDB(t, db)
 
-			disk = crashed
+			disk = cut.Disk()
 			db = onDisk(t, disk, jay.Options{})
 			if err := jay.CheckCounts(db); err != nil {
 				t.Fatalf("%d%%, round %d: %v", percent, round, err)

@@ -882,20 +882,10 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 			clock := newClock()
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{Now: clock.Now})
-			var mu sync.Mutex
-			var crashed *storagetest.Disk
 			gone := make(map[string]bool) // as a sweep before the crash has reported
-			left := syncs
-			disk.OnSync(func() {
-				mu.Lock()
-				defer mu.Unlock()
-				if left--; left == -1 {
-					crashed = disk.Crash(percent, random)
-				}
-			})
-			over := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
+			cut := jaytest.CutPower(disk, syncs, percent, random)
 			alive := make(map[string]time.Time)
-			for step := 0; !over(); step++ {
+			for step := 0; !cut.Happened(); step++ {
 				id := fmt.Sprint("leases/", step)
 				expires := clock.Now().Add(time.Duration(random.IntN(60)) * time.Minute)
 				put(t, db, id, `{}`, jay.InCollection("Leases"), jay.ExpiresAt(expires), jay.RefreshAt(expires.Add(-20*time.Minute)))
@@ -905,7 +895,7 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 					_, err := db.Sweep(ctx)
 					must(t, err)
 					for id, at := range alive {
-						if !over() && !at.After(clock.Now()) {
+						if !cut.Happened() && !at.After(clock.Now()) {
 							gone[id] = true
 							delete(alive, id)
 						}
@@ -914,7 +904,7 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 			}
 			disk.OnSync(func() {})
 			closeDB(t, db)
-			db = onDisk(t, crashed, jay.Options{Now: clock.Now})
+			db = onDisk(t, cut.Disk(), jay.Options{Now: clock.Now})
 			must(t, jay.CheckTimes(db))
 			must(t, jay.CheckCounts(db))
 			for id := range gone {

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -28,30 +28,21 @@ func TestReplaceIndex_Crash_AtAnySync(t *testing.T) {
 		must(t, db.EnsureIndex(ctx, "Events", text))
 
 		random := rand.New(rand.NewPCG(uint64(at), 1))
-		var mu sync.Mutex
-		var crashed *storagetest.Disk
-		left := at
-		disk.OnSync(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == -1 {
-				crashed = disk.Crash([]int{0, 50, 100}[at%3], random)
-			}
-		})
+		cut := jaytest.CutPower(disk, at, []int{0, 50, 100}[at%3], random)
 		must(t, db.EnsureIndex(ctx, "Events", instants, jay.ReplaceIndex()))
 		if err := db.EnsureIndex(ctx, "Events", text); !errors.Is(err, jay.ErrIndexExists) {
 			t.Errorf("the old one, without ReplaceIndex: %v", err)
 		}
 		disk.OnSync(func() {})
 		closeDB(t, db)
-		if crashed == nil { // there are fewer syncs
+		if !cut.Happened() { // there are fewer syncs
 			if at < 3 {
 				t.Errorf("%d syncs: the test does not test it", at)
 			}
 			break
 		}
 
-		db = onDisk(t, crashed, jay.Options{})
+		db = onDisk(t, cut.Disk(), jay.Options{})
 		infos, err := db.Indexes(ctx, "Events")
 		must(t, err)
 		for _, info := range infos {

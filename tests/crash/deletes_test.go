@@ -3,10 +3,10 @@ package crash_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -37,24 +37,14 @@ func TestCrash_DeletionsRemoved(t *testing.T) {
 					t.Fatalf("cut %d: the highest etag is %d, and %d was used", cut, c.Etag, highest)
 				}
 
-				var mu sync.Mutex
-				var crashed *storagetest.Disk
-				left := random.IntN(20)
-				disk.OnSync(func() {
-					mu.Lock()
-					defer mu.Unlock()
-					if left--; left == -1 {
-						crashed = disk.Crash(percent, random)
-					}
-				})
-				gone := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
+				power := jaytest.CutPower(disk, random.IntN(20), percent, random)
 				for range 6 {
 					for _, request := range []string{"users/", "users|", "plain"} {
 						m, err := db.Put(ctx, request, []byte(`{}`), jay.InCollection("Users"))
 						must(t, err)
 						// In the world after the crash, a number may come again that
 						// was not acknowledged before it.
-						if gone() {
+						if power.Happened() {
 							continue
 						}
 						if request != "plain" {
@@ -72,8 +62,8 @@ func TestCrash_DeletionsRemoved(t *testing.T) {
 				}
 				disk.OnSync(func() {})
 				closeDB(t, db)
-				if crashed != nil {
-					disk = crashed
+				if power.Happened() {
+					disk = power.Disk()
 				}
 			}
 			t.Logf("%d etags", len(etags))

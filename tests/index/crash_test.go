@@ -62,26 +62,16 @@ func TestIndex_Crash_AtAnySync(t *testing.T) {
 // that is gone.
 func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uint64, percent int) *storagetest.Disk {
 	random := rand.New(rand.NewPCG(seed, uint64(percent)))
-	var mu sync.Mutex
-	var crashed *storagetest.Disk
-	left := random.IntN(40)
-	disk.OnSync(func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if left--; left == -1 {
-			crashed = disk.Crash(percent, random)
-		}
-	})
-	gone := func() bool { mu.Lock(); defer mu.Unlock(); return crashed != nil }
+	cut := jaytest.CutPower(disk, random.IntN(40), percent, random)
 	var writers sync.WaitGroup
 	writers.Go(func() {
 		g := querytest.New(seed)
-		for !gone() && !t.Failed() {
+		for !cut.Happened() && !t.Failed() {
 			changeAtRandom(t, g, db, 150)
 		}
 	})
 	g := querytest.New(seed + 1)
-	for !gone() && !t.Failed() {
+	for !cut.Happened() && !t.Failed() {
 		infos, err := db.Indexes(ctx, "")
 		must(t, err)
 		if len(infos) > 5 || len(infos) > 0 && g.Chance(40) {
@@ -97,7 +87,7 @@ func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed ui
 	writers.Wait()
 	disk.OnSync(func() {})
 	closeDB(t, db)
-	return crashed
+	return cut.Disk()
 }
 
 // Ensure that a build and a drop that Close cuts go on at the next Open.
