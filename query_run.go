@@ -23,6 +23,7 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 				yield(nil, fmt.Errorf("query: %w", err))
 				return
 			}
+			q.def.receive(row)
 			v, err := q.decode(row)
 			if (v != nil || err != nil) && !yield(v, err) {
 				return
@@ -31,13 +32,17 @@ func (q Query[T]) Iter(ctx context.Context) iter.Seq2[*T, error] {
 	}
 }
 
-// rows runs the query, and hands on what it includes.
+// receive hands on what an answer includes.
+func (q definition) receive(row *exec.Row) {
+	if q.arrive != nil && len(row.Included) > 0 {
+		q.arrive(row.Included)
+	}
+}
+
+// rows runs the query.
 func (q definition) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 	return func(yield func(*exec.Row, error) bool) {
 		q, err := q.complete()
-		if err == nil {
-			err = q.checkIncludes()
-		}
 		if err != nil {
 			yield(nil, err)
 			return
@@ -54,13 +59,7 @@ func (q definition) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 				yield(nil, err)
 				return
 			}
-			if row == nil {
-				return
-			}
-			if q.arrive != nil && len(row.Included) > 0 {
-				q.arrive(row.Included)
-			}
-			if !yield(row, nil) {
+			if row == nil || !yield(row, nil) {
 				return
 			}
 		}
@@ -203,6 +202,7 @@ func (q Query[T]) Page(ctx context.Context) (Page[T], error) {
 	p := Page[T]{Items: []*T{}}
 	var broken brokenRows
 	next, err := q.def.page(ctx, func(row *exec.Row) error {
+		q.def.receive(row)
 		v, err := q.decode(row)
 		switch {
 		case v != nil:

@@ -30,7 +30,10 @@ func Select[R, T any](q Query[T], columns ...string) Query[R] {
 			*any(v).(*json.RawMessage) = r.JSON
 			return v, nil
 		}
-		return v, decodeColumns(r, single, v)
+		if err := decodeColumns(r, single, v); err != nil {
+			return nil, err
+		}
+		return v, nil
 	}
 	return out
 }

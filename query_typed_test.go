@@ -150,6 +150,64 @@ func TestQuery_BrokenDocument(t *testing.T) {
 	}
 }
 
+// Ensure that a row of Select that does not decode comes as nil with its error, and that a
+// page leaves it out and says so.
+func TestSelect_BrokenRow(t *testing.T) {
+	db := memory(t, nil)
+	for i, n := range []string{`1`, `"x"`, `3`} {
+		put(t, db, fmt.Sprint("rows/", i), `{"N":`+n+`}`, jay.InCollection("Rows"))
+	}
+	q := jay.Select[int](db.Query("Rows").OrderBy("id()"), "N")
+	var decode *jay.DecodeError
+	for n, err := range q.Iter(ctx) {
+		if (n == nil) != (err != nil) || err != nil && !errors.As(err, &decode) {
+			t.Errorf("Iter: got %v, %v", n, err)
+		}
+	}
+	p, err := q.Page(ctx)
+	if !errors.As(err, &decode) || len(p.Items) != 2 || *p.Items[0] != 1 || *p.Items[1] != 3 {
+		t.Errorf("Page: got %v, %v", p.Items, err)
+	}
+}
+
+// Ensure that a page brings what its answers include, and not what the answer behind it
+// does, which the query reads to know whether there is one.
+func TestQuery_Page_Includes(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "customers/1", `{"v":1}`, jay.InCollection("Customers"))
+	put(t, db, "customers/2", `{"v":1}`, jay.InCollection("Customers"))
+	put(t, db, "orders/1", `{"Customer":"customers/1"}`, jay.InCollection("Orders"))
+	put(t, db, "orders/2", `{"Customer":"customers/2"}`, jay.InCollection("Orders"))
+	rows := db.Query("Orders").OrderBy("id()").Include("Customer").Rows()
+	p, err := rows.Limit(1).Page(ctx)
+	must(t, err)
+	equal(t, len(p.Items), 1)
+	equal(t, len(p.Items[0].Included), 1)
+	equal(t, p.Items[0].Included[0].ID(), "customers/1")
+
+	type order struct {
+		ID       string
+		Customer string
+	}
+	type customer struct {
+		ID string
+		V  int `json:"v"`
+	}
+	s := db.OpenSession()
+	_, err = jay.QueryOf[order](s).OrderBy("id()").Include("Customer").Limit(1).Page(ctx)
+	must(t, err)
+	for _, id := range []string{"customers/1", "customers/2"} {
+		put(t, db, id, `{"v":2}`, jay.InCollection("Customers"))
+	}
+	for id, want := range map[string]int{"customers/1": 1, "customers/2": 2} {
+		c, err := jay.Load[customer](ctx, s, id)
+		must(t, err)
+		if c.V != want {
+			t.Errorf("%s: got %d, want %d", id, c.V, want)
+		}
+	}
+}
+
 // Ensure that Include says so where its documents would be lost.
 func TestQuery_Include_NoPlace(t *testing.T) {
 	db, orders := exampleOrders()
