@@ -57,11 +57,12 @@ const (
 type Horizon struct {
 	OnFound func() // for tests: called between the walk of a batch and its commit
 
-	env    *env.Env
-	kept   uint64        // how many of the newest etags keep their records
-	staged atomic.Uint64 // deletions staged since Open, committed or not
-	last   atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
-	woken  atomic.Uint64 // value of staged when the worker was last started
+	env  *env.Env
+	kept uint64        // how many of the newest etags keep their records
+	last atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
+
+	deleted atomic.Uint64 // deletions committed since Open
+	woken   atomic.Uint64 // value of deleted when the worker last began to look
 
 	mu     sync.Mutex
 	holds  []*Hold // in the order of their floors. Guarded by mu.
@@ -150,7 +151,6 @@ func (h *Horizon) publish(newest, floor uint64) (limit uint64) {
 // Staged notes a deletion and its etag. It must be called before its transaction
 // commits.
 func (h *Horizon) Staged(etag uint64) {
-	h.staged.Add(1)
 	for {
 		last := h.last.Load()
 		if etag <= last || h.last.CompareAndSwap(last, etag) {
@@ -159,19 +159,29 @@ func (h *Horizon) Staged(etag uint64) {
 	}
 }
 
-// Wake starts the worker if there were enough deletions since it last ran.
-func (h *Horizon) Wake() {
-	if h.staged.Load()-h.woken.Load() < wakeDeletes {
+// Committed notes that a transaction has committed n deletions. It starts the worker if
+// there were enough since it last looked; a worker that runs sees to them itself.
+func (h *Horizon) Committed(n uint64) {
+	if h.deleted.Add(n)-h.woken.Load() < wakeDeletes {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.running || h.stopped {
+	if h.running || !h.isDueLocked() {
 		return
 	}
 	h.running = true
-	h.woken.Store(h.staged.Load())
 	h.workers.Go(h.work)
+}
+
+// isDueLocked reports whether the worker has to look, which it does next.
+func (h *Horizon) isDueLocked() bool {
+	deleted := h.deleted.Load()
+	if h.stopped || deleted-h.woken.Load() < wakeDeletes {
+		return false
+	}
+	h.woken.Store(deleted)
+	return true
 }
 
 // Context returns a context that ends with ctx or with Stop. The caller must cancel
@@ -191,14 +201,21 @@ func (h *Horizon) Stop() {
 	h.workers.Wait()
 }
 
-// work removes records until none are left below the horizon. It rests as long as
-// it works, so that it takes no more than half of what the disk can do.
+// work removes records as long as there are enough of them.
 func (h *Horizon) work() {
-	defer func() {
+	for more := true; more; {
+		ok := h.removeAll()
 		h.mu.Lock()
-		h.running = false
+		more = ok && h.isDueLocked() // deletions that were committed meanwhile have started no worker
+		h.running = more
 		h.mu.Unlock()
-	}()
+	}
+}
+
+// removeAll removes records until none are left below the horizon. It rests as long as
+// it works, so that it takes no more than half of what the disk can do. It returns false if
+// it had to end before.
+func (h *Horizon) removeAll() bool {
 	for more := true; more; {
 		begun := time.Now()
 		var err error
@@ -206,14 +223,15 @@ func (h *Horizon) work() {
 			if h.env.Logger != nil && h.ctx.Err() == nil {
 				h.env.Logger.Warn("jay: removing records of deletions", "err", err)
 			}
-			return
+			return false
 		}
 		select {
 		case <-time.After(time.Since(begun)):
 		case <-h.ctx.Done():
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // RemoveSome removes a batch of records, and reports whether more may be removed.

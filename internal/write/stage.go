@@ -241,6 +241,7 @@ func (t *Txn) stageDelete(o *Op) error {
 		return err
 	}
 	t.Writer.Horizon.Staged(etag)
+	t.deletions++
 	if old.Attachments != nil {
 		if err := t.releaseAttachments(old.Attachments); err != nil {
 			return err

@@ -70,7 +70,9 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 		})
 		if err == nil {
 			w.Reserved.Durable(t.Raised)
-			w.Horizon.Wake()
+			if t.deletions > 0 {
+				w.Horizon.Committed(t.deletions)
+			}
 			if t.left {
 				w.Attachments.Wake()
 			}
@@ -160,6 +162,7 @@ type Txn struct {
 	changing   *changes           // of this run, and of those before it in one Update; nil for none
 	flags      map[uint32]byte    // of indexes, as far as they are known
 	counts     []counted          // documents made and deleted, not staged yet
+	deletions  uint64             // documents that the run deletes
 	counting   *format.CountState // as the run sees it; nil until it is read
 	left       bool               // streams of attachments are left to be removed
 	rulesOf    *revisions.Rules   // see rules
