@@ -44,7 +44,7 @@ func newCollectionChange(opts []CollectionChange) collectionChange {
 // have none, and moves its indexes. It returns how many documents this call has moved. It is
 // the one way to change the collection of a document that stays.
 //
-// IDs, bodies and custom metadata stay as they are. To whatever follows changes, a
+// IDs, bodies, custom metadata and attachments stay as they are. To whatever follows changes, a
 // renamed document is deleted in one collection and new in the other one: it has a new
 // change vector and a new time of change, and a session or a transaction that has read
 // it before gets a conflict. Names that differ in case only are one collection:

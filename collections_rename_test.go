@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -499,4 +500,36 @@ func ExampleCollectionChange() {
 		panic(err)
 	}
 	// Output: 1 documents so far
+}
+
+// Ensure that attachments go along with their documents, and that their contents are
+// counted right afterwards.
+func TestRenameCollection_Attachments(t *testing.T) {
+	db := memory(t, nil)
+	for _, id := range []string{"users/1", "users/2"} {
+		put(t, db, id, `{}`, jay.InCollection("Users"))
+		_, err := db.Attachments(id).Put(ctx, "a.txt", strings.NewReader("some text"))
+		must(t, err)
+	}
+	content := func(id string) string {
+		r, err := db.Attachments(id).Get(ctx, "a.txt")
+		must(t, err)
+		text, err := io.ReadAll(r)
+		must(t, errors.Join(err, r.Close()))
+		return string(text)
+	}
+	for _, names := range [][2]string{{"Users", "People"}, {"People", "PEOPLE"}, {"PEOPLE", "Users"}} {
+		n, err := db.RenameCollection(ctx, names[0], names[1])
+		must(t, err)
+		equal(t, n, int64(2))
+		equal(t, content("users/1")+content("users/2"), "some textsome text")
+		must(t, jay.CheckContents(db))
+	}
+	must(t, db.Delete(ctx, "users/1"))
+	equal(t, content("users/2"), "some text")
+	must(t, db.Delete(ctx, "users/2"))
+	must(t, jay.CheckContents(db))
+	s, err := db.Stats(ctx, nil)
+	must(t, err)
+	equal(t, s.Attachments.Attachments, int64(0))
 }

@@ -14,8 +14,8 @@ import (
 // Move puts documents of one collection into another one in one commit, the exception
 // to the rule that a document stays in its collection. To everything that follows the
 // changes of a collection, a move is a delete in the one and a new document in the
-// other: two etags, two records of changes, and the same ID. Body and custom metadata
-// stay. A document that has changed since it was read is moved as it is now, and left
+// other: two etags, two records of changes, and the same ID. Body, custom metadata and
+// attachments stay. A document that has changed since it was read is moved as it is now, and left
 // out if it is in the collection no more. Move returns how many documents it has moved.
 func (w *Writer) Move(ctx context.Context, found []*docs.Document, to string) (moved int, err error) {
 	if len(found) == 0 {
@@ -71,7 +71,8 @@ func (m *move) prepare(w *Writer, doc *docs.Document) {
 	m.del = Op{Request: Request{Verb: Delete, RequestID: doc.ID()}, Prepared: named}
 	m.put = Op{Request: Request{Verb: Insert, RequestID: doc.ID(), Collection: m.to, Named: true}, Prepared: named}
 	m.put.JSON = doc.JSON()
-	m.put.Header = metadata.Header{Node: w.Env.Node, Modified: m.modified, Collection: []byte(m.to), Custom: h.Custom, Timed: h.Timed}
+	m.put.Header = metadata.Header{Node: w.Env.Node, Modified: m.modified, Collection: []byte(m.to), Custom: h.Custom, Timed: h.Timed, Attachments: h.Attachments}
+	m.del.moves, m.put.moves = true, true
 	m.put.FoldedCollection = format.CollectionKey(m.to)
 	m.put.extract(w.Indexes.Load().Of(m.put.FoldedCollection))
 	w.EncodeTail(&m.put)

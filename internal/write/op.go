@@ -100,6 +100,7 @@ type Prepared struct {
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
 	Late             bool             // the body was made in the transaction
+	moves            bool             // half of a Move: the attachments go along
 	due              *dueOp           // of the sweeper; nil for all other writes
 	prefetched       bool             // before was read before the transaction
 	Before           *OldDocument     // the document found by prefetching; nil if there was none

@@ -113,7 +113,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 	if found { // a missing document is neither in the cache nor about to enter it
 		t.change(folded)
 	}
-	o.Header.Etag, o.Header.Attachments = etag, old.Attachments
+	if o.Header.Etag = etag; !o.moves {
+		o.Header.Attachments = old.Attachments
+	}
 	if o.Attaching != nil {
 		if err := t.stageAttachments(o); err != nil {
 			return err
@@ -242,7 +244,7 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	t.Writer.Horizon.Staged(etag)
 	t.deletions++
-	if old.Attachments != nil {
+	if old.Attachments != nil && !o.moves {
 		if err := t.releaseAttachments(old.Attachments); err != nil {
 			return err
 		}
