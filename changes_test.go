@@ -610,11 +610,12 @@ func TestChanges_Crash_AtAnySync(t *testing.T) {
 				var mu sync.Mutex
 				var crashed *storagetest.Disk
 				var justBefore []jay.Change
-				left := random.IntN(40)
+				// Every second round goes on until the reader was shown something.
+				left, before, more := random.IntN(40), shown, jaytest.Patience()
 				disk.OnSync(func() {
 					mu.Lock()
 					defer mu.Unlock()
-					if left--; left == -1 {
+					if left--; left < 0 && crashed == nil && !more(round%2 == 0 || shown > before) {
 						// A commit is in the engine, and not on disk.
 						justBefore = changed(t, db, "", jay.WithDocuments())
 						crashed = disk.Crash(percent, random)
