@@ -31,6 +31,7 @@ help:
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "fuzz        a minute for each fuzz target"
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func (c *call) listDatabases() error {
 	}
 	names := c.s.databases.list()
 	if name, found := c.params.find("name"); found {
-		names = filter(names, func(other string) bool { return strings.EqualFold(name, other) })
+		names = slices.DeleteFunc(names, func(other string) bool { return !strings.EqualFold(name, other) })
 	}
 	names = names[min(start, len(names)):]
 	names = names[:min(size, len(names))]
@@ -47,17 +48,6 @@ func (c *call) listDatabases() error {
 		list[i] = map[string]any{"Name": name, "DatabaseName": name, "Disabled": false, "IsAdmin": true, "IsEncrypted": false, "LockMode": "Unlock", "NodesTopology": nodesTopology(c)}
 	}
 	return c.json(http.StatusOK, map[string]any{"Databases": list})
-}
-
-// filter returns the elements of list for which keep is true.
-func filter(list []string, keep func(string) bool) []string {
-	out := []string{}
-	for _, one := range list {
-		if keep(one) {
-			out = append(out, one)
-		}
-	}
-	return out
 }
 
 // nodesTopology is the topology of a database in RavenDB's list of databases.

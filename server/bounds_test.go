@@ -329,7 +329,10 @@ func TestServe_Shutdown(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- end() }()
 	await(t, "the refusal", func() bool {
-		_, err := net.Dial("tcp", strings.TrimPrefix(h.http.URL, "http://"))
+		conn, err := net.Dial("tcp", strings.TrimPrefix(h.http.URL, "http://"))
+		if err == nil {
+			conn.Close() // Shutdown waits for connections that have sent nothing
+		}
 		return err != nil
 	})
 	if a := finish(); a.status != 201 {
@@ -503,9 +506,13 @@ func TestServe_StreamOfDeleted(t *testing.T) {
 	h, end := serve(t, func(o *server.Options) {})
 	h.largeDocuments()
 	conn := h.openStream()
+	defer conn.Close()
 	deleted := make(chan answer, 1)
 	go func() { deleted <- h.do("DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`) }()
-	conn.Close() // its writer may be waiting for it
+	await(t, "the deletion", func() bool { return h.do("GET", "/databases/a/healthcheck", "").status == 503 })
+	if reply, _ := io.ReadAll(conn); strings.HasSuffix(string(reply), "0\r\n\r\n") {
+		t.Error("the stream goes on to its end")
+	}
 	if a := <-deleted; a.status != 200 {
 		t.Errorf("%d %s", a.status, a.body)
 	}

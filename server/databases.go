@@ -438,11 +438,26 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	close(d.busy)
 	d.busy = nil
 	if err != nil {
-		d.deleting = d.record.State == stateDeleting // the next Open finishes it
+		if d.record.State != stateDeleting { // else the next Open finishes it
+			d.revive()
+		}
 		return err
 	}
 	delete(ds.byKey, key)
 	return nil
+}
+
+// revive ends a deletion that failed: streams run again. ds.mu is held.
+func (d *database) revive() {
+	d.deleting = false
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+}
+
+// contextOf returns a context that ends when a database is to be deleted.
+func (ds *databases) contextOf(d *database) context.Context {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	return d.ctx
 }
 
 // seclude makes a database busy that no request uses any more, and closes it.
@@ -462,8 +477,7 @@ func (ds *databases) seclude(ctx context.Context, key, name string) (*database, 
 			d.vacant = wait
 		}
 		if err := ds.await(ctx, wait); err != nil {
-			d.deleting = false
-			d.ctx, d.cancel = context.WithCancel(context.Background())
+			d.revive()
 			return nil, err
 		}
 	}

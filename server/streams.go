@@ -93,7 +93,7 @@ func (c *call) streamQuery() error {
 func (c *call) streamContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	ofServer := context.AfterFunc(c.s.ctx, cancel)
-	ofDatabase := context.AfterFunc(c.database.ctx, cancel)
+	ofDatabase := context.AfterFunc(c.s.databases.contextOf(c.database), cancel)
 	return ctx, func() {
 		ofServer()
 		ofDatabase()

@@ -8,12 +8,12 @@ work=../../bin/_interop # the go command looks into no directory of such a name
 mkdir -p "$work"
 
 if ! command -v npm >/dev/null; then
-	apt-get update -q
-	apt-get install -qy --no-install-recommends nodejs npm
+	apt-get -o Acquire::Retries=5 update -q
+	apt-get -o Acquire::Retries=5 install -qy --no-install-recommends nodejs npm
 fi
 node --version
 cp package.json package-lock.json client.mjs "$work"
-(cd "$work" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+(cd "$work" && npm ci --fetch-retries=5 --ignore-scripts --no-audit --no-fund --loglevel=error)
 "${GO:-go}" build -o "$work/jay" ../../cmd/jay
 
 cd "$work"
