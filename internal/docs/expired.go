@@ -48,6 +48,7 @@ func (r *Reader) ExistsAlive(from Getter, key []byte) (bool, error) {
 	if !r.env.ExactExpiry {
 		return Exists(from, key)
 	}
+	moment := r.Moment() // the clock is called without the record
 	record, closer, err := ReadRecord(from, key)
 	if err == errs.ErrNotFound {
 		return false, nil
@@ -56,11 +57,8 @@ func (r *Reader) ExistsAlive(from Getter, key []byte) (bool, error) {
 		return false, err
 	}
 	h, _, err := metadata.Decode(record)
-	h.Custom = append([]byte(nil), h.Custom...) // the clock is called without the record
-	if err := errs.First(err, closer.Close()); err != nil {
-		return false, err
-	}
-	return !h.Timed || !IsGone(&h, r.Moment()), nil
+	alive := err == nil && !IsGone(&h, moment)
+	return alive, errs.First(err, closer.Close())
 }
 
 // EachGone calls fn with the folded collections of the documents in a snapshot that have

@@ -252,7 +252,7 @@ func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bo
 	if h.Etag != c.Etag || h.Node != c.Node {
 		return false, fmt.Errorf("change %d of %q has a document of etag %d: %w", c.Etag, folded, h.Etag, errs.ErrCorrupt)
 	}
-	if e := f.source.Env; h.Timed && e.ExactExpiry && h.IsExpired(e.Now()) {
+	if h.Timed && docs.IsGone(&h, f.source.Docs.Moment()) {
 		return false, nil
 	}
 	if c.ID, c.Modified = string(folded), h.Modified; h.ID != nil {

@@ -170,7 +170,7 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 					return err
 				}
 			}
-			if err := t.StageIndexes(nil, d.id, d.foldedID, write.OldDocument{}, d.entries); err != nil {
+			if err := t.StageIndexes(nil, d.id, d.foldedID, &write.OldDocument{}, d.entries); err != nil {
 				return err
 			}
 		}

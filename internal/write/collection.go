@@ -39,7 +39,7 @@ func (o *Op) TakeCollection(w *Writer, collection string) {
 // adopt puts o, which names no collection, into that of the document found, or else
 // into the suggested one. Its index entries are then extracted anew: see
 // stageEntries.
-func (t *Txn) adopt(o *Op, old OldDocument, found bool) error {
+func (t *Txn) adopt(o *Op, old *OldDocument, found bool) error {
 	collection := o.Suggested
 	if found {
 		collection = old.Collection
@@ -120,6 +120,7 @@ func (w *Writer) supposeCollection(o, before *Op) error {
 // CollectionAt reads the version of the document that o finds, and its collection.
 func (w *Writer) CollectionAt(r docs.Getter, o *Op, collection *string) (v Version, found bool, err error) {
 	var scratch [128]byte
+	moment := w.Docs.Moment() // the clock is called without the record
 	record, closer, err := r.Get(format.DocumentKey(scratch[:0], o.FoldedID))
 	if err == storage.ErrNotFound {
 		return v, false, nil
@@ -128,7 +129,7 @@ func (w *Writer) CollectionAt(r docs.Getter, o *Op, collection *string) (v Versi
 		return v, false, err
 	}
 	h, _, err := metadata.Decode(record)
-	if err == nil && h.Timed && w.Env.ExactExpiry && h.IsExpired(w.Env.Now()) {
+	if err == nil && docs.IsGone(&h, moment) {
 		return v, false, closer.Close()
 	}
 	if err == nil && string(h.Collection) != *collection {

@@ -58,21 +58,21 @@ type Op struct {
 // which the document's own @metadata names, and nothing else.
 type Request struct {
 	Verb         Verb
-	RequestID    string // the ID as the caller wrote it
 	HiLo         bool   // no ID was given: draw one
+	Named        bool   // the call or the document names a collection, if only @empty; set by preparing
+	AnyVersion   bool   // the version field of a value does not matter
+	KeepRevision bool   // what is found and what is written are revisions, whatever the rules
+	Validated    bool   // body is what will be stored, and needs no check: codec.Encoded.Stored
+	RequestID    string // the ID as the caller wrote it
 	Prefix       string // of HiLo IDs, checked; "" for that of the conventions
 	Collection   string
-	Named        bool    // the call or the document names a collection, if only @empty; set by preparing
 	Expected     *string // change vector, see IfMatch
-	AnyVersion   bool    // the version field of a value does not matter
-	KeepRevision bool    // what is found and what is written are revisions, whatever the rules
 	Custom       []byte
 	Kept         *metadata.Header // its custom metadata is added to Custom as it is, without a check
 	Timing       *Timing          // what the caller asks for; nil for nothing
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
-	Validated    bool     // body is what will be stored, and needs no check: codec.Encoded.Stored
 	UsageError   error
 	Patching     *Patching                      // of a patch
 	Attaching    *Attaching                     // of a change of attachments
@@ -83,6 +83,11 @@ type Request struct {
 // Prepared is the result of preparing the request, outside the transaction.
 type Prepared struct {
 	Strategy         ids.Strategy
+	Exposed          bool   // the made ID is known outside and cannot be changed
+	Listed           bool   // in a Tx: the header has the attachments that the document has there
+	Late             bool   // the body was made in the transaction
+	moves            bool   // half of a Move: the attachments go along
+	prefetched       bool   // before was read before the transaction
 	Resolved         string // the request, as the strategy wants it
 	ID               string // final, unless the transaction makes it
 	FoldedID         string
@@ -91,18 +96,13 @@ type Prepared struct {
 	Header           metadata.Header
 	Tail             []byte // header.AppendTail
 	Written          []byte // id, if header has it
-	Exposed          bool   // the made ID is known outside and cannot be changed
 	FoldedCollection string
 	Suggested        string   // the collection of a new document, if none is named
-	Listed           bool     // in a Tx: the header has the attachments that the document has there
 	Seen             *Version // in a Tx, the document whose collection this op has taken; the commit checks it
 	indexed          *catalog.Collection
 	entries          *catalog.Entries // in those indexes
 	refused          error            // why those indexes refuse the document
-	Late             bool             // the body was made in the transaction
-	moves            bool             // half of a Move: the attachments go along
 	due              *dueOp           // of the sweeper; nil for all other writes
-	prefetched       bool             // before was read before the transaction
 	Before           *OldDocument     // the document found by prefetching; nil if there was none
 }
 

@@ -151,7 +151,7 @@ func (o *Op) CommittedAs(by *Op) func(metadata.Metadata) {
 
 // stageMissing stages a patch of a document that does not exist.
 func (t *Txn) stageMissing(o *Op) error {
-	if err := t.checkVersion(o, OldDocument{}, false); err != nil {
+	if err := t.checkVersion(o, &OldDocument{}, false); err != nil {
 		return err
 	}
 	p := o.Patching

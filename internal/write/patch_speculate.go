@@ -192,11 +192,9 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 		// given, and that must not be stored.
 		latest := w.Env.Engine.Latest() // as the transaction will see it, durable or not
 		doc, err := w.Docs.ReadKey(latest, format.NewDocumentKey([]byte(o.FoldedID)))
-		if err = errs.First(err, latest.Close()); err != nil && err != errs.ErrNotFound {
+		err = errs.First(err, latest.Close())
+		if doc, err = w.Docs.Alive(doc, err); err != nil && err != errs.ErrNotFound {
 			return err
-		}
-		if err == nil && doc.Header().Timed && w.Env.ExactExpiry && doc.Header().IsExpired(w.Env.Now()) {
-			doc, err = nil, errs.ErrNotFound
 		}
 		if err == nil {
 			next.watch, next.header, next.base = g.watch, *doc.Header(), doc.JSON()
@@ -268,11 +266,11 @@ func sameMemory(a, b []byte) bool {
 // none.
 func (w *Writer) currentVersion(folded string) (_ Version, err error) {
 	var scratch [128]byte
-	moment := w.moment()
+	moment := w.Docs.Moment()
 	latest := w.Env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
 	h, err := headerAt(latest, format.DocumentKey(scratch[:0], folded))
-	if err != nil || !moment.IsZero() && h.IsExpired(moment) {
+	if err != nil || docs.IsGone(&h, moment) {
 		return Version{}, err
 	}
 	return Version{h.Node, h.Etag}, nil
@@ -301,7 +299,7 @@ func (w *Writer) ApplyEdits(ctx context.Context, o *Op, body []byte, maxWork int
 // stagePatch stages the result of a patch on the document found.
 func (t *Txn) stagePatch(o *Op) error {
 	h, g, err := t.patchFound(o)
-	if err == nil && t.headerExpired(&h) {
+	if err == nil && docs.IsGone(&h, t.moment) {
 		err = storage.ErrNotFound
 	}
 	if err == storage.ErrNotFound {
@@ -342,7 +340,7 @@ func (t *Txn) stagePatch(o *Op) error {
 	if err != nil {
 		return err
 	}
-	return t.stageDocument(o, etag, old, true)
+	return t.stageDocument(o, etag, &old, true)
 }
 
 // patchFound returns the header of the document that o finds, and the result of the
@@ -383,7 +381,7 @@ func (t *Txn) patchFound(o *Op) (h metadata.Header, g speculation, err error) {
 
 // checkPatched checks that a patch applies to the document that it finds.
 func (t *Txn) checkPatched(o *Op, h *metadata.Header) error {
-	if err := t.checkVersion(o, OldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
+	if err := t.checkVersion(o, &OldDocument{Node: h.Node, Etag: h.Etag}, true); err != nil {
 		return err
 	}
 	if o.InCollection != "" && format.CollectionKey(string(h.Collection)) != o.InCollection {

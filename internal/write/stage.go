@@ -89,26 +89,26 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 		// transaction.
 		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
 	}
-	if o.due != nil && !o.due.holds(t, old, found) {
+	if o.due != nil && !o.due.holds(t, &old, found) {
 		return nil
 	}
 	if found && t.hasExpired(&old) {
 		return t.meet(o.FoldedID, old.Times.Expires)
 	}
 	if !o.Named {
-		if err := t.adopt(o, old, found); err != nil {
+		if err := t.adopt(o, &old, found); err != nil {
 			return err
 		}
 	}
-	if err := t.check(o, old, found); err != nil {
+	if err := t.check(o, &old, found); err != nil {
 		return err
 	}
-	return t.stageDocument(o, etag, old, found)
+	return t.stageDocument(o, etag, &old, found)
 }
 
 // stageDocument stages the document of o and its change, membership and index
 // entries.
-func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) error {
+func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) error {
 	folded := o.FoldedID
 	if found { // a missing document is neither in the cache nor about to enter it
 		t.change(folded)
@@ -121,7 +121,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 			return err
 		}
 	}
-	if err := t.stageRevision(o, &old, found); err != nil {
+	if err := t.stageRevision(o, old, found); err != nil {
 		return err
 	}
 	t.key = format.DocumentKey(t.key[:0], folded)
@@ -154,7 +154,7 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old OldDocument, found bool) err
 
 // stageEntries stages the index entries of o. Entries extracted before the
 // transaction are used only if the indexes are still the same: see extractAgain.
-func (t *Txn) stageEntries(o *Op, old OldDocument) error {
+func (t *Txn) stageEntries(o *Op, old *OldDocument) error {
 	ci := t.indexes().Of(o.FoldedCollection)
 	if ci == nil {
 		return nil
@@ -205,14 +205,14 @@ func (t *Txn) stageDelete(o *Op) error {
 		return err
 	}
 	if o.due != nil {
-		if !o.due.holds(t, old, found) || o.due.due.Kind != format.DueExpiry {
+		if !o.due.holds(t, &old, found) || o.due.due.Kind != format.DueExpiry {
 			o.Outcome = Absent
 			return nil
 		}
 	} else if found && t.hasExpired(&old) {
 		old, found = OldDocument{}, false
 	}
-	if err := t.checkVersion(o, old, found); err != nil {
+	if err := t.checkVersion(o, &old, found); err != nil {
 		return err
 	}
 	if !found {
@@ -253,7 +253,7 @@ func (t *Txn) stageDelete(o *Op) error {
 		t.stageTimes(folded, key, old.Times, metadata.Times{})
 	}
 	if ci := t.indexes().Of(key); ci != nil {
-		if err := t.StageIndexes(ci, o.ID, folded, old, nil); err != nil {
+		if err := t.StageIndexes(ci, o.ID, folded, &old, nil); err != nil {
 			return err
 		}
 	}
@@ -307,7 +307,7 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 }
 
 // check checks the op's conditions on the document found.
-func (t *Txn) check(o *Op, old OldDocument, found bool) error {
+func (t *Txn) check(o *Op, old *OldDocument, found bool) error {
 	if err := t.checkVersion(o, old, found); err != nil {
 		return err
 	}
@@ -323,7 +323,7 @@ func (t *Txn) check(o *Op, old OldDocument, found bool) error {
 	return nil
 }
 
-func (t *Txn) checkVersion(o *Op, old OldDocument, found bool) error {
+func (t *Txn) checkVersion(o *Op, old *OldDocument, found bool) error {
 	if o.Expected == nil {
 		return nil
 	}

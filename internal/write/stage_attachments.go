@@ -113,12 +113,12 @@ func (t *Txn) stageAttach(o *Op) error {
 	if o.keeps(t.rules(), &h) {
 		old.keepVersion(&h, body)
 	}
-	return t.stageDocument(o, etag, old, true)
+	return t.stageDocument(o, etag, &old, true)
 }
 
 // attachMissing is stageAttach of a document that is not there.
 func (t *Txn) attachMissing(o *Op) error {
-	if err := t.checkVersion(o, OldDocument{}, false); err != nil {
+	if err := t.checkVersion(o, &OldDocument{}, false); err != nil {
 		return err
 	}
 	return errs.ErrNotFound

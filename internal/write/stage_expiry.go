@@ -101,7 +101,7 @@ func DueRefresh(d format.Due, doc *docs.Document) (*Op, error) {
 
 // holds reports whether what the op does is still due for the document found. If not,
 // its entry, which is none of the document, is removed, but for that of another version.
-func (o *dueOp) holds(t *Txn, old OldDocument, found bool) bool {
+func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) bool {
 	d := &o.due
 	at := time.Time{}
 	if found && old.Times != nil {
@@ -166,15 +166,6 @@ func (o *Op) IsDone() bool {
 // errInTheWay ends a run that has met documents which have expired: see Txn.inTheWay.
 var errInTheWay = errors.New("a document that has expired is in the way")
 
-// moment returns the instant at which a transaction looks at documents: zero if expired
-// ones count like others.
-func (w *Writer) moment() time.Time {
-	if !w.Env.ExactExpiry {
-		return time.Time{}
-	}
-	return w.Env.Now()
-}
-
 // hasExpired reports whether the document found counts as deleted.
 func (t *Txn) hasExpired(old *OldDocument) bool {
 	return old.Times != nil && t.expiredBy(*old.Times)
@@ -182,11 +173,6 @@ func (t *Txn) hasExpired(old *OldDocument) bool {
 
 func (t *Txn) expiredBy(times metadata.Times) bool {
 	return !t.moment.IsZero() && !times.Expires.IsZero() && !times.Expires.After(t.moment)
-}
-
-// headerExpired is hasExpired for a header.
-func (t *Txn) headerExpired(h *metadata.Header) bool {
-	return h.Timed && !t.moment.IsZero() && h.IsExpired(t.moment)
 }
 
 // meet notes a document that has expired and is in the way, and returns errInTheWay.
@@ -227,7 +213,7 @@ func (t *Txn) MeetExpired(folded string) error {
 		return nil
 	}
 	h, err := headerAt(t.Tx, format.DocumentKey(nil, folded))
-	if err != nil || !t.headerExpired(&h) {
+	if err != nil || !docs.IsGone(&h, t.moment) {
 		return err
 	}
 	return t.meet(folded, h.Times().Expires)
@@ -249,7 +235,7 @@ func (w *Writer) clear(ctx context.Context, inTheWay []format.Due, now time.Time
 func (t *Txn) AliveVersion(folded string) (Version, error) {
 	t.key = format.DocumentKey(t.key[:0], folded)
 	h, err := headerAt(t.Tx, t.key)
-	if err != nil || t.headerExpired(&h) {
+	if err != nil || docs.IsGone(&h, t.moment) {
 		return Version{}, err
 	}
 	return Version{h.Node, h.Etag}, nil

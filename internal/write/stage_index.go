@@ -14,7 +14,7 @@ import (
 // StageIndexes replaces the index entries of a document. before is the old
 // document, without a body if it did not exist; after is nil if the document is
 // deleted.
-func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before OldDocument, after *catalog.Entries) error {
+func (t *Txn) StageIndexes(ci *catalog.Collection, id, folded string, before *OldDocument, after *catalog.Entries) error {
 	var kept []bool // by position in after: the entry is there already
 	if before.Body != nil {
 		if after != nil {

@@ -222,7 +222,7 @@ func (t *Txn) stageKeep(o *Op) error {
 	if o.InCollection != "" && format.CollectionKey(string(o.Header.Collection)) != o.InCollection {
 		return &metadata.CollectionError{ID: o.ID, Current: OrEmpty(string(o.Header.Collection)), Given: o.Collection}
 	}
-	if err := t.checkVersion(o, OldDocument{Node: o.Header.Node, Etag: o.Header.Etag}, true); err != nil {
+	if err := t.checkVersion(o, &OldDocument{Node: o.Header.Node, Etag: o.Header.Etag}, true); err != nil {
 		return err
 	}
 	o.Outcome = Present

@@ -54,7 +54,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 		t.changing = nil
 		var moment time.Time
 		if !background {
-			moment = w.moment()
+			moment = w.Docs.Moment()
 		}
 		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
 			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, moment: moment, noted: t.noted, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0]}
