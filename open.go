@@ -105,12 +105,16 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
+	// Damage that was accepted may have cost entries.
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	if err := db.contents.Resume(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.expiry = expiry.New(e, db.docs, db.writer)
 	if err := db.expiry.Resume(); err != nil {
 		db.expiry.Stop()
+		db.contents.Stop()
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.indexer.Resume()
@@ -143,9 +147,6 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
-		return err
-	}
-	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	if err := db.revisions.Open(db.env); err != nil {
