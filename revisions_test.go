@@ -343,6 +343,28 @@ func TestRevisions_KeepFor(t *testing.T) {
 	must(t, checks.Revisions(db))
 }
 
+// Ensure that a document whose made ID had a document before, as its identity was set back,
+// goes on with the history of that.
+func TestRevisions_MadeIDs(t *testing.T) {
+	db := memory(t, nil)
+	keepRevisions(t, db, jay.RevisionRule{})
+	for n := range 3 {
+		put(t, db, "users/1", fmt.Sprintf(`{"n":%d}`, n))
+	}
+	must(t, db.Delete(ctx, "users/1"))
+	_, err := db.Revisions().Import(ctx, []json.RawMessage{[]byte(`{"n":7,"@metadata":{"@collection":"Cats","@id":"cats/1-A","@flags":"Revision","@change-vector":"B:2-old","@last-modified":"2026-11-21T12:00:00.0000000Z"}}`)})
+	must(t, err)
+	m := put(t, db, "users|", `{"n":3}`)
+	equal(t, m.ID, "users/1")
+	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1} {"n":0}`)
+	equal(t, store(t, db, "Cats"), "cats/1-A")
+	must(t, checks.Revisions(db))
+	put(t, db, "users/1", `{"n":4}`)
+	put(t, db, "cats/1-A", `{"n":8}`, jay.InCollection("Cats"))
+	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":4} {"n":3} - {"n":2} {"n":1} {"n":0}`)
+	must(t, checks.Revisions(db))
+}
+
 // Ensure that a large batch of deletions, whose documents are read beforehand, keeps
 // them, also if the configuration changes in between.
 func TestRevisions_LargeBatches(t *testing.T) {
