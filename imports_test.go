@@ -56,7 +56,7 @@ func TestImports(t *testing.T) {
 		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
 		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/counts", []string{leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
-		{"internal/revisions", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/revisions", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},

@@ -119,6 +119,8 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	}
 	db.indexer.Resume()
 	db.counts.Resume()
+	db.retention = revisions.NewRetention(e, &db.revisions)
+	db.retention.Resume()
 	opened = true
 	return db, nil
 }
@@ -219,6 +221,7 @@ func (db *DB) takeCloseError() error {
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.expiry.Stop()
+	db.retention.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
