@@ -260,6 +260,39 @@ func TestSubscription_Failures_Deletions(t *testing.T) {
 	equal(t, len(failed), 0)
 }
 
+// Ensure that Stats counts subscriptions, and names the greatest lag of those that are
+// not disabled.
+func TestSubscription_Stats(t *testing.T) {
+	db := memory(t, nil)
+	check := func(want jay.SubscriptionStats) {
+		t.Helper()
+		s, err := db.Stats(ctx, nil)
+		must(t, err)
+		equal(t, s.Subscriptions, want)
+	}
+	check(jay.SubscriptionStats{})
+	for _, name := range []string{"a", "b", "off"} {
+		subscribed(t, db, jay.Subscription{Name: name, Query: "from @all_docs"})
+	}
+	must(t, db.Subscriptions().Disable(ctx, "off"))
+	for i := range 3 {
+		put(t, db, fmt.Sprint("docs/", i), `{}`)
+	}
+	work := func(name string) {
+		t.Helper()
+		must(t, db.Subscriptions().Work(ctx, name, &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
+			if len(b.Items) == 3 { // not only what has failed
+				check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1, Working: 1, Behind: 3})
+			}
+			return b.Fail("docs/1", errors.New("not now"))
+		}))
+	}
+	work("a")
+	check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1, Behind: 3})
+	work("b")
+	check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1})
+}
+
 // Ensure that WorkOptions.BatchBytes bounds the documents that are sent again, too.
 func TestSubscription_Failures_Bytes(t *testing.T) {
 	clock := newClock()
