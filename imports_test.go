@@ -26,7 +26,11 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
+<<<<<<< HEAD
 		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), leaf("internal/verify"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+=======
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+>>>>>>> backup
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -35,8 +39,13 @@ func TestImports(t *testing.T) {
 		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/agenda", nil},
+<<<<<<< HEAD
 		{"internal/background", nil},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+=======
+		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
+		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+>>>>>>> backup
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
