@@ -227,17 +227,18 @@ type Tx interface {
 	// Delete stages the removal of key, whether or not it is there.
 	Delete(key []byte)
 
-	// Add stages the addition of delta to the number at key, which is copied.
-	// Numbers are 8 bytes, big-endian, in two's complement. A missing key is the
-	// number 0, and a sum of 0 removes the key, which never holds anything but a
-	// number. Transactions that add to the same
-	// number do not conflict with each other; one that reads it conflicts with
-	// them. A sum beyond 64 bits wraps around.
+	// Add stages the addition of deltas to the numbers at key, one by one; there are at
+	// most MaxNumbers, and both are copied. A number is 8 bytes, big-endian, in two's
+	// complement, and the value of a key is its numbers, one behind the other. Numbers
+	// that a key does not have are 0: those of a missing one, and those behind its last.
+	// A key whose numbers have all become 0 is removed. It never holds anything but
+	// numbers. Transactions that add to the same key do not conflict with each other;
+	// one that reads it conflicts with them. A sum beyond 64 bits wraps around.
 	//
-	// An engine without such an operation reads the number and sets it, which is
+	// An engine without such an operation reads the numbers and sets them, which is
 	// right if it runs one transaction at a time, or adds up one key for each
-	// writer when the number is read.
-	Add(key []byte, delta int64)
+	// writer when they are read.
+	Add(key []byte, deltas ...int64)
 
 	// Sequence draws the next number of this engine's commit sequence. Numbers
 	// start at 1 and are given to a commit in the order of its calls; those of
@@ -257,6 +258,9 @@ type Tx interface {
 	// doubt calls d before Update returns.
 	OnDecided(d Decider)
 }
+
+// MaxNumbers is how many numbers Tx.Add adds to at one key.
+const MaxNumbers = 8
 
 // Decider is what Tx.OnDecided calls. It must not block.
 type Decider interface{ Decided() }
