@@ -48,6 +48,7 @@ package storage
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Engine is an ordered, transactional map from keys to values. All methods
@@ -282,12 +283,27 @@ type Iterator interface {
 	Close() error
 }
 
-// Stats are figures about an engine at one moment.
+// Stats are figures about an engine at one moment. What is counted is counted since Open.
 type Stats struct {
 	DiskBytes        uint64 `json:"diskBytes"`        // all files: tables, log, manifests
 	CacheBytes       int64  `json:"cacheBytes"`       // blocks held in the cache
 	MemTableBytes    uint64 `json:"memTableBytes"`    // committed data not yet in tables
-	LogSyncs         uint64 `json:"logSyncs"`         // syncs of the log since Open
-	Commits          uint64 `json:"commits"`          // successful Updates that staged something, since Open
+	LogSyncs         uint64 `json:"logSyncs"`         // syncs of the log
+	Commits          uint64 `json:"commits"`          // successful Updates that staged something
 	ReclaimableBytes uint64 `json:"reclaimableBytes"` // of DiskBytes, what Compact would free, as far as is known
+
+	LogBytes     uint64        `json:"logBytes"`     // of DiskBytes, the log
+	LogSyncTime  time.Duration `json:"logSyncTime"`  // that the syncs took, in nanoseconds
+	CacheHits    uint64        `json:"cacheHits"`    // blocks that were found in the cache
+	CacheMisses  uint64        `json:"cacheMisses"`  // blocks that were read from the disk
+	Tables       uint64        `json:"tables"`       // files of tables
+	ReadDepth    uint64        `json:"readDepth"`    // tables that a look-up may have to ask
+	Flushes      uint64        `json:"flushes"`      // of memory to tables
+	Compactions  uint64        `json:"compactions"`  // merges of tables
+	DebtBytes    uint64        `json:"debtBytes"`    // about how much is still to be merged
+	Stalls       uint64        `json:"stalls"`       // times that writers had to wait for flushes or compactions
+	StallTime    time.Duration `json:"stallTime"`    // that they waited, in nanoseconds
+	Stalled      bool          `json:"stalled"`      // they wait now
+	WrittenBytes uint64        `json:"writtenBytes"` // to the log and to tables
+	Failed       bool          `json:"failed"`       // every Update returns ErrFailed
 }

@@ -30,7 +30,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -70,6 +69,7 @@ type Engine struct {
 	commits         atomic.Uint64 // for Stats
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
+	stalls          stalls
 	notice          notice
 	progress        *progress
 	closeTimeout    time.Duration
@@ -245,23 +245,5 @@ func (e *Engine) StartSequence(n uint64) {
 		if old >= n || e.minSequence.CompareAndSwap(old, n) {
 			return
 		}
-	}
-}
-
-// Stats implements storage.Engine.
-func (e *Engine) Stats() storage.Stats {
-	e.reservation.adjust()
-	m := e.db.Metrics()
-	var syncs dto.Metric
-	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
-		e.log.Debug("jay: reading the log's sync histogram", "err", err)
-	}
-	return storage.Stats{
-		DiskBytes:        m.DiskSpaceUsage(),
-		ReclaimableBytes: m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate,
-		CacheBytes:       m.BlockCache.Size,
-		MemTableBytes:    m.MemTable.Size,
-		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
-		Commits:          e.commits.Load(),
 	}
 }
