@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/agenda"
@@ -23,6 +24,7 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -53,6 +55,7 @@ func OpenMemory(opts *Options) (*DB, error) {
 }
 
 func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
+	begun := time.Now()
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
@@ -86,7 +89,12 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
+	if !inMemory {
+		if e.Room, err = room.New(dir, uint64(opts.MinFreeBytes), engine, opts.Logger); err != nil {
+			return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+		}
+	}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -116,7 +124,15 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer.Resume()
 	db.counts.Resume()
 	opened = true
+	logTook(db, "jay: opened", begun)
 	return db, nil
+}
+
+// logTook logs a step in the life of a database that began at an instant.
+func logTook(db *DB, message string, begun time.Time) {
+	if db.env.Logger != nil {
+		db.env.Logger.Debug(message, "dir", db.env.Dir, "took", time.Since(begun))
+	}
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
@@ -216,6 +232,12 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
+	begun := time.Now()
+	defer func() {
+		if err == nil {
+			logTook(db, "jay: closed", begun)
+		}
+	}()
 	db.indexer.Stop()
 	db.expiry.Stop()
 	db.horizon.Stop()
@@ -224,7 +246,7 @@ func (db *DB) shutDown() (err error) {
 	db.contents.Stop()
 	db.counts.Stop()
 	if invariants.Enabled {
-		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+		if err := checkCounts(context.Background(), db); errors.Is(err, counts.ErrMiscounted) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {

@@ -293,7 +293,7 @@ type Stats struct {
 	ReclaimableBytes uint64 `json:"reclaimableBytes"` // of DiskBytes, what Compact would free, as far as is known
 
 	LogBytes     uint64        `json:"logBytes"`     // of DiskBytes, the log
-	LogSyncTime  time.Duration `json:"logSyncTime"`  // that the syncs took, in nanoseconds
+	LogSyncTime  time.Duration `json:"logSyncNs"`    // that the syncs took
 	CacheHits    uint64        `json:"cacheHits"`    // blocks that were found in the cache
 	CacheMisses  uint64        `json:"cacheMisses"`  // blocks that were read from the disk
 	Tables       uint64        `json:"tables"`       // files of tables
@@ -302,7 +302,7 @@ type Stats struct {
 	Compactions  uint64        `json:"compactions"`  // merges of tables
 	DebtBytes    uint64        `json:"debtBytes"`    // about how much is still to be merged
 	Stalls       uint64        `json:"stalls"`       // times that writers had to wait for flushes or compactions
-	StallTime    time.Duration `json:"stallTime"`    // that they waited, in nanoseconds
+	StallTime    time.Duration `json:"stallNs"`      // that they waited
 	Stalled      bool          `json:"stalled"`      // they wait now
 	WrittenBytes uint64        `json:"writtenBytes"` // to the log and to tables
 	Failed       bool          `json:"failed"`       // every Update returns ErrFailed

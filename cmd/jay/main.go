@@ -64,6 +64,7 @@ type commandLine struct {
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`

@@ -321,7 +321,7 @@ func (t *Txn) stagePatch(o *Op) error {
 		return err
 	}
 	old := OldDocument{Node: before.Node, Etag: before.Etag, Modified: before.Modified, Revision: before.Revision, Collection: string(before.Collection), Body: g.base,
-		ID: docs.WrittenID(&before, o.FoldedID), Times: timesOf(&before), Attachments: before.Attachments}
+		Size: before.Size() + len(g.base), ID: docs.WrittenID(&before, o.FoldedID), Times: timesOf(&before), Attachments: before.Attachments}
 	if (g.changed || retimed) && o.keeps(t.rules(), &before) {
 		old.keepVersion(&before, g.base)
 	}

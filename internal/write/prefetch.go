@@ -162,7 +162,7 @@ func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, re
 // oldOf returns what o needs to know of the document that it finds. Body and
 // attachments are not copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Times: timesOf(h), Attachments: h.Attachments}
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Size: h.Size() + len(body), Times: timesOf(h), Attachments: h.Attachments}
 	if string(h.Collection) == o.Collection {
 		old.Collection = o.Collection // saves an allocation
 	} else {

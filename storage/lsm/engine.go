@@ -158,6 +158,10 @@ func open(dir string, opts Options) (*Engine, error) {
 		return nil, e.unlock(openError(err))
 	}
 
+	if format > 0 && format < Format {
+		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", Format)
+	}
+
 	options := e.pebbleOptions(opts)
 	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
 		e.reservation.cache.Unref()

@@ -2,6 +2,7 @@ package lsm
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
 
@@ -80,6 +81,9 @@ func (t *transaction) Delete(key []byte) { t.add(key, nil, nil, true) }
 
 // Add implements storage.Tx.
 func (t *transaction) Add(key []byte, deltas ...int64) {
+	if len(deltas) > storage.MaxNumbers {
+		panic(fmt.Sprintf("lsm: %d numbers at one key, and %d are the most", len(deltas), storage.MaxNumbers))
+	}
 	t.engine.numbers.spaces[key[0]] = true
 	t.addTo(key, deltas)
 }
