@@ -82,6 +82,7 @@ func (a *DumpAttachment) Read(p []byte) (int, error) {
 type DumpReader struct {
 	s       *scanner
 	state   dumpState
+	begun   bool   // the first section is known
 	first   bool   // no comma is due
 	section string // whose elements are read
 	item    DumpItem
@@ -221,6 +222,13 @@ func (d *DumpReader) member() (found bool, err error) {
 	name, isText := unquote(raw)
 	if !isText {
 		return false, invalid("a section has a name", "%q", cutText(raw))
+	}
+	if !d.begun {
+		switch d.begun = true; name {
+		case DumpBuildVersion, DumpDatabaseRecord, DumpDocuments, DumpRevisions, DumpIdentities, DumpCompareExchange:
+		default:
+			return false, invalid("a dump begins with a section of RavenDB's, as a rule BuildVersion", "this one with %q", cutText(name))
+		}
 	}
 	c, err := d.s.space()
 	if err == nil && c != ':' {

@@ -74,7 +74,11 @@ func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader) (err error) 
 		}
 	}
 	for _, section := range slices.Sorted(maps.Keys(d.left)) {
-		a.note("%s of the dump's %s left out: Jay has no place for them", count(d.left[section], "item"), section)
+		verb := "are"
+		if d.left[section] == 1 {
+			verb = "is"
+		}
+		a.note("%s of %s %s left out: Jay has no place for such items", count(d.left[section], "item"), section, verb)
 	}
 	return l.flush(ctx)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ func TestScripts(t *testing.T) {
 			"lines":     scriptLines,
 			"canonical": scriptCanonical,
 			"flipbit":   scriptFlipBit,
+			"sqlite":    scriptSQLite,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process built with -race sleeps for a second at its end.
@@ -183,6 +185,17 @@ func scriptGzip(ts *testscript.TestScript, _ bool, args []string) {
 func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strings.Count(ts.ReadFile(args[0]), "\n"); strconv.Itoa(got) != args[1] {
 		ts.Fatalf("got %d lines, want %s", got, args[1])
+	}
+}
+
+// sqlite FILE STATEMENT... runs statements of SQL on a SQLite database.
+func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	for _, statement := range args[1:] {
+		_, err := db.Exec(statement)
+		ts.Check(err)
 	}
 }
 
