@@ -133,7 +133,7 @@ func (c *CSVWriter) cell(text string) { c.text([]byte(text)) }
 // text appends a cell that is text. It is quoted if it has to be, and an empty one
 // always, which an absent one is not.
 func (c *CSVWriter) text(text []byte) {
-	if len(text) > 0 && text[0] != ' ' && text[len(text)-1] != ' ' && bytes.IndexAny(text, "\"\r\n") < 0 && bytes.IndexByte(text, c.comma) < 0 {
+	if len(text) > 0 && text[0] != ' ' && text[len(text)-1] != ' ' && !bytes.ContainsAny(text, "\"\r\n") && bytes.IndexByte(text, c.comma) < 0 {
 		c.row = append(c.row, text...)
 		return
 	}

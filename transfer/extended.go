@@ -108,7 +108,7 @@ func idOf(converted, raw []byte) ([]byte, error) {
 			return []byte(text), nil
 		}
 	case converted[0] == '-' || converted[0] >= '0' && converted[0] <= '9':
-		if bytes.IndexAny(converted, ".eE") < 0 {
+		if !bytes.ContainsAny(converted, ".eE") {
 			return bytes.Clone(converted), nil
 		}
 	}
@@ -391,7 +391,7 @@ func (t *toExtended) value(i int) (end int, err error) {
 // isExact reports whether a number is written as an int64 or a double would be, so that
 // a system that reads it as one gives its digits back.
 func isExact(raw []byte) bool {
-	if len(raw) < 10 && bytes.IndexAny(raw, ".eE") < 0 {
+	if len(raw) < 10 && !bytes.ContainsAny(raw, ".eE") {
 		return string(raw) != "-0"
 	}
 	text := string(raw)
