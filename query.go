@@ -192,7 +192,6 @@ func (q *definition) where(conditions []Condition) {
 	switch {
 	case all.err != nil:
 		q.fail(all.err)
-		return
 	case len(conditions) > 0:
 		q.q.Where, q.size = all.orTrue(), all.sizeOrTrue()
 	}
@@ -215,7 +214,6 @@ func (q *definition) filterGroups(conditions []Condition) {
 	}
 	if q.having = And(conditions...); q.having.err != nil {
 		q.fail(q.having.err)
-		return
 	}
 }
 

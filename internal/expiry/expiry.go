@@ -4,8 +4,9 @@
 // stage_expiry.go).
 //
 // A worker sleeps until the next instant that the agenda knows. It works in small
-// transactions, which look again whether what they do is still due, and rests as long as it
-// works: it takes no more than half of what the disk can do. It ends when nothing is due
+// transactions, which look again whether what they do is still due, and rests after each as
+// long as that took: it takes no more than half of what the disk can do, and writers that
+// wait for one find the next not there yet. It ends when nothing is due
 // at any time, and is started by the first commit of something that is.
 //
 // A database that an older Jay has written is walked once, in the background and in the
@@ -16,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +37,7 @@ var (
 	BatchDeletions = 128     // documents that a batch deletes
 	BatchRefreshes = 32      // documents that a batch refreshes
 	BatchBytes     = 1 << 20 // about how many bytes of documents a batch refreshes
-	RoundBatches   = 16      // batches that share a sync
+	RoundBatches   = 16      // batches that share a look and a sync
 )
 
 // LookInterval is how long the worker sleeps at most while something is due at some
@@ -137,12 +139,11 @@ func (s *Sweeper) work() {
 	}()
 	var next time.Time // when something is due, as far as is known; zero for now
 	for s.ctx.Err() == nil {
-		begun := time.Now()
 		wait := LookInterval
 		now, err := s.now()
 		if err == nil && !next.After(now) {
 			var more bool
-			more, next, err = s.round(s.ctx, now)
+			more, next, err = s.round(s.ctx, now, true)
 			switch {
 			case err != nil:
 			case more:
@@ -165,9 +166,7 @@ func (s *Sweeper) work() {
 		} else if wait > 0 {
 			wait = min(wait, next.Sub(now))
 		}
-		// It rests as long as it has worked.
-		worked := time.Since(begun)
-		if !s.sleep(max(wait, worked, Pause), max(worked, Pause)) {
+		if !s.sleep(max(wait, Pause), Pause) {
 			next = time.Time{} // something is due earlier
 		}
 	}
@@ -220,35 +219,39 @@ func (s *Sweeper) warn(ctx context.Context, what string, err error) {
 }
 
 // round does what is due at now, as far as RoundBatches batches go, and waits for the
-// disk. It returns whether there is more, and when something is due next; zero for never.
-func (s *Sweeper) round(ctx context.Context, now time.Time) (more bool, next time.Time, err error) {
+// disk. If it rests, it does so after each transaction, as long as that took. It returns
+// whether there is more, and when something is due next; zero for never.
+func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bool, next time.Time, err error) {
 	s.one.Lock()
 	defer s.one.Unlock()
-	for n := 0; ; n++ {
-		from := s.agenda.Looks()
-		found, err := s.look(from, now)
-		if err != nil {
-			return false, time.Time{}, err
-		}
-		if len(found.due) > 0 && n < RoundBatches {
-			if err := s.batch(ctx, found.due, now); err != nil {
+	from := s.agenda.Looks()
+	found, err := s.look(from, now)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	if len(found.due) > 0 {
+		for batch := range slices.Chunk(found.due, BatchDeletions) {
+			if err := s.batch(ctx, batch, now, rests); err != nil {
 				return false, time.Time{}, err
 			}
-			continue
 		}
-		if n > 0 && s.env.Synced {
+		if s.env.Synced {
 			if err := s.env.Engine.Sync(ctx); err != nil {
 				return false, time.Time{}, err
 			}
 		}
-		swept := now
-		if !found.first.IsZero() && found.first.Before(now) {
-			swept = found.first
+		from = s.agenda.Looks()
+		if found, err = s.look(from, now); err != nil {
+			return false, time.Time{}, err
 		}
-		s.agenda.Swept(swept)
-		s.agenda.Waits(found.next)
-		return len(found.due) > 0, found.next, nil
 	}
+	swept := now
+	if !found.first.IsZero() && found.first.Before(now) {
+		swept = found.first
+	}
+	s.agenda.Swept(swept)
+	s.agenda.Waits(found.next)
+	return len(found.due) > 0, found.next, nil
 }
 
 // Sweep does all that is due now, and returns when that is on disk. It returns how many
@@ -261,7 +264,7 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed 
 	wasDeleted, wasRefreshed := s.Done()
 	for more := true; more && err == nil; {
 		if err = context.Cause(ctx); err == nil {
-			more, _, err = s.round(ctx, now)
+			more, _, err = s.round(ctx, now, false)
 		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
@@ -279,11 +282,21 @@ type agendaItems struct {
 	next  time.Time // the earliest that is not due, or is to be tried again; zero for none
 }
 
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // look finds the first entries that are due at now. None is before from.
 func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
 	latest := s.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
-	if err := s.lookAt(latest, format.DueExpiry, BatchDeletions, from, now, &found); err != nil {
+	if err := s.lookAt(latest, format.DueExpiry, BatchDeletions*RoundBatches, from, now, &found); err != nil {
 		return found, err
 	}
 	return found, s.lookAt(latest, format.DueRefresh, BatchRefreshes, from, now, &found)
@@ -330,13 +343,13 @@ func (f *agendaItems) wait(at time.Time) {
 // batch does what is due. If that fails for a reason that is not the
 // engine's, each is done in a transaction of its own, and those that fail are left alone
 // for a while.
-func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time) error {
-	err := s.try(ctx, due, now)
+func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time, rests bool) error {
+	err := s.try(ctx, due, now, rests)
 	if err == nil || s.isFatal(ctx, err) {
 		return err
 	}
 	for _, d := range due {
-		err := s.try(ctx, []format.Due{d}, now)
+		err := s.try(ctx, []format.Due{d}, now, rests)
 		if err == nil {
 			continue
 		}
@@ -363,7 +376,8 @@ func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
 }
 
 // try does what is due, in transactions of some documents each.
-func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) error {
+func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time, rests bool) error {
+	begun := time.Now()
 	ops, err := s.opsOf(due)
 	if err != nil || len(ops) == 0 {
 		return err
@@ -371,7 +385,14 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) erro
 	if OnBatch != nil {
 		OnBatch(ctx)
 	}
-	committed, err := s.writer.Sweep(ctx, ops, now)
+	rest := func() {}
+	if rests {
+		rest = func() {
+			pause(ctx, time.Since(begun))
+			begun = time.Now()
+		}
+	}
+	committed, err := s.writer.Sweep(ctx, ops, now, rest)
 	for _, o := range ops[:committed] {
 		switch {
 		case !o.IsDone():
