@@ -40,6 +40,7 @@ type dumpLoader struct {
 	pending map[string]content
 	known   map[string]place // where a content is stored
 
+	hasPast   bool             // the revisions are stored already
 	documents bool             // a document was read
 	left      map[string]int64 // items by section that have no place in Jay
 }
@@ -52,9 +53,30 @@ type content struct {
 // place is an attachment that is stored.
 type place struct{ id, name string }
 
-// loadDump stores what a dump holds.
-func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader) (err error) {
-	d := &dumpLoader{loader: l, pending: make(map[string]content), known: make(map[string]place), left: make(map[string]int64)}
+// loadDumpPast stores the revisions that a dump holds, and nothing else.
+func (l *loader) loadDumpPast(ctx context.Context, r io.Reader) error {
+	d := &dumpLoader{loader: l}
+	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
+	for {
+		item, err := items.Next()
+		v := value{number: item.Number, offset: item.Offset, text: item.Text}
+		if err == io.EOF {
+			return l.flushRevisions(ctx)
+		}
+		if err != nil {
+			return l.fail(v, refused(err))
+		}
+		if item.Section == transfer.DumpRevisions && item.Attachment == nil {
+			if err := d.revision(ctx, v, false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// loadDump stores what a dump holds. If hasPast is true, it leaves the revisions out.
+func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader, hasPast bool) (err error) {
+	d := &dumpLoader{loader: l, hasPast: hasPast, pending: make(map[string]content), known: make(map[string]place), left: make(map[string]int64)}
 	defer func() { err = andThen(err, d.closeSpool()) }()
 	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
 	for {
@@ -112,8 +134,11 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 		d.documents = true
 		return d.document(ctx, v, again)
 	case transfer.DumpRevisions:
+		if d.hasPast {
+			return nil
+		}
 		if d.documents {
-			// The past of a document comes before it, and RavenDB writes it behind.
+			// The past of a document comes before it, and RavenDB writes it behind: --revisions.
 			d.left[item.Section]++
 			return nil
 		}

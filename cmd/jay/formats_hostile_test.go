@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
 )
 
@@ -73,6 +77,67 @@ func TestFormats_ResumeWithAttachments(t *testing.T) {
 				t.Errorf("%s: got %d documents", format, n)
 			}
 		}
+	}
+}
+
+// checked is a context that ends after it was asked a number of times.
+type checked struct {
+	context.Context
+	left atomic.Int64
+}
+
+// Err returns context.Canceled from then on.
+func (c *checked) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Ensure that an import that ends wherever it looks at its context leaves nothing out when
+// it goes on: not the attachments of a document that is stored, either.
+func TestFormats_StoppedAtEveryCheck(t *testing.T) {
+	dump := dumpOfAttachments(t, 6)
+	stops := 0
+	for n := int64(0); ; n++ {
+		db, err := jay.OpenMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		load := func(ctx context.Context) error {
+			l := &loader{db: db, maxBytes: 1 << 20, maxDepth: 100, resume: &resumption{name: "x"}}
+			if err := l.resume.load(t.Context(), db); err != nil {
+				t.Fatal(err)
+			}
+			return l.loadDump(ctx, &app{json: true}, bytes.NewReader(dump), false)
+		}
+		ctx := &checked{Context: context.WithoutCancel(t.Context())}
+		ctx.left.Store(n)
+		first := load(ctx)
+		if first != nil {
+			stops++
+			if !errors.Is(first, context.Canceled) {
+				t.Fatalf("stopped at %d: got %v", n, first)
+			}
+			if err := load(t.Context()); err != nil {
+				t.Fatalf("stopped at %d: %v", n, err)
+			}
+		}
+		for i := range 6 {
+			doc, err := db.Get(t.Context(), fmt.Sprintf("things/%04d", i))
+			if err != nil || len(doc.Metadata().Attachments) != (i+1)%2 {
+				t.Fatalf("stopped at %d: document %d: %v, %v", n, i, doc, err)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			break
+		}
+	}
+	if stops < 10 {
+		t.Errorf("stopped %d times, want many", stops)
 	}
 }
 

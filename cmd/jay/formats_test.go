@@ -157,11 +157,22 @@ func TestFormats_RoundTrip(t *testing.T) {
 		}
 		command := exec.Command("jay", args...)
 		command.Stdin = exchangedStream(n)
+		var out bytes.Buffer
+		command.Stdout, command.Stderr = &out, &out
 		start := time.Now()
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("jay %v: %v: %s", args, err, out)
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
 		}
-		return time.Since(start), peakMemory(command.ProcessState)
+		peak := make(chan int64)
+		ended := make(chan struct{})
+		go func() { peak <- peakMemory(command.Process.Pid, ended) }()
+		err := command.Wait()
+		took := time.Since(start)
+		close(ended)
+		if err != nil {
+			t.Fatalf("jay %v: %v: %s", args, err, &out)
+		}
+		return took, <-peak
 	}
 	took, peak := runs("--db", "first", "import")
 	report := func(what string, size int64, took time.Duration, peak int64) {

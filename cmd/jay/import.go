@@ -27,6 +27,7 @@ type importCommand struct {
 	Table      string   `placeholder:"NAME" help:"Table of a SQLite file; not needed if there is only one."`
 	Infer      bool     `help:"In CSV columns without a type, take numbers, true, false and null for what they are."`
 	Delimiter  string   `placeholder:"C" help:"Character between the cells of CSV; a comma, or a tab in .tsv files."`
+	Revisions  bool     `help:"Read a dump of RavenDB twice: first its revisions, which it has behind the documents."`
 	MaxInput   int64    `name:"max-input-bytes" placeholder:"N" help:"Stop after so many bytes of input, unpacked; the default is no limit."`
 	Files      []string `arg:"" optional:"" name:"file" help:"Files to read, - or none for standard input."`
 }
@@ -207,6 +208,11 @@ func (c *importCommand) load(ctx context.Context, a *app, l *loader, bar *progre
 
 func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name string, bar *progress) error {
 	format := formatOf(name, c.Format)
+	if c.Revisions && format == formatDump && (l.resume == nil || l.resume.found.Records == 0) {
+		if err := c.loadPast(ctx, a, l, name); err != nil {
+			return err
+		}
+	}
 	r, shown := a.stdin, "standard input"
 	switch {
 	case name != stdinName && format == formatSQLite:
@@ -227,13 +233,29 @@ func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name st
 	ahead := newReadAhead(ctx, &boundedReader{transfer.NewUnpacked(countedReader{r, bar.add}), c.MaxInput, c.MaxInput})
 	defer ahead.stop()
 	if format == formatDump {
-		return l.loadDump(ctx, a, ahead)
+		return l.loadDump(ctx, a, ahead, c.Revisions)
 	}
 	values, err := c.source(l, ahead, name, format)
 	if err != nil {
 		return err
 	}
 	return l.loadValues(ctx, values)
+}
+
+// loadPast stores the revisions of a dump.
+func (c *importCommand) loadPast(ctx context.Context, a *app, l *loader, name string) error {
+	if name == stdinName {
+		return usageError{text: "--revisions reads a dump twice, which standard input cannot be"}
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return l.fail(value{}, err)
+	}
+	defer f.Close()
+	l.file = name
+	ahead := newReadAhead(ctx, &boundedReader{transfer.NewUnpacked(f), c.MaxInput, c.MaxInput})
+	defer ahead.stop()
+	return l.loadDumpPast(ctx, ahead)
 }
 
 // source returns the documents of an input.

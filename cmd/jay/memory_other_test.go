@@ -2,7 +2,8 @@
 
 package main
 
-import "os"
-
 // peakMemory is not known on this system.
-func peakMemory(*os.ProcessState) int64 { return 0 }
+func peakMemory(_ int, ended <-chan struct{}) int64 {
+	<-ended
+	return 0
+}
