@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -347,6 +348,46 @@ func kindOfText(raw []byte) uint8 {
 	return hasString
 }
 
+// Field is a field of documents that has a column.
+type Field struct {
+	Path []string // the keys from the document on
+	Type string   // "string", "number", "boolean" or "json"
+}
+
+// Fields returns the fields in the order of their columns.
+func (c *CSVColumns) Fields() (fields []Field, err error) {
+	if _, _, _, err := c.nodes(); err != nil {
+		return nil, err
+	}
+	var walk func(from *columnNode, path []string)
+	walk = func(from *columnNode, path []string) {
+		for _, child := range from.children {
+			path := append(path[:len(path):len(path)], child.key)
+			if child.has == hasObject {
+				walk(child, path)
+				continue
+			}
+			name := strings.TrimPrefix(csvTypeNames[child.csvType()], ":")
+			fields = append(fields, Field{path, cmp.Or(name, "string")})
+		}
+	}
+	walk(&c.root, nil)
+	return fields, nil
+}
+
+// csvType returns the type of the column of a field that is no object.
+func (n *columnNode) csvType() csvType {
+	switch {
+	case n.isJSON():
+		return csvJSON
+	case n.has&hasString != 0:
+		return csvString
+	case n.has&hasNumber != 0:
+		return csvNumber
+	}
+	return csvBoolean
+}
+
 // nodes returns the tree of the columns, and the header.
 func (c *CSVColumns) nodes() (root *csvNode, header []string, types []csvType, err error) {
 	header, types = []string{"@id", "@collection"}, []csvType{csvID, csvCollection}
@@ -369,17 +410,7 @@ func (c *CSVColumns) nodes() (root *csvNode, header []string, types []csvType, e
 				walk(child, node, name)
 				continue
 			}
-			t := csvJSON
-			if !child.isJSON() {
-				switch {
-				case child.has&hasString != 0:
-					t = csvString
-				case child.has&hasNumber != 0:
-					t = csvNumber
-				default:
-					t = csvBoolean
-				}
-			}
+			t := child.csvType()
 			node.column = len(header)
 			header, types = append(header, string(name)+csvTypeNames[t]), append(types, t)
 			size += len(name)

@@ -84,6 +84,10 @@ func TestCSV_Columns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	fields, err := columns.Fields()
+	if got := fmt.Sprint(fields, err); got != "[{[Name] string} {[Age] number} {[Vip] boolean} {[Address City] string} {[Address Zip] string} {[Tags] json}] <nil>" {
+		t.Errorf("got fields %s", got)
+	}
 	var out bytes.Buffer
 	if _, err := transfer.NewCSVWriter(&out, &columns, 0); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ type exportCommand struct {
 	Collection string `placeholder:"NAME" help:"Only this collection; @empty is one too."`
 	Format     string `enum:",ndjson,json,csv,extjson,ravendbdump,sqlite" default:"" placeholder:"FORMAT" help:"Format of the output, if its name does not say: ndjson, json, csv, extjson, ravendbdump or sqlite."`
 	Table      string `placeholder:"NAME" default:"documents" help:"Table of a SQLite file; the default is documents."`
+	Columns    bool   `help:"Add a view to a SQLite file, with a column for each field: its name is that of the table with _columns."`
 	Delimiter  string `placeholder:"C" help:"Character between the cells of CSV; a comma, or a tab in .tsv files."`
 	File       string `arg:"" optional:"" help:"File to write, - or none for standard output. A name that ends in .gz or .zst is packed."`
 }
@@ -56,6 +57,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 	case format == formatDump && compression == "" && !toStdout:
 		compression = "gzip" // as RavenDB packs its own
 	}
+	a.options.CacheBytes, a.options.DocumentCacheBytes = 8<<20, -1 // each document is read once
 	return a.withDatabase(false, func(db *jay.DB) error {
 		e := &exporter{db: db, collection: c.Collection}
 		e.summary.database = a.dir
@@ -70,7 +72,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 		e.bar = a.newByteProgress("export", -1)
 		var err error
 		if format == formatSQLite {
-			err = replaceByPath(c.File, func(temporary string) error { return e.writeSQLite(ctx, temporary, c.Table) })
+			err = replaceByPath(c.File, func(temporary string) error { return e.writeSQLite(ctx, temporary, c.Table, c.Columns) })
 		} else {
 			err = replaceFile(c.File, compression, func(w io.Writer) error { return c.write(ctx, e, w, format, comma) })
 		}

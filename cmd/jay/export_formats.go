@@ -25,6 +25,7 @@ type exporter struct {
 	summary    exportSummary
 
 	attachments int64 // that the format has no place for
+	unnamed     int64 // fields that a view of SQLite cannot have
 }
 
 // eachExported calls fn with every document of the export.
@@ -239,7 +240,7 @@ func (e *exporter) writeContent(ctx context.Context, dump *transfer.DumpWriter, 
 const sqliteBatch = 50_000
 
 // writeSQLite makes a SQLite database in a new file.
-func (e *exporter) writeSQLite(ctx context.Context, name, table string) (err error) {
+func (e *exporter) writeSQLite(ctx context.Context, name, table string, columns bool) (err error) {
 	// Without a journal: a file that is not complete is removed.
 	uri, err := sqliteURI(name, "_pragma=journal_mode(off)&_pragma=synchronous(off)&_pragma=cache_size(-16000)&_pragma=locking_mode(exclusive)")
 	if err != nil {
@@ -251,6 +252,7 @@ func (e *exporter) writeSQLite(ctx context.Context, name, table string) (err err
 	}
 	db.SetMaxOpenConns(1)
 	defer func() { err = andThen(err, db.Close()) }()
+	view := quoteSQL(table + "_columns")
 	table = quoteSQL(table)
 	if _, err := db.ExecContext(ctx, "CREATE TABLE "+table+" (id TEXT NOT NULL PRIMARY KEY, collection TEXT NOT NULL, metadata JSON, body JSON NOT NULL)"); err != nil {
 		return fmt.Errorf("SQLite: %w", err)
@@ -299,10 +301,50 @@ func (e *exporter) writeSQLite(ctx context.Context, name, table string) (err err
 	if err == nil {
 		err = commit()
 	}
+	if err == nil && columns {
+		err = e.addView(ctx, db, table, view)
+	}
 	if err != nil {
 		return fmt.Errorf("SQLite: %w", err)
 	}
 	return nil
+}
+
+// addView adds a view with a column for each field: the table has the documents as they
+// are, and SQLite's numbers would lose digits.
+func (e *exporter) addView(ctx context.Context, db *sql.DB, table, view string) error {
+	var columns transfer.CSVColumns
+	err := eachDocument(ctx, e.db, jay.Scan{Collection: e.collection}, func(doc *jay.Document) error {
+		return named(doc, columns.Add(&transfer.Document{Body: doc.Body()}))
+	})
+	if err != nil {
+		return err
+	}
+	fields, err := columns.Fields()
+	if err != nil {
+		return err
+	}
+	if len(fields)+2 > maxSQLiteColumns {
+		return fmt.Errorf("a view has at most %d columns, the documents need %d: export without --columns", maxSQLiteColumns, len(fields)+2)
+	}
+	statement := "CREATE VIEW " + view + " AS SELECT id, collection"
+	for _, f := range fields {
+		path := "$"
+		for _, key := range f.Path {
+			path += `."` + key + `"`
+		}
+		if strings.Count(path, `"`) != 2*len(f.Path) || strings.Contains(path, `\`) {
+			e.unnamed++ // SQLite's paths cannot name such a key
+			continue
+		}
+		get := "->>"
+		if f.Type == "json" {
+			get = "->"
+		}
+		statement += ", body " + get + " '" + strings.ReplaceAll(path, "'", "''") + "' AS " + quoteSQL(strings.Join(f.Path, "."))
+	}
+	_, err = db.ExecContext(ctx, statement+" FROM "+table)
+	return err
 }
 
 // leftOut notes what the format of an export has no place for.
@@ -324,6 +366,9 @@ func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) e
 		return err
 	} else if len(subs) > 0 && e.collection == "" {
 		what = append(what, count(int64(len(subs)), "subscription"))
+	}
+	if e.unnamed > 0 {
+		a.note("%s with a quote or a backslash in the name left out of the view", count(e.unnamed, "field"))
 	}
 	if len(what) > 0 {
 		a.note("%s has no place for %s: only ndjson and json have all", format, strings.Join(what, ", "))

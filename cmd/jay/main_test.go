@@ -47,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"canonical": scriptCanonical,
 			"flipbit":   scriptFlipBit,
 			"sqlite":    scriptSQLite,
+			"select":    scriptSelect,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process built with -race sleeps for a second at its end.
@@ -197,6 +198,27 @@ func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
 		_, err := db.Exec(statement)
 		ts.Check(err)
 	}
+}
+
+// select FILE QUERY prints the rows of a query on a SQLite database.
+func scriptSelect(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	rows, err := db.Query(args[1])
+	ts.Check(err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	ts.Check(err)
+	for rows.Next() {
+		values, targets := make([]any, len(names)), make([]any, len(names))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		ts.Check(rows.Scan(targets...))
+		fmt.Fprintln(ts.Stdout(), values...)
+	}
+	ts.Check(rows.Err())
 }
 
 var volatile = regexp.MustCompile(`"@change-vector":"[^"]*",|,"@last-modified":"[^"]*"|"etag":[0-9]+,?`)
