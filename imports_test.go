@@ -40,6 +40,7 @@ func TestImports(t *testing.T) {
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
 		{"internal/child", nil},
+		{"jaytest", []string{module, leaf("internal/checks"), leaf("storage/storagetest")}},
 		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
 		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
