@@ -238,5 +238,6 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
+	format.Rewritten(t.Tx)
 	return nil
 }
