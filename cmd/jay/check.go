@@ -94,7 +94,7 @@ func (a *app) printCheck(dir string, r jay.VerifyReport) error {
 	}
 	fmt.Fprintf(&b, "Database %s: %s. Read: %s of %s, %s, %s, %s, %s of %s\n", dir, verdict,
 		count(int64(r.Files), "file"), size(r.FileBytes), count(r.Documents, "document"), count(r.Revisions, "revision"),
-		count(r.IndexEntries, "index entry"), count(r.Attachments, "content"), size(r.AttachmentBytes))
+		thousands(r.IndexEntries)+" index entries", count(r.Attachments, "content"), size(r.AttachmentBytes))
 	return a.print(b.String())
 }
 

@@ -71,7 +71,7 @@ func (v *verifier) comparePrefix(r storage.Reader, p prefixNumbers) error {
 	tag := strings.TrimSuffix(p.prefix, v.separator)
 	if p.identity > 0 {
 		key := format.AppendKey(nil, format.SpaceIdentity, tag+ids.IdentityMark)
-		value, found, known, err := get(r, key)
+		value, found, known, err := v.get(r, key)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (v *verifier) comparePrefix(r storage.Reader, p prefixNumbers) error {
 	}
 	key := format.AppendKey(nil, format.SpaceHiLo, tag)
 	granted := int64(0)
-	value, _, known, err := get(r, key)
+	value, _, known, err := v.get(r, key)
 	if err != nil || !known {
 		return err
 	}
