@@ -98,3 +98,32 @@ func ExampleDamage() {
 	// file marker.manifest.*: the file is missing: no manifest is named
 	// lost: everything
 }
+
+// What is left of a damaged directory is saved into a new one.
+func ExampleRepairReport() {
+	dir := damagedDirectory()
+	defer os.RemoveAll(dir)
+	into := dir + ".new"
+	defer os.RemoveAll(into)
+	report, err := jay.Repair(context.Background(), dir, into, nil, nil)
+	check(err)
+	fmt.Println(report.Documents, "document saved,", report.Missing, "lost;", report.After.Found, "damages are left")
+	// Output:
+	// 1 document saved, 0 lost; 0 damages are left
+}
+
+// What was lost is listed by what it is.
+func ExampleLostItem() {
+	dir := damagedDirectory()
+	defer os.RemoveAll(dir)
+	into := dir + ".new"
+	defer os.RemoveAll(into)
+	report, err := jay.Repair(context.Background(), dir, into, nil, nil)
+	check(err)
+	for _, item := range report.Lost {
+		fmt.Println(item.What, item.ID, item.Why)
+	}
+	fmt.Println(len(report.Lost), "losses")
+	// Output:
+	// 0 losses
+}

@@ -121,6 +121,7 @@ type checking struct {
 	report VerifyReport
 	ledger *verify.Report // nil before it has begun
 	total  int64
+	broken []string // tables of a directory that are damaged
 	pace   pace
 }
 

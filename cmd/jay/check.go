@@ -61,8 +61,10 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return a.explainOpen(err)
 	}
-	a.failed = a.failed || r.Found > 0
-	return a.printCheck(c.Dir, r)
+	if err := a.printCheck(c.Dir, r); err != nil || r.Found == 0 {
+		return err
+	}
+	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
 }
 
 // checkResult is what check prints with --json.

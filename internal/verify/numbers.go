@@ -148,7 +148,7 @@ func (v *verifier) readCounters() error {
 			v.damage(NodeMissing, key, "it belongs to node %d, which has no record", marks.Node)
 		}
 		for _, l := range marks.Leases {
-			if l.Low < 1 || l.End < l.Low || l.End > marks.Top {
+			if l.Low < 1 || l.End > marks.Top {
 				v.damage(HiLoLeases, key, "the range %d to %d is open, and the top is %d", l.Low, l.End, marks.Top)
 				break
 			}
