@@ -49,7 +49,8 @@ type DB struct {
 	subs     *subs.Store
 	contents *attachments.Store
 
-	revisions revisions.Current // the rules
+	revisions revisions.Current    // the rules
+	retention *revisions.Retention // what they keep no longer
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished

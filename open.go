@@ -113,16 +113,22 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
+	// Damage that was accepted may have cost entries.
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	if err := db.contents.Resume(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.expiry = expiry.New(e, db.docs, db.writer)
 	if err := db.expiry.Resume(); err != nil {
 		db.expiry.Stop()
+		db.contents.Stop()
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.indexer.Resume()
 	db.counts.Resume()
+	db.retention = revisions.NewRetention(e, &db.revisions)
+	db.retention.Resume()
 	opened = true
 	logTook(db, "jay: opened", begun)
 	return db, nil
@@ -159,9 +165,6 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
-		return err
-	}
-	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	if err := db.revisions.Open(db.env); err != nil {
@@ -240,6 +243,7 @@ func (db *DB) shutDown() (err error) {
 	}()
 	db.indexer.Stop()
 	db.expiry.Stop()
+	db.retention.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close

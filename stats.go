@@ -31,7 +31,8 @@ type Stats struct {
 	Expiry      ExpiryStats       `json:"expiry"`
 	Engine      EngineStats       `json:"engine"`
 
-	Attachments AttachmentStats `json:"attachments"`
+	Attachments   AttachmentStats   `json:"attachments"`
+	Subscriptions SubscriptionStats `json:"subscriptions"`
 
 	// DiskFull is true while writes are refused, but for deletions: see Options.MinFreeBytes.
 	DiskFull bool `json:"diskFull,omitempty"`
@@ -142,6 +143,9 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 	s.Expiry.Deleted, s.Expiry.Refreshed = db.expiry.Done()
 
 	if s.Counters, err = readCounters(ctx, db, snapshot); err != nil {
+		return err
+	}
+	if s.Subscriptions, err = measureSubscriptions(db, snapshot); err != nil {
 		return err
 	}
 	if s.Revisions, err = revisionCounts(snapshot); err != nil {

@@ -69,6 +69,7 @@ type commandLine struct {
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
