@@ -27,9 +27,9 @@ type exportCommand struct {
 func (*exportCommand) Help() string {
 	return formatHelp + `
 
-Only NDJSON and JSON have everything; the others have documents with their IDs, collections and custom metadata, RavenDB's dumps attachments, revisions and identities, too. A note says what is left out. docs/import-export.md has the rules of each format.
+Only NDJSON and JSON have everything; the others have documents with their IDs, collections and custom metadata, RavenDB's dumps attachments, revisions, identities and compare-exchange values, too. A note says what is left out. docs/import-export.md has the rules of each format.
 
-In NDJSON the first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions come last, which such a jay refuses, too. JSON is the same in one array.
+In NDJSON the first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions and compare-exchange values come last, which such a jay refuses, too. JSON is the same in one array.
 
 A file is there when it is complete: it is written under another name first.
 
@@ -172,7 +172,10 @@ func (e *exporter) writeLines(ctx context.Context, w io.Writer) error {
 	if err != nil || e.collection != "" {
 		return err
 	}
-	return writeSubscriptions(ctx, e.db, w)
+	if err := writeSubscriptions(ctx, e.db, w); err != nil {
+		return err
+	}
+	return writeExchanges(ctx, e.db, w)
 }
 
 // writeFile atomically replaces the file name by what fn writes: it writes and
