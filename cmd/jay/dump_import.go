@@ -296,6 +296,7 @@ func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text 
 			return err
 		}
 		d.spool = f
+		_ = os.Remove(f.Name()) // where the system allows it, a kill leaves nothing behind
 	}
 	if _, err := d.spool.Seek(d.size, io.SeekStart); err != nil {
 		return err
@@ -373,5 +374,12 @@ func (d *dumpLoader) closeSpool() error {
 	if d.spool == nil {
 		return nil
 	}
-	return errors.Join(d.spool.Close(), os.Remove(d.spool.Name()))
+	err := os.Remove(d.spool.Name())
+	if closed := d.spool.Close(); errors.Is(err, os.ErrNotExist) || closed != nil {
+		return closed
+	}
+	if err != nil {
+		err = os.Remove(d.spool.Name()) // a file that is open cannot be removed on Windows
+	}
+	return err
 }
