@@ -401,6 +401,10 @@ func TestBackup_Foreign(t *testing.T) {
 		if err := call(); !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) {
 			t.Errorf("a newer format: %v", err)
 		}
+		var f *jay.FormatError
+		if !errors.As(err, &f) || f.What != "backup" || f.Found != 2 || f.Newest != 1 {
+			t.Errorf("a newer format: got %v, want a FormatError of a backup", err)
+		}
 	}
 }
 
