@@ -85,8 +85,7 @@ func (n *numbers) put(db *pebble.DB, batch *pebble.Batch, s *staging, order []in
 		adds = adds || s.entries[i].added
 		entries++
 	}
-	_, found := n.known[string(key)]
-	if !adds && !found {
+	if !adds {
 		// A later batch of the group may add to what this one sets: it must not read
 		// the number from Pebble, which does not have the batch yet.
 		if last := int(order[entries-1]); s.entries[last].deleted || s.entries[last].headEnd-s.entries[last].keyEnd+len(s.entries[last].tail) == 8 {
@@ -95,6 +94,8 @@ func (n *numbers) put(db *pebble.DB, batch *pebble.Batch, s *staging, order []in
 				return 0, err
 			}
 			n.keep(key, sum)
+		} else {
+			delete(n.known, string(key)) // it is no number, or no longer
 		}
 		return 0, nil
 	}
