@@ -68,7 +68,7 @@ func (s *Salvage) open(dir string, opts Options) error {
 	if s.path, err = realPath(s.disk, dir); err != nil {
 		return err
 	}
-	if s.lock, err = lockIdentity(s.disk, s.path); err != nil {
+	if s.lock, err = lockIdentity(s.disk, s.path, false); err != nil {
 		return err
 	}
 	s.lock.engine, err = lockEngine(s.disk, s.path)
