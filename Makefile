@@ -10,13 +10,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay server tests tools
-PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
+MODULES = . bench cmd/jay jayotel jayprometheus server tests tools
+PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments backup crash kill-reads storm revisions damage expiry feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage expiry feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -29,6 +29,7 @@ help:
 	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
+	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
@@ -114,6 +115,11 @@ crash:
 # What readers saw before each of 300 kills must be there behind it.
 kill-reads:
 	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v ./tests/crash
+
+# What feeds had shown before each of 300 kills must be there behind it, and subscriptions
+# send again what was not acknowledged, and nothing else.
+kill-changes:
+	JAY_KILL_CHANGES=300 $(GO) test -run 'TestKillChanges$$' -count=1 -timeout 60m -v ./tests/crash
 
 # Every verb at once, for ten minutes, and with the race detector for another five.
 storm:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/agenda"
@@ -23,6 +24,7 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -59,6 +61,7 @@ type opening struct {
 }
 
 func open(dir string, given *Options, how opening) (_ *DB, err error) {
+	begun := time.Now()
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
@@ -93,7 +96,12 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
+	if !how.inMemory {
+		if e.Room, err = room.New(dir, uint64(opts.MinFreeBytes), engine, opts.Logger); err != nil {
+			return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+		}
+	}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := checkRestored(e, how); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -115,11 +123,16 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
-	db.expiry = expiry.New(e, db.docs, db.writer)
+	// Damage that was accepted may have cost entries.
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil && !opts.ReadOnly); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	db.retention = revisions.NewRetention(e, &db.revisions)
 	if err := db.resume(how); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	opened = true
+	logTook(db, "jay: opened", begun)
 	return db, nil
 }
 
@@ -134,12 +147,21 @@ func (db *DB) resume(how opening) error {
 		}
 		if err := db.expiry.Resume(); err != nil {
 			db.expiry.Stop()
+			db.contents.Stop()
 			return err
 		}
 		db.counts.Resume()
+		db.retention.Resume()
 	}
 	db.indexer.Resume()
 	return nil
+}
+
+// logTook logs a step in the life of a database that began at an instant.
+func logTook(db *DB, message string, begun time.Time) {
+	if db.env.Logger != nil {
+		db.env.Logger.Debug(message, "dir", db.env.Dir, "took", time.Since(begun))
+	}
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
@@ -166,9 +188,6 @@ func (db *DB) load() error {
 	}
 	// Damage that was accepted may have cost documents, or numbers.
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
-		return err
-	}
-	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
 	if err := db.revisions.Open(db.env); err != nil {
@@ -242,15 +261,22 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
+	begun := time.Now()
+	defer func() {
+		if err == nil {
+			logTook(db, "jay: closed", begun)
+		}
+	}()
 	db.indexer.Stop()
 	db.expiry.Stop()
+	db.retention.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.contents.Stop()
 	db.counts.Stop()
 	if invariants.Enabled {
-		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+		if err := checkCounts(context.Background(), db); errors.Is(err, counts.ErrMiscounted) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {

@@ -144,7 +144,7 @@ func checkReadOnly(t testing.TB, db *jay.DB) {
 	if err != nil || n != 40 {
 		t.Errorf("count: %d, %v", n, err)
 	}
-	if _, err := db.Stats(ctx, nil); err != nil {
+	if _, err := db.Stats(ctx); err != nil {
 		t.Errorf("stats: %v", err)
 	}
 	for name, write := range map[string]func() error{

@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -34,19 +35,20 @@ type Tx struct {
 	db       *DB
 	writable bool
 
-	mu       sync.Mutex
-	ended    error // set when no more calls are possible. Guarded by mu.
-	snapshot storage.Snapshot
-	deletes  *horizon.Hold           // of the records that the commit looks at; nil for a view
-	ops      []*op                   // Guarded by mu.
-	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
-	bytes    int                     // that ops will stage, about. Guarded by mu.
-	reads    readSet                 // Guarded by mu.
-	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
-	issued   *issuedIDs
-	reissued map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
-	usedHeld bool            // the function used one of them that it held. Guarded by mu.
-	catalog  *catalog.Catalog
+	mu        sync.Mutex
+	ended     error // set when no more calls are possible. Guarded by mu.
+	snapshot  storage.Snapshot
+	deletes   *horizon.Hold           // of the records that the commit looks at; nil for a view
+	ops       []*op                   // Guarded by mu.
+	staged    map[string]int          // by folded ID, its newest op. Guarded by mu.
+	bytes     int                     // that ops will stage, about. Guarded by mu.
+	reads     readSet                 // Guarded by mu.
+	open      map[env.Handle]struct{} // walks and queries. Guarded by mu.
+	exchanges exchanges               // Guarded by mu.
+	issued    *issuedIDs
+	reissued  map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
+	usedHeld  bool            // the function used one of them that it held. Guarded by mu.
+	catalog   *catalog.Catalog
 
 	uploads   []*attachments.Upload // of attachments, to be closed. Guarded by mu.
 	committed bool                  // Guarded by mu.
@@ -63,6 +65,8 @@ type issuedIDs struct {
 	all  map[string][]string
 	free map[string][]string // not reissued to this run yet
 	held bool                // the function holds IDs: reissue none
+
+	written int64 // writes of the run that was committed
 }
 
 // rewind makes all IDs available to the next run.
@@ -103,6 +107,13 @@ func Retry(n ...int) TxOption {
 // View calls fn with a read-only Tx: everything as it was at one moment. It returns
 // fn's error. That state takes disk space as long as fn runs.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	if db.watch == nil {
+		return view(ctx, db, fn)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "view"}, func(ctx context.Context, _ *observe.Operation) error { return view(ctx, db, fn) })
+}
+
+func view(ctx context.Context, db *DB, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -149,6 +160,17 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		return o.misused
 	}
 	issued := &issuedIDs{all: make(map[string][]string)}
+	if db.watch == nil {
+		return update(ctx, db, fn, o.retries, issued)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "update"}, func(ctx context.Context, seen *observe.Operation) error {
+		err := update(ctx, db, fn, o.retries, issued)
+		seen.Documents = issued.written
+		return err
+	})
+}
+
+func update(ctx context.Context, db *DB, fn func(*Tx) error, retries int, issued *issuedIDs) error {
 	defer db.writer.Unused.CountDrawn(issued.all) // those that were not used
 	caller := db.writer.Lines.Caller()
 	defer caller.Leave()
@@ -156,14 +178,14 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := db.updateOnce(ctx, issued, fn, &caller, run < o.retries)
+		err := db.updateOnce(ctx, issued, fn, &caller, run < retries)
 		lost, isLost := err.(write.LostError)
 		switch {
 		case err == errHeldReissued:
 			run-- // that run found only that the IDs cannot be reissued
 		case !isLost:
 			return err
-		case run >= o.retries:
+		case run >= retries:
 			caller.Leave() // the disk may take long
 			return db.writer.RefuseDurably(ctx, fmt.Errorf("update: %w", lost.Cause))
 		default:
@@ -197,6 +219,9 @@ func (db *DB) updateOnce(ctx context.Context, issued *issuedIDs, fn func(*Tx) er
 			return t.leave(ctx, err)
 		}
 		if wrote || err != nil {
+			if err == nil {
+				issued.written = int64(len(t.ops))
+			}
 			return err
 		}
 	}
@@ -550,6 +575,7 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 		}
 	}
 	t.ops, t.bytes = t.ops[:count], bytes
+	t.undoExchanges()
 }
 
 // opBytes is what an op counts beside its document.
@@ -584,6 +610,11 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	if err := t.expect(o); err != nil {
 		return 0, err
 	}
+	if o.Exchanging != nil || o.Guard != nil {
+		if err := t.expectIndex(o); err != nil {
+			return 0, err
+		}
+	}
 	if err := t.adopt(o); err != nil {
 		return 0, err
 	}
@@ -594,8 +625,11 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	}
 	staged := *o // the commit writes its results here, and the caller reads those in o
 	t.ops, t.bytes = append(t.ops, &staged), t.bytes+size
+	if o.Exchanging != nil {
+		t.addExchange(o.Exchanging.Folded, len(t.ops)-1)
+	}
 	if o.FoldedID == "" {
-		return -1, nil // the commit makes its ID
+		return -1, nil // the commit makes its ID, or it is no document
 	}
 	before, found := t.staged[o.FoldedID]
 	if found {
@@ -738,6 +772,9 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	inTurn := caller.Held()
 	err = t.db.writer.Transact(ctx, t.db.env.Synced && !inTurn, func(in *write.Txn) error {
 		if err := t.reads.check(in); err != nil {
+			return err
+		}
+		if err := t.exchanges.check(in); err != nil {
 			return err
 		}
 		return in.Run(t.ops)

@@ -10,7 +10,7 @@ import (
 // route is one endpoint.
 type route struct {
 	method string
-	path   string // below /databases/{db} if it begins with "{D}", else of the server
+	path   string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
 	run    func(c *call) error
 	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
 	body   bool                             // it takes one
@@ -45,6 +45,9 @@ var routes = []*route{
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true},
 	{method: "POST", path: "{D}/multi_get", body: true}, // run is set below: it runs routes
+	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, raft: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, raft: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
 	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
@@ -63,6 +66,16 @@ var routes = []*route{
 	{method: "GET", path: "{D}/streams/queries", run: (*call).streamQuery, stream: true},
 	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true},
 
+	{method: "POST", path: "{J}/query", run: (*call).ownPage, body: true},
+	{method: "POST", path: "{J}/explain", run: (*call).ownExplain, body: true},
+	{method: "GET", path: "{J}/collections", run: (*call).ownCollections},
+	{method: "GET", path: "{J}/indexes", run: (*call).ownIndexes},
+	{method: "PUT", path: "{J}/indexes", run: (*call).ownPutIndex, body: true},
+	{method: "DELETE", path: "{J}/indexes", run: (*call).ownDropIndex},
+	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
+	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
+	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
+
 	{method: "PATCH", path: "{D}/docs", refused: patching},
 	{method: "PATCH", path: "{D}/queries", refused: patching},
 	{method: "DELETE", path: "{D}/queries", refused: "deleting by a query is not there yet"},
@@ -72,9 +85,6 @@ var routes = []*route{
 	{method: "GET", path: "/operations/state", refused: operations},
 	{method: "POST", path: "{D}/bulk_insert", refused: "bulk insert is not there yet; bulk_docs stores many documents at once"},
 	{method: "GET", path: "{D}/changes", refused: "the changes socket is not there yet"},
-	{method: "GET", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "PUT", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "DELETE", path: "{D}/cmpxchg", refused: compareExchange},
 	{method: "GET", path: "{D}/attachments", refused: attachments},
 	{method: "PUT", path: "{D}/attachments", refused: attachments},
 	{method: "HEAD", path: "{D}/attachments", refused: attachments},
@@ -107,13 +117,12 @@ var routes = []*route{
 }
 
 const (
-	patching        = "patching by a script is not there yet"
-	operations      = "operations in the background are not there yet"
-	compareExchange = "compare exchange is not there yet"
-	attachments     = "attachments are not there yet over HTTP"
-	revisions       = "revisions are not there yet over HTTP"
-	indexes         = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
-	subscriptions   = "subscriptions are not there: they need a protocol of their own over TCP"
+	patching      = "patching by a script is not there yet"
+	operations    = "operations in the background are not there yet"
+	attachments   = "attachments are not there yet over HTTP"
+	revisions     = "revisions are not there yet over HTTP"
+	indexes       = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
+	subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 )
 
 // byPath are the routes by their path in lower case.
@@ -134,8 +143,13 @@ func init() {
 // findRoute returns the route of a path, which is escaped, and the name of the database
 // in it. Paths are compared without regard to case.
 func findRoute(method, path string) (r *route, database string, err error) {
-	lookup := path
-	if rest, found := cutPrefixFold(path, "/databases/"); found {
+	lookup, below := path, "{D}/"
+	rest, found := cutPrefixFold(path, "/databases/")
+	if !found {
+		below = "{J}/"
+		rest, found = cutPrefixFold(path, "/jay/v1/databases/")
+	}
+	if found {
 		name, endpoint, found := strings.Cut(rest, "/")
 		if !found {
 			return nil, "", noRoute(method, path, nil)
@@ -143,7 +157,7 @@ func findRoute(method, path string) (r *route, database string, err error) {
 		if database, err = url.PathUnescape(name); err != nil {
 			return nil, "", badRequest("the URL has an invalid escape in %.100q", name)
 		}
-		lookup = "{D}/" + endpoint
+		lookup = below + endpoint
 	}
 	candidates := byPath[strings.ToLower(lookup)]
 	i := slices.IndexFunc(candidates, func(r *route) bool { return r.method == method })

@@ -57,6 +57,7 @@ type commandLine struct {
 	Update        updateCommand        `cmd:"" help:"Change the documents that a query finds."`
 	Changes       changesCommand       `cmd:"" help:"Show what has changed, in the order in which it was written."`
 	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
+	Cmpxchg       cmpxchgCommand       `cmd:"" help:"Read and change compare-exchange values: names, locks, counters."`
 	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
 	Attach        attachCommand        `cmd:"" help:"Store, read, list and remove attachments of documents."`
@@ -69,10 +70,12 @@ type commandLine struct {
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
