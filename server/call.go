@@ -23,6 +23,7 @@ type call struct {
 	name     string // of the database, as the client spells it
 	database *database
 	db       *jay.DB
+	who      *Grant // nil without authentication
 
 	status  int
 	reply   http.Header

@@ -187,6 +187,10 @@ func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Ti
 	if !s.opts.Logger.Enabled(c.ctx, level) {
 		return
 	}
-	s.opts.Logger.LogAttrs(c.ctx, level, message, slog.String("request", id), slog.String("remote", c.r.RemoteAddr), slog.String("method", c.r.Method),
+	sender := ""
+	if c.who != nil {
+		sender = c.who.Name
+	}
+	s.opts.Logger.LogAttrs(c.ctx, level, message, slog.String("request", id), slog.String("sender", sender), slog.String("remote", c.r.RemoteAddr), slog.String("method", c.r.Method),
 		slog.String("url", c.r.URL.RequestURI()), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took))
 }

@@ -65,7 +65,7 @@ type commandLine struct {
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
-	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
+	Serve         serveCommands        `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
