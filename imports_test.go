@@ -26,7 +26,7 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exchange"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/requests"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -37,6 +37,7 @@ func TestImports(t *testing.T) {
 		{"internal/agenda", nil},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
 		{"internal/exchange", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/requests", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
@@ -60,7 +61,7 @@ func TestImports(t *testing.T) {
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},
-		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/revisions"), leaf("internal/turns")}},
+		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
 		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},

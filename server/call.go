@@ -25,6 +25,8 @@ type call struct {
 	db       *jay.DB
 	who      *Grant // nil without authentication
 
+	requestID string // of a command that its database carries out once, or ""
+
 	status  int
 	reply   http.Header
 	out     []byte

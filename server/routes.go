@@ -15,7 +15,8 @@ type route struct {
 	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
 	body   bool                             // it takes one
 	lazy   bool                             // it may stand in a multi_get
-	raft   bool                             // its reply is kept by its raft-request-id
+	raft   bool                             // its reply is kept by its raft-request-id, in the server's own database
+	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
 	free   bool                             // it is answered under any load and for any host, and says nothing
 	stream bool                             // it writes its reply itself
 	named  bool                             // the parameter name is that of its database
@@ -50,15 +51,15 @@ var routes = []*route{
 	{method: "HEAD", path: "{D}/docs", run: (*call).headDocument},
 	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
-	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true},
+	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, once: true},
 	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
 	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
-	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, raft: true, params: parseExchangeParams},
-	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, raft: true, params: parseExchangeParams},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, once: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext, needs: WriteRight},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
-	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
-	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, raft: true},
+	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, once: true},
+	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, once: true},
 	{method: "GET", path: "{D}/debug/identities", run: (*call).identities},
 	{method: "GET", path: "{D}/stats", run: (*call).stats, lazy: true},
 	{method: "GET", path: "{D}/collections/stats", run: (*call).collectionStats, lazy: true},

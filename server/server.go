@@ -274,21 +274,26 @@ func (c *call) onDatabase(fn func() error) (err error) {
 	return fn()
 }
 
-// remembered runs the route, unless its reply is kept by a raft-request-id.
+// remembered runs the route, unless its reply is kept by a raft-request-id. Those that
+// write to a database pass the ID on, to its commit: see call.once.
 func (c *call) remembered() error {
 	id := c.params.get(raftParam)
-	if id == "" || !c.route.raft {
+	if id == "" || !c.route.raft && !c.route.once {
 		return c.route.run(c)
 	}
 	if len(id) > 128 {
 		return badRequest("%s has at most 128 characters", raftParam)
 	}
+	if c.who != nil {
+		id += " " + c.who.Name // a reply is for its sender
+	}
 	// A client that goes away may ask again: the command ends, and its reply is kept.
 	c.ctx = context.WithoutCancel(c.ctx)
-	if c.who != nil {
-		id += "\x00" + c.who.Name // a reply is for its sender
-	}
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
+	if c.route.once {
+		c.requestID = key
+		return c.route.run(c)
+	}
 	ran := false
 	r, err := c.s.results.once(c.ctx, key, func() (result, error) {
 		ran = true
@@ -299,6 +304,15 @@ func (c *call) remembered() error {
 		c.status, c.out = r.Status, r.Body
 	}
 	return err
+}
+
+// once makes a call of the database one that is carried out once, if the client has given
+// it an ID.
+func (c *call) once() []jay.CallOption {
+	if c.requestID == "" {
+		return nil
+	}
+	return []jay.CallOption{jay.RequestID(c.requestID)}
 }
 
 // requestID returns the ID of a request, which the client may have given.
