@@ -100,6 +100,7 @@ func TestAuth_Rights(t *testing.T) {
 		{"GET", "/databases/none/docs?id=x", "", "root"},
 		{"GET", "/topology?name=b", "", "root"},
 		{"GET", "/topology", "", "root"},
+		{"GET", "/metrics", "", "root"},
 		{"GET", "/cluster/topology", "", "any"},
 		{"GET", "/cluster/node-info", "", "any"},
 		{"GET", "/build/version", "", "any"},

@@ -33,6 +33,8 @@ type call struct {
 	nested  bool // in a multi_get
 	started bool // the head of a stream was sent
 
+	contentType string // of a reply that is no JSON
+
 	taken int64 // bytes of the server's budget
 }
 

@@ -32,6 +32,7 @@ var routes = []*route{
 	{method: "GET", path: "/healthz", run: (*call).healthz, free: true},
 	{method: "GET", path: "/readyz", run: (*call).readyz, free: true},
 
+	{method: "GET", path: "/metrics", run: (*call).getMetrics, needs: ReadRight},
 	{method: "POST", path: "/jay/v1/session", run: (*call).beginSession, open: true},
 	{method: "GET", path: "/jay/v1/session", run: (*call).getSession, open: true},
 	{method: "DELETE", path: "/jay/v1/session", run: (*call).endSession, open: true},

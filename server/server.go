@@ -30,6 +30,7 @@ type Server struct {
 	auth          *authentication
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
+	metrics       *metrics
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -56,6 +57,7 @@ func Open(o Options) (*Server, error) {
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
+	s.metrics = newMetrics(s)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
