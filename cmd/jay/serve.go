@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -28,6 +30,7 @@ type serveCommand struct {
 	TLSCert     string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM. It is read again when it has changed."`
 	TLSKey      string        `name:"tls-key" placeholder:"FILE" help:"Its private key, in PEM."`
 	ClientCA    string        `name:"tls-client-ca" placeholder:"FILE" help:"Authorities whose client certificates count by their common name, in PEM."`
+	Pprof       string        `name:"pprof" placeholder:"ADDRESS" help:"Serve Go's profiles on this loopback address, such as 127.0.0.1:6060."`
 	Auth        bool          `name:"authenticate" help:"Ask for a token or a client certificate on a loopback address, too."`
 	Plain       bool          `name:"insecure-no-encryption" help:"Listen without TLS on an address that others can reach, as behind a proxy that encrypts."`
 	Anyone      bool          `name:"insecure-anyone-may-read-and-write" help:"Listen on an address that others can reach without TLS, and ask for no credentials."`
@@ -83,6 +86,16 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	if err != nil {
 		return err
+	}
+	if c.Pprof != "" {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		if err := servePprof(ctx, c.Pprof, mux); err != nil {
+			return andThen(err, s.Close())
+		}
 	}
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
