@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -50,6 +51,7 @@ func TestChanges_Model(t *testing.T) {
 			m.toEnd(f)
 			f.end()
 		}
+		jaytest.Verify(t, m.db)
 		noError(t, m.db.Close())
 	})
 }

@@ -203,6 +203,7 @@ func (w *world) open(t *rapid.T) {
 }
 
 func (w *world) close(t *rapid.T) {
+	jaytest.Verify(t, w.db)
 	if err := w.db.Close(); err != nil {
 		t.Fatalf("%s: close: %v", w.tag, err)
 	}
