@@ -99,6 +99,9 @@ type verifier struct {
 	ceilingOK bool
 	counts    format.CountState
 	counted   bool // numbers of documents are kept
+	sizes     format.CountState
+	sized     bool // numbers of bytes are kept, and those of attachments and of what is due
+	tallies   tallies
 	times     format.TimesState
 	timed     bool // the record of the times is there
 	indexes   []*openIndex

@@ -990,6 +990,9 @@ func (s *storm) check(gusts []*gust) {
 	s.checkAttachments(gusts)
 	s.checkFollowers()
 	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Counts(s.db); err != nil {
+		s.wrong("%v", err)
+	}
 	if err := checks.Revisions(s.db); err != nil {
 		s.wrong("%v", err)
 	}
