@@ -59,6 +59,8 @@ type DB struct {
 
 	counts *counts.Counts
 
+	inMemory bool
+
 	renaming sync.Mutex // held by RenameCollection; never waited for
 }
 

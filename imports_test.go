@@ -26,7 +26,49 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/observe"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/room"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), leaf("internal/verify"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+		{".", []string{
+			leaf("ids"),
+			leaf("index"),
+			leaf("internal/agenda"),
+			leaf("internal/attachments"),
+			leaf("internal/backup"),
+			leaf("internal/catalog"),
+			leaf("internal/codec"),
+			leaf("internal/counters"),
+			leaf("internal/counts"),
+			leaf("internal/docs"),
+			leaf("internal/env"),
+			leaf("internal/errs"),
+			leaf("internal/exchange"),
+			leaf("internal/exec"),
+			leaf("internal/expiry"),
+			leaf("internal/feed"),
+			leaf("internal/format"),
+			leaf("internal/hilo"),
+			leaf("internal/horizon"),
+			leaf("internal/indexer"),
+			leaf("internal/instant"),
+			leaf("internal/jsonpath"),
+			leaf("internal/observe"),
+			leaf("internal/parallel"),
+			leaf("internal/parts"),
+			leaf("internal/plan"),
+			leaf("internal/relay"),
+			leaf("internal/revisions"),
+			leaf("internal/room"),
+			leaf("internal/salvage"),
+			leaf("internal/settings"),
+			leaf("internal/spelling"),
+			leaf("internal/subs"),
+			leaf("internal/turns"),
+			leaf("internal/verify"),
+			leaf("internal/write"),
+			leaf("metadata"),
+			leaf("patch"),
+			leaf("query"),
+			leaf("storage"),
+			"github.com/tidwall/gjson", "github.com/tidwall/sjson",
+		}},
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -37,12 +79,16 @@ func TestImports(t *testing.T) {
 		{"internal/agenda", nil},
 		{"internal/background", nil},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
+		{"internal/exchange", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
 		{"internal/child", nil},
+		{"jaytest", []string{module, leaf("internal/checks"), leaf("storage/storagetest")}},
 		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
+		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
 		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
 		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
@@ -63,7 +109,7 @@ func TestImports(t *testing.T) {
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},
-		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/revisions"), leaf("internal/turns")}},
+		{"internal/write", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/revisions"), leaf("internal/turns")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
 		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
@@ -98,10 +144,10 @@ func TestImports(t *testing.T) {
 	}
 
 	outsiders := 0
-	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests"} {
+	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
 		eachImport(t, dir, true, func(file, path string) {
 			outsiders++
-			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" || path != leaf("server")) {
+			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" && dir != "server" || path != leaf("server") && path != leaf("transfer")) {
 				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
 			}
 		})

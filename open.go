@@ -45,29 +45,36 @@ import (
 // database was created with, ErrOption for invalid values, and ErrNotWritable if
 // nothing can be written there. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
-	return open(dir, opts, false)
+	return open(dir, opts, opening{})
 }
 
 // OpenMemory opens a new database in memory, which behaves like one on disk in
 // every other way. Its contents are gone after Close. It is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
-	return open("memory", opts, true)
+	return open("memory", opts, opening{inMemory: true})
 }
 
-func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
+// opening is how a database is opened.
+type opening struct {
+	inMemory  bool
+	restoring bool // by Restore, which has not made it whole yet: nothing expires meanwhile
+}
+
+func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	begun := time.Now()
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
-	if inMemory && opts.FS != nil && err == nil {
+	if how.inMemory && opts.FS != nil && err == nil {
 		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
 	engine, err := lsm.Open(dir, lsm.Options{
-		InMemory:      inMemory,
+		InMemory:      how.inMemory,
+		ReadOnly:      opts.ReadOnly,
 		MustExist:     opts.MustExist,
 		DurableReads:  opts.Durability == Synced,
 		AcceptLoss:    opts.AcceptLoss,
@@ -89,12 +96,15 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	if !inMemory {
+	if !how.inMemory {
 		if e.Room, err = room.New(dir, uint64(opts.MinFreeBytes), engine, opts.Logger); err != nil {
 			return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 		}
 	}
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), indexes: new(catalog.Current), down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
+	if err := checkRestored(e, how); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -114,24 +124,37 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	// Damage that was accepted may have cost entries.
-	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil); err != nil {
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil && !opts.ReadOnly); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	if err := db.contents.Resume(); err != nil {
-		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
-	}
-	if err := db.expiry.Resume(); err != nil {
-		db.expiry.Stop()
-		db.contents.Stop()
-		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
-	}
-	db.indexer.Resume()
-	db.counts.Resume()
 	db.retention = revisions.NewRetention(e, &db.revisions)
-	db.retention.Resume()
+	if err := db.resume(how); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	opened = true
 	logTook(db, "jay: opened", begun)
 	return db, nil
+}
+
+// resume continues in the background what the last process has left unfinished.
+func (db *DB) resume(how opening) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	if !how.restoring {
+		if err := db.contents.Resume(); err != nil {
+			return err
+		}
+		if err := db.expiry.Resume(); err != nil {
+			db.expiry.Stop()
+			db.contents.Stop()
+			return err
+		}
+		db.counts.Resume()
+		db.retention.Resume()
+	}
+	db.indexer.Resume()
+	return nil
 }
 
 // logTook logs a step in the life of a database that began at an instant.
@@ -172,6 +195,9 @@ func (db *DB) load() error {
 	}
 	if db.opts.AcceptLoss != nil {
 		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
+		if err := forgetBackups(db.env); err != nil {
 			return err
 		}
 	}

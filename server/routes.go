@@ -45,6 +45,9 @@ var routes = []*route{
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true},
 	{method: "POST", path: "{D}/multi_get", body: true}, // run is set below: it runs routes
+	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, raft: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, raft: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
 	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
@@ -82,9 +85,6 @@ var routes = []*route{
 	{method: "GET", path: "/operations/state", refused: operations},
 	{method: "POST", path: "{D}/bulk_insert", refused: "bulk insert is not there yet; bulk_docs stores many documents at once"},
 	{method: "GET", path: "{D}/changes", refused: "the changes socket is not there yet"},
-	{method: "GET", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "PUT", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "DELETE", path: "{D}/cmpxchg", refused: compareExchange},
 	{method: "GET", path: "{D}/attachments", refused: attachments},
 	{method: "PUT", path: "{D}/attachments", refused: attachments},
 	{method: "HEAD", path: "{D}/attachments", refused: attachments},
@@ -117,13 +117,12 @@ var routes = []*route{
 }
 
 const (
-	patching        = "patching by a script is not there yet"
-	operations      = "operations in the background are not there yet"
-	compareExchange = "compare exchange is not there yet"
-	attachments     = "attachments are not there yet over HTTP"
-	revisions       = "revisions are not there yet over HTTP"
-	indexes         = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
-	subscriptions   = "subscriptions are not there: they need a protocol of their own over TCP"
+	patching      = "patching by a script is not there yet"
+	operations    = "operations in the background are not there yet"
+	attachments   = "attachments are not there yet over HTTP"
+	revisions     = "revisions are not there yet over HTTP"
+	indexes       = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
+	subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 )
 
 // byPath are the routes by their path in lower case.

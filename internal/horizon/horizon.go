@@ -377,7 +377,7 @@ func floorKey(name string) []byte {
 }
 
 // leastFloor returns the least floor, the highest etag if there is none. The floor of a
-// subscription counts only up to the knob FloorEtags back from the newest change: one that
+// subscription, and that of backups, counts only up to the knob FloorEtags back from the newest change: one that
 // was forgotten must not keep the records of all deletions for ever.
 func leastFloor(r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
@@ -394,7 +394,8 @@ func leastFloor(r interface {
 			return 0, fmt.Errorf("floor record %x: %w", it.Key(), errs.ErrCorrupt)
 		}
 		floor := binary.BigEndian.Uint64(it.Value())
-		if bytes.HasPrefix(it.Key()[len(prefix):], []byte(format.SubscriptionFloor)) {
+		name := it.Key()[len(prefix) : len(it.Key())-1]
+		if bytes.HasPrefix(name, []byte(format.SubscriptionFloor)) || string(name) == format.BackupFloor {
 			floor = max(floor, newest-min(newest, knobs.FloorEtags))
 		}
 		least = min(least, floor)

@@ -66,7 +66,7 @@ func (v *verifier) documentsAgain() error {
 
 // need looks for a record that a document needs.
 func (v *verifier) need(r storage.Reader, d *document, key, want []byte) error {
-	has, found, known, err := get(r, key)
+	has, found, known, err := v.get(r, key)
 	if err != nil || !known {
 		return err
 	}

@@ -144,7 +144,7 @@ func (v *verifier) endStream(r storage.Reader) error {
 	sum := format.Hash(c.hash.Sum(nil))
 	c.hash = nil
 	c.highest = max(c.highest, c.stream)
-	value, found, known, err := get(r, format.ContentKey(&sum))
+	value, found, known, err := v.get(r, format.ContentKey(&sum))
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (v *verifier) endStream(r storage.Reader) error {
 func (v *verifier) otherOwners(r storage.Reader, owned bool) error {
 	c := &v.contents
 	for _, key := range [][]byte{format.GarbageKey(c.stream), format.UploadKey(c.stream)} {
-		value, found, known, err := get(r, key)
+		value, found, known, err := v.get(r, key)
 		if err != nil || !known {
 			return err
 		}

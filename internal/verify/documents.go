@@ -328,7 +328,7 @@ func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) 
 // false if that cannot be said, or if what is there cannot be decoded.
 func (v *verifier) documentAt(r storage.Reader, folded string) (doc *document, known bool, err error) {
 	key := format.NewDocumentKey(folded)
-	value, found, known, err := get(r, key)
+	value, found, known, err := v.get(r, key)
 	if err != nil || !known || !found {
 		return nil, known, err
 	}

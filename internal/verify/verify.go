@@ -112,6 +112,8 @@ type verifier struct {
 	catalogOK bool // the record of the indexes could be read
 	leftovers map[uint32]bool
 
+	gaps []gap // what cannot be read, sorted; not more than maxGroups
+
 	ledger  *ledger
 	again   bool     // the last step: look at each record in a sum that is not 0
 	groups  groups   // what the last step counts by name
@@ -205,7 +207,10 @@ func (v *verifier) about(kind Kind, key []byte, subject, problem string, args ..
 
 // get returns the value at a key. found is false if there is none, and known if that
 // cannot be said, as the key lies in what cannot be read.
-func get(r storage.Reader, key []byte) (value []byte, found, known bool, err error) {
+func (v *verifier) get(r storage.Reader, key []byte) (value []byte, found, known bool, err error) {
+	if _, lies := v.gapAt(key); lies {
+		return nil, false, false, nil
+	}
 	stored, closer, err := r.Get(key)
 	switch {
 	case err == nil:

@@ -307,6 +307,7 @@ func (t *Txn) Adopt(folded string, h *metadata.Header, body []byte) error {
 	t.value = h.AppendTail(h.AppendHead(t.value[:0]))
 	t.value = append(t.value, body...)
 	t.Tx.Set(t.key, t.value, nil)
+	format.Rewritten(t.Tx)
 	t.stageTimes(folded, format.CollectionKey(string(h.Collection)), &had, times)
 	return nil
 }

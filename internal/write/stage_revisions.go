@@ -239,5 +239,6 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
+	format.Rewritten(t.Tx)
 	return t.count(format.CollectionKey(string(o.Header.Collection)), o.FoldedID, 0, int64(len(t.value)+len(o.JSON)-size))
 }

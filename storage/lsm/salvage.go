@@ -68,7 +68,7 @@ func (s *Salvage) open(dir string, opts Options) error {
 	if s.path, err = realPath(s.disk, dir); err != nil {
 		return err
 	}
-	if s.lock, err = lockIdentity(s.disk, s.path); err != nil {
+	if s.lock, err = lockIdentity(s.disk, s.path, false); err != nil {
 		return err
 	}
 	s.lock.engine, err = lockEngine(s.disk, s.path)
@@ -184,6 +184,7 @@ func (s *Salvage) openStore(files *salvageFS) (db *pebble.DB, err error) {
 		o := &pebble.Options{
 			FS: fs, Cache: s.cache, ReadOnly: true, FormatMajorVersion: pebbleFormat, MaxOpenFiles: 1000,
 			DisableTableStats: true, DisableAutomaticCompactions: true, Logger: salvageLogger{s.log},
+			EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}, // the read says so
 		}
 		return pebble.Open(s.path, o)
 	}

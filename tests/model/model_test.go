@@ -16,7 +16,6 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -204,9 +203,7 @@ func (w *world) open(t *rapid.T) {
 }
 
 func (w *world) close(t *rapid.T) {
-	if err := checks.Counts(w.db); err != nil {
-		t.Fatalf("%s: %v", w.tag, err)
-	}
+	jaytest.Verify(t, w.db)
 	if err := w.db.Close(); err != nil {
 		t.Fatalf("%s: close: %v", w.tag, err)
 	}

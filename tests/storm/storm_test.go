@@ -999,6 +999,7 @@ func (s *storm) check(gusts []*gust) {
 	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
+	jaytest.Verify(s.t, s.db)
 	infos, err := s.db.Indexes(ctx, "Storm")
 	must(s.t, err)
 	for _, g := range gusts {
