@@ -257,7 +257,7 @@ func filter(all []described, prefix string) []described {
 // that is in use, or cannot be opened, has none.
 func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) {
 	options := a.options
-	options.MustExist = true
+	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // Tab changes nothing
 	db, err := jay.Open(a.dir, &options)
 	if err != nil {
 		return nil

@@ -80,15 +80,15 @@ type shell struct {
 type outputFormat string
 
 const (
-	outputTable  outputFormat = "table"  // queries as a table, documents over several lines
-	outputJSON   outputFormat = "json"   // one line each
-	outputPretty outputFormat = "pretty" // over several lines
+	showTable  outputFormat = "table"  // queries as a table, documents over several lines
+	showJSON   outputFormat = "json"   // one line each
+	showPretty outputFormat = "pretty" // over several lines
 )
 
 func newShell(a *app, db *jay.DB, yes bool) *shell {
-	s := &shell{app: a, db: db, params: make(map[string]any), yes: yes, format: outputTable}
+	s := &shell{app: a, db: db, params: make(map[string]any), yes: yes, format: showTable}
 	if a.json {
-		s.format = outputJSON
+		s.format = showJSON
 	}
 	return s
 }
@@ -369,7 +369,7 @@ func (s *shell) runQuery(ctx context.Context, one statement) error {
 			return err
 		}
 		return s.page(ctx, func(w io.Writer) error {
-			if s.format != outputTable {
+			if s.format != showTable {
 				return writeLine(w, e)
 			}
 			_, err := io.WriteString(w, e.String()+"\n")
@@ -404,7 +404,7 @@ func (s *shell) answer(ctx context.Context, q jay.Query[jay.Row]) error {
 				return err
 			}
 			rows++
-			if s.format == outputTable {
+			if s.format == showTable {
 				err = table.add(row)
 			} else {
 				err = s.writeJSON(w, row)
@@ -415,7 +415,7 @@ func (s *shell) answer(ctx context.Context, q jay.Query[jay.Row]) error {
 		}
 		return table.end()
 	})
-	if err != nil || s.format == outputJSON {
+	if err != nil || s.format == showJSON {
 		return err
 	}
 	note := fmt.Sprintf("%s, %s ms", countedRows(table, rows), thousands(time.Since(start).Milliseconds()))
@@ -482,7 +482,7 @@ func (s *shell) update(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	if s.format == outputJSON {
+	if s.format == showJSON {
 		return s.print(done)
 	}
 	result := "changed " + count(done.Documents, "document")

@@ -86,7 +86,7 @@ func (s *shell) writeJSON(w io.Writer, v json.Marshaler) error {
 	if err != nil {
 		return err
 	}
-	if s.format != outputJSON {
+	if s.format != showJSON {
 		var b bytes.Buffer
 		if err := json.Indent(&b, line, "", "  "); err != nil {
 			return err
@@ -168,7 +168,7 @@ func (s *shell) stored(m jay.Metadata, err error) error {
 	if err != nil {
 		return err
 	}
-	if s.format != outputJSON {
+	if s.format != showJSON {
 		return s.app.print(m.ID + "\n")
 	}
 	return s.print(putResult{ID: m.ID, Collection: m.Collection, ChangeVector: m.ChangeVector, Etag: m.Etag, LastModified: m.LastModified, Metadata: m.Custom})
@@ -189,7 +189,7 @@ func (s *shell) patch(ctx context.Context, rest string) error {
 		return err
 	case r.Status == jay.PatchNotFound:
 		return explained{fmt.Sprintf("no document %q: put stores one", id), jay.ErrNotFound}
-	case s.format == outputJSON:
+	case s.format == showJSON:
 		return s.print(struct {
 			ID     string          `json:"id"`
 			Status jay.PatchStatus `json:"status"`
@@ -222,7 +222,7 @@ func (s *shell) delete(ctx context.Context, rest string) error {
 			deleted++
 		}
 	}
-	if s.format == outputJSON {
+	if s.format == showJSON {
 		return s.print(struct {
 			Deleted int64 `json:"deleted"`
 		}{deleted})
@@ -257,7 +257,7 @@ func (s *shell) list(ctx context.Context, rest string) error {
 			if hides && isSystem(doc) {
 				continue
 			}
-			if s.format == outputJSON {
+			if s.format == showJSON {
 				err = writeLine(w, doc.ID())
 			} else {
 				_, err = io.WriteString(w, doc.ID()+"\n")
@@ -274,7 +274,7 @@ func (s *shell) list(ctx context.Context, rest string) error {
 func (s *shell) onThis(ctx context.Context, run func(ctx context.Context, a *app) error) error {
 	return s.page(ctx, func(w io.Writer) error {
 		inner := *s.app
-		inner.opened, inner.json, inner.width = s.db, s.format == outputJSON, s.width()
+		inner.opened, inner.json, inner.width = s.db, s.format == showJSON, s.width()
 		inner.stdout = bufio.NewWriter(w)
 		return errors.Join(run(ctx, &inner), inner.stdout.Flush())
 	})
@@ -329,7 +329,7 @@ func (s *shell) param(_ context.Context, rest string) error {
 
 func (s *shell) setFormat(_ context.Context, rest string) error {
 	switch f := outputFormat(strings.ToLower(rest)); f {
-	case outputTable, outputJSON, outputPretty:
+	case showTable, showJSON, showPretty:
 		s.format = f
 		return nil
 	}
