@@ -99,22 +99,6 @@ func (n *numbers) trim() {
 // forget drops all numbers: batches that were made are not committed.
 func (n *numbers) forget() { n.known = nil }
 
-// replaced notes that a key gets the value of entry i, or is removed. A later batch of the
-// group may add to it, and must not read Pebble, which does not have this one yet. Values of
-// other keys, which share a first byte with numbers, may look like some: they are never added to.
-func (n *numbers) replaced(key []byte, s *staging, i int) {
-	e := &s.entries[i]
-	if !e.deleted && !areNumbers(e.headEnd-e.keyEnd+len(e.tail)) {
-		delete(n.known, string(key))
-		return
-	}
-	var sum tuple
-	if !e.deleted {
-		sum.add(s.value(i))
-	}
-	n.keep(key, &sum)
-}
-
 // put adds the entries order[at:] of one key to batch, those of s that were staged
 // for it, if one of them adds to a number. It returns how many they are, or 0 if
 // none does.
@@ -132,7 +116,18 @@ func (n *numbers) put(db *pebble.DB, batch *pebble.Batch, s *staging, order []in
 		entries++
 	}
 	if !adds {
-		n.replaced(key, s, int(order[entries-1]))
+		// A later batch of the group may add to what this one sets: it must not read
+		// the numbers from Pebble, which does not have the batch yet.
+		last := &s.entries[order[entries-1]]
+		if last.deleted || areNumbers(last.headEnd-last.keyEnd+len(last.tail)) {
+			var sum tuple
+			if err := s.apply(int(order[entries-1]), &sum); err != nil {
+				return 0, err
+			}
+			n.keep(key, &sum)
+		} else {
+			delete(n.known, string(key)) // it is no number, or no longer
+		}
 		return 0, nil
 	}
 
