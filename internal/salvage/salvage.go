@@ -812,6 +812,19 @@ func (c *copying) copyCounters() error {
 	if err != nil {
 		return err
 	}
+	lo, hi = space(format.SpaceExchange)
+	err = c.each(lo, hi, func(key, value []byte) error {
+		x, err := format.DecodeExchange(value)
+		if err != nil || !json.Valid(x.Value) || len(key) < 3 || key[len(key)-1] != 0 {
+			c.lost("record", "compare-exchange value "+strings.TrimSuffix(string(key[1:]), "\x00"), "it cannot be decoded")
+			return nil
+		}
+		c.lastEtag = max(c.lastEtag, x.Index)
+		return c.set(key, value)
+	})
+	if err != nil {
+		return err
+	}
 	// Counters that were lost, or that never were: they begin above what is in use.
 	for prefix, h := range c.highest {
 		if name := prefix + ids.IdentityMark; h.identity > 0 && !seenIdentity[name] {
