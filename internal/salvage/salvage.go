@@ -88,7 +88,6 @@ type copying struct {
 	settings  format.Settings
 	origins   map[uint64]format.Origin
 	own       format.Origin
-	nextIndex uint32
 	gaps      int
 	lastEtag  uint64
 	position  uint64 // highest of a subscription
