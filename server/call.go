@@ -23,12 +23,17 @@ type call struct {
 	name     string // of the database, as the client spells it
 	database *database
 	db       *jay.DB
+	who      *Grant // nil without authentication
+
+	requestID string // of a command that its database carries out once, or ""
 
 	status  int
 	reply   http.Header
 	out     []byte
 	nested  bool // in a multi_get
 	started bool // the head of a stream was sent
+
+	contentType string // of a reply that is no JSON
 
 	taken int64 // bytes of the server's budget
 }

@@ -79,6 +79,7 @@ func TestGuide_Curl(t *testing.T) {
 type curl struct {
 	method, path, body, write string
 	headers                   []string
+	quiet                     bool // the body is not printed
 }
 
 // parseCurl reads the options that the guide uses. Arguments are words, or in single
@@ -100,6 +101,9 @@ func parseCurl(t *testing.T, line string) (c curl) {
 			c.headers = append(c.headers, name, value)
 		case "-d":
 			c.body = next()
+		case "-o":
+			next()
+			c.quiet = true
 		case "-w":
 			c.write = next()
 		case "--head":
@@ -142,6 +146,9 @@ func (h *host) run(c curl) string {
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {
 		out = fmt.Sprintf("HTTP/1.1 %d …\nEtag: %s\n…", a.status, a.header.Get("ETag"))
+	}
+	if c.quiet {
+		out = ""
 	}
 	out += strings.ReplaceAll(c.write, "%{http_code}", fmt.Sprint(a.status))
 	for _, one := range changing {

@@ -43,6 +43,20 @@ func testAdd(t *testing.T, e storage.Engine) {
 		t.Error(err)
 	}
 
+	// A key beside it that is no number, and is removed and set again, does not become one.
+	for _, text := range []string{"a text of many bytes", "", "another text"} {
+		update(t, e, func(tx storage.Tx) error {
+			if tx.Delete([]byte("k text")); text != "" {
+				tx.Set([]byte("k text"), []byte(text), nil)
+			}
+			return nil
+		})
+		if text == "" {
+			text = "absent"
+		}
+		want(t, read(t, e, "k text"), text)
+	}
+
 	// A transaction that fails adds nothing.
 	wrong := errors.New("wrong")
 	if err := e.Update(ctx, true, func(tx storage.Tx) error {
