@@ -19,10 +19,12 @@ type call struct {
 	params params
 	header http.Header // of the request
 	body   []byte
+	parts  [][]byte // of a multipart body, but the first, which is body
 
 	name     string // of the database, as the client spells it
 	database *database
 	db       *jay.DB
+	index    string // that the query names, as it was defined
 
 	status  int
 	reply   http.Header

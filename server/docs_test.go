@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/server"
 )
@@ -19,7 +20,8 @@ var changing = []struct{ pattern, text string }{
 	{`A:\d+-[A-Za-z0-9+/]{22}`, "A:…"},
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z`, "…"},
 	{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "…"},
-	{`"(ResultEtag|DurationInMs)":-?\d+`, `"$1":…`},
+	{`"(ResultEtag|DurationInMs|OperationId)":-?\d+`, `"$1":…`},
+	{`"Id":\d{13}`, `"Id":…`},
 	{`"HumaneSize":"[^"]*[1-9][^"]*","SizeInBytes":\d+`, `"HumaneSize":"…","SizeInBytes":…`},
 }
 
@@ -133,10 +135,22 @@ func parseCurl(t *testing.T, line string) (c curl) {
 	return c
 }
 
-// run sends the request of a command, and returns what curl prints.
+// operationNumber finds the number of an operation in a reply.
+var operationNumber = regexp.MustCompile(`"(?:OperationId|Id)":(\d{13})`)
+
+// run sends the request of a command, and returns what curl prints. $ID is the number of
+// the last operation, whose end it awaits before its state is shown.
 func (h *host) run(c curl) string {
 	h.t.Helper()
+	c.path = strings.ReplaceAll(c.path, "$ID", h.operation)
 	a := h.do(c.method, c.path, c.body, c.headers...)
+	for strings.Contains(a.body, `"Status":"InProgress"`) {
+		time.Sleep(time.Millisecond)
+		a = h.do(c.method, c.path, c.body, c.headers...)
+	}
+	if m := operationNumber.FindStringSubmatch(a.body); m != nil {
+		h.operation = m[1]
+	}
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {
 		out = fmt.Sprintf("HTTP/1.1 %d …\nEtag: %s\n…", a.status, a.header.Get("ETag"))

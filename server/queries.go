@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -85,7 +86,8 @@ func (c *call) queryRequest() (r queryRequest, err error) {
 	if r.Query == "" {
 		return r, badRequest("the request has no Query")
 	}
-	return r, nil
+	r.Query, err = c.fromIndex(r.Query)
+	return r, err
 }
 
 // parameters returns the values of the parameters that the query uses. RavenDB's clients
@@ -209,7 +211,7 @@ func (c *call) queryReply(f *queryResult, etag int64, metadataOnly bool, took ti
 	}
 	dst = append(dst, '}')
 	tail := mustJSON(map[string]any{
-		"IncludedPaths": nil, "IndexName": "collection", "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
+		"IncludedPaths": nil, "IndexName": cmp.Or(c.index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
 		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": nodeTag,
 	})
 	tail[0] = ','

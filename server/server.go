@@ -24,7 +24,13 @@ type Server struct {
 	clients   *configurations
 	gate      *gate // of requests
 	streams   *gate // of streams
+	sockets   *gate // of changes sockets
 	memory    *budget
+
+	operations *operations
+	hubs       *hubs
+	vectors    *vectors
+	defining   sync.Mutex // held while an index definition changes
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -49,6 +55,9 @@ func Open(o Options) (*Server, error) {
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
+	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
+	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.operations.changed = s.hubs.publishOperation
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
@@ -210,8 +219,11 @@ func (c *call) handle() (err error) {
 	}
 	defer s.under.Done()
 	gate := s.gate
-	if c.route.stream {
+	switch {
+	case c.route.stream:
 		gate = s.streams
+	case c.route.socket:
+		gate = s.sockets
 	}
 	if err := gate.enter(c.ctx); err != nil {
 		return err
