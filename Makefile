@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm revisions damage expiry feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage expiry feeds fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -28,6 +28,7 @@ help:
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
+	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
@@ -107,6 +108,11 @@ crash:
 # What readers saw before each of 300 kills must be there behind it.
 kill-reads:
 	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v ./tests/crash
+
+# What feeds had shown before each of 300 kills must be there behind it, and subscriptions
+# send again what was not acknowledged, and nothing else.
+kill-changes:
+	JAY_KILL_CHANGES=300 $(GO) test -run 'TestKillChanges$$' -count=1 -timeout 60m -v ./tests/crash
 
 # Every verb at once, for ten minutes, and with the race detector for another five.
 storm:

@@ -46,7 +46,8 @@ type DB struct {
 	subs     *subs.Store
 	contents *attachments.Store
 
-	revisions revisions.Current // the rules
+	revisions revisions.Current    // the rules
+	retention *revisions.Retention // what they keep no longer
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished
@@ -54,6 +55,8 @@ type DB struct {
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
 	counts *counts.Counts
+
+	inMemory bool
 
 	renaming sync.Mutex // held by RenameCollection; never waited for
 }

@@ -37,6 +37,10 @@ var (
 
 	// ErrOption is returned when an option has a value that it cannot have.
 	ErrOption = errs.ErrOption
+
+	// ErrRestoring is returned for a directory that Restore has not made whole: remove
+	// it, and restore again.
+	ErrRestoring = errs.ErrRestoring
 )
 
 // Returned by every method.
@@ -59,6 +63,18 @@ var (
 	// read an existing file of the database: check its permissions and the disk. The
 	// system's error is wrapped.
 	ErrUnreadable = storage.ErrUnreadable
+)
+
+// Returned by backups and restores.
+var (
+	// ErrBackup is what every *BackupError is: a stream is no backup, was cut short, is
+	// damaged, or does not follow the one before it. It is also returned when what was
+	// restored contradicts itself. No database was made.
+	ErrBackup = errs.ErrBackup
+
+	// ErrBackupBase is what every *BackupBaseError is: it is not known what has changed since
+	// the backup that BackupSince names.
+	ErrBackupBase = errs.ErrBackupBase
 )
 
 // Returned by reads and writes of documents.
@@ -182,6 +198,10 @@ var (
 	// reopen. Reads return it for a document whose newest version is in doubt
 	// since then.
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
+
+	// ErrReadOnly is returned by every write to a database that was opened with
+	// Options.ReadOnly, and by Open for one that must be upgraded before it can be read.
+	ErrReadOnly = storage.ErrReadOnly
 
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
 	// the disk in the background. Reads go on. Close the database, check the

@@ -49,8 +49,8 @@ func SetSweepBatches(documents, batches int) (restore func()) {
 	}
 }
 
-// Damage makes the record of a document unreadable, and returns what repairs it.
-func Damage(t *testing.T, db *DB, folded string) (repair func()) {
+// BreakDocument makes the record of a document unreadable, and returns what repairs it.
+func BreakDocument(t *testing.T, db *DB, folded string) (repair func()) {
 	t.Helper()
 	key := format.DocumentKey(nil, folded)
 	value, closer, err := db.env.Engine.Get(key)

@@ -968,7 +968,7 @@ func TestExpiry_FailingDocument(t *testing.T) {
 	for i := range 5 {
 		put(t, db, fmt.Sprint("leases/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Leases"), jay.RefreshAt(clock.Now()))
 	}
-	repair := jay.Damage(t, db, "leases/2")
+	repair := jay.BreakDocument(t, db, "leases/2")
 	for range 2 {
 		_, err := db.Sweep(ctx)
 		must(t, err)

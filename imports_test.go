@@ -26,7 +26,11 @@ func TestImports(t *testing.T) {
 		allowed []string // beside the standard library
 	}
 	rules := []rule{
-		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+<<<<<<< HEAD
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), leaf("internal/verify"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+=======
+		{".", []string{leaf("ids"), leaf("index"), leaf("internal/attachments"), leaf("internal/backup"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/agenda"), leaf("internal/expiry"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/hilo"), leaf("internal/horizon"), leaf("internal/indexer"), leaf("internal/instant"), leaf("internal/parallel"), leaf("internal/plan"), leaf("internal/revisions"), leaf("internal/write"), leaf("metadata"), leaf("storage"), leaf("patch"), leaf("query"), leaf("internal/jsonpath"), leaf("internal/parts"), leaf("internal/relay"), leaf("internal/settings"), leaf("internal/spelling"), leaf("internal/subs"), leaf("internal/turns"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
+>>>>>>> backup
 		{"ids", []string{leaf("internal/fold"), leaf("internal/relay"), "github.com/google/uuid", "github.com/go-openapi/inflect"}},
 		{"internal/jsonpath", nil},
 		{"index", []string{leaf("internal/errs")}},
@@ -35,13 +39,20 @@ func TestImports(t *testing.T) {
 		{"internal/pieces", nil},
 		{"internal/relay", nil},
 		{"internal/agenda", nil},
+<<<<<<< HEAD
+		{"internal/background", nil},
+		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+=======
+		{"internal/backup", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/settings"), "github.com/klauspost/compress/zstd"}},
 		{"internal/expiry", []string{leaf("metadata"), leaf("storage"), leaf("internal/agenda"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+>>>>>>> backup
 		{"internal/instant", []string{"github.com/go-json-experiment/json"}},
 		{"internal/errs", nil},
 		{"internal/knobs", nil},
 		{"internal/child", nil},
 		{"internal/jaytest", []string{module, leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
+		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
 		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
@@ -50,12 +61,12 @@ func TestImports(t *testing.T) {
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/indexer", []string{leaf("index"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
-		{"internal/horizon", []string{leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
 		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
-		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/attachments", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/counts", []string{leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
-		{"internal/revisions", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/revisions", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/background"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},

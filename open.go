@@ -43,28 +43,35 @@ import (
 // database was created with, ErrOption for invalid values, and ErrNotWritable if
 // nothing can be written there. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
-	return open(dir, opts, false)
+	return open(dir, opts, opening{})
 }
 
 // OpenMemory opens a new database in memory, which behaves like one on disk in
 // every other way. Its contents are gone after Close. It is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
-	return open("memory", opts, true)
+	return open("memory", opts, opening{inMemory: true})
 }
 
-func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
+// opening is how a database is opened.
+type opening struct {
+	inMemory  bool
+	restoring bool // by Restore, which has not made it whole yet: nothing expires meanwhile
+}
+
+func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
-	if inMemory && opts.FS != nil && err == nil {
+	if how.inMemory && opts.FS != nil && err == nil {
 		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
 	engine, err := lsm.Open(dir, lsm.Options{
-		InMemory:      inMemory,
+		InMemory:      how.inMemory,
+		ReadOnly:      opts.ReadOnly,
 		MustExist:     opts.MustExist,
 		DurableReads:  opts.Durability == Synced,
 		AcceptLoss:    opts.AcceptLoss,
@@ -86,7 +93,10 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
+	if err := checkRestored(e, how); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -105,18 +115,37 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
-	if err := db.contents.Resume(); err != nil {
+	// Damage that was accepted may have cost entries.
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil && !opts.ReadOnly); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.expiry = expiry.New(e, db.docs, db.writer)
-	if err := db.expiry.Resume(); err != nil {
-		db.expiry.Stop()
+	db.retention = revisions.NewRetention(e, &db.revisions)
+	if err := db.resume(how); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.indexer.Resume()
-	db.counts.Resume()
 	opened = true
 	return db, nil
+}
+
+// resume continues in the background what the last process has left unfinished.
+func (db *DB) resume(how opening) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	if !how.restoring {
+		if err := db.contents.Resume(); err != nil {
+			return err
+		}
+		if err := db.expiry.Resume(); err != nil {
+			db.expiry.Stop()
+			db.contents.Stop()
+			return err
+		}
+		db.counts.Resume()
+		db.retention.Resume()
+	}
+	db.indexer.Resume()
+	return nil
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
@@ -145,14 +174,14 @@ func (db *DB) load() error {
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
-	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
-		return err
-	}
 	if err := db.revisions.Open(db.env); err != nil {
 		return err
 	}
 	if db.opts.AcceptLoss != nil {
 		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
+		if err := forgetBackups(db.env); err != nil {
 			return err
 		}
 	}
@@ -218,6 +247,7 @@ func (db *DB) takeCloseError() error {
 func (db *DB) shutDown() (err error) {
 	db.indexer.Stop()
 	db.expiry.Stop()
+	db.retention.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close

@@ -102,6 +102,22 @@ type Options struct {
 	// instead of creating one.
 	MustExist bool
 
+	// ReadOnly opens a database that is there to be read only: no file changes, not even
+	// one of a lock, so that it can be on a file system that is mounted read-only. Several
+	// processes can have a directory open so at once, and none that writes; Open returns
+	// ErrLocked otherwise. Every write returns ErrReadOnly. What a database does in the
+	// background rests: documents that expire are not deleted, and indexes that were
+	// being built are not used.
+	//
+	// It is meant for copies, checkpoints (DB.Checkpoint) and restored backups. A process
+	// sees the state that it has opened. ReadOnly goes without CopyTag and AcceptLoss, and with
+	// PrefixCollections as stored: other values are ErrOption. AutoIndexes is ignored. A database of an older
+	// format is ErrReadOnly: it is upgraded when it is opened to be written to.
+	//
+	// On Windows, and on file systems without locks, a process that opens the directory
+	// for writing later is not stopped: do not let it.
+	ReadOnly bool
+
 	// AcceptLoss, if not nil, makes Open continue where it would return a
 	// *DamageError, after a call with each damage found. Logs are cut where the
 	// damage begins, and files that a damaged manifest does not name are removed.
@@ -386,6 +402,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Now == nil {
 		out.Now = time.Now
 	}
+	if out.ReadOnly {
+		out.AutoIndexes = 0
+	}
 	out.Logger = guardLogger(out.Logger)
 	return out, out.check()
 }
@@ -414,6 +433,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxAttachmentBytes must be between 1 and %d, got %d", ErrOption, int64(limitMaxAttachmentBytes), o.MaxAttachmentBytes)
 	case o.MaxAttachments < 1 || o.MaxAttachments > limitMaxAttachments:
 		return fmt.Errorf("%w: MaxAttachments must be between 1 and %d, got %d", ErrOption, limitMaxAttachments, o.MaxAttachments)
+	case o.ReadOnly && (o.CopyTag != "" || o.AcceptLoss != nil):
+		return fmt.Errorf("%w: ReadOnly goes without CopyTag and AcceptLoss, which write", ErrOption)
+	case o.ReadOnly && o.PrefixCollections != PrefixCollectionsStored && o.PrefixCollections != PrefixCollectionsIgnored:
+		return fmt.Errorf("%w: ReadOnly goes without PrefixCollections, which is stored", ErrOption)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

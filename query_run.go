@@ -244,13 +244,14 @@ func (q definition) page(ctx context.Context, take func(*exec.Row) error) (next 
 	q.limit(limit + 1)
 	q.run.Paging = true
 	var last *exec.Cursor
-	taken := 0
+	taken, bytes := 0, 0
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return "", fmt.Errorf("query: %w", err)
 		}
-		if taken == limit {
+		enough := q.pageBytes > 0 && bytes >= q.pageBytes && last != nil && last.Exact
+		if taken == limit || enough {
 			if last == nil {
 				return "", nil
 			}
@@ -262,6 +263,9 @@ func (q definition) page(ctx context.Context, take func(*exec.Row) error) (next 
 		taken, last = taken+1, row.Cursor
 		if err := take(row); err != nil {
 			return "", err
+		}
+		if bytes += len(row.JSON); row.Document != nil {
+			bytes += len(row.Document.JSON())
 		}
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {

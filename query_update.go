@@ -81,6 +81,9 @@ func editOf(a *query.Assignment) patch.Edit {
 	return patch.Strict(patch.Set(path, json.RawMessage(a.Value)))
 }
 
+// pointerEscapes are those of JSON Pointers.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // pointer returns a path as a JSON Pointer, in JSON.
 func pointer(p jsonpath.Path) []byte {
 	var text strings.Builder
@@ -90,7 +93,7 @@ func pointer(p jsonpath.Path) []byte {
 			name = strconv.Itoa(p.At(i).Index)
 		}
 		text.WriteByte('/')
-		text.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		text.WriteString(pointerEscapes.Replace(name))
 	}
 	return jsonpath.AppendQuoted(nil, text.String())
 }

@@ -32,7 +32,8 @@ type Stats struct {
 	Expiry      ExpiryStats       `json:"expiry"`
 	Engine      EngineStats       `json:"engine"`
 
-	Attachments AttachmentStats `json:"attachments"`
+	Attachments   AttachmentStats   `json:"attachments"`
+	Subscriptions SubscriptionStats `json:"subscriptions"`
 }
 
 // AttachmentStats are figures about attachments. A content that several attachments
@@ -93,6 +94,9 @@ func (db *DB) Stats(ctx context.Context, progress func(documents int64)) (Stats,
 	s.Expiry.Kept = state.Overdue + state.Invalid
 	s.Engine = db.env.Engine.Stats()
 	if s.Attachments, err = measureAttachments(ctx, db); err != nil {
+		return Stats{}, fmt.Errorf("stats: %w", err)
+	}
+	if s.Subscriptions, err = measureSubscriptions(db); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
 	return s, nil

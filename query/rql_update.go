@@ -51,6 +51,7 @@ type updateParser struct {
 	assignments []Assignment
 	end         int // offset after the last token
 	literals    int // values in all statements
+	bytes       int // JSON of the parameters in all statements
 	nested      int // depth of a literal
 
 	aliases []alias                   // values that are one in JavaScript, and two here
@@ -73,7 +74,7 @@ type spot struct {
 // holds reports whether an object or array at the path changed may be a part of the
 // value.
 func (p spot) holds(changed jsonpath.Path) bool {
-	return within(changed, p.path) && !(p.inside && changed.Len() == p.path.Len())
+	return leadsInto(changed, p.path) && !(p.inside && changed.Len() == p.path.Len())
 }
 
 // maxAliases bounds the work of looking for values that are one in JavaScript.
@@ -382,7 +383,7 @@ func (u *updateParser) call(a *Assignment, method string) error {
 		return u.expectSymbol(")", "behind "+method+"(")
 	}
 	var err error
-	a.Value, err = u.elements(a, ")")
+	a.Value, err = u.elements(nil, a, ")")
 	return err
 }
 
@@ -407,7 +408,7 @@ func (u *updateParser) copy(a *Assignment) (err error) {
 	switch {
 	case last == "-" || strings.Trim(last, "0123456789") == "": // of an array, perhaps
 		return u.fail(start.offset, "an element cannot be a copy of another value").hinting("pass the value as a parameter, or copy it to a member")
-	case within(a.Path, a.From):
+	case leadsInto(a.Path, a.From):
 		return u.fail(start.offset, "a value cannot become a part of itself")
 	}
 	u.aliases = append(u.aliases, alias{spot{path: a.Path}, spot{path: a.From}, u.lex.text[start.offset:u.end]})
@@ -448,8 +449,7 @@ func (u *updateParser) value(dst []byte, a *Assignment) ([]byte, error) {
 		return u.parameterValue(dst, a)
 	case at.isSymbol("["):
 		u.advance()
-		raw, err := u.elements(a, "]")
-		return append(dst, raw...), err
+		return u.elements(dst, a, "]")
 	case at.isSymbol("{"):
 		return u.object(dst, a)
 	case at.kind == tokenText:
@@ -497,26 +497,26 @@ func (u *updateParser) notJSON() error {
 	return err
 }
 
-// elements parses values and commas up to the end symbol, and returns them as an array.
-func (u *updateParser) elements(a *Assignment, end string) ([]byte, error) {
+// elements parses values and commas up to the end symbol, and appends them as an array.
+func (u *updateParser) elements(dst []byte, a *Assignment, end string) ([]byte, error) {
 	if err := u.nest(); err != nil {
 		return nil, err
 	}
 	defer u.unnest()
-	raw := []byte{'['}
-	for !u.tok.isSymbol(end) {
-		if len(raw) > 1 {
-			raw = append(raw, ',')
+	dst = append(dst, '[')
+	for first := true; !u.tok.isSymbol(end); first = false {
+		if !first {
+			dst = append(dst, ',')
 		}
 		var err error
-		if raw, err = u.value(raw, a); err != nil {
+		if dst, err = u.value(dst, a); err != nil {
 			return nil, err
 		}
 		if !u.acceptSymbol(",") {
 			break
 		}
 	}
-	return append(raw, ']'), u.expectSymbol(end, "behind the values")
+	return append(dst, ']'), u.expectSymbol(end, "behind the values")
 }
 
 // object = "{" [ name ":" value { "," name ":" value } ] "}" .
@@ -595,6 +595,9 @@ func (u *updateParser) parameterValue(dst []byte, a *Assignment) ([]byte, error)
 	if err != nil {
 		return nil, u.fail(at.offset, "%s is not JSON: %v", at, err).because(err)
 	}
+	if u.bytes += len(raw); u.bytes > MaxUpdateBytes {
+		return nil, u.fail(at.offset, "the parameters are too large: %d bytes of JSON are the most, and one counts wherever it stands", MaxUpdateBytes)
+	}
 	if k := kindOf(raw); k == KindObject || k == KindArray {
 		if err := u.noteUse(at, a); err != nil {
 			return nil, err
@@ -670,9 +673,9 @@ func (a *Assignment) changed() jsonpath.Path {
 	return a.Path.Prefix(a.Path.Len() - 1)
 }
 
-// within reports whether a path is at another one or leads into it. An element and a
+// leadsInto reports whether a path is that of another one, or of something inside it. An element and a
 // member of its number are the same in JavaScript.
-func within(inner, outer jsonpath.Path) bool {
+func leadsInto(inner, outer jsonpath.Path) bool {
 	if inner.Len() < outer.Len() {
 		return false
 	}

@@ -201,6 +201,17 @@ func TestParseUpdate_Bounds(t *testing.T) {
 	}
 }
 
+// Ensure that a parameter that stands in many places is not multiplied without end.
+func TestParseUpdate_ParameterBytes(t *testing.T) {
+	large := map[string]any{"large": strings.Repeat("x", query.MaxUpdateBytes/64-2)} // and two quotes
+	for n, ok := range map[int]bool{64: true, 65: false} {
+		_, err := query.ParseUpdate("from A update { this.A = ["+strings.Repeat("[$large],", n)+"] }", large)
+		if (err == nil) != ok || !ok && !errors.Is(err, query.ErrSyntax) {
+			t.Errorf("%d times: got %v", n, err)
+		}
+	}
+}
+
 // FuzzParseUpdate gives any text to ParseUpdate. It must not panic, its errors must have
 // their place in the text, and its statements must be whole.
 func FuzzParseUpdate(f *testing.F) {

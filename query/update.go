@@ -17,6 +17,9 @@ const (
 	// MaxUpdateValues is how many values the statements of an update may hold, each
 	// element and member of a literal counted.
 	MaxUpdateValues = 10_000
+	// MaxUpdateBytes is how many bytes of JSON the parameters in the statements of an
+	// update may have in all; one that stands in several places counts in each.
+	MaxUpdateBytes = 64 << 20
 )
 
 // Update is what a text with update { } asks for: statements, and the query for the

@@ -362,21 +362,21 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 func (ds *databases) enter(d *database) error {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
-	switch {
-	case ds.byKey[d.key] != nil:
-		return &problem{status: 409, kind: typeConcurrency, message: fmt.Sprintf("Database '%s' already exists", ds.byKey[d.key].record.Name)}
-	case len(ds.byKey) >= ds.opts.MaxDatabases:
-		return badRequest("there are %d databases, which is the most", len(ds.byKey))
-	}
-	for ds.open >= ds.opts.MaxOpenDatabases {
+	for {
+		switch other := ds.byKey[d.key]; {
+		case other != nil:
+			return &problem{status: 409, kind: typeConcurrency, message: fmt.Sprintf("Database '%s' already exists", other.record.Name)}
+		case len(ds.byKey) >= ds.opts.MaxDatabases:
+			return badRequest("there are %d databases, which is the most", len(ds.byKey))
+		}
+		if ds.open < ds.opts.MaxOpenDatabases {
+			break
+		}
 		idlest := ds.idlest()
 		if idlest == nil {
 			return overload("%d databases are in use at a time, which is the most", ds.open)
 		}
-		ds.stop(idlest)
-		if ds.byKey[d.key] != nil { // made meanwhile
-			return &problem{status: 409, kind: typeConcurrency, message: fmt.Sprintf("Database '%s' already exists", d.record.Name)}
-		}
+		ds.stop(idlest) // others may make databases meanwhile
 	}
 	ds.open++
 	d.busy = make(chan struct{})

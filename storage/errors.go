@@ -49,6 +49,10 @@ var (
 
 // Returned by Update.
 var (
+	// ErrReadOnly is returned when the engine was opened to read only. Nothing was
+	// changed.
+	ErrReadOnly = errors.New("database is open to be read only")
+
 	// ErrConflict is returned when another transaction changed what this one
 	// read. Nothing was changed.
 	ErrConflict = errs.ErrConflict

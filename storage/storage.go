@@ -153,6 +153,16 @@ type Engine interface {
 	Close() error
 }
 
+// Checkpointer is an Engine that can make a copy of itself while it is used, with less
+// work than reading all keys: by links to files that do not change, or by asking its
+// server for a copy. An Engine need not be one.
+type Checkpointer interface {
+	// Checkpoint makes the directory dir, which must not exist, and from which an engine of the same
+	// kind opens the state of one moment: it shows every commit that had returned before the
+	// call. Reads and transactions go on. If it fails, or the process ends, there is no dir.
+	Checkpoint(ctx context.Context, dir string) error
+}
+
 // Reader reads committed keys. An Engine and its Snapshots may be opened so that
 // they show only commits that are on disk. If such an engine fails, they answer
 // from what is known to be on disk, and return ErrUnknownOutcome for a key whose

@@ -89,6 +89,10 @@ var kinds = []struct {
 	{jay.ErrNoDatabase, "no-database"},
 	{jay.ErrNotDatabase, "not-a-database"},
 	{jay.ErrNewerFormat, "newer-format"},
+	{jay.ErrReadOnly, "read-only"},
+	{jay.ErrRestoring, "restoring"},
+	{jay.ErrBackupBase, "backup-base"},
+	{jay.ErrBackup, "backup"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
 	{jay.ErrCorrupt, "corrupt"},

@@ -44,6 +44,7 @@ type commandLine struct {
 	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database; the default is A. For an existing database it must be the same."`
 	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database; the default is /. For an existing database it must be the same."`
 	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named. It is stored in the database; the default of a new one is on."`
+	ReadOnly         bool             `group:"rare" name:"read-only" help:"Change no file, and share the directory with other processes that only read it."`
 	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010. The default is 4."`
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
@@ -63,11 +64,16 @@ type commandLine struct {
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
+	Backup        backupCommand        `cmd:"" help:"Write everything to one file, or what has changed since another one."`
+	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
+	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
+	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
 	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
 }
@@ -240,6 +246,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		HiLoMode:          hiloModes[line.HiLoMode],
 		PrefixCollections: prefixCollections[line.Prefixes],
 		HiLoCapacity:      line.HiLoCapacity,
+		ReadOnly:          line.ReadOnly,
 	}
 }
 

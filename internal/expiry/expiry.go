@@ -4,8 +4,9 @@
 // stage_expiry.go).
 //
 // A worker sleeps until the next instant that the agenda knows. It works in small
-// transactions, which look again whether what they do is still due, and rests as long as it
-// works: it takes no more than half of what the disk can do. It ends when nothing is due
+// transactions, which look again whether what they do is still due, and rests after each as
+// long as that took: it takes no more than half of what the disk can do, and writers that
+// wait for one find the next not there yet. It ends when nothing is due
 // at any time, and is started by the first commit of something that is.
 //
 // A database that an older Jay has written is walked once, in the background and in the
@@ -16,11 +17,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/jaydb/jay/internal/agenda"
+	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -35,7 +38,7 @@ var (
 	BatchDeletions = 128     // documents that a batch deletes
 	BatchRefreshes = 32      // documents that a batch refreshes
 	BatchBytes     = 1 << 20 // about how many bytes of documents a batch refreshes
-	RoundBatches   = 16      // batches that share a sync
+	RoundBatches   = 16      // batches that share a look and a sync
 )
 
 // LookInterval is how long the worker sleeps at most while something is due at some
@@ -63,12 +66,9 @@ type Sweeper struct {
 	docs   *docs.Reader
 	writer *write.Writer
 	agenda *agenda.Agenda
+	built  bool // at Open, all documents had been looked at: see Build
 
-	mu      sync.Mutex
-	stopped bool // Guarded by mu.
-	stop    context.CancelFunc
-	ctx     context.Context // of the workers
-	workers sync.WaitGroup
+	workers *background.Group
 
 	one    sync.Mutex           // held by the round that is under way
 	failed map[string]time.Time // by key of an entry: not before then again. Guarded by one.
@@ -77,14 +77,18 @@ type Sweeper struct {
 	refreshed atomic.Int64
 }
 
-// New returns the Sweeper of a database.
-func New(e *env.Env, r *docs.Reader, w *write.Writer) *Sweeper {
-	s := &Sweeper{env: e, docs: r, writer: w, agenda: w.Agenda, failed: make(map[string]time.Time)}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	if !knobs.NoSweeper {
-		w.Agenda.Serve(s.start)
+// Open returns the Sweeper of a database. With again, all documents are looked at once
+// more, as entries may have been lost.
+func Open(e *env.Env, r *docs.Reader, w *write.Writer, again bool) (*Sweeper, error) {
+	built, err := load(e, again)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	s := &Sweeper{env: e, docs: r, writer: w, agenda: w.Agenda, built: built, workers: background.NewGroup(), failed: make(map[string]time.Time)}
+	if !knobs.NoSweeper {
+		w.Agenda.Serve(func() { s.workers.Go(s.work) })
+	}
+	return s, nil
 }
 
 // Resume starts what is to be done in the background. Stop must follow.
@@ -100,49 +104,31 @@ func (s *Sweeper) Resume() error {
 	if any {
 		s.agenda.Wake()
 	}
-	return s.resumeBuild()
-}
-
-// start starts the worker.
-func (s *Sweeper) start() { s.spawn(s.work) }
-
-// spawn runs fn in the background, unless the sweeper was stopped.
-func (s *Sweeper) spawn(fn func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.stopped {
-		s.workers.Go(fn)
-	}
+	s.resumeBuild()
+	return nil
 }
 
 // Stop ends the workers and waits for them. There are no others afterwards.
-func (s *Sweeper) Stop() {
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.stop()
-	s.workers.Wait()
-}
+func (s *Sweeper) Stop() { s.workers.Stop() }
 
 // Done returns how many documents were deleted and refreshed since Open.
 func (s *Sweeper) Done() (deleted, refreshed int64) { return s.deleted.Load(), s.refreshed.Load() }
 
 // work does what is due, until nothing is due at any time.
 func (s *Sweeper) work() {
-	ended := false
+	ctx, ended := s.workers.Context(), false
 	defer func() {
 		if !ended { // the user's clock has called runtime.Goexit
 			s.agenda.Leave()
 		}
 	}()
 	var next time.Time // when something is due, as far as is known; zero for now
-	for s.ctx.Err() == nil {
-		begun := time.Now()
+	for ctx.Err() == nil {
 		wait := LookInterval
-		now, err := s.now()
+		now, err := s.env.Clock()
 		if err == nil && !next.After(now) {
 			var more bool
-			more, next, err = s.round(s.ctx, now)
+			more, next, err = s.round(ctx, now, true)
 			switch {
 			case err != nil:
 			case more:
@@ -156,18 +142,16 @@ func (s *Sweeper) work() {
 			}
 		}
 		if errors.Is(err, storage.ErrFailed) {
-			s.warn(s.ctx, "nothing is done that is due for documents, until the database is opened again", err)
+			s.warn(ctx, "nothing is done that is due for documents, until the database is opened again", err)
 			return
 		}
 		if err != nil {
 			next = time.Time{}
-			s.warn(s.ctx, "doing what is due for documents", err)
+			s.warn(ctx, "doing what is due for documents", err)
 		} else if wait > 0 {
 			wait = min(wait, next.Sub(now))
 		}
-		// It rests as long as it has worked.
-		worked := time.Since(begun)
-		if !s.sleep(max(wait, worked, Pause), max(worked, Pause)) {
+		if !s.sleep(ctx, max(wait, Pause), Pause) {
 			next = time.Time{} // something is due earlier
 		}
 	}
@@ -175,12 +159,12 @@ func (s *Sweeper) work() {
 
 // sleep sleeps for d, or until it is woken, but for least in any case. It reports whether it
 // was not woken.
-func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
+func (s *Sweeper) sleep(ctx context.Context, d, least time.Duration) (whole bool) {
 	rest := time.NewTimer(least)
 	defer rest.Stop()
 	select {
 	case <-rest.C:
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 		return true
 	}
 	whole = true
@@ -189,7 +173,7 @@ func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
 		defer wait.Stop()
 		select {
 		case <-wait.C:
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return true
 		case <-s.agenda.Awaken():
 			return false
@@ -203,52 +187,46 @@ func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
 	return whole
 }
 
-// now returns the time. The clock is the user's.
-func (s *Sweeper) now() (now time.Time, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("Options.Now panicked: %v", value)
-		}
-	}()
-	return s.env.Now(), nil
-}
-
 func (s *Sweeper) warn(ctx context.Context, what string, err error) {
-	if s.env.Logger != nil && ctx.Err() == nil {
-		s.env.Logger.Warn("jay: "+what, "err", err)
+	if ctx.Err() == nil {
+		s.env.Warn("jay: "+what, err)
 	}
 }
 
 // round does what is due at now, as far as RoundBatches batches go, and waits for the
-// disk. It returns whether there is more, and when something is due next; zero for never.
-func (s *Sweeper) round(ctx context.Context, now time.Time) (more bool, next time.Time, err error) {
+// disk. If it rests, it does so after each transaction, as long as that took. It returns
+// whether there is more, and when something is due next; zero for never.
+func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bool, next time.Time, err error) {
 	s.one.Lock()
 	defer s.one.Unlock()
-	for n := 0; ; n++ {
-		from := s.agenda.Looks()
-		found, err := s.look(from, now)
-		if err != nil {
-			return false, time.Time{}, err
-		}
-		if len(found.due) > 0 && n < RoundBatches {
-			if err := s.batch(ctx, found.due, now); err != nil {
+	from := s.agenda.Looks()
+	found, err := s.look(from, now)
+	if err != nil {
+		return false, time.Time{}, err
+	}
+	if len(found.due) > 0 {
+		for batch := range slices.Chunk(found.due, BatchDeletions) {
+			if err := s.batch(ctx, batch, now, rests); err != nil {
 				return false, time.Time{}, err
 			}
-			continue
 		}
-		if n > 0 && s.env.Synced {
+		if s.env.Synced {
 			if err := s.env.Engine.Sync(ctx); err != nil {
 				return false, time.Time{}, err
 			}
 		}
-		swept := now
-		if !found.first.IsZero() && found.first.Before(now) {
-			swept = found.first
+		from = s.agenda.Looks()
+		if found, err = s.look(from, now); err != nil {
+			return false, time.Time{}, err
 		}
-		s.agenda.Swept(swept)
-		s.agenda.Waits(found.next)
-		return len(found.due) > 0, found.next, nil
 	}
+	swept := now
+	if !found.first.IsZero() && found.first.Before(now) {
+		swept = found.first
+	}
+	s.agenda.Swept(swept)
+	s.agenda.Waits(found.next)
+	return len(found.due) > 0, found.next, nil
 }
 
 // Sweep does all that is due now, and returns when that is on disk. It returns how many
@@ -257,11 +235,11 @@ func (s *Sweeper) round(ctx context.Context, now time.Time) (more bool, next tim
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(errs.ErrClosed) })()
+	defer context.AfterFunc(s.workers.Context(), func() { cancel(errs.ErrClosed) })()
 	wasDeleted, wasRefreshed := s.Done()
 	for more := true; more && err == nil; {
 		if err = context.Cause(ctx); err == nil {
-			more, _, err = s.round(ctx, now)
+			more, _, err = s.round(ctx, now, false)
 		}
 	}
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
@@ -279,11 +257,21 @@ type agendaItems struct {
 	next  time.Time // the earliest that is not due, or is to be tried again; zero for none
 }
 
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // look finds the first entries that are due at now. None is before from.
 func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
 	latest := s.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
-	if err := s.lookAt(latest, format.DueExpiry, BatchDeletions, from, now, &found); err != nil {
+	if err := s.lookAt(latest, format.DueExpiry, BatchDeletions*RoundBatches, from, now, &found); err != nil {
 		return found, err
 	}
 	return found, s.lookAt(latest, format.DueRefresh, BatchRefreshes, from, now, &found)
@@ -330,13 +318,13 @@ func (f *agendaItems) wait(at time.Time) {
 // batch does what is due. If that fails for a reason that is not the
 // engine's, each is done in a transaction of its own, and those that fail are left alone
 // for a while.
-func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time) error {
-	err := s.try(ctx, due, now)
+func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time, rests bool) error {
+	err := s.try(ctx, due, now, rests)
 	if err == nil || s.isFatal(ctx, err) {
 		return err
 	}
 	for _, d := range due {
-		err := s.try(ctx, []format.Due{d}, now)
+		err := s.try(ctx, []format.Due{d}, now, rests)
 		if err == nil {
 			continue
 		}
@@ -363,7 +351,8 @@ func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
 }
 
 // try does what is due, in transactions of some documents each.
-func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) error {
+func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time, rests bool) error {
+	begun := time.Now()
 	ops, err := s.opsOf(due)
 	if err != nil || len(ops) == 0 {
 		return err
@@ -371,7 +360,14 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time) erro
 	if OnBatch != nil {
 		OnBatch(ctx)
 	}
-	committed, err := s.writer.Sweep(ctx, ops, now)
+	rest := func() {}
+	if rests {
+		rest = func() {
+			pause(ctx, time.Since(begun))
+			begun = time.Now()
+		}
+	}
+	committed, err := s.writer.Sweep(ctx, ops, now, rest)
 	for _, o := range ops[:committed] {
 		switch {
 		case !o.IsDone():

@@ -78,7 +78,7 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err := errs.First(err, closer.Close()); err != nil {
 		return err
 	}
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Attachments: h.Attachments, Times: timesOf(&h)}
+	old := oldFrom(&h, o.Collection)
 	if t.hasExpired(&old) {
 		return t.attachMissing(o)
 	}

@@ -119,13 +119,14 @@ func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) bool {
 }
 
 // sweptTogether is how many ops of Sweep a transaction stages, while other writes wait.
-const sweptTogether = 32
+const sweptTogether = 16
 
 // Sweep does what ops, made by DueDeletion and DueRefresh, are for, at the time now.
 // What is not due any more is left out: see IsDone. It neither waits for the disk nor calls
 // the user's clock. The documents are read together; then small transactions follow one
-// another, so that writers wait for little. Sweep returns how many of ops are committed.
-func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time) (committed int, err error) {
+// another, so that writers wait for little; rest is called after each. Sweep returns how
+// many of ops are committed.
+func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time, rest func()) (committed int, err error) {
 	if err := w.prepareOps(ops, metadata.Ticks(now)); err != nil {
 		return 0, err
 	}
@@ -143,6 +144,7 @@ func (w *Writer) Sweep(ctx context.Context, ops []*Op, now time.Time) (committed
 			return committed, err
 		}
 		committed = end
+		rest()
 	}
 	return committed, nil
 }
@@ -268,5 +270,6 @@ func (t *Txn) Adopt(folded string, h *metadata.Header, body []byte) {
 	t.value = h.AppendTail(h.AppendHead(t.value[:0]))
 	t.value = append(t.value, body...)
 	t.Tx.Set(t.key, t.value, nil)
+	format.Rewritten(t.Tx)
 	t.stageTimes(folded, format.CollectionKey(string(h.Collection)), nil, h.Times())
 }

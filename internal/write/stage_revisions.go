@@ -93,8 +93,8 @@ func (old *OldDocument) number(h format.History) uint64 {
 // the same ID, which was deleted, has ended.
 func (t *Txn) numberFirst(o *Op) error {
 	o.Header.Revision = 1
-	if o.Strategy != ids.Semantic {
-		return nil // a made ID is new
+	if o.Strategy == ids.GUID || o.Strategy == ids.ServerSide {
+		return nil // the ID is new; a number may come again, as of an identity that was set back
 	}
 	history, had, err := revisions.HistoryOf(t.Tx, o.FoldedID)
 	if err != nil || !had {
@@ -238,5 +238,6 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
+	format.Rewritten(t.Tx)
 	return nil
 }

@@ -49,6 +49,11 @@ type Engine struct {
 	controlFS *controlFS
 	freezeFS  *freezeFS
 
+	checkpointFS *checkpointFS
+	base         vfs.FS // as Open was given it
+	opts         Options
+	readOnly     bool
+
 	reservation *cacheReservation
 	log         *slog.Logger
 
@@ -122,6 +127,10 @@ func open(dir string, opts Options) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+	e.base, e.opts = e.fs, opts
+	if opts.ReadOnly {
+		return e.openReadOnly(dir, opts)
+	}
 
 	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
@@ -183,7 +192,8 @@ func open(dir string, opts Options) (*Engine, error) {
 func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
 	e.freezeFS = newFreezeFS(options.FS)
-	options.FS = e.freezeFS
+	e.checkpointFS = &checkpointFS{FS: e.freezeFS, raw: e.controlFS.FS, dir: e.path}
+	options.FS = e.checkpointFS
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.reservation.cache.Unref()

@@ -145,5 +145,8 @@ func (e *Engine) Creating() bool { return !e.controlFS.control.created() }
 
 // FinishCreation implements storage.Engine.
 func (e *Engine) FinishCreation() error {
+	if e.readOnly {
+		return storage.ErrReadOnly
+	}
 	return e.controlFS.control.update(true, func(r *controlRecord) { r.created = true })
 }
