@@ -50,4 +50,5 @@ func (t *Tx) rollBack(count, bytes int) {
 			t.staged[o.FoldedID] = i
 		}
 	}
+	t.undoExchanges()
 }

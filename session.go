@@ -36,6 +36,7 @@ type Session struct {
 	deletes  []*deletion               // in the order in which they were requested
 	included map[string]*docs.Document // by folded ID: included by a Load, not requested yet
 	inDoubt  *inDoubtSave              // a save whose outcome is not known
+	cluster  *clusterSession           // of a session with ClusterWide; else nil
 }
 
 // entity is a struct that a session keeps.
@@ -113,6 +114,9 @@ func (s *Session) Clear() {
 	s.byValue = make(map[any]*entity)
 	s.included = make(map[string]*docs.Document)
 	s.order, s.deletes, s.inDoubt = nil, nil, nil
+	if s.cluster != nil {
+		s.cluster.clear()
+	}
 }
 
 // mappingOf returns the mapping of a struct type.

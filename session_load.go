@@ -109,6 +109,9 @@ func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts
 		if err != nil {
 			return err
 		}
+		if err := s.readGuards(tx, missing, included); err != nil {
+			return err
+		}
 		s.keepAll(entities)
 		s.keepAll(adopted)
 		for _, doc := range included {

@@ -48,10 +48,10 @@ func savedRevision(e *entity, o *op) {
 
 // doubt notes a save whose outcome is not known. That of a write which only keeps a
 // revision need not be known: the next save does it again.
-func (s *Session) doubt(writes []*saving) {
+func (s *Session) doubt(writes []*saving, exchanges []*op) {
 	writes = slices.DeleteFunc(slices.Clone(writes), func(w *saving) bool { return w.op.Verb == write.Keep })
-	if len(writes) > 0 {
-		s.inDoubt = &inDoubtSave{writes, s.db, s.db.reserved.Etags()}
+	if len(writes)+len(exchanges) > 0 {
+		s.inDoubt = &inDoubtSave{writes, exchanges, s.db, s.db.reserved.Etags()}
 	}
 }
 

@@ -19,9 +19,10 @@ import (
 
 // inDoubtSave is a save whose outcome is not known.
 type inDoubtSave struct {
-	writes  []*saving
-	db      *DB    // on which it was made, and which cannot resolve it
-	ceiling uint64 // the highest etag that db could assign
+	writes    []*saving
+	exchanges []*op  // changes of compare-exchange values
+	db        *DB    // on which it was made, and which cannot resolve it
+	ceiling   uint64 // the highest etag that db could assign
 }
 
 // saving is one write of a SaveChanges: of an entity or a deletion.
@@ -74,14 +75,16 @@ func (s *Session) SaveChanges(ctx context.Context) error {
 	if err := s.upload(ctx, writes); err != nil {
 		return fmt.Errorf("save changes: %w", err)
 	}
-	if err := s.db.write(ctx, ops); err != nil {
+	exchanges := s.clusterOps(writes)
+	if err := s.db.write(ctx, append(ops, exchanges...)); err != nil {
 		if errors.Is(err, ErrUnknownOutcome) {
-			s.doubt(writes)
+			s.doubt(writes, exchanges)
 		}
 		return fmt.Errorf("save changes: %w", err)
 	}
 	whole = true
 	s.endUploads(writes, whole)
+	s.clusterSaved(writes)
 	docs := make([]docs.Document, len(writes))
 	for i, w := range writes {
 		s.saved(w, &docs[i])
@@ -374,10 +377,11 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 		s.db.env.Exit()
 		return errInDoubt
 	}
-	done, err := s.committedOf(ctx, a)
+	done, survived, err := s.committedOf(ctx, a)
 	if err != nil {
 		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
+	s.clusterResolved(a, survived)
 
 	for _, w := range done {
 		if w.deletion != nil {
@@ -394,25 +398,25 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 // committedOf returns the writes of a save in doubt that need no repetition: all of
 // them or none. Of a save that had only deletions and is not known to have
 // survived, it returns those whose document is missing.
-func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, err error) {
-	switch survived, err := s.survived(ctx, a); {
+func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*saving, survived bool, err error) {
+	switch survived, err = s.survived(ctx, a); {
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case survived:
-		return a.writes, nil
+		return a.writes, true, nil
 	case slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }):
-		return nil, nil
+		return nil, false, nil
 	}
 	for _, w := range a.writes {
 		found, err := s.db.Exists(ctx, w.deletion.id)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if !found {
 			done = append(done, w)
 		}
 	}
-	return done, nil
+	return done, false, nil
 }
 
 // survived reports whether a save in doubt was written. Its documents would have
@@ -421,6 +425,9 @@ func (s *Session) committedOf(ctx context.Context, a *inDoubtSave) (done []*savi
 // deletions, which have etags too, the newest etag that the reopened database found
 // decides.
 func (s *Session) survived(ctx context.Context, a *inDoubtSave) (bool, error) {
+	if survived, err := s.exchangesSurvived(ctx, a); survived || err != nil {
+		return survived, err
+	}
 	first := uint64(0)
 	for _, w := range a.writes {
 		etag := w.op.Header.Etag

@@ -34,19 +34,20 @@ type Tx struct {
 	db       *DB
 	writable bool
 
-	mu       sync.Mutex
-	ended    error // set when no more calls are possible. Guarded by mu.
-	snapshot storage.Snapshot
-	deletes  *horizon.Hold           // of the records that the commit looks at; nil for a view
-	ops      []*op                   // Guarded by mu.
-	staged   map[string]int          // by folded ID, its newest op. Guarded by mu.
-	bytes    int                     // that ops will stage, about. Guarded by mu.
-	reads    readSet                 // Guarded by mu.
-	open     map[env.Handle]struct{} // walks and queries. Guarded by mu.
-	issued   *issuedIDs
-	reissued map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
-	usedHeld bool            // the function used one of them that it held. Guarded by mu.
-	catalog  *catalog.Catalog
+	mu        sync.Mutex
+	ended     error // set when no more calls are possible. Guarded by mu.
+	snapshot  storage.Snapshot
+	deletes   *horizon.Hold           // of the records that the commit looks at; nil for a view
+	ops       []*op                   // Guarded by mu.
+	staged    map[string]int          // by folded ID, its newest op. Guarded by mu.
+	bytes     int                     // that ops will stage, about. Guarded by mu.
+	reads     readSet                 // Guarded by mu.
+	open      map[env.Handle]struct{} // walks and queries. Guarded by mu.
+	exchanges exchanges               // Guarded by mu.
+	issued    *issuedIDs
+	reissued  map[string]bool // folded IDs of an earlier run that this run was given. Guarded by mu.
+	usedHeld  bool            // the function used one of them that it held. Guarded by mu.
+	catalog   *catalog.Catalog
 
 	uploads   []*attachments.Upload // of attachments, to be closed. Guarded by mu.
 	committed bool                  // Guarded by mu.
@@ -550,6 +551,7 @@ func (t *Tx) undo(count, bytes int, replaced []int) {
 		}
 	}
 	t.ops, t.bytes = t.ops[:count], bytes
+	t.undoExchanges()
 }
 
 // opBytes is what an op counts beside its document.
@@ -584,6 +586,11 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	if err := t.expect(o); err != nil {
 		return 0, err
 	}
+	if o.Exchanging != nil || o.Guard != nil {
+		if err := t.expectIndex(o); err != nil {
+			return 0, err
+		}
+	}
 	if err := t.adopt(o); err != nil {
 		return 0, err
 	}
@@ -594,8 +601,11 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 	}
 	staged := *o // the commit writes its results here, and the caller reads those in o
 	t.ops, t.bytes = append(t.ops, &staged), t.bytes+size
+	if o.Exchanging != nil {
+		t.addExchange(o.Exchanging.Folded, len(t.ops)-1)
+	}
 	if o.FoldedID == "" {
-		return -1, nil // the commit makes its ID
+		return -1, nil // the commit makes its ID, or it is no document
 	}
 	before, found := t.staged[o.FoldedID]
 	if found {
@@ -738,6 +748,9 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 	inTurn := caller.Held()
 	err = t.db.writer.Transact(ctx, t.db.env.Synced && !inTurn, func(in *write.Txn) error {
 		if err := t.reads.check(in); err != nil {
+			return err
+		}
+		if err := t.exchanges.check(in); err != nil {
 			return err
 		}
 		return in.Run(t.ops)

@@ -24,6 +24,8 @@ type command struct {
 	Type                 string
 	ID                   *string `json:"Id"`
 	ChangeVector         *string
+	OriginalChangeVector *string // of a cluster-wide session: what it has read
+	Index                *int64  // of a compare-exchange value
 	Document             json.RawMessage
 	IDPrefixed           bool   `json:"IdPrefixed"`
 	ForceRevisionCreated string `json:"ForceRevisionCreationStrategy"`
@@ -32,7 +34,7 @@ type command struct {
 
 // refusedCommands are the types of commands that are not there.
 var refusedCommands = map[string]string{
-	"CompareExchangePUT": compareExchange, "CompareExchangeDELETE": compareExchange,
+	"CompareExchangePUT": clusterOnly, "CompareExchangeDELETE": clusterOnly,
 	"Counters": "counters beside documents are not there", "TimeSeries": "time series are not there", "TimeSeriesCopy": "time series are not there",
 	"TimeSeriesBulkInsert": "time series are not there",
 }
@@ -49,10 +51,11 @@ func (c *call) bulkDocs() error {
 	if err := c.decode(&request); err != nil {
 		return err
 	}
+	clusterWide := false
 	switch request.TransactionMode {
 	case "", "SingleNode":
 	case "ClusterWide":
-		return notSupported("POST %s: cluster-wide transactions are not there yet", c.route.path)
+		clusterWide = true
 	default:
 		return badRequest("TransactionMode is SingleNode or ClusterWide, not %.100q", request.TransactionMode)
 	}
@@ -61,6 +64,9 @@ func (c *call) bulkDocs() error {
 	}
 	if len(request.Commands) > maxCommands {
 		return tooLarge("a batch has at most %d commands, not %d", maxCommands, len(request.Commands))
+	}
+	if clusterWide {
+		return c.clusterBatch(&request)
 	}
 	if request.needsTransaction() {
 		return c.bulkTransaction(&request)
@@ -109,7 +115,8 @@ func (cmd *command) addTo(b *jay.Batch) error {
 	}
 	var opts []jay.WriteOption
 	if cmd.ChangeVector != nil {
-		opts = append(opts, jay.IfMatch(*cmd.ChangeVector))
+		version, _, _ := splitVector(*cmd.ChangeVector)
+		opts = append(opts, jay.IfMatch(version))
 	}
 	switch cmd.Type {
 	case "PUT":

@@ -91,6 +91,10 @@ func (c *call) bulkTransaction(request *batchRequest) error {
 // check refuses a command that is not whole, before anything is done, and parses its
 // scripts.
 func (cmd *command) check() error {
+	if cmd.ChangeVector != nil { // it may have the index of a guard
+		version, _, _ := splitVector(*cmd.ChangeVector)
+		cmd.ChangeVector = &version
+	}
 	if cmd.Type != "PUT" && cmd.Type != "BatchPATCH" && (cmd.ID == nil || *cmd.ID == "") {
 		return badRequest("%.100s needs an Id", cmd.Type)
 	}

@@ -18,6 +18,7 @@ const guide = "../docs/server.md"
 // changing are the parts of replies that differ from run to run.
 var changing = []struct{ pattern, text string }{
 	{`A:\d+-[A-Za-z0-9+/]{22}`, "A:…"},
+	{`TRXN:\d+-[A-Za-z0-9+/]{22}`, "TRXN:…"},
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z`, "…"},
 	{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "…"},
 	{`"elapsedNs":\d+`, `"elapsedNs":…`},

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/jaydb/jay"
@@ -20,6 +22,7 @@ const missingETag = "404 Response"
 type documentsRequest struct {
 	ids          []string
 	includes     []include
+	exchanges    []include // of compare-exchange values
 	metadataOnly bool
 
 	prefix   string
@@ -90,10 +93,20 @@ func (c *call) documentsRequest() (r documentsRequest, err error) {
 	if _, given := c.params.find("id"); len(r.ids) == 0 && (given || len(c.body) > 0) {
 		return r, badRequest("the request names no ID")
 	}
-	for _, name := range []string{"counter", "timeseries", "timeseriestime", "timeseriescount", "revisions", "revisionsBefore", "cmpxchg"} {
+	for _, name := range []string{"counter", "timeseries", "timeseriestime", "timeseriescount", "revisions", "revisionsBefore"} {
 		if _, given := c.params.find(name); given {
 			return r, notSupported("GET %s: including %s is not there", c.route.path, name)
 		}
+	}
+	for _, text := range c.params.all("cmpxchg") {
+		if len(r.exchanges) == maxIncludes {
+			return r, badRequest("the request has more than %d includes of compare-exchange values", maxIncludes)
+		}
+		path, err := parseInclude(text)
+		if err != nil {
+			return r, err
+		}
+		r.exchanges = append(r.exchanges, path)
 	}
 	for _, text := range c.params.all("include") {
 		if len(r.includes) == maxIncludes {
@@ -115,6 +128,9 @@ type reading struct {
 	docs     []*jay.Document // nil for a missing one
 	included []*jay.Document
 	bytes    int64
+
+	guards    map[*jay.Document]uint64             // their indexes, for a cluster-wide session; else nil
+	exchanges map[string]*jay.CompareExchangeValue // included
 }
 
 // add adds a document, within the bounds of a reply.
@@ -134,7 +150,7 @@ func (f *reading) add(c *call, list *[]*jay.Document, doc *jay.Document) error {
 
 // readIDs reads documents by their IDs, and what they include, at one moment.
 func (c *call) readIDs(f *reading, r documentsRequest) error {
-	if len(r.ids) == 1 && len(r.includes) == 0 {
+	if len(r.ids) == 1 && len(r.includes)+len(r.exchanges) == 0 && !c.isClusterWide() {
 		doc, err := c.db.Get(c.ctx, r.ids[0])
 		if err != nil && !isMissing(err) {
 			return err
@@ -151,7 +167,7 @@ func (c *call) readIDs(f *reading, r documentsRequest) error {
 				return err
 			}
 		}
-		return c.readIncluded(f, tx, r.includes)
+		return c.complete(f, tx, r)
 	})
 }
 
@@ -231,7 +247,7 @@ func (c *call) readPrefix(f *reading, r documentsRequest) error {
 				return err
 			}
 		}
-		return c.readIncluded(f, tx, r.includes)
+		return c.complete(f, tx, r)
 	})
 }
 
@@ -249,13 +265,13 @@ func (c *call) readNewest(f *reading, r documentsRequest) error {
 				return err
 			}
 		}
-		return c.readIncluded(f, tx, r.includes)
+		return c.complete(f, tx, r)
 	})
 }
 
 // etag returns the change vector of one document, or a hash of all.
 func (f *reading) etag() string {
-	if len(f.docs) == 1 && f.docs[0] != nil && len(f.included) == 0 {
+	if len(f.docs) == 1 && f.docs[0] != nil && len(f.included)+len(f.guards)+len(f.exchanges) == 0 {
 		return f.docs[0].ChangeVector()
 	}
 	h := fnv.New128a()
@@ -265,9 +281,12 @@ func (f *reading) etag() string {
 				fmt.Fprint(h, "-")
 				continue
 			}
-			fmt.Fprintf(h, "%s %s\n", doc.ID(), doc.ChangeVector())
+			fmt.Fprintf(h, "%s %s %d\n", doc.ID(), doc.ChangeVector(), f.guards[doc])
 		}
 		fmt.Fprint(h, "\n")
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.exchanges)) {
+		fmt.Fprintf(h, "%s %d\n", key, f.exchanges[key].Index)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -279,7 +298,7 @@ func (f *reading) appendTo(dst []byte, r documentsRequest) (_ []byte, err error)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = appendDocument(dst, doc, r.metadataOnly); err != nil {
+		if dst, err = f.appendDocument(dst, doc, r.metadataOnly); err != nil {
 			return nil, err
 		}
 	}
@@ -292,13 +311,28 @@ func (f *reading) appendTo(dst []byte, r documentsRequest) (_ []byte, err error)
 			}
 			dst = append(dst, mustJSON(doc.ID())...)
 			dst = append(dst, ':')
-			if dst, err = appendDocument(dst, doc, false); err != nil {
+			if dst, err = f.appendDocument(dst, doc, false); err != nil {
 				return nil, err
 			}
 		}
 		dst = append(dst, '}')
 	}
+	if len(f.exchanges) > 0 {
+		dst = f.appendExchanges(dst)
+	}
 	return append(dst, '}'), nil
+}
+
+// appendDocument is appendDocument with the guard of the document, if it was asked for.
+func (f *reading) appendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, error) {
+	if f.guards == nil || doc == nil {
+		return appendDocument(dst, doc, metadataOnly)
+	}
+	text, err := appendDocument(nil, doc, metadataOnly)
+	if err == nil {
+		text, err = spliceGuard(text, doc, f.guards[doc])
+	}
+	return append(dst, text...), err
 }
 
 // appendDocument appends a document with its @metadata, or without all else.
@@ -385,7 +419,7 @@ func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
 	switch {
 	case !found:
 		return nil, false, nil
-	case len(tag) > 1 || strings.Contains(tag[0], ","):
+	case len(tag) > 1 || strings.Contains(strings.Replace(tag[0], guardMark, "", 1), ","):
 		return nil, false, badRequest("If-Match must name one version")
 	case tag[0] == "*":
 		return nil, true, nil
@@ -396,6 +430,7 @@ func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
 	if len(version) > 1 && version[0] == '"' && version[len(version)-1] == '"' {
 		version = version[1 : len(version)-1]
 	}
+	version, _, _ = splitVector(version)
 	return []jay.WriteOption{jay.IfMatch(version)}, false, nil
 }
 

@@ -44,17 +44,20 @@ func parseParams(raw string) (params, error) {
 // and '='.
 var writeParams = []string{"id", raftParam}
 
-// parseWriteParams reads the query of a PUT or DELETE of a document: what follows an '&'
-// and names none of writeParams belongs to the value before it.
-func parseWriteParams(raw string) (params, error) {
+// parseWriteParams reads the query of a PUT or DELETE of a document.
+func parseWriteParams(raw string) (params, error) { return parseRawParams(raw, writeParams) }
+
+// parseRawParams reads a query whose values are not escaped as those of others: what
+// follows an '&' and is none of names belongs to the value before it.
+func parseRawParams(raw string, names []string) (params, error) {
 	var ps params
 	for part := range strings.SplitSeq(raw, "&") {
 		name, value, found := strings.Cut(part, "=")
-		if !found || !slices.Contains(writeParams, name) {
+		if !found || !slices.Contains(names, name) {
 			if len(ps) > 0 {
 				ps[len(ps)-1].value += "&" + part
 			} else if part != "" {
-				return nil, badRequest("the parameter %.100q is not one of %v", name, writeParams)
+				return nil, badRequest("the parameter %.100q is not one of %v", name, names)
 			}
 			continue
 		}

@@ -236,7 +236,7 @@ func (c *call) patchDocument() error {
 		if len(tag) > 1 || tag[0] == "*" || strings.HasPrefix(tag[0], "W/") {
 			return badRequest("If-Match must name one version")
 		}
-		version := strings.TrimSuffix(strings.TrimPrefix(tag[0], `"`), `"`)
+		version, _, _ := splitVector(strings.TrimSuffix(strings.TrimPrefix(tag[0], `"`), `"`))
 		p.expected = &version
 	}
 	if err := p.patch.parse(); err != nil {

@@ -47,6 +47,9 @@ var routes = []*route{
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true},
 	{method: "POST", path: "{D}/multi_get", body: true}, // run is set below: it runs routes
+	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, raft: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, raft: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
 	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
@@ -123,9 +126,6 @@ var routes = []*route{
 	{method: "POST", path: "{D}/admin/indexes/stop", refused: indexesRun},
 	{method: "POST", path: "{D}/admin/indexes/disable", refused: indexesRun},
 	{method: "GET", path: "{D}/indexes/terms", refused: "the terms of an index are not there; group by the field"},
-	{method: "GET", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "PUT", path: "{D}/cmpxchg", refused: compareExchange},
-	{method: "DELETE", path: "{D}/cmpxchg", refused: compareExchange},
 	{method: "GET", path: "{D}/subscriptions", refused: subscriptions},
 	{method: "PUT", path: "{D}/subscriptions", refused: subscriptions},
 	{method: "GET", path: "/info/remote-task/tcp", refused: subscriptions},
@@ -137,9 +137,8 @@ var routes = []*route{
 }
 
 const (
-	indexesRun      = "indexes cannot be stopped: each write is in them when it is committed"
-	compareExchange = "compare exchange is not there yet"
-	subscriptions   = "subscriptions are not there: they need a protocol of their own over TCP"
+	indexesRun    = "indexes cannot be stopped: each write is in them when it is committed"
+	subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 )
 
 // byPath are the routes by their path in lower case.

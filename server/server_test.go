@@ -224,7 +224,7 @@ func TestServer_UnknownRoutes(t *testing.T) {
 		h.checkProblem(h.do(method, path, ""), 400, map[bool]string{true: "BadRequestException", false: "RouteNotFoundException"}[strings.Contains(path, "//")])
 	}
 	equal(t, "allow", h.do("POST", "/databases/a/stats", "").header.Get("Allow"), "GET")
-	for _, request := range []string{"GET /databases/a/cmpxchg?&key=x", "GET /databases/a/indexes/terms?name=x", "GET /databases/a/subscriptions", "PUT /databases/a/subscriptions", "GET /databases/a/counters", "POST /databases/a/timeseries", "GET /info/remote-task/tcp"} {
+	for _, request := range []string{"GET /databases/a/indexes/terms?name=x", "GET /databases/a/subscriptions", "PUT /databases/a/subscriptions", "GET /databases/a/counters", "POST /databases/a/timeseries", "GET /info/remote-task/tcp"} {
 		method, path, _ := strings.Cut(request, " ")
 		h.checkProblem(h.do(method, path, ""), 501, "NotSupportedException")
 	}
@@ -520,7 +520,6 @@ func TestBatch(t *testing.T) {
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"PATCH","Id":"x"}]}`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"Counters","Id":"x"}]}`, "NotSupportedException", 501},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"DELETE","Id":"u","IdPrefixed":true}]}`, "NotSupportedException", 501},
-		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}],"TransactionMode":"ClusterWide"}`, "NotSupportedException", 501},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}],"TransactionMode":"x"}`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}]`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}]} x`, "BadRequestException", 400},

@@ -23,7 +23,7 @@ type exportCommand struct {
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions come last, which such a jay refuses, too.
+	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions and compare-exchange values come last, which such a jay refuses, too.
 
 A file is there when it is complete: it is written under another name first.
 
@@ -115,7 +115,10 @@ func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar 
 	if err != nil || c.Collection != "" {
 		return s, err
 	}
-	return s, writeSubscriptions(ctx, db, w)
+	if err := writeSubscriptions(ctx, db, w); err != nil {
+		return s, err
+	}
+	return s, writeExchanges(ctx, db, w)
 }
 
 // writeFile atomically replaces the file name by what fn writes: it writes and

@@ -90,6 +90,12 @@ func (l *loader) add(ctx context.Context, v value) error {
 		}
 		return nil
 	}
+	if found, err := l.addExchange(ctx, v); found {
+		if err != nil {
+			return l.refuse(ctx, v, err)
+		}
+		return nil
+	}
 	it, err := l.plan(v)
 	if err != nil {
 		return l.refuse(ctx, v, err)

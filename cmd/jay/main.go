@@ -57,6 +57,7 @@ type commandLine struct {
 	Update        updateCommand        `cmd:"" help:"Change the documents that a query finds."`
 	Changes       changesCommand       `cmd:"" help:"Show what has changed, in the order in which it was written."`
 	Subscriptions subscriptionsCommand `cmd:"" help:"List and manage subscriptions, which send documents to workers."`
+	Cmpxchg       cmpxchgCommand       `cmd:"" help:"Read and change compare-exchange values: names, locks, counters."`
 	Index         indexCommand         `cmd:"" help:"Create, list and drop indexes, which make queries fast."`
 	Collections   collectionsCommand   `cmd:"" help:"List, rename and drop collections."`
 	Attach        attachCommand        `cmd:"" help:"Store, read, list and remove attachments of documents."`

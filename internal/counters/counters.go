@@ -51,6 +51,7 @@ type Reserved struct {
 	mu    sync.Mutex
 	etag  uint64            // Guarded by mu.
 	floor uint64            // etags up to it were used elsewhere or before. Guarded by mu.
+	index uint64            // of the newest compare-exchange value that this process has written. Guarded by mu.
 	until map[string]uint64 // reserved up to, by identity. Guarded by mu.
 
 	reserving turn // held while a block of etags is reserved
@@ -374,12 +375,20 @@ func (c *Reserved) Read(ctx context.Context, r storage.Reader, identity, hilo fu
 	})
 }
 
+// Exchanged notes the index of a compare-exchange value that was committed: an etag
+// without a change.
+func (c *Reserved) Exchanged(index uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.index = max(c.index, index)
+}
+
 // LastEtag returns the number of the newest write, or the floor of etags.
 func (c *Reserved) LastEtag(r storage.Reader) (uint64, error) {
 	newest, err := NewestChange(c.env, r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return max(newest, c.floor), err
+	return max(newest, c.floor, c.index), err
 }
 
 // newestOf returns the etag of the last change of a node, 0 if it has none.

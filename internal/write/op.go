@@ -38,13 +38,14 @@ const (
 	Replace             // it must be there
 	Delete
 	Patch
-	Keep   // make the version that is there a revision
-	Attach // write it as it is, with other attachments
+	Keep     // make the version that is there a revision
+	Attach   // write it as it is, with other attachments
+	Exchange // change a compare-exchange value
 )
 
 // String returns the method's name, for errors.
 func (v Verb) String() string {
-	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of", "attach to"}[v]
+	return [...]string{"put", "insert", "replace", "delete", "patch", "keep a revision of", "attach to", "compare exchange"}[v]
 }
 
 // Op is one write on its way through the write path.
@@ -76,6 +77,8 @@ type Request struct {
 	UsageError   error
 	Patching     *Patching                      // of a patch
 	Attaching    *Attaching                     // of a change of attachments
+	Exchanging   *Exchanging                    // of a change of a compare-exchange value
+	Guard        *Guard                         // of a document that a cluster-wide transaction writes
 	Returning    *metadata.Metadata             // gets the result
 	Committed    func(result metadata.Metadata) // called after the commit
 }
@@ -86,6 +89,7 @@ type Prepared struct {
 	Exposed          bool   // the made ID is known outside and cannot be changed
 	Listed           bool   // in a Tx: the header has the attachments that the document has there
 	Late             bool   // the body was made in the transaction
+	Compared         bool   // in a Tx: the index of the value or the guard was compared, and is in the read set
 	moves            bool   // half of a Move: the attachments go along
 	prefetched       bool   // before was read before the transaction
 	Resolved         string // the request, as the strategy wants it
@@ -127,6 +131,9 @@ const (
 // is none now; that of a delete that found a document has its etag, too. The caller owns it. It is made on request: bulk loads never ask for
 // it.
 func (w *Writer) ResultOf(o *Op) metadata.Metadata {
+	if o.Exchanging != nil {
+		return o.exchangeResult()
+	}
 	switch o.Outcome {
 	case Unstaged:
 		return metadata.Metadata{}

@@ -90,7 +90,7 @@ func namedOps(ops []*Op) []*Op {
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
-		if o.Verb != Patch && o.Verb != Keep && o.Verb != Attach && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
+		if o.Verb != Patch && o.Verb != Keep && o.Verb != Attach && o.Verb != Exchange && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
 			named = append(named, o)
 		}
 	}

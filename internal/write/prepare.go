@@ -131,8 +131,16 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 			return err
 		}
 	}
+	if o.Exchanging != nil {
+		return w.prepareExchange(o)
+	}
 	if err := w.prepareID(o); err != nil {
 		return err
+	}
+	if o.Guard != nil {
+		if err := o.checkGuard(); err != nil {
+			return err
+		}
 	}
 	if o.Verb == Delete || o.Verb == Keep {
 		if o.Timing != nil {

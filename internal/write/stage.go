@@ -51,6 +51,8 @@ func (t *Txn) stage(o *Op) error {
 		return t.stageAttach(o)
 	case Keep:
 		return t.stageKeep(o)
+	case Exchange:
+		return t.stageExchange(o)
 	}
 	etag := uint64(0)
 	var err error
@@ -102,6 +104,11 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 	}
 	if err := t.check(o, &old, found); err != nil {
 		return err
+	}
+	if o.Guard != nil {
+		if err := t.stageGuard(o, etag); err != nil {
+			return err
+		}
 	}
 	return t.stageDocument(o, etag, &old, found)
 }
@@ -214,6 +221,11 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	if err := t.checkVersion(o, &old, found); err != nil {
 		return err
+	}
+	if o.Guard != nil {
+		if err := t.stageGuard(o, 0); err != nil {
+			return err
+		}
 	}
 	if !found {
 		o.Outcome = Absent

@@ -73,6 +73,9 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 			if t.deletions > 0 {
 				w.Horizon.Committed(t.deletions)
 			}
+			if t.exchanged > 0 {
+				w.Reserved.Exchanged(t.exchanged)
+			}
 			if t.left {
 				w.Attachments.Wake()
 			}
@@ -164,6 +167,7 @@ type Txn struct {
 	counts     []counted          // documents made and deleted, not staged yet
 	deletions  uint64             // documents that the run deletes
 	counting   *format.CountState // as the run sees it; nil until it is read
+	exchanged  uint64             // the newest index that the run gives to a compare-exchange value
 	left       bool               // streams of attachments are left to be removed
 	rulesOf    *revisions.Rules   // see rules
 	rulesRead  bool

@@ -11,12 +11,19 @@ import (
 func DocsOf(ops []*Op) iter.Seq[turns.Doc] {
 	return func(yield func(turns.Doc) bool) {
 		for _, o := range ops {
+			if o.Exchanging != nil && !yield(turns.Doc{ID: ExchangeTurn(o.Exchanging.Folded)}) {
+				return
+			}
 			if o.FoldedID != "" && !yield(turns.Doc{ID: o.FoldedID, Collection: o.FoldedCollection}) {
 				return
 			}
 		}
 	}
 }
+
+// ExchangeTurn returns the name under which transactions stand in line for a
+// compare-exchange key: no document has it.
+func ExchangeTurn(folded string) string { return "\x00" + folded }
 
 // Yield waits for the exclusive turns that ops would interfere with.
 func (w *Writer) Yield(ctx context.Context, ops []*Op) error {

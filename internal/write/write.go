@@ -156,7 +156,7 @@ func (w *Writer) redrawTaken(ctx context.Context, ops []*Op) error {
 // DrawID makes the IDs that are not made in the transaction: HiLo and GUID.
 func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	switch {
-	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep:
+	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep, o.Verb == Exchange:
 		return nil
 	case o.Strategy == ids.HiLo:
 		o.ID, err = w.Client.Next(ctx, o.Tag)
@@ -213,6 +213,9 @@ func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool
 // Publish passes the results to the callers of ops.
 func (w *Writer) Publish(ops []*Op) {
 	for _, o := range ops {
+		if o.Guard != nil {
+			o.publishGuard()
+		}
 		if o.Returning != nil {
 			*o.Returning = w.ResultOf(o)
 		}

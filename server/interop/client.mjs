@@ -11,6 +11,7 @@ const raven = module.DocumentStore ? module : module.default;
 const {
     DocumentStore, CreateDatabaseOperation, DeleteDatabasesOperation, GetDatabaseNamesOperation, GetStatisticsOperation,
     GetCollectionStatisticsOperation, GetDatabaseRecordOperation, NextIdentityForOperation, SeedIdentityForOperation, GetIdentitiesOperation,
+    PutCompareExchangeValueOperation, GetCompareExchangeValueOperation, GetCompareExchangeValuesOperation, DeleteCompareExchangeValueOperation,
     GetBuildNumberOperation, PutClientConfigurationOperation, GetClientConfigurationOperation, PutDocumentCommand, DeleteDocumentCommand,
     PatchOperation, PatchRequest, PatchByQueryOperation, DeleteByQueryOperation, PutAttachmentOperation, GetAttachmentOperation, DeleteAttachmentOperation,
     ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
@@ -626,7 +627,94 @@ async function many() {
     for (const store of stores) store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, many]) {
+async function compareExchange() {
+    const store = open("Acorns");
+    const send = operation => store.operations.send(operation);
+    const first = await send(new PutCompareExchangeValueOperation("emails/ann", "users/1", 0));
+    equal("put a value", [first.successful, first.value], [true, "users/1"]);
+    const second = await send(new PutCompareExchangeValueOperation("emails/ann", "users/2", 0));
+    equal("put over it", [second.successful, second.value, second.index], [false, "users/1", first.index]);
+    const third = await send(new PutCompareExchangeValueOperation("emails/ann", new User({ name: "Ann" }), first.index));
+    check("the index grows", third.successful && third.index > first.index, JSON.stringify(third));
+    const got = await send(new GetCompareExchangeValueOperation("emails/ann", User));
+    equal("get a value", [got.key, got.index, got.value.name], ["emails/ann", third.index, "Ann"]);
+    equal("get nothing", await send(new GetCompareExchangeValueOperation("emails/none")), null);
+    await send(new PutCompareExchangeValueOperation("emails/bob", 7, 0));
+    const page = await send(new GetCompareExchangeValuesOperation({ startWith: "emails/", start: 1, pageSize: 5 }));
+    equal("a page of values", Object.values(page).map(v => [v.key, v.value]), [["emails/bob", 7]]);
+    const some = await send(new GetCompareExchangeValuesOperation({ keys: ["emails/ann", "emails/bob"] }));
+    equal("values by key", Object.keys(some).sort(), ["emails/ann", "emails/bob"]);
+    equal("delete with an old index", (await send(new DeleteCompareExchangeValueOperation("emails/ann", first.index))).successful, false);
+    equal("delete", (await send(new DeleteCompareExchangeValueOperation("emails/ann", third.index))).successful, true);
+    equal("deleted", await send(new GetCompareExchangeValueOperation("emails/ann")), null);
+    await throws("a key that is too long", "CompareExchangeKeyTooBigException", () => send(new PutCompareExchangeValueOperation("k".repeat(513), 1, 0)));
+    store.dispose();
+}
+
+async function clusterWide() {
+    const store = open("Acorns");
+    const session = () => store.openSession({ transactionMode: "ClusterWide", disableAtomicDocumentWritesInClusterWideTransaction: undefined });
+    const one = session();
+    one.advanced.clusterTransaction.createCompareExchangeValue("names/cyd", new User({ name: "Cyd" }));
+    const cyd = new User({ name: "Cyd" });
+    await one.store(cyd, "cluster/cyd");
+    await one.saveChanges();
+    const value = await store.operations.send(new GetCompareExchangeValueOperation("names/cyd", User));
+    equal("a value of a session", value.value.name, "Cyd");
+    const guards = () => store.operations.send(new GetCompareExchangeValuesOperation({ startWith: "rvn-atomic/cluster/" }));
+    const [guard] = Object.values(await guards());
+    equal("a guard", guard.key, "rvn-atomic/cluster/cyd");
+    cyd.name = "Cydney";
+    await one.saveChanges();
+    const [next] = Object.values(await guards());
+    check("the guard goes on", next.index > guard.index, `${next.index} after ${guard.index}`);
+
+    const [left, right] = [session(), session()];
+    const [mine, yours] = [await left.load("cluster/cyd", User), await right.load("cluster/cyd", User)];
+    mine.name = "mine";
+    yours.name = "yours";
+    await left.saveChanges();
+    await throws("two that have loaded", "ClusterTransactionConcurrencyException", () => right.saveChanges());
+    mine.name = "mine again";
+    await left.saveChanges();
+    const plain = store.openSession();
+    equal("the first has saved", (await plain.load("cluster/cyd", User)).name, "mine again");
+
+    const blind = session();
+    await blind.store(new User({ name: "blind" }), "cluster/cyd");
+    await throws("what was not loaded", "ClusterTransactionConcurrencyException", () => blind.saveChanges());
+
+    const other = session();
+    const held = await other.advanced.clusterTransaction.getCompareExchangeValue("names/cyd", User);
+    held.value.name = "changed";
+    await other.saveChanges();
+    equal("a value that was changed", (await store.operations.send(new GetCompareExchangeValueOperation("names/cyd", User))).value.name, "changed");
+    const stale = session();
+    const before = await stale.advanced.clusterTransaction.getCompareExchangeValue("names/cyd", User);
+    await store.operations.send(new PutCompareExchangeValueOperation("names/cyd", new User({ name: "else" }), before.index));
+    before.value.name = "stale";
+    await throws("a value that was overtaken", "ClusterTransactionConcurrencyException", () => stale.saveChanges());
+
+    const last = session();
+    last.advanced.clusterTransaction.deleteCompareExchangeValue("names/cyd", (await store.operations.send(new GetCompareExchangeValueOperation("names/cyd", User))).index);
+    await last.delete("cluster/cyd");
+    await last.saveChanges();
+    equal("deleted with its guard", Object.keys(await guards()).length, 0);
+    equal("deleted value", await store.operations.send(new GetCompareExchangeValueOperation("names/cyd", User)), null);
+
+    const including = store.openSession();
+    await including.store(new User({ name: "names/dan" }), "cluster/dan");
+    await including.saveChanges();
+    await store.operations.send(new PutCompareExchangeValueOperation("names/dan", new User({ name: "Dan" }), 0));
+    const reader = session();
+    await reader.load("cluster/dan", { documentType: User, includes: b => b.includeCompareExchangeValue("name") });
+    const requests = reader.advanced.numberOfRequests;
+    const included = await reader.advanced.clusterTransaction.getCompareExchangeValue("names/dan", User);
+    equal("an included value", [included.value.name, reader.advanced.numberOfRequests - requests], ["Dan", 0]);
+    store.dispose();
+}
+
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {

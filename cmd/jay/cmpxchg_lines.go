@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/jaydb/jay"
+)
+
+// cmpxchgMark is the @metadata of a cmpxchgLine: a text, and not an object, so that a jay
+// that does not know compare-exchange values refuses the line. Part of the export format.
+// Must not change.
+const cmpxchgMark = "jay compare exchange 1"
+
+// cmpxchgLine is a compare-exchange value in an export, behind all documents. Its index
+// is one of its database only, and so not there.
+//
+// Part of the export format. Must not change.
+type cmpxchgLine struct {
+	Mark   string          `json:"@metadata"`
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Custom json.RawMessage `json:"metadata,omitempty"`
+}
+
+// writeExchanges writes the lines of all compare-exchange values.
+func writeExchanges(ctx context.Context, db *jay.DB, w io.Writer) error {
+	return eachExchange(ctx, db, "", "", 0, func(v *jay.CompareExchangeValue) error {
+		var line bytes.Buffer
+		encoder := json.NewEncoder(&line)
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(cmpxchgLine{cmpxchgMark, v.Key, v.Value, v.Metadata}); err != nil {
+			return err
+		}
+		_, err := w.Write(line.Bytes())
+		return err
+	})
+}
+
+// addExchange stores the compare-exchange value of a value, if that is a cmpxchgLine, in
+// the place of the one that is there. The documents before it are stored first, as a guard
+// says that there is a document.
+func (l *loader) addExchange(ctx context.Context, v value) (found bool, err error) {
+	if !bytes.Contains(v.text, []byte(`"`+cmpxchgMark+`"`)) || metadataOf(v.text).Str != cmpxchgMark {
+		return false, nil
+	}
+	var line cmpxchgLine
+	decoder := json.NewDecoder(bytes.NewReader(v.text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&line); err != nil {
+		return true, fmt.Errorf("%w: compare-exchange value: %w", jay.ErrInvalidDocument, err)
+	}
+	if err := l.flush(ctx); err != nil {
+		return true, err
+	}
+	return true, putExchange(ctx, l.db, line.Key, line.Value, line.Custom)
+}

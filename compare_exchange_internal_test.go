@@ -1,0 +1,68 @@
+package jay
+
+// This test looks at compare-exchange values as they lie in storage, which nothing
+// outside the package can see.
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/internal/format"
+)
+
+// Ensure that docs/format.md holds the bytes that compare-exchange values and guards have.
+func TestCompareExchange_Layout_Golden(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var b Batch
+	b.PutCompareExchange("count", 41, 0)
+	b.PutCompareExchange("Emails/Ann", "users/1", 0, CompareExchangeMetadata(json.RawMessage(`{"by":"Ann"}`)))
+	b.PutCompareExchange("gone", nil, 0)
+	b.Put("Users/1", []byte(`{}`), InCollection("Users"), Guarded(new(AtomicGuard)))
+	results, err := db.Apply(ctx, &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.CompareExchange().Delete(ctx, "gone", results[2].Etag); err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("docs/format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := keysBetween(t, db, format.SpaceDocument, format.SpaceDocument) + keysBetween(t, db, format.SpaceExchange, format.SpaceExchange)
+	if !bytes.Contains(document, []byte(got)) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
+	}
+}
+
+// Ensure that a record is decoded as it was encoded, and that no other bytes are taken
+// for one.
+func FuzzExchangeRecord(f *testing.F) {
+	for _, x := range []format.Exchange{
+		{Index: 1, Value: []byte("1")},
+		{Index: 1 << 40, Key: []byte("K"), Value: []byte(`"a"`)},
+		{Index: 3, Key: []byte("K"), Metadata: []byte(`{"a":1}`), Value: []byte("{}")},
+	} {
+		f.Add(append(x.AppendHead(nil), x.Value...))
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		x, err := format.DecodeExchange(record)
+		if err != nil {
+			return
+		}
+		again, err := format.DecodeExchange(append(x.AppendHead(nil), x.Value...))
+		if err != nil || again.Index != x.Index || !bytes.Equal(again.Key, x.Key) || !bytes.Equal(again.Metadata, x.Metadata) || !bytes.Equal(again.Value, x.Value) {
+			t.Fatalf("%x decodes as %+v, and its encoding as %+v, %v", record, x, again, err)
+		}
+	})
+}

@@ -1,0 +1,247 @@
+package jay
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jaydb/jay/internal/exchange"
+	"github.com/jaydb/jay/internal/turns"
+	"github.com/jaydb/jay/internal/write"
+)
+
+// exchanges is what a transaction has to do with compare-exchange values.
+type exchanges struct {
+	read   map[string]uint64 // indexes in the read set, by folded key; 0 for none
+	pages  []exchangePage    // in the read set
+	staged map[string]int    // by folded key, its newest op
+}
+
+// exchangePage is a list of values that was read.
+type exchangePage struct {
+	prefix, after string
+	last          string // the last key; "" if the list reached the end
+	count         int    // of values
+	sum           []byte // of their keys and indexes
+}
+
+// pageSum adds up the keys and indexes of a page.
+type pageSum struct{ hash.Hash }
+
+func newPageSum() pageSum { return pageSum{sha256.New()} }
+
+func (s pageSum) add(v *exchange.Value) {
+	var scratch [64]byte
+	text := append(append(scratch[:0], v.Folded...), 0)
+	s.Write(binary.BigEndian.AppendUint64(text, v.Index)) // it returns no error
+}
+
+// exchangeValues is CompareExchange.GetMany.
+func (t *Tx) exchangeValues(ctx context.Context, keys []string) ([]*CompareExchangeValue, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	out := make([]*CompareExchangeValue, len(keys))
+	for i, key := range keys {
+		folded, err := exchange.CheckKey(t.db.env.Rules, key)
+		if err != nil {
+			return nil, err
+		}
+		if out[i], err = t.exchangeOf(folded); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// exchangeOf returns the value of a folded key as the transaction sees it, or nil.
+func (t *Tx) exchangeOf(folded string) (*CompareExchangeValue, error) {
+	base, err := exchange.Get(t.snapshot, folded)
+	if err != nil {
+		return nil, err
+	}
+	index := uint64(0)
+	if base != nil {
+		index = base.Index
+	}
+	t.sawIndex(folded, index)
+	if i, found := t.exchanges.staged[folded]; found {
+		return pendingExchange(t.ops[i], index), nil
+	}
+	return publicExchange(base), nil
+}
+
+// sawIndex adds the index of a value to the read set.
+func (t *Tx) sawIndex(folded string, index uint64) {
+	if !t.writable {
+		return
+	}
+	if t.exchanges.read == nil {
+		t.exchanges.read = make(map[string]uint64)
+	}
+	t.exchanges.read[folded] = index
+}
+
+// pendingExchange returns the value that o will write, with the index that it replaces,
+// or nil for a deletion.
+func pendingExchange(o *op, index uint64) *CompareExchangeValue {
+	if o.Exchanging.Delete {
+		return nil
+	}
+	return &CompareExchangeValue{Key: o.RequestID, Index: index, Value: slices.Clone(o.JSON), Metadata: slices.Clone(o.Header.Custom)}
+}
+
+// exchangeList is CompareExchange.List of folded texts.
+func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) ([]*CompareExchangeValue, error) {
+	if err := t.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer t.exit()
+	var own []string // keys that the transaction has changed, in their order
+	for _, folded := range slices.Sorted(maps.Keys(t.exchanges.staged)) {
+		if strings.HasPrefix(folded, prefix) && folded > after {
+			own = append(own, folded)
+		}
+	}
+	var out []*CompareExchangeValue
+	page, sum := exchangePage{prefix: prefix, after: after}, newPageSum()
+	before := func(folded string) { // its own values that come before folded
+		for len(own) > 0 && (folded == "" || own[0] < folded) && len(out) < limit {
+			if v := pendingExchange(t.ops[t.exchanges.staged[own[0]]], 0); v != nil {
+				out = append(out, v)
+			}
+			own = own[1:]
+		}
+	}
+	err := exchange.Each(ctx, t.snapshot, prefix, after, func(v *exchange.Value) bool {
+		sum.add(v)
+		page.count++
+		page.last = v.Folded
+		before(v.Folded)
+		if len(out) == limit {
+			return false
+		}
+		if len(own) > 0 && own[0] == v.Folded {
+			if v := pendingExchange(t.ops[t.exchanges.staged[own[0]]], v.Index); v != nil {
+				out = append(out, v)
+			}
+			own = own[1:]
+		} else {
+			out = append(out, publicExchange(v))
+		}
+		if len(out) == limit {
+			return false
+		}
+		page.last = ""
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if page.last == "" {
+		before("")
+	}
+	if t.writable {
+		page.sum = sum.Sum(nil)
+		t.exchanges.pages = append(t.exchanges.pages, page)
+	}
+	return out, nil
+}
+
+// expectIndex compares the index that o expects of a compare-exchange value, or of a
+// guard, with the one from before the transaction. The commit need not compare again: it
+// checks the read set.
+func (t *Tx) expectIndex(o *op) error {
+	key, folded, expected := o.RequestID, "", uint64(0)
+	if x := o.Exchanging; x != nil {
+		folded, expected = x.Folded, x.Index
+	} else {
+		key, folded, expected = GuardKey(o.ID), write.GuardKey(o.FoldedID), o.Guard.Index
+	}
+	if o.Guard == nil || !o.Guard.Any {
+		now, err := exchange.IndexAt(t.snapshot, folded)
+		if err != nil {
+			return err
+		}
+		t.sawIndex(folded, now)
+		if i, found := t.exchanges.staged[folded]; found && t.ops[i].Exchanging.Delete && expected == 0 {
+			now = 0 // the transaction has deleted it
+		}
+		if now != expected {
+			return &CompareExchangeError{Key: key, Expected: expected, Actual: now}
+		}
+	}
+	o.Compared = true
+	return nil
+}
+
+// addExchange notes that the op at a position is the newest of its key.
+func (t *Tx) addExchange(folded string, at int) {
+	if t.exchanges.staged == nil {
+		t.exchanges.staged = make(map[string]int)
+	}
+	t.exchanges.staged[folded] = at
+}
+
+// undoExchanges forgets the changes that are not among t.ops any more.
+func (t *Tx) undoExchanges() {
+	if len(t.exchanges.staged) == 0 {
+		return
+	}
+	clear(t.exchanges.staged)
+	for i, o := range t.ops {
+		if o.Exchanging != nil {
+			t.exchanges.staged[o.Exchanging.Folded] = i
+		}
+	}
+}
+
+// check compares the values that a transaction commits on with the read set.
+func (x *exchanges) check(in *write.Txn) error {
+	if len(x.read)+len(x.pages) == 0 {
+		return nil
+	}
+	for _, folded := range slices.Sorted(maps.Keys(x.read)) {
+		now, err := in.IndexOf(folded)
+		if err != nil {
+			return err
+		}
+		if seen := x.read[folded]; now != seen {
+			return write.LostError{Cause: &CompareExchangeError{Key: folded, Expected: seen, Actual: now}, Over: turns.Document(write.ExchangeTurn(folded))}
+		}
+	}
+	for _, page := range x.pages {
+		if err := page.check(in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check lists the page again.
+func (p *exchangePage) check(in *write.Txn) error {
+	sum, count := newPageSum(), 0
+	err := exchange.Each(context.Background(), in.Tx, p.prefix, p.after, func(v *exchange.Value) bool {
+		if p.last != "" && v.Folded > p.last {
+			return false
+		}
+		sum.add(v)
+		count++
+		return v.Folded != p.last && count <= p.count
+	})
+	if err != nil || bytes.Equal(sum.Sum(nil), p.sum) {
+		return err
+	}
+	what := "all keys"
+	if p.prefix != "" {
+		what = fmt.Sprintf("keys that begin with %.100q", p.prefix)
+	}
+	return write.LostError{Cause: &CompareExchangeError{Range: what}, Over: turns.Range("", write.ExchangeTurn(p.prefix))}
+}
