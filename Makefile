@@ -10,13 +10,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay server tests tools
-PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
+MODULES = . bench cmd/jay jayotel jayprometheus server tests tools transfer
+PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage expiry feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -34,6 +34,7 @@ help:
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
+	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
 
 demo:
@@ -138,6 +139,12 @@ feeds:
 	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
+# A million documents through every format, with MB/s and memory; imports that are killed;
+# and the memory of an import of 1 GiB.
+formats:
+	JAY_FORMATS=1000000 $(GO) test -run 'TestFormats_RoundTrip$$' -count=1 -timeout 60m -v ./cmd/jay
+	JAY_IMPORT_KILLS=30 $(GO) test -run 'TestFormats_ResumeAfterKill$$' -count=1 -timeout 30m -v ./cmd/jay
+
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
@@ -146,6 +153,10 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
 	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzCSV -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzBodies -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzFromExtended -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzDump -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
 	$(GO) test -run xxx -fuzz FuzzElements -fuzztime 60s ./server
 	$(GO) test -run xxx -fuzz FuzzDefinition -fuzztime 60s ./server

@@ -207,6 +207,10 @@ var (
 	// the disk in the background. Reads go on. Close the database, check the
 	// disk, and open the database again.
 	ErrFailed = storage.ErrFailed
+
+	// ErrDiskFull is returned by writes as long as less is free on the disk than
+	// Options.MinFreeBytes: see DiskFullError. Nothing was changed.
+	ErrDiskFull = storage.ErrDiskFull
 )
 
 // DamageError is returned by Open for a directory that does not hold what was
@@ -219,6 +223,16 @@ var (
 //	Problem  string  what is wrong
 //	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
 type DamageError = storage.DamageError
+
+// DiskFullError is returned by writes that are refused because less is free on the disk
+// than Options.MinFreeBytes. errors.Is(err, ErrDiskFull) is true. Nothing was changed.
+// Deletions and DB.Compact, which make room, go on, and other writes as soon as there is
+// some. Its fields (see package storage):
+//
+//	Dir           string  the directory of the database
+//	FreeBytes     uint64  about how much is free on its disk
+//	MinFreeBytes  uint64  how much must stay free
+type DiskFullError = storage.DiskFullError
 
 // IDError names the rule that an ID breaks. errors.Is(err, ErrInvalidID) is true.
 // Its fields (see package ids):

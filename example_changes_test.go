@@ -301,7 +301,7 @@ func ExampleSubscriptionStats() {
 	_, err := db.Put(ctx, "squirrels/3", []byte(`{}`), jay.InCollection("Squirrels"))
 	check(err)
 
-	s, err := db.Stats(ctx, nil)
+	s, err := db.Stats(ctx)
 	check(err)
 	fmt.Printf("%d subscription, %d write behind\n", s.Subscriptions.Subscriptions, s.Subscriptions.Behind)
 	// Output: 1 subscription, 1 write behind

@@ -496,7 +496,7 @@ func TestExactExpiry_Reads(t *testing.T) {
 			return strings.Contains(text, "Others")
 		},
 		"Stats": func() bool {
-			s, err := db.Stats(ctx, nil)
+			s, err := db.Stats(ctx)
 			must(t, err)
 			return len(s.Collections) == 3
 		},

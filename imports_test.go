@@ -49,11 +49,13 @@ func TestImports(t *testing.T) {
 			leaf("internal/indexer"),
 			leaf("internal/instant"),
 			leaf("internal/jsonpath"),
+			leaf("internal/observe"),
 			leaf("internal/parallel"),
 			leaf("internal/parts"),
 			leaf("internal/plan"),
 			leaf("internal/relay"),
 			leaf("internal/revisions"),
+			leaf("internal/room"),
 			leaf("internal/settings"),
 			leaf("internal/spelling"),
 			leaf("internal/subs"),
@@ -88,7 +90,9 @@ func TestImports(t *testing.T) {
 		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
-		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format")}},
+		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/room")}},
+		{"internal/observe", nil},
+		{"internal/room", []string{leaf("storage")}},
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
@@ -137,10 +141,10 @@ func TestImports(t *testing.T) {
 	}
 
 	outsiders := 0
-	for _, dir := range []string{"cmd", "examples", "bench", "server", "tests"} {
+	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
 		eachImport(t, dir, true, func(file, path string) {
 			outsiders++
-			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" || path != leaf("server")) {
+			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" && dir != "server" || path != leaf("server") && path != leaf("transfer")) {
 				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
 			}
 		})

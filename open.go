@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/agenda"
@@ -23,6 +24,7 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -59,6 +61,7 @@ type opening struct {
 }
 
 func open(dir string, given *Options, how opening) (_ *DB, err error) {
+	begun := time.Now()
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
@@ -93,7 +96,12 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
+	if !how.inMemory {
+		if e.Room, err = room.New(dir, uint64(opts.MinFreeBytes), engine, opts.Logger); err != nil {
+			return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+		}
+	}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
 	if err := checkRestored(e, how); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -124,6 +132,7 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	opened = true
+	logTook(db, "jay: opened", begun)
 	return db, nil
 }
 
@@ -146,6 +155,13 @@ func (db *DB) resume(how opening) error {
 	}
 	db.indexer.Resume()
 	return nil
+}
+
+// logTook logs a step in the life of a database that began at an instant.
+func logTook(db *DB, message string, begun time.Time) {
+	if db.env.Logger != nil {
+		db.env.Logger.Debug(message, "dir", db.env.Dir, "took", time.Since(begun))
+	}
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
@@ -245,6 +261,12 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
+	begun := time.Now()
+	defer func() {
+		if err == nil {
+			logTook(db, "jay: closed", begun)
+		}
+	}()
 	db.indexer.Stop()
 	db.expiry.Stop()
 	db.retention.Stop()
@@ -254,7 +276,7 @@ func (db *DB) shutDown() (err error) {
 	db.contents.Stop()
 	db.counts.Stop()
 	if invariants.Enabled {
-		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+		if err := checkCounts(context.Background(), db); errors.Is(err, counts.ErrMiscounted) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {

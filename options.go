@@ -275,10 +275,35 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
+	// MinFreeBytes is how much must stay free on the disk of the database. As long as less
+	// is free, writes are refused with a *DiskFullError, but for deletions; when there is
+	// room again, they go on, without being asked. A disk that is full instead makes the
+	// database fail, and it must be opened again, when there is room.
+	//
+	// What is free is looked at once a second while the database is written to, and more
+	// often when writes bring it near the limit. Background work writes meanwhile, to
+	// merge tables: 1 GiB, or a tenth of the database if that is more, is a good value. It
+	// does not matter for a database in memory. Open returns an error if an FS cannot say
+	// what is free.
+	//
+	// The default is 0: the disk is filled to its end.
+	MinFreeBytes int64
+
 	// Logger receives messages about the health of the database. Its handler is
 	// called while locks are held, and must not call the database. A handler that
 	// panics loses the record, and nothing else. The default is no logging.
 	Logger *slog.Logger
+
+	// SlowOperation is how long an operation may take before a message to Logger, which it
+	// needs, names it: "jay: slow operation", with the verb of an Operation, the
+	// collection, the ID or the text of the query, how many documents, and the time. Texts
+	// are cut at 1,000 bytes; a query has its values in it.
+	//
+	// The default is 0: none is.
+	SlowOperation time.Duration
+
+	// Observer is called for each operation. The default is none.
+	Observer Observer
 
 	// Now replaces the clock: of @last-modified, of the sizes of HiLo ranges, and of
 	// expiry and refresh.
@@ -437,6 +462,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: ReadOnly goes without CopyTag and AcceptLoss, which write", ErrOption)
 	case o.ReadOnly && o.PrefixCollections != PrefixCollectionsStored && o.PrefixCollections != PrefixCollectionsIgnored:
 		return fmt.Errorf("%w: ReadOnly goes without PrefixCollections, which is stored", ErrOption)
+	case o.SlowOperation < 0 || o.SlowOperation > 0 && o.Logger == nil:
+		return fmt.Errorf("%w: SlowOperation is %v: it must not be negative, and needs a Logger", ErrOption, o.SlowOperation)
+	case o.MinFreeBytes < 0:
+		return fmt.Errorf("%w: MinFreeBytes must not be negative, got %d", ErrOption, o.MinFreeBytes)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

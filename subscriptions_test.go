@@ -266,7 +266,7 @@ func TestSubscription_Stats(t *testing.T) {
 	db := memory(t, nil)
 	check := func(want jay.SubscriptionStats) {
 		t.Helper()
-		s, err := db.Stats(ctx, nil)
+		s, err := db.Stats(ctx)
 		must(t, err)
 		equal(t, s.Subscriptions, want)
 	}

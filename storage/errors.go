@@ -70,6 +70,10 @@ var (
 	// Nothing was changed.
 	ErrTooLarge = errors.New("transaction is too large")
 
+	// ErrDiskFull is returned when less is free on the disk than must stay free: see
+	// DiskFullError. Nothing was changed.
+	ErrDiskFull = errors.New("disk is almost full")
+
 	// ErrSequenceExhausted is returned when the commit sequence has no number
 	// left.
 	ErrSequenceExhausted = errors.New("commit sequence is exhausted")

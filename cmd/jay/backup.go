@@ -67,7 +67,7 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 		r := backupResult{File: c.File}
 		start := time.Now()
 		bar := a.newByteProgress("backup", -1)
-		err := replaceFile(c.File, false, func(w io.Writer) (err error) {
+		err := replaceFile(c.File, "", func(w io.Writer) (err error) {
 			r.BackupInfo, err = db.Backup(ctx, w, append(options, jay.BackupProgress(bar.set))...)
 			return err
 		})

@@ -70,6 +70,7 @@ type commandLine struct {
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`

@@ -132,11 +132,13 @@ func (r *References) Retain(hash *format.Hash, u *Upload) error {
 			return fmt.Errorf("a content of %d bytes has the hash of one of %d: %w", u.size, c.Size, errs.ErrCorrupt)
 		}
 		c.References++
+		r.Tx.Add(format.ContentTallyKey(), 1, c.Size)
 		err = r.Discard(u)
 	case u == nil:
 		err = ErrNoContent
 	default:
 		c, err = u.finish(r.Tx)
+		r.Tx.Add(format.ContentTallyKey(), 1, c.Size, 1, c.Size)
 	}
 	if err != nil {
 		return err
@@ -171,9 +173,11 @@ func (r *References) Release(hash *format.Hash) error {
 	key := format.ContentKey(hash)
 	if c.References--; c.References > 0 {
 		r.Tx.Set(key, c.Append(nil), nil)
+		r.Tx.Add(format.ContentTallyKey(), -1, -c.Size)
 		return nil
 	}
 	r.Tx.Delete(key)
+	r.Tx.Add(format.ContentTallyKey(), -1, -c.Size, -1, -c.Size)
 	switch chunks := c.Chunks(); chunks {
 	case 0:
 	case 1:

@@ -157,8 +157,7 @@ func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) err
 		state.Overdue++
 		return nil
 	}
-	t.Adopt(id, &h, body)
-	return nil
+	return t.Adopt(id, &h, body)
 }
 
 // isDue reports whether something is due at an instant.

@@ -126,15 +126,18 @@ func (v *verifier) count(_ storage.Reader, key, value []byte) error {
 		v.counting(countedRevisions(collection), key, n)
 		return nil
 	}
-	collection, n, err := format.DecodeCount(key, value)
-	if err != nil || key[len(key)-1] != 0 {
+	if len(key) > 1 && key[1] < 0x20 {
+		return nil // numbers of contents and of times
+	}
+	collection, tally, err := format.DecodeTally(key, value)
+	if err != nil {
 		if !v.again {
 			v.damage(CountRecord, key, "its record cannot be decoded: %x", shorten(value))
 		}
 		return nil
 	}
 	if v.counted {
-		v.counting(countedDocuments(collection), key, n)
+		v.counting(countedDocuments(collection), key, tally.Documents)
 	}
 	return nil
 }

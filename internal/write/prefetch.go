@@ -173,6 +173,7 @@ func oldFrom(h *metadata.Header, probable string) OldDocument {
 // attachments are not copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
 	old := oldFrom(h, o.Collection)
+	old.Size = h.Size() + len(body)
 	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
 		old.Body, old.ID = body, docs.WrittenID(h, o.FoldedID)
 	}

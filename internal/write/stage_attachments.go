@@ -71,6 +71,7 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err != nil {
 		return err
 	}
+	size := len(value)
 	h, body, err := metadata.Decode(value)
 	if err == nil {
 		h, body = cloneHeader(&h), bytes.Clone(body)
@@ -79,6 +80,7 @@ func (t *Txn) stageAttach(o *Op) error {
 		return err
 	}
 	old := oldFrom(&h, o.Collection)
+	old.Size = size
 	if t.hasExpired(&old) {
 		return t.attachMissing(o)
 	}

@@ -214,6 +214,7 @@ func (t *Txn) stageKeep(o *Op) error {
 	if err != nil {
 		return err
 	}
+	size := len(value)
 	shared, body, err := metadata.Decode(value)
 	o.Header, o.JSON = cloneHeader(&shared), append([]byte(nil), body...)
 	if err := errs.First(err, closer.Close()); err != nil {
@@ -239,5 +240,5 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
 	format.Rewritten(t.Tx)
-	return nil
+	return t.count(format.CollectionKey(string(o.Header.Collection)), o.FoldedID, 0, int64(len(t.value)+len(o.JSON)-size))
 }

@@ -30,7 +30,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -75,6 +74,7 @@ type Engine struct {
 	commits         atomic.Uint64 // for Stats
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
+	stalls          stalls
 	notice          notice
 	progress        *progress
 	closeTimeout    time.Duration
@@ -167,6 +167,10 @@ func open(dir string, opts Options) (*Engine, error) {
 		return nil, e.unlock(openError(err))
 	}
 
+	if format > 0 && format < Format {
+		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", Format)
+	}
+
 	options := e.pebbleOptions(opts)
 	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
 		e.reservation.cache.Unref()
@@ -255,23 +259,5 @@ func (e *Engine) StartSequence(n uint64) {
 		if old >= n || e.minSequence.CompareAndSwap(old, n) {
 			return
 		}
-	}
-}
-
-// Stats implements storage.Engine.
-func (e *Engine) Stats() storage.Stats {
-	e.reservation.adjust()
-	m := e.db.Metrics()
-	var syncs dto.Metric
-	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
-		e.log.Debug("jay: reading the log's sync histogram", "err", err)
-	}
-	return storage.Stats{
-		DiskBytes:        m.DiskSpaceUsage(),
-		ReclaimableBytes: m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate,
-		CacheBytes:       m.BlockCache.Size,
-		MemTableBytes:    m.MemTable.Size,
-		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
-		Commits:          e.commits.Load(),
 	}
 }

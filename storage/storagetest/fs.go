@@ -104,6 +104,12 @@ func (d *Disk) FailCreations() { d.full.Store(true) }
 // FailAfter lets n more syncs of the log succeed, then every write fails.
 func (d *Disk) FailAfter(n int) { d.after.Store(int64(n)) }
 
+// SetFreeBytes makes the disk say that so many bytes are free. It does not fail writes
+// that need more. A new Disk does not know what is free.
+func (d *Disk) SetFreeBytes(n uint64) {
+	d.mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: n, TotalBytes: 1 << 62})
+}
+
 // Syncs returns how many times the log was synced.
 func (d *Disk) Syncs() uint64 { return d.syncs.Load() }
 

@@ -310,7 +310,7 @@ func (m *attachmentsModel) compare() {
 			}
 		}
 	}
-	got, err := m.db.Stats(ctx, nil)
+	got, err := m.db.Stats(ctx)
 	noError(m.t, err)
 	got.Attachments.Removing = 0 // it takes its time
 	if got.Attachments != want {

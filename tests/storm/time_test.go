@@ -204,7 +204,7 @@ func (s *storm) checkAttachments(gusts []*gust) {
 			}
 		}
 	}
-	got, err := s.db.Stats(ctx, nil)
+	got, err := s.db.Stats(ctx)
 	must(s.t, err)
 	if got.Attachments.Removing = 0; got.Attachments != want {
 		s.wrong("attachments: %+v, want %+v", got.Attachments, want)
