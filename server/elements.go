@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"unicode/utf8"
 )
 
 // errElement is wrapped by what is wrong with the JSON of a stream.
@@ -20,6 +21,7 @@ type elementReader struct {
 	take  func(n int64) error // takes memory for a larger element
 	taken int64               // what it has taken
 	began bool                // the bracket in front was read
+	lines bool                // the elements stand one behind the other, without an array
 	ended bool                // the bracket behind was read
 	read  int                 // elements
 	buf   []byte
@@ -32,15 +34,26 @@ func newElementReader(r io.Reader, most int64, take func(n int64) error) *elemen
 }
 
 // next returns the next element, which is valid until the next call. It returns io.EOF
-// at the bracket that closes the array, and does not read on: Node's client never ends
+// behind the last line, or at the bracket that closes the array, and does not read on: Node's client never ends
 // its stream. It returns io.ErrUnexpectedEOF if the stream ends before.
 func (e *elementReader) next() ([]byte, error) {
 	if e.ended {
 		return nil, io.EOF
 	}
 	b, err := e.skipSpace()
+	if err == io.EOF && e.lines {
+		e.ended = true
+		return nil, io.EOF
+	}
 	if err != nil {
 		return nil, unexpected(err)
+	}
+	if e.lines {
+		if b != '{' {
+			return nil, errElement
+		}
+		e.read++
+		return e.object()
 	}
 	if !e.began {
 		if b != '[' {
@@ -261,6 +274,9 @@ func cutValue(text []byte) (value, rest []byte, err error) {
 
 // textOf returns a value that is text, or null for "".
 func textOf(value []byte) (string, error) {
+	if n := len(value); n >= 2 && value[0] == '"' && plainText(value[1:n-1]) {
+		return string(value[1 : n-1]), nil
+	}
 	var text *string
 	if err := json.Unmarshal(value, &text); err != nil {
 		return "", errElement
@@ -269,4 +285,14 @@ func textOf(value []byte) (string, error) {
 		return "", nil
 	}
 	return *text, nil
+}
+
+// plainText reports whether what is between quotes stands for itself.
+func plainText(text []byte) bool {
+	for _, b := range text {
+		if b < ' ' || b >= utf8.RuneSelf || b == '\\' {
+			return false
+		}
+	}
+	return true
 }

@@ -42,6 +42,9 @@ func (c *call) query() error {
 	if err != nil {
 		return err
 	}
+	if c.params.get("debug") == "explain" {
+		return c.explainQuery(request)
+	}
 	for _, name := range []string{"debug", "diagnostics"} {
 		if value := c.params.get(name); value != "" {
 			return notSupported("%s=%.100s of a query is not there yet", name, value)
@@ -65,6 +68,30 @@ func (c *call) query() error {
 		number = number<<8 | int64(b)
 	}
 	return c.queryReply(&found, number, metadataOnly, time.Since(start))
+}
+
+// explainQuery says how a query was answered: a line for each step of its plan.
+func (c *call) explainQuery(request queryRequest) error {
+	given, err := request.parameters()
+	if err != nil {
+		return err
+	}
+	return c.db.View(c.ctx, func(tx *jay.Tx) error {
+		q, err := request.query(tx, given)
+		if err != nil {
+			return err
+		}
+		e, err := q.Explain(c.ctx)
+		if err != nil {
+			return err
+		}
+		name := cmp.Or(c.index, "collection")
+		steps := []any{}
+		for _, step := range e.Plan {
+			steps = append(steps, map[string]any{"Index": name, "Reason": step})
+		}
+		return c.json(http.StatusOK, map[string]any{"IndexName": name, "Results": steps, "Keys": e.Keys, "Documents": e.Documents, "DurationInMs": e.Elapsed.Milliseconds()})
+	})
 }
 
 // queryRequest reads the query of the body, or of the URL.

@@ -76,6 +76,10 @@ var routes = []*route{
 	{method: "DELETE", path: "{J}/indexes", run: (*call).ownDropIndex},
 	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
 	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
+	{method: "GET", path: "{J}/stats", run: (*call).ownStats},
+	{method: "GET", path: "{J}/documents", run: (*call).ownDocuments},
+	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
+	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 
 	{method: "PATCH", path: "{D}/docs", run: (*call).patchDocument, body: true},
