@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -32,6 +32,7 @@ help:
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
@@ -144,6 +145,10 @@ feeds:
 formats:
 	JAY_FORMATS=1000000 $(GO) test -run 'TestFormats_RoundTrip$$' -count=1 -timeout 60m -v ./cmd/jay
 	JAY_IMPORT_KILLS=30 $(GO) test -run 'TestFormats_ResumeAfterKill$$' -count=1 -timeout 30m -v ./cmd/jay
+
+# A thousand flipped bits in all files: found by Verify, or harmless.
+hunt:
+	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v .
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

@@ -398,8 +398,10 @@ func TestBackup_Foreign(t *testing.T) {
 		func() error { _, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(newer)); return err },
 		func() error { _, err := jay.ReadBackup(bytes.NewReader(newer)); return err },
 	} {
-		if err := call(); !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) {
-			t.Errorf("a newer format: %v", err)
+		err := call()
+		var f *jay.FormatError
+		if !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) || !errors.As(err, &f) || f.What != "backup" || f.Found != 2 || f.Newest != 1 {
+			t.Errorf("a newer format: got %v, want a FormatError of a backup", err)
 		}
 	}
 }

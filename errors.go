@@ -23,8 +23,8 @@ var (
 	// ErrNoDatabase is returned with Options.MustExist when there is none.
 	ErrNoDatabase = storage.ErrNoDatabase
 
-	// ErrNewerFormat is returned when a newer Jay wrote the database. Nothing
-	// was changed in it.
+	// ErrNewerFormat is what every *FormatError is: a newer Jay wrote the database.
+	// Nothing was changed in it.
 	ErrNewerFormat = storage.ErrNewerFormat
 
 	// ErrNotWritable is returned when the directory or its disk refuses
@@ -212,6 +212,15 @@ var (
 	// Options.MinFreeBytes: see DiskFullError. Nothing was changed.
 	ErrDiskFull = storage.ErrDiskFull
 )
+
+// FormatError is returned for a database, and for other things with a format number, that a
+// newer Jay wrote. Nothing was changed. errors.Is(err, ErrNewerFormat) is true. Its
+// fields (see package storage):
+//
+//	What    string  "database", or what else has a format number
+//	Found   int     the format that it has; 0 if it does not say
+//	Newest  int     the newest format that this program reads
+type FormatError = storage.FormatError
 
 // DamageError is returned by Open for a directory that does not hold what was
 // written to it. Nothing was changed. errors.Is(err, ErrCorrupt) is true.

@@ -103,10 +103,6 @@ func (db *DB) Stats(ctx context.Context) (Stats, error) {
 	if err := readStats(ctx, db, &s); err != nil {
 		return Stats{}, fmt.Errorf("stats: %w", err)
 	}
-	var err error
-	if s.Subscriptions, err = measureSubscriptions(db); err != nil {
-		return Stats{}, fmt.Errorf("stats: %w", err)
-	}
 	return s, nil
 }
 
@@ -147,6 +143,9 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 	s.Expiry.Deleted, s.Expiry.Refreshed = db.expiry.Done()
 
 	if s.Counters, err = readCounters(ctx, db, snapshot); err != nil {
+		return err
+	}
+	if s.Subscriptions, err = measureSubscriptions(db, snapshot); err != nil {
 		return err
 	}
 	if s.Revisions, err = revisionCounts(snapshot); err != nil {

@@ -1,6 +1,6 @@
 package jay
 
-import "github.com/jaydb/jay/internal/errs"
+import "github.com/jaydb/jay/storage"
 
 // SubscriptionStats are figures about subscriptions: Subscriptions.List has those of each.
 type SubscriptionStats struct {
@@ -12,9 +12,7 @@ type SubscriptionStats struct {
 
 // measureSubscriptions reads two records of each subscription. The caller is inside the
 // gate.
-func measureSubscriptions(db *DB) (_ SubscriptionStats, err error) {
-	snapshot := db.env.Engine.Snapshot()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
+func measureSubscriptions(db *DB, snapshot storage.Reader) (SubscriptionStats, error) {
 	f, err := db.subs.Measure(snapshot)
 	return SubscriptionStats(f), err
 }

@@ -3,6 +3,7 @@ package jay
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,6 +121,7 @@ type checking struct {
 	report VerifyReport
 	ledger *verify.Report // nil before it has begun
 	total  int64
+	broken []string // tables of a directory that are damaged
 	pace   pace
 }
 
@@ -200,7 +202,7 @@ func (c *checking) file(engine fileChecker, f storage.File) error {
 // damagedFile enters damage to a file into the report.
 func (c *checking) damagedFile(d *storage.DamageError) {
 	kind := verify.FileDamaged
-	if d.Offset < 0 && d.Problem == "the file is missing" {
+	if strings.HasPrefix(d.Problem, "the file is missing") {
 		kind = verify.FileMissing
 	}
 	c.add(Damage{Kind: string(kind), Subject: "file " + d.File, Problem: d.Problem, Loss: d.Loss, Remedy: kind.Meaning().Remedy, File: d.File, Offset: d.Offset})

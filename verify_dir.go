@@ -49,20 +49,9 @@ func openSalvage(dir string, opts *Options) (*lsm.Salvage, error) {
 // runOn checks the files and then the records of a directory.
 func (c *checking) runOn(s *lsm.Salvage) error {
 	if !c.opts.SkipFiles {
-		files, err := s.Files()
-		if err != nil {
+		if err := c.directory(s); err != nil {
 			return err
 		}
-		for _, f := range files {
-			c.total += f.Bytes
-		}
-		for _, f := range files {
-			c.progress("files", 0, 0)
-			if err := c.file(s, f); err != nil {
-				return err
-			}
-		}
-		c.progress("files", 0, 0)
 	}
 	r, err := s.Reader()
 	for _, d := range s.Damage() {
@@ -76,6 +65,29 @@ func (c *checking) runOn(s *lsm.Salvage) error {
 		return nil
 	}
 	return c.records(func(fn func(storage.Reader) error) error { return fn(r) })
+}
+
+// directory checks the tables of a directory.
+func (c *checking) directory(s *lsm.Salvage) error {
+	files, err := s.Files()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		c.total += f.Bytes
+	}
+	for _, f := range files {
+		c.progress("files", 0, 0)
+		found := c.report.Found
+		if err := c.file(s, f); err != nil {
+			return err
+		}
+		if c.report.Found > found {
+			c.broken = append(c.broken, f.Name)
+		}
+	}
+	c.progress("files", 0, 0)
+	return nil
 }
 
 // unreadable notes that no record can be read.

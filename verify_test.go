@@ -187,11 +187,9 @@ func sample(t *testing.T) *jay.DB {
 	for _, id := range []string{"notes/gone", "lost", "lost2"} {
 		must(t, db.Delete(ctx, id))
 	}
-	for id, files := range map[string][]string{"users/ann": {"one", "more than one chunk"}, "bob": {"one", ""}} {
-		for i, text := range files {
-			_, err := db.Attachments(id).Put(ctx, string(rune('a'+i)), strings.NewReader(text))
-			must(t, err)
-		}
+	for _, file := range [][3]string{{"users/ann", "a", "one"}, {"users/ann", "b", "more than one chunk"}, {"bob", "a", "one"}, {"bob", "b", ""}} {
+		_, err := db.Attachments(file[0]).Put(ctx, file[1], strings.NewReader(file[2]))
+		must(t, err)
 	}
 	checks.WaitIndexTasks(db)
 	return db
@@ -251,10 +249,10 @@ var plants = []struct {
 	}, "document-body"},
 	{"a body has lost its end", func(p *planting) {
 		p.document("bob", func(_ *metadata.Header, body *[]byte) { *body = (*body)[:9] })
-	}, "document-body"},
+	}, "count-wrong document-body"},
 	{"metadata is no JSON", func(p *planting) {
 		p.document("users/ann", func(h *metadata.Header, _ *[]byte) { h.Custom = []byte(`{"k"}`) })
-	}, "document-metadata"},
+	}, "count-wrong document-metadata"},
 	{"the ID is another one", func(p *planting) {
 		p.document("plain/one", func(h *metadata.Header, _ *[]byte) { h.ID = []byte("Plain/Two") })
 	}, "document-id"},
@@ -272,14 +270,14 @@ var plants = []struct {
 	{"the key of a document has no end", func(p *planting) { p.set([]byte("dusers/zoe"), []byte("x")) }, "key-malformed"},
 	{"an etag in a header is another one", func(p *planting) {
 		p.document("plain/one", func(h *metadata.Header, _ *[]byte) { h.Etag = spareEtag })
-	}, "change-missing change-stale"},
+	}, "change-missing change-stale count-wrong"},
 	{"an etag in a header is another document's", func(p *planting) {
 		etag := p.header("bob").Etag
 		p.document("plain/one", func(h *metadata.Header, _ *[]byte) { h.Etag = etag })
 	}, "change-stale change-wrong"},
 	{"an etag that was never reserved", func(p *planting) {
 		p.document("plain/one", func(h *metadata.Header, _ *[]byte) { h.Etag = 1 << 40 })
-	}, "change-missing change-stale etag-behind"},
+	}, "change-missing change-stale count-wrong etag-behind"},
 	{"an etag of 0", func(p *planting) {
 		p.document("plain/one", func(h *metadata.Header, _ *[]byte) { h.Etag = 0 })
 	}, "change-missing change-stale etag-foreign"},
@@ -294,7 +292,7 @@ var plants = []struct {
 	}, "document-times time-extra"},
 	{"a list of attachments is cut off", func(p *planting) {
 		p.document("bob", func(h *metadata.Header, _ *[]byte) { h.Attachments = h.Attachments[:10] })
-	}, "document-attachments"},
+	}, "count-wrong document-attachments"},
 	{"a list of attachments is in another order", func(p *planting) {
 		p.document("bob", func(h *metadata.Header, _ *[]byte) {
 			list, err := format.DecodeAttachments(h.Attachments)
@@ -350,17 +348,27 @@ var plants = []struct {
 	{"a number of documents", func(p *planting) { p.set(format.CountKey(nil, "users"), number(99)) }, "count-wrong"},
 	{"a number of documents is missing", func(p *planting) { p.remove(format.CountKey(nil, "users")) }, "count-wrong"},
 	{"a number of documents of no collection", func(p *planting) { p.set(format.CountKey(nil, "none"), number(1)) }, "count-wrong"},
+	{"a number of bytes", func(p *planting) {
+		_, t, err := format.DecodeTally(format.CountKey(nil, "users"), p.get(format.CountKey(nil, "users")))
+		must(p.t, err)
+		p.set(format.CountKey(nil, "users"), append(number(uint64(t.Documents)), number(uint64(t.Bytes+1))...))
+	}, "count-wrong"},
+	{"the numbers of attachments", func(p *planting) { p.set(format.ContentTallyKey(), number(1)) }, "count-wrong"},
+	{"the numbers of attachments are no numbers", func(p *planting) { p.set(format.ContentTallyKey(), bytes.Repeat(number(1), 5)) }, "count-record"},
+	{"the numbers of what is due are missing", func(p *planting) { p.remove(format.AppendTimesTallyKey(nil)) }, "count-wrong"},
+	{"numbers of nothing", func(p *planting) { p.set([]byte("k\x04"), number(1)) }, "key-unknown"},
+	{"a state of the bytes that is none", func(p *planting) { p.set([]byte("msizes\x00"), []byte("x")) }, "counts-state"},
 	{"a number of documents is no number", func(p *planting) { p.set([]byte("kx"), number(1)) }, "count-record"},
 	{"a number of revisions", func(p *planting) { p.set(format.RevisionCountKey(nil, "notes"), number(1)) }, "revision-count"},
 	{"a number of revisions is no number", func(p *planting) { p.set([]byte("k\x01x"), number(1)) }, "revision-count-record"},
 
-	{"an expiry is missing", func(p *planting) { p.remove(p.first(format.SpaceTimes, format.DueExpiry)) }, "time-missing"},
+	{"an expiry is missing", func(p *planting) { p.remove(p.first(format.SpaceTimes, format.DueExpiry)) }, "count-wrong time-missing"},
 	{"an expiry without document", func(p *planting) {
 		p.set(format.TimeKey(nil, time.Unix(1, 0), format.DueExpiry, "zoe"), []byte("users"))
-	}, "time-extra"},
+	}, "count-wrong time-extra"},
 	{"an expiry at another instant", func(p *planting) {
 		p.set(format.TimeKey(nil, time.Unix(1, 0), format.DueExpiry, "due"), []byte("@empty"))
-	}, "time-extra"},
+	}, "count-wrong time-extra"},
 	{"an expiry in another collection", func(p *planting) { p.set(p.first(format.SpaceTimes, format.DueExpiry), []byte("users")) }, "time-wrong"},
 	{"an expiry that is none", func(p *planting) { p.set([]byte("texyz"), []byte("users")) }, "time-record"},
 
@@ -404,15 +412,15 @@ var plants = []struct {
 	{"a content is missing", func(p *planting) {
 		key, _ := p.content("one", nil)
 		p.remove(key)
-	}, "chunk-extra content-missing"},
-	{"a content has too many references", func(p *planting) { p.content("one", func(c *format.Content) { c.References++ }) }, "references-high"},
-	{"a content has too few references", func(p *planting) { p.content("one", func(c *format.Content) { c.References-- }) }, "references-low"},
+	}, "chunk-extra content-missing count-wrong"},
+	{"a content has too many references", func(p *planting) { p.content("one", func(c *format.Content) { c.References++ }) }, "count-wrong references-high"},
+	{"a content has too few references", func(p *planting) { p.content("one", func(c *format.Content) { c.References-- }) }, "count-wrong references-low"},
 	{"a content of no document", func(p *planting) {
 		hash := sha256.Sum256([]byte("abcd"))
-		p.set(format.ContentKey(&hash), (&format.Content{Stream: 3, Size: 4, ChunkBytes: 4, References: 1}).Append(nil))
-		p.set(format.ChunkKey(3, 0), []byte("abcd"))
+		p.set(format.ContentKey(&hash), (&format.Content{Stream: 60, Size: 4, ChunkBytes: 4, References: 1}).Append(nil))
+		p.set(format.ChunkKey(60, 0), []byte("abcd"))
 		p.set(format.NextStreamKey(), number(100))
-	}, "content-unused"},
+	}, "content-unused count-wrong"},
 	{"a chunk is missing", func(p *planting) {
 		_, c := p.content("more than one chunk", nil)
 		p.remove(format.ChunkKey(c.Stream, 2))
@@ -434,7 +442,7 @@ var plants = []struct {
 		p.set(format.ChunkKey(c.Stream, 1), []byte(" thann"))
 	}, "chunk-changed"},
 	{"a chunk of no stream", func(p *planting) {
-		p.set(format.ChunkKey(3, 0), []byte("abc"))
+		p.set(format.ChunkKey(60, 0), []byte("abc"))
 		p.set(format.NextStreamKey(), number(100))
 	}, "chunk-extra"},
 	{"more chunks than are to be removed", func(p *planting) {
@@ -495,11 +503,11 @@ var plants = []struct {
 	{"a HiLo tag and its document are behind", func(p *planting) {
 		p.set([]byte("husers\x00"), format.AppendMarks(nil, &format.Marks{}))
 		p.document("raven/hilo/users", func(_ *metadata.Header, body *[]byte) { *body = []byte(`{"Max":1}`) })
-	}, "hilo-behind"},
+	}, "count-wrong hilo-behind"},
 	{"a HiLo tag and its document are gone", func(p *planting) {
 		p.remove([]byte("husers\x00"))
 		p.document("raven/hilo/users", func(_ *metadata.Header, body *[]byte) { *body = []byte(`{}`) })
-	}, "hilo-behind"},
+	}, "count-wrong hilo-behind"},
 	{"a range of a HiLo tag is above its top", func(p *planting) {
 		marks, err := format.DecodeMarks(p.get([]byte("husers\x00")))
 		must(p.t, err)
@@ -516,7 +524,7 @@ var plants = []struct {
 		p.set(format.ChangeKey(nil, 0, spareEtag), format.AppendChange(nil, format.ChangePut, "", id))
 		p.set(format.MemberKey(nil, "@empty", id), []byte{})
 		p.set(format.CountKey(nil, "@empty"), number(binary.BigEndian.Uint64(p.get(format.CountKey(nil, "@empty")))+1))
-	}, "server-side-ahead"},
+	}, "count-wrong server-side-ahead"},
 
 	{"a subscription is no JSON", func(p *planting) { p.set(format.SubscriptionKey("mail"), []byte("x")) }, "subscription-record"},
 	{"a subscription has the name of another", func(p *planting) {

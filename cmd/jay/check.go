@@ -61,8 +61,10 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return a.explainOpen(err)
 	}
-	a.failed = a.failed || r.Found > 0
-	return a.printCheck(c.Dir, r)
+	if err := a.printCheck(c.Dir, r); err != nil || r.Found == 0 {
+		return err
+	}
+	return explained{fmt.Sprintf("%s in %s", count(r.Found, "damage"), c.Dir), jay.ErrCorrupt}
 }
 
 // checkResult is what check prints with --json.
@@ -94,7 +96,7 @@ func (a *app) printCheck(dir string, r jay.VerifyReport) error {
 	}
 	fmt.Fprintf(&b, "Database %s: %s. Read: %s of %s, %s, %s, %s, %s of %s\n", dir, verdict,
 		count(int64(r.Files), "file"), size(r.FileBytes), count(r.Documents, "document"), count(r.Revisions, "revision"),
-		count(r.IndexEntries, "index entry"), count(r.Attachments, "content"), size(r.AttachmentBytes))
+		thousands(r.IndexEntries)+" index entries", count(r.Attachments, "content"), size(r.AttachmentBytes))
 	return a.print(b.String())
 }
 

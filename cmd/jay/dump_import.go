@@ -149,8 +149,44 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 		}
 		return nil
 	}
+	if item.Section == transfer.DumpCompareExchange {
+		if err := d.exchange(ctx, v.text); err != nil {
+			return d.refuse(ctx, v, err)
+		}
+		return nil
+	}
 	d.left[item.Section]++
 	return nil
+}
+
+// dumpExchange is a compare-exchange value in a dump. Value is a text of JSON, an object
+// with the value as its member Object.
+type dumpExchange struct {
+	Key   string
+	Value string
+}
+
+// exchangeValue is the Value of a dumpExchange.
+type exchangeValue struct {
+	Object json.RawMessage
+	Custom json.RawMessage `json:"@metadata,omitempty"`
+}
+
+// exchange stores a compare-exchange value. The documents before it are stored first, as
+// a guard says that there is a document.
+func (d *dumpLoader) exchange(ctx context.Context, text []byte) error {
+	var item dumpExchange
+	var v exchangeValue
+	if err := json.Unmarshal(text, &item); err != nil || item.Key == "" {
+		return fmt.Errorf("%w: a compare-exchange value has a Key and a Value: %.100q", jay.ErrInvalidDocument, text)
+	}
+	if err := json.Unmarshal([]byte(item.Value), &v); err != nil || v.Object == nil {
+		return fmt.Errorf("%w: the Value of a compare-exchange value is a text with an Object: %.100q", jay.ErrInvalidDocument, text)
+	}
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
+	return putExchange(ctx, d.db, item.Key, v.Object, v.Custom)
 }
 
 // revision adds a revision to those that wait to be imported.
@@ -260,6 +296,7 @@ func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text 
 			return err
 		}
 		d.spool = f
+		_ = os.Remove(f.Name()) // where the system allows it, a kill leaves nothing behind
 	}
 	if _, err := d.spool.Seek(d.size, io.SeekStart); err != nil {
 		return err
@@ -337,5 +374,12 @@ func (d *dumpLoader) closeSpool() error {
 	if d.spool == nil {
 		return nil
 	}
-	return errors.Join(d.spool.Close(), os.Remove(d.spool.Name()))
+	err := os.Remove(d.spool.Name())
+	if closed := d.spool.Close(); errors.Is(err, os.ErrNotExist) || closed != nil {
+		return closed
+	}
+	if err != nil {
+		err = os.Remove(d.spool.Name()) // a file that is open cannot be removed on Windows
+	}
+	return err
 }

@@ -166,6 +166,9 @@ func (a *app) complain(err error, kind string) {
 	if isSyntax {
 		e.Kind, e.Line, e.Column = "syntax", syntax.Line, syntax.Column
 	}
+	if at, is := errors.AsType[scriptError](err); is {
+		e.Line = at.place()
+	}
 	if at, is := errors.AsType[*importError](err); is {
 		e.File, e.Document, e.Stored = at.file, at.number, &at.stored
 		if at.number > 0 {

@@ -27,7 +27,7 @@ type exportCommand struct {
 func (*exportCommand) Help() string {
 	return formatHelp + `
 
-Only NDJSON and JSON have everything; the others have documents with their IDs, collections and custom metadata, RavenDB's dumps attachments, revisions and identities, too. A note says what is left out. docs/import-export.md has the rules of each format.
+Only NDJSON and JSON have everything; the others have documents with their IDs, collections and custom metadata, RavenDB's dumps attachments, revisions, identities and compare-exchange values, too. A note says what is left out. docs/import-export.md has the rules of each format.
 
 In NDJSON the first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions and compare-exchange values come last, which such a jay refuses, too. JSON is the same in one array.
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -202,7 +204,34 @@ func (e *exporter) writeDump(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
+	if e.collection == "" {
+		if err := e.writeDumpExchanges(ctx, dump); err != nil {
+			return err
+		}
+	}
 	return dump.Close()
+}
+
+// writeDumpExchanges writes the section of the compare-exchange values.
+func (e *exporter) writeDumpExchanges(ctx context.Context, dump *transfer.DumpWriter) error {
+	if err := dump.Section(transfer.DumpCompareExchange); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	return eachExchange(ctx, e.db, "", "", 0, func(v *jay.CompareExchangeValue) error {
+		text.Reset()
+		if err := encoder.Encode(exchangeValue{v.Value, v.Metadata}); err != nil {
+			return err
+		}
+		value := string(bytes.TrimSpace(text.Bytes()))
+		text.Reset()
+		if err := encoder.Encode(dumpExchange{v.Key, value}); err != nil {
+			return err
+		}
+		return dump.Item(bytes.TrimSpace(text.Bytes()))
+	})
 }
 
 // writeDumpRevisions writes the section of the revisions, if there are any.
@@ -360,6 +389,13 @@ func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) e
 			}
 			what = append(what, "revisions")
 			break
+		}
+	}
+	if format != formatDump && e.collection == "" {
+		if values, err := e.db.CompareExchange().List(ctx, "", "", 1); err != nil {
+			return err
+		} else if len(values) > 0 {
+			what = append(what, "compare-exchange values")
 		}
 	}
 	if subs, err := e.db.Subscriptions().List(ctx); err != nil {

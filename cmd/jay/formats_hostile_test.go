@@ -244,6 +244,7 @@ func TestFormats_HostileSQLite(t *testing.T) {
 		"json":  {`CREATE TABLE t (id, a JSON); INSERT INTO t VALUES ('x', '{')`, "must hold JSON"},
 		"large": {`CREATE TABLE t (id, a); INSERT INTO t VALUES ('x', zeroblob(40000000))`, "SQLite: "},
 		"bomb":  {`CREATE TABLE t (id, a AS (zeroblob(900000000))); INSERT INTO t (id) VALUES ('x')`, "SQLite: "},
+		"utf16": {`PRAGMA encoding = 'UTF-16'; CREATE TABLE t (id, a); INSERT INTO t VALUES ('x', 'é')`, "must be in UTF-8, they are in UTF-16"},
 		"none":  {`SELECT 1; CREATE TABLE t (id, a); DROP TABLE t`, "it has none"},
 	} {
 		t.Run(name, func(t *testing.T) {

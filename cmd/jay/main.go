@@ -65,6 +65,7 @@ type commandLine struct {
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
+	Shell         shellCommand         `cmd:"" help:"Type queries and commands, with completion and history, or run a script of them."`
 	Backup        backupCommand        `cmd:"" help:"Write everything to one file, or what has changed since another one."`
 	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
 	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
@@ -78,6 +79,8 @@ type commandLine struct {
 	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
+	Completion    completionCommand    `cmd:"" help:"Print the script with which bash, zsh or fish completes jay."`
+	Complete      completeCommand      `cmd:"" name:"__complete" hidden:"" help:"Print what may stand at the cursor, for the script of completion."`
 }
 
 // Defaults of the global flags; the last two are those of jay.Options.
@@ -115,12 +118,16 @@ type app struct {
 	isTerminal func(stream any) bool
 	options    jay.Options
 	failed     bool // an error has been reported: exit with exitError
+
+	output io.Writer           // what stdout writes to
+	getenv func(string) string // of the environment
+	opened *jay.DB             // the database of the shell that runs the command, or nil
 }
 
 // run parses args, runs the subcommand that they name, and returns the exit code.
 // When ctx ends, the subcommand stops and the database is closed.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal}
+	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal, output: stdout, getenv: getenv}
 	var line commandLine
 	if len(args) == 0 { // the help, but no success: a script that lost its arguments must notice
 		if _, _, err := parse(&line, []string{"--help"}, stderr, stderr); err != nil {

@@ -103,6 +103,14 @@ func openSQLite(ctx context.Context, name string, o sqliteOptions) (_ *sqliteSou
 	if _, err = sqlite.Limit(s.conn, sqlite3.SQLITE_LIMIT_LENGTH, max(o.maxBytes, 1<<20)); err != nil {
 		return nil, err
 	}
+	var encoding string
+	if err = s.conn.QueryRowContext(ctx, "PRAGMA encoding").Scan(&encoding); err != nil {
+		return nil, err
+	}
+	if encoding != "UTF-8" { // texts are read as the bytes that they are
+		err = fmt.Errorf("%w: the texts of the database must be in UTF-8, they are in %s", jay.ErrInvalidDocument, encoding)
+		return nil, err
+	}
 	table, err := s.table(ctx)
 	if err != nil {
 		return nil, err

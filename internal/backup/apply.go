@@ -89,7 +89,7 @@ func (a *Applier) Apply(ctx context.Context, r io.Reader) (Header, Trailer, erro
 		return in.Header, Trailer{}, err
 	}
 	if in.Header.Format > a.MaxFormat {
-		return in.Header, Trailer{}, &Error{Stream: len(a.done), Offset: -1, Problem: fmt.Sprintf("its database has format %d, and this program reads up to %d: use a newer version of jay", in.Header.Format, a.MaxFormat), Cause: storage.ErrNewerFormat}
+		return in.Header, Trailer{}, &Error{Stream: len(a.done), Offset: -1, Problem: "it cannot be restored", Cause: &storage.FormatError{What: "database", Found: in.Header.Format, Newest: a.MaxFormat}}
 	}
 	err = a.apply(ctx, in)
 	a.done, a.read = append(a.done, in.Header), a.read+in.Bytes

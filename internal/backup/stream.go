@@ -324,7 +324,7 @@ func (r *Reader) begin() error {
 		return r.fail(0, "it is no backup of jay")
 	}
 	if n > Format {
-		return &Error{Stream: r.stream, Offset: 0, Problem: fmt.Sprintf("it has format %d, and this program reads up to %d: use a newer version of jay", n, Format), Cause: storage.ErrNewerFormat}
+		return &Error{Stream: r.stream, Offset: 0, Problem: "it cannot be read", Cause: &storage.FormatError{What: "backup", Found: n, Newest: Format}}
 	}
 	kind, err := r.readBlock()
 	if err != nil {

@@ -42,7 +42,9 @@ type Backup struct {
 }
 
 // adder is the part of storage.Tx that counts.
-type adder interface{ Add(key []byte, deltas ...int64) }
+type adder interface {
+	Add(key []byte, deltas ...int64)
+}
 
 // Rewritten stages that the record of a document changes without a new etag: only its
 // flags for a revision number or for instants do. An incremental backup knows by

@@ -113,8 +113,17 @@ func New(e *env.Env, feeds *feed.Source) *Store {
 	return s
 }
 
-// Stop ends all workers.
-func (s *Store) Stop() { s.stop(errs.ErrClosed) }
+// Stop ends all workers. There are no others afterwards.
+func (s *Store) Stop() {
+	s.stop(errs.ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.slots {
+		if at.worker != nil {
+			at.worker.end(errs.ErrClosed)
+		}
+	}
+}
 
 // CheckName refuses names that cannot be part of a key.
 func CheckName(name string) error {

@@ -81,8 +81,6 @@ func (b *Batch) add(item Item) {
 func newWorker(ctx context.Context, s *Store, name string) *Worker {
 	w := &Worker{store: s, name: name}
 	w.ctx, w.end = context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(s.closing, func() { w.end(errs.ErrClosed) })
-	context.AfterFunc(w.ctx, func() { unhook() })
 	return w
 }
 

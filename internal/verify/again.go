@@ -50,11 +50,13 @@ func (v *verifier) documentsAgain() error {
 			d.whole = false
 		}
 		return v.derive(d, func(key, want []byte) error {
-			if !v.ledger.differs(key, want) {
+			if isCounted(key) {
+				if v.ledger.differs(key, nil) {
+					v.groups.find(key, weight(want))
+				}
 				return nil
 			}
-			if isCounted(key) {
-				v.groups.find(key)
+			if !v.ledger.differs(key, want) {
 				return nil
 			}
 			return v.need(r, d, key, want)
@@ -64,7 +66,7 @@ func (v *verifier) documentsAgain() error {
 
 // need looks for a record that a document needs.
 func (v *verifier) need(r storage.Reader, d *document, key, want []byte) error {
-	has, found, known, err := get(r, key)
+	has, found, known, err := v.get(r, key)
 	if err != nil || !known {
 		return err
 	}
@@ -137,7 +139,7 @@ func (v *verifier) revisionsAgain() error {
 			return nil
 		}
 		if name := countedRevisions(format.CollectionKey(string(h.Collection))); v.ledger.differs(name, nil) {
-			v.groups.find(name)
+			v.groups.find(name, 1)
 		}
 		return nil
 	})
@@ -153,14 +155,14 @@ type groups struct {
 	sizes map[string][]string // by hash: the names of the attachments with it, one for each size
 }
 
-// find counts one.
-func (g *groups) find(name []byte) {
+// find counts something n times.
+func (g *groups) find(name []byte, n int64) {
 	if _, there := g.found[string(name)]; !there && len(g.found) >= maxGroups {
 		g.more = true
 		return
 	}
 	g.name(name)
-	g.found[string(name)]++
+	g.found[string(name)] += n
 }
 
 // name notes the name of something that is counted.
@@ -205,6 +207,8 @@ func (v *verifier) compareGroups() error {
 		switch {
 		case name[1] == 'k' && !v.unknown:
 			v.damage(CountWrong, format.CountKey(nil, rest), "there are %d, and the number is %d", found, kept)
+		case name[1] == 'b' && !v.unknown:
+			v.damage(CountWrong, format.CountKey(nil, rest), "its documents have %d bytes, and the number is %d", found, kept)
 		case name[1] == 'r' && !v.unknownRevisions:
 			v.damage(RevisionCount, format.RevisionCountKey(nil, rest), "there are %d, and the number is %d", found, kept)
 		case name[1] == 'a' && !v.unknown && !v.unknownLists:

@@ -41,6 +41,7 @@ func (v *verifier) readAttachments() error {
 	if err := v.use(v.endStream); err != nil {
 		return err
 	}
+	v.compareTallies()
 	if c := &v.contents; c.highest >= c.next {
 		v.damage(StreamNumber, format.NextStreamKey(), "the next stream number is %d, and %d is in use", c.next, c.highest)
 	}
@@ -92,8 +93,13 @@ func (v *verifier) contentRecord(_ storage.Reader, key, value []byte) error {
 	record, err := format.DecodeContent(value)
 	if err != nil {
 		v.damage(ContentRecord, key, "its record cannot be decoded: %x", shorten(value))
+		v.tallies.unknown = true
 		return nil
 	}
+	v.tallies.found.References += int64(record.References)
+	v.tallies.found.Bytes += int64(record.References) * record.Size
+	v.tallies.found.Contents++
+	v.tallies.found.StoredBytes += record.Size
 	v.report.Contents++
 	v.report.ContentBytes += record.Size
 	v.contents.highest = max(v.contents.highest, record.Stream)
@@ -138,7 +144,7 @@ func (v *verifier) endStream(r storage.Reader) error {
 	sum := format.Hash(c.hash.Sum(nil))
 	c.hash = nil
 	c.highest = max(c.highest, c.stream)
-	value, found, known, err := get(r, format.ContentKey(&sum))
+	value, found, known, err := v.get(r, format.ContentKey(&sum))
 	if err != nil {
 		return err
 	}
@@ -159,7 +165,7 @@ func (v *verifier) endStream(r storage.Reader) error {
 func (v *verifier) otherOwners(r storage.Reader, owned bool) error {
 	c := &v.contents
 	for _, key := range [][]byte{format.GarbageKey(c.stream), format.UploadKey(c.stream)} {
-		value, found, known, err := get(r, key)
+		value, found, known, err := v.get(r, key)
 		if err != nil || !known {
 			return err
 		}

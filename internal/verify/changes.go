@@ -127,19 +127,69 @@ func (v *verifier) count(_ storage.Reader, key, value []byte) error {
 		return nil
 	}
 	if len(key) > 1 && key[1] < 0x20 {
-		return nil // numbers of contents and of times
+		return v.tally(key, value)
 	}
-	collection, tally, err := format.DecodeTally(key, value)
-	if err != nil {
+	collection, t, err := format.DecodeTally(key, value)
+	if err != nil || key[len(key)-1] != 0 {
 		if !v.again {
 			v.damage(CountRecord, key, "its record cannot be decoded: %x", shorten(value))
 		}
 		return nil
 	}
 	if v.counted {
-		v.counting(countedDocuments(collection), key, tally.Documents)
+		v.counting(countedDocuments(collection), key, t.Documents)
+	}
+	if v.sized {
+		v.counting(countedBytes(collection), key, t.Bytes)
 	}
 	return nil
+}
+
+// tallies are the numbers of attachments and of what is due, as they are kept and as they
+// were found.
+type tallies struct {
+	kept, found           format.ContentTally
+	keptTimes, foundTimes format.TimesTally
+	unknown               bool // something cannot be decoded
+}
+
+// tally takes numbers that are not those of a collection.
+func (v *verifier) tally(key, value []byte) error {
+	if v.again {
+		return nil
+	}
+	var err error
+	switch string(key) {
+	case string(format.ContentTallyKey()):
+		v.tallies.kept, err = format.DecodeContentTally(value)
+	case string(format.AppendTimesTallyKey(nil)):
+		v.tallies.keptTimes, err = format.DecodeTimesTally(value)
+	default:
+		v.damage(KeyUnknown, key, "no key of this kind is known")
+	}
+	if err != nil {
+		v.damage(CountRecord, key, "its record cannot be decoded: %x", shorten(value))
+		v.tallies.unknown = true
+	}
+	return nil
+}
+
+// compareTallies compares them.
+func (v *verifier) compareTallies() {
+	t := &v.tallies
+	if !v.sized {
+		return
+	}
+	if t.unknown || v.report.Unread > 0 {
+		v.lacks("numbers of attachments and of what is due, as some of these cannot be read")
+		return
+	}
+	if t.kept != t.found {
+		v.damage(CountWrong, format.ContentTallyKey(), "attachments are %+v, and the numbers are %+v", t.found, t.kept)
+	}
+	if t.keptTimes != t.foundTimes {
+		v.damage(CountWrong, format.AppendTimesTallyKey(nil), "what is due is %+v, and the numbers are %+v", t.foundTimes, t.keptTimes)
+	}
 }
 
 // counting takes a number that is kept.
@@ -161,11 +211,17 @@ func (v *verifier) due(r storage.Reader, key, value []byte) error {
 	if err != nil {
 		if !v.again {
 			v.damage(TimeRecord, key, "the key is not a kind, an instant, an ID and 00")
+			v.tallies.unknown = true
 		}
 		return nil
 	}
 	if !v.again {
 		v.ledger.add(key, value, -1)
+		if due.Kind == format.DueExpiry {
+			v.tallies.foundTimes.Expiring++
+		} else {
+			v.tallies.foundTimes.Refreshing++
+		}
 		return nil
 	}
 	if !v.ledger.differs(key, value) {

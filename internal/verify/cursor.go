@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/storage"
@@ -97,6 +99,31 @@ func isDamage(err error) bool {
 	return errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable)
 }
 
+// gap is a range of keys that cannot be read. hi is nil for the end.
+type gap struct{ lo, hi []byte }
+
+// gapAt returns the gap that a key lies in.
+func (v *verifier) gapAt(key []byte) (g gap, found bool) {
+	if len(v.gaps) == 0 {
+		return g, false
+	}
+	i := sort.Search(len(v.gaps), func(i int) bool { return bytes.Compare(v.gaps[i].lo, key) > 0 }) - 1
+	if i < 0 || v.gaps[i].hi != nil && bytes.Compare(key, v.gaps[i].hi) >= 0 {
+		return g, false
+	}
+	return v.gaps[i], true
+}
+
+// addGap notes a gap. To read what is in it again would take long: Pebble looks for the
+// bit that has flipped.
+func (v *verifier) addGap(g gap) {
+	if len(v.gaps) >= maxGroups {
+		return
+	}
+	i := sort.Search(len(v.gaps), func(i int) bool { return bytes.Compare(v.gaps[i].lo, g.lo) > 0 })
+	v.gaps = slices.Insert(v.gaps, i, g)
+}
+
 // skip passes over what cannot be read, from a key on.
 func (k *cursor) skip(from []byte, cause error) error {
 	if k.it != nil {
@@ -105,41 +132,52 @@ func (k *cursor) skip(from []byte, cause error) error {
 		}
 		k.it = nil
 	}
-	to, found, err := NextReadable(k.r, from, k.hi)
-	if err != nil {
-		return err
-	}
-	if !k.v.again {
-		k.v.report.Unread++
+	from = slices.Clone(from)
+	g, known := k.v.gapAt(from)
+	if !known {
+		to, found, err := NextReadable(k.r, from, k.hi)
+		if err != nil {
+			return err
+		}
+		g = gap{from, k.hi}
 		until := "the end of the key space"
 		if found {
-			until = k.v.describe(to)
+			g.hi, until = to, k.v.describe(to)
 		}
+		k.v.addGap(g)
+		k.v.report.Unread++
 		k.v.about(Unreadable, from, fmt.Sprintf("the keys from %s up to %s", k.v.describe(from), until), "%s", firstLine(cause))
 	}
-	if !found {
+	if g.hi == nil || k.hi != nil && bytes.Compare(g.hi, k.hi) >= 0 {
 		k.done, k.ok = true, false
 		return nil
 	}
-	if k.it, err = k.r.Iterate(to, k.hi); err != nil {
+	k.from = g.hi
+	var err error
+	if k.it, err = k.r.Iterate(k.from, k.hi); err != nil {
 		return err
 	}
-	k.from = to
-	k.ok = k.it.First()
-	if !k.ok { // it was readable a moment ago
-		k.done = true
-		return errs.First(k.it.Error(), nil)
+	if k.ok = k.it.First(); k.ok {
+		return nil
+	}
+	k.done = true // it was readable a moment ago, and is no more: a disk that fails
+	if err := k.it.Error(); err != nil && !isDamage(err) {
+		return err
 	}
 	return nil
 }
 
-// probes bounds how often NextReadable looks.
-const probes = 2000
+// probes bounds how often one search of NextReadable looks, and finer how many bytes of a key beyond those of
+// the first it tells apart.
+const (
+	probes = 300
+	finer  = 3
+)
 
 // NextReadable returns the first key from one on, below hi, that can be read, or false if there is
 // none. The key at which it begins cannot be read. It halves the range of keys until
 // nothing is between what cannot be read and what can. Where several blocks are damaged,
-// whole ones between them may be passed over: it looks a few times for those.
+// whole ones between them may be passed over.
 func NextReadable(r storage.Reader, from, hi []byte) (key []byte, found bool, err error) {
 	// probe returns the first key from at on, if it can be read.
 	probe := func(at []byte) (key []byte, found, ok bool, err error) {
@@ -172,7 +210,8 @@ func NextReadable(r storage.Reader, from, hi []byte) (key []byte, found bool, er
 	bisect := func(bad, good []byte) (key []byte, found bool, err error) {
 		for range probes {
 			mid := middle(bad, good)
-			if bytes.Equal(mid, bad) || bytes.Compare(mid, good) >= 0 {
+			mid = mid[:min(len(mid), len(from)+finer)]
+			if bytes.Compare(mid, bad) <= 0 || bytes.Compare(mid, good) >= 0 {
 				return key, found, nil
 			}
 			k, some, ok, err := probe(mid)
@@ -190,41 +229,7 @@ func NextReadable(r storage.Reader, from, hi []byte) (key []byte, found bool, er
 		}
 		return key, found, nil
 	}
-	key, found, err = bisect(from, end)
-	if err != nil {
-		return nil, false, err
-	}
-
-	// Damage that was passed over on the way has something whole before it, perhaps: look
-	// at a few places between.
-	for range 4 {
-		limit := end
-		if found {
-			limit = key
-		}
-		better := false
-		low := from
-		for range 12 {
-			low = middle(low, limit)
-			k, some, ok, err := probe(low)
-			if err != nil {
-				return nil, false, err
-			}
-			if ok && some && (!found || bytes.Compare(k, key) < 0) {
-				if k2, some2, err := bisect(from, low); err != nil {
-					return nil, false, err
-				} else if some2 {
-					k = k2
-				}
-				key, found, better = k, true, true
-				break
-			}
-		}
-		if !better {
-			break
-		}
-	}
-	return key, found, nil
+	return bisect(from, end)
 }
 
 // middle returns a key about halfway between two keys, as fractions to the base of 256.

@@ -41,7 +41,13 @@ func (v *verifier) describe(key []byte) string {
 		if len(key) > 1 && key[1] == 1 {
 			return fmt.Sprintf("number of revisions of collection %q", trimEnd(key[2:]))
 		}
-		return fmt.Sprintf("number of documents of collection %q", name)
+		switch string(key) {
+		case string(format.ContentTallyKey()):
+			return "numbers of attachments"
+		case string(format.AppendTimesTallyKey(nil)):
+			return "numbers of what is due"
+		}
+		return fmt.Sprintf("numbers of collection %q", name)
 	case format.SpaceMeta:
 		return fmt.Sprintf("record %q of the database", name)
 	case format.SpaceNode:

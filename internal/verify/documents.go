@@ -22,6 +22,7 @@ type document struct {
 	body       []byte
 	collection string // folded
 	whole      bool   // the body can be read
+	size       int    // of the folded ID and the record
 }
 
 // id returns the ID as it was written.
@@ -148,6 +149,7 @@ func (v *verifier) decodeDocument(key, value []byte, note bool) *document {
 		return nil
 	}
 	d.folded = string(format.DocumentID(key))
+	d.size = len(d.folded) + len(value)
 	var err error
 	if d.body, err = d.header.Decode(value); err != nil {
 		if note {
@@ -167,7 +169,11 @@ func (v *verifier) document(d *document) error {
 	v.checkDocument(key, d)
 	v.checkEtag(key, d.header.Node, d.header.Etag)
 	return v.derive(d, func(key, value []byte) error {
-		v.ledger.add(key, value, 1)
+		if isCounted(key) {
+			v.ledger.add(key, nil, weight(value))
+		} else {
+			v.ledger.add(key, value, 1)
+		}
 		return nil
 	})
 }
@@ -248,6 +254,11 @@ func (v *verifier) derive(d *document, fn func(key, value []byte) error) error {
 			return err
 		}
 	}
+	if v.sized && v.sizes.Covers(d.folded) {
+		if err := fn(countedBytes(d.collection), binary.AppendUvarint(nil, uint64(d.size))); err != nil {
+			return err
+		}
+	}
 	list, _ := format.DecodeAttachments(d.header.Attachments)
 	for i := range list {
 		if err := fn(countedReference(&list[i].Hash, list[i].Size), nil); err != nil {
@@ -258,8 +269,9 @@ func (v *verifier) derive(d *document, fn func(key, value []byte) error) error {
 }
 
 // Things that are counted have a key whose first byte is 0: no key of a database begins
-// so. What is counted follows.
+// so. What is counted follows. The value is how often it counts, a uvarint; empty for once.
 func countedDocuments(collection string) []byte { return append([]byte{0, 'k'}, collection...) }
+func countedBytes(collection string) []byte     { return append([]byte{0, 'b'}, collection...) }
 func countedRevisions(collection string) []byte { return append([]byte{0, 'r'}, collection...) }
 func countedContent(hash *format.Hash) []byte   { return append([]byte{0, 's'}, hash[:]...) }
 
@@ -269,6 +281,15 @@ func countedReference(hash *format.Hash, size int64) []byte {
 }
 
 func isCounted(key []byte) bool { return key[0] == 0 }
+
+// weight returns how often something counts.
+func weight(value []byte) int64 {
+	if len(value) == 0 {
+		return 1
+	}
+	n, _ := binary.Uvarint(value)
+	return int64(n)
+}
 
 // deriveEntries is derive for index entries.
 func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) error {
@@ -307,7 +328,7 @@ func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) 
 // false if that cannot be said, or if what is there cannot be decoded.
 func (v *verifier) documentAt(r storage.Reader, folded string) (doc *document, known bool, err error) {
 	key := format.NewDocumentKey(folded)
-	value, found, known, err := get(r, key)
+	value, found, known, err := v.get(r, key)
 	if err != nil || !known || !found {
 		return nil, known, err
 	}

@@ -71,7 +71,7 @@ func (v *verifier) comparePrefix(r storage.Reader, p prefixNumbers) error {
 	tag := strings.TrimSuffix(p.prefix, v.separator)
 	if p.identity > 0 {
 		key := format.AppendKey(nil, format.SpaceIdentity, tag+ids.IdentityMark)
-		value, found, known, err := get(r, key)
+		value, found, known, err := v.get(r, key)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (v *verifier) comparePrefix(r storage.Reader, p prefixNumbers) error {
 	}
 	key := format.AppendKey(nil, format.SpaceHiLo, tag)
 	granted := int64(0)
-	value, _, known, err := get(r, key)
+	value, _, known, err := v.get(r, key)
 	if err != nil || !known {
 		return err
 	}
@@ -148,7 +148,7 @@ func (v *verifier) readCounters() error {
 			v.damage(NodeMissing, key, "it belongs to node %d, which has no record", marks.Node)
 		}
 		for _, l := range marks.Leases {
-			if l.Low < 1 || l.End < l.Low || l.End > marks.Top {
+			if l.Low < 1 || l.End > marks.Top {
 				v.damage(HiLoLeases, key, "the range %d to %d is open, and the top is %d", l.Low, l.End, marks.Top)
 				break
 			}

@@ -92,6 +92,11 @@ func (v *verifier) record(name string, key, value []byte) {
 			v.damage(CountsState, key, "%v", err)
 		}
 		v.counted = err == nil
+	case name == format.SizesName:
+		if v.sizes, err = format.DecodeCountState(value); err != nil {
+			v.damage(CountsState, key, "%v", err)
+		}
+		v.sized = err == nil
 	case name == format.IndexesName:
 		v.readCatalog(key, value)
 	case name == format.RevisionsName:

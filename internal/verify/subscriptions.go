@@ -47,7 +47,7 @@ func (v *verifier) readSubscriptions() error {
 	prefix := append([]byte{format.SpaceMeta}, format.FloorPrefix+format.SubscriptionFloor...)
 	return v.walk(prefix, format.PrefixEnd(prefix), func(r storage.Reader, key, _ []byte) error {
 		name, _ := cutName(key)
-		_, found, known, err := get(r, format.SubscriptionKey(name[len(prefix)-1:]))
+		_, found, known, err := v.get(r, format.SubscriptionKey(name[len(prefix)-1:]))
 		if err == nil && known && !found {
 			v.damage(FloorExtra, key, "there is no such subscription")
 		}
@@ -107,7 +107,7 @@ func (v *verifier) endSubscription(r storage.Reader, s *subscription) error {
 		v.damage(SubscriptionAhead, key, "its position is %d, and etags are reserved up to %d", s.progress.Position, v.ceiling)
 	}
 	floorKey := metaKey(format.FloorPrefix + format.SubscriptionFloor + s.name)
-	value, found, known, err := get(r, floorKey)
+	value, found, known, err := v.get(r, floorKey)
 	if err != nil || !known {
 		return err
 	}

@@ -99,6 +99,9 @@ type verifier struct {
 	ceilingOK bool
 	counts    format.CountState
 	counted   bool // numbers of documents are kept
+	sizes     format.CountState
+	sized     bool // numbers of bytes are kept, and those of attachments and of what is due
+	tallies   tallies
 	times     format.TimesState
 	timed     bool // the record of the times is there
 	indexes   []*openIndex
@@ -108,6 +111,8 @@ type verifier struct {
 
 	catalogOK bool // the record of the indexes could be read
 	leftovers map[uint32]bool
+
+	gaps []gap // what cannot be read, sorted; not more than maxGroups
 
 	ledger  *ledger
 	again   bool     // the last step: look at each record in a sum that is not 0
@@ -202,7 +207,10 @@ func (v *verifier) about(kind Kind, key []byte, subject, problem string, args ..
 
 // get returns the value at a key. found is false if there is none, and known if that
 // cannot be said, as the key lies in what cannot be read.
-func get(r storage.Reader, key []byte) (value []byte, found, known bool, err error) {
+func (v *verifier) get(r storage.Reader, key []byte) (value []byte, found, known bool, err error) {
+	if _, lies := v.gapAt(key); lies {
+		return nil, false, false, nil
+	}
 	stored, closer, err := r.Get(key)
 	switch {
 	case err == nil:

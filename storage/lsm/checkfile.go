@@ -31,8 +31,7 @@ func (e *Engine) Files() ([]storage.File, error) {
 	}
 	var files []storage.File
 	for _, name := range names {
-		kind, _ := parseName(name)
-		if _, live := tables[name]; kind == tableFile && !live || kind != tableFile && !isChecked(name) {
+		if !e.isLive(name, tables) {
 			continue
 		}
 		info, err := e.fs.Stat(e.fs.PathJoin(e.path, name))
@@ -52,10 +51,21 @@ func (e *Engine) Files() ([]storage.File, error) {
 	return files, nil
 }
 
-// isChecked reports whether CheckFile can say something about a file that is no table.
-func isChecked(name string) bool {
-	kind, _ := parseName(name)
-	return kind == walFile || kind == manifestFile || name == formatFileName || name == controlName
+// isLive reports whether the engine needs a file, and CheckFile can say something about
+// it: not of older manifests and of logs that are kept to be used again.
+func (e *Engine) isLive(name string, tables map[string]int64) bool {
+	known := false
+	switch kind, number := parseName(name); kind {
+	case tableFile:
+		_, known = tables[name]
+	case walFile:
+		_, known = e.synced(number, true)
+	case manifestFile:
+		_, known = e.synced(number, false)
+	default:
+		known = name == formatFileName || name == controlName
+	}
+	return known
 }
 
 // tables returns the names and sizes of the tables of the current version.

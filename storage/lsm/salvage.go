@@ -184,6 +184,7 @@ func (s *Salvage) openStore(files *salvageFS) (db *pebble.DB, err error) {
 		o := &pebble.Options{
 			FS: fs, Cache: s.cache, ReadOnly: true, FormatMajorVersion: pebbleFormat, MaxOpenFiles: 1000,
 			DisableTableStats: true, DisableAutomaticCompactions: true, Logger: salvageLogger{s.log},
+			EventListener: &pebble.EventListener{DataCorruption: func(pebble.DataCorruptionInfo) {}}, // the read says so
 		}
 		return pebble.Open(s.path, o)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -48,7 +49,7 @@ func TestAttachments_Model(t *testing.T) {
 			"close and open the database": m.reopen,
 		})
 		m.endReaders()
-		noError(t, m.db.Close())
+		noError(t, errors.Join(checks.Counts(m.db), m.db.Close()))
 	})
 }
 
@@ -273,7 +274,7 @@ func (m *attachmentsModel) endReaders() {
 
 func (m *attachmentsModel) reopen(*rapid.T) {
 	m.endReaders()
-	noError(m.t, m.db.Close())
+	noError(m.t, errors.Join(checks.Counts(m.db), m.db.Close()))
 	m.open()
 }
 

@@ -990,12 +990,16 @@ func (s *storm) check(gusts []*gust) {
 	s.checkAttachments(gusts)
 	s.checkFollowers()
 	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Counts(s.db); err != nil {
+		s.wrong("%v", err)
+	}
 	if err := checks.Revisions(s.db); err != nil {
 		s.wrong("%v", err)
 	}
 	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
+	jaytest.Verify(s.t, s.db)
 	infos, err := s.db.Indexes(ctx, "Storm")
 	must(s.t, err)
 	for _, g := range gusts {
