@@ -191,7 +191,7 @@ func TestChanges_WrongCommands(t *testing.T) {
 // held up by it, and that the memory is given back.
 func TestChanges_SlowReader(t *testing.T) {
 	t.Parallel()
-	h := start(t, func(o *server.Options) { o.GraceTimeout = 100 * time.Millisecond })
+	h := start(t)
 	h.create("a")
 	slow, quick := h.listen(), h.listen()
 	slow.command("watch-docs", `null`)
