@@ -170,6 +170,10 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzFromExtended -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzDump -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
+	$(GO) test -run xxx -fuzz FuzzElements -fuzztime 60s ./server
+	$(GO) test -run xxx -fuzz FuzzDefinition -fuzztime 60s ./server
+	$(GO) test -run xxx -fuzz FuzzSplitUpdate -fuzztime 60s ./server
+	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./server/internal/script
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into
 # docs/benchmarks.

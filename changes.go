@@ -102,6 +102,7 @@ type changesOptions struct {
 	collections, prefixes, ids []string
 	documents, checkpoints     bool
 	untilCaughtUp              bool
+	opened                     func()
 }
 
 // maxChangesFilters is how many collections, prefixes or IDs a feed can name.
@@ -139,6 +140,14 @@ func WithCheckpoints() ChangesOption {
 // waiting for more.
 func UntilCaughtUp() ChangesOption {
 	return func(o *changesOptions) { o.untilCaughtUp = true }
+}
+
+// Opened has fn called once the feed has its position, before its first change: every
+// change that is committed after the call comes, with SinceNow too. So a program can
+// begin to follow changes, and then read or write what they are about. fn must not
+// block.
+func Opened(fn func()) ChangesOption {
+	return func(o *changesOptions) { o.opened = fn }
 }
 
 // Changes iterates over the changes of documents, in the order in which they were
@@ -192,6 +201,9 @@ func yieldChanges(ctx context.Context, db *DB, since string, opts []ChangesOptio
 		return err
 	}
 	defer f.Close()
+	if o.opened != nil {
+		o.opened()
+	}
 	reported := f.Position()
 	for {
 		found, more, err := f.read(ctx)

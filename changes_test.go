@@ -273,6 +273,19 @@ func TestChanges_SinceNow(t *testing.T) {
 	equal(t, changesText(changed(t, db, jay.SinceNow)), "")
 }
 
+// Ensure that what is written after Opened was called comes, and nothing from before.
+func TestChanges_Opened(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "past", `{}`)
+	opened := make(chan struct{})
+	f := follow(t, db.Changes(ctx, jay.SinceNow, jay.Opened(func() { close(opened) })))
+	go func() {
+		<-opened
+		put(t, db, "a", `{}`)
+	}()
+	f.want("+a@2")
+}
+
 // Ensure that checkpoints lead past what the filters leave out, and that there is none
 // without need.
 func TestChanges_Checkpoints(t *testing.T) {

@@ -160,6 +160,9 @@ func (c *call) deleteDatabases() error {
 		if err == nil {
 			err = c.s.clients.forget(c.ctx, name)
 		}
+		if err == nil && request.HardDelete {
+			err = c.s.forgetDatabase(c.ctx, name)
+		}
 		if err != nil {
 			return notThere(err)
 		}

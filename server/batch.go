@@ -29,20 +29,22 @@ type command struct {
 	Document             json.RawMessage
 	IDPrefixed           bool   `json:"IdPrefixed"`
 	ForceRevisionCreated string `json:"ForceRevisionCreationStrategy"`
+	patchCommand
 }
 
 // refusedCommands are the types of commands that are not there.
 var refusedCommands = map[string]string{
-	"PATCH": patching, "BatchPATCH": patching,
 	"CompareExchangePUT": clusterOnly, "CompareExchangeDELETE": clusterOnly,
-	"AttachmentPUT": attachments, "AttachmentDELETE": attachments, "AttachmentMOVE": attachments, "AttachmentCOPY": attachments,
 	"Counters": "counters beside documents are not there", "TimeSeries": "time series are not there", "TimeSeriesCopy": "time series are not there",
-	"TimeSeriesBulkInsert": "time series are not there", "ForceRevisionCreation": revisions,
+	"TimeSeriesBulkInsert": "time series are not there",
 }
 
 // bulkDocs carries out commands as one transaction: all of them, or none.
 func (c *call) bulkDocs() error {
 	if err := c.checkReplicas(); err != nil {
+		return err
+	}
+	if err := c.splitParts(); err != nil {
 		return err
 	}
 	var request batchRequest
@@ -65,6 +67,12 @@ func (c *call) bulkDocs() error {
 	}
 	if clusterWide {
 		return c.clusterBatch(&request)
+	}
+	if request.needsTransaction() {
+		return c.bulkTransaction(&request)
+	}
+	if len(c.parts) > 0 {
+		return badRequest("the batch has %d streams, and no AttachmentPUT", len(c.parts))
 	}
 	var b jay.Batch
 	for i := range request.Commands {
@@ -133,11 +141,10 @@ func (cmd *command) addTo(b *jay.Batch) error {
 	return badRequest("unknown type of command %.100q", cmd.Type)
 }
 
-// result returns the reply to the command. What is added to a PUT becomes metadata of
-// the client's entity.
+// result returns the reply to the command.
 func (cmd *command) result(m *jay.Metadata) []byte {
 	if cmd.Type == "DELETE" {
 		return mustJSON(map[string]any{"Id": m.ID, "Type": "DELETE", "Deleted": m.Etag > 0})
 	}
-	return mustJSON(map[string]any{"Type": "PUT", "@id": m.ID, "@collection": m.Collection, "@change-vector": m.ChangeVector, "@last-modified": m.LastModified.UTC().Format(ravenTime)})
+	return mustJSON(putResult(m))
 }

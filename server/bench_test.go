@@ -1,12 +1,16 @@
 package server_test
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
 
@@ -57,6 +61,72 @@ func getMany(b *testing.B, url string) {
 			}
 			io.Copy(io.Discard, reply.Body)
 			reply.Body.Close()
+		}
+	})
+}
+
+// BenchmarkBulkInsert compares a bulk insert over HTTP with the embedded bulk writer.
+func BenchmarkBulkInsert(b *testing.B) {
+	body := []byte(`{"Name":"Ann Example","Company":"companies/12-A","Age":42,"Tags":["a","b"],"@metadata":{"@collection":"Users"}}`)
+	b.Run("http", func(b *testing.B) {
+		s, err := server.Open(server.Options{Data: b.TempDir()})
+		if err != nil {
+			b.Fatal(err)
+		}
+		h := httptest.NewServer(s)
+		defer h.Close()
+		defer s.Close()
+		send := func(method, path string, r io.Reader) string {
+			request, err := http.NewRequest(method, h.URL+path, r)
+			if err != nil {
+				b.Fatal(err)
+			}
+			reply, err := http.DefaultClient.Do(request)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer reply.Body.Close()
+			text, _ := io.ReadAll(reply.Body)
+			if reply.StatusCode >= 300 {
+				b.Fatalf("%d %s", reply.StatusCode, text)
+			}
+			return string(text)
+		}
+		send("PUT", "/admin/databases?name=a", strings.NewReader("{}"))
+		var id struct{ Id int64 }
+		if err := json.Unmarshal([]byte(send("GET", "/databases/a/operations/next-operation-id", nil)), &id); err != nil {
+			b.Fatal(err)
+		}
+		r, w := io.Pipe()
+		b.ResetTimer()
+		go func() {
+			out := bufio.NewWriterSize(w, 1<<20)
+			for i := range b.N {
+				fmt.Fprintf(out, `%c{"Id":"users/%d","Type":"PUT","Document":%s}`, "[,"[min(i, 1)], i, body)
+			}
+			out.WriteByte(']')
+			w.CloseWithError(out.Flush())
+		}()
+		send("POST", fmt.Sprintf("/databases/a/bulk_insert?id=%d", id.Id), r)
+	})
+	b.Run("embedded", func(b *testing.B) {
+		db, err := jay.Open(b.TempDir(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer db.Close()
+		w, err := db.BulkInsert(nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ResetTimer()
+		for i := range b.N {
+			if _, err := w.Put(b.Context(), fmt.Sprintf("users/%d", i), body); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
 		}
 	})
 }

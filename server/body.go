@@ -19,28 +19,20 @@ var contentTypes = map[string]bool{"": true, "application/json": true, "text/jso
 // memory of the server. The call gives the memory back at its end.
 func (c *call) readBody() ([]byte, error) {
 	r, most := c.r, c.s.opts.MaxBodyBytes
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil && r.Header.Get("Content-Type") != "" || !contentTypes[kind] {
-		return nil, &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be JSON, with the content type application/json"}
-	}
-	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return nil, &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be in UTF-8"}
+	if err := c.checkContentType(); err != nil {
+		return nil, err
 	}
 	if r.ContentLength > most {
 		return nil, tooLarge("the body has %d bytes, and %d are the most", r.ContentLength, most)
 	}
 
 	source := io.Reader(&pacedReader{c: c, r: http.MaxBytesReader(c.w, r.Body, most), start: time.Now()})
-	switch encoding := r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
-	case "", "identity":
-	case "gzip":
+	if strings.EqualFold(r.Header.Get("Content-Encoding"), "gzip") {
 		unpacked, err := gzip.NewReader(source)
 		if err != nil {
 			return nil, readProblem(err, most)
 		}
 		source = io.LimitReader(unpacked, most+1)
-	default:
-		return nil, &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be as it is, or packed with gzip"}
 	}
 
 	var body bytes.Buffer
@@ -65,6 +57,27 @@ func (c *call) readBody() ([]byte, error) {
 	// A deadline that stays would end the connection while the request is answered.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return body.Bytes(), nil
+}
+
+// checkContentType refuses a body that says that it is no JSON in UTF-8, unless it is
+// multipart, and the route takes that.
+func (c *call) checkContentType() error {
+	given := c.r.Header.Get("Content-Type")
+	kind, parameters, err := mime.ParseMediaType(given)
+	if c.route.parts && err == nil && strings.HasPrefix(kind, "multipart/") {
+		return nil
+	}
+	if err != nil && given != "" || !contentTypes[kind] {
+		return &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be JSON, with the content type application/json"}
+	}
+	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be in UTF-8"}
+	}
+	switch encoding := c.r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
+	case "", "identity", "gzip":
+		return nil
+	}
+	return &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be as it is, or packed with gzip"}
 }
 
 // readProblem says why a body could not be read.

@@ -19,6 +19,7 @@ type call struct {
 	params params
 	header http.Header // of the request
 	body   []byte
+	parts  [][]byte // of a multipart body, but the first, which is body
 
 	name     string // of the database, as the client spells it
 	database *database
@@ -26,6 +27,7 @@ type call struct {
 	who      *Grant // nil without authentication
 
 	requestID string // of a command that its database carries out once, or ""
+	index     string // that the query names, as it was defined
 
 	status  int
 	reply   http.Header

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/server"
 )
@@ -21,7 +22,8 @@ var changing = []struct{ pattern, text string }{
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z`, "…"},
 	{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "…"},
 	{`"elapsedNs":\d+`, `"elapsedNs":…`},
-	{`"(ResultEtag|DurationInMs)":-?\d+`, `"$1":…`},
+	{`"(ResultEtag|DurationInMs|OperationId)":-?\d+`, `"$1":…`},
+	{`"Id":\d{13}`, `"Id":…`},
 	{`"HumaneSize":"[^"]*[1-9][^"]*","SizeInBytes":\d+`, `"HumaneSize":"…","SizeInBytes":…`},
 }
 
@@ -78,8 +80,8 @@ func TestGuide_Curl(t *testing.T) {
 // curl is a command.
 type curl struct {
 	method, path, body, write string
+	file                      string // that the reply goes to
 	headers                   []string
-	quiet                     bool // the body is not printed
 }
 
 // parseCurl reads the options that the guide uses. Arguments are words, or in single
@@ -101,13 +103,12 @@ func parseCurl(t *testing.T, line string) (c curl) {
 			c.headers = append(c.headers, name, value)
 		case "-d":
 			c.body = next()
-		case "-o":
-			next()
-			c.quiet = true
 		case "-w":
 			c.write = next()
 		case "--head":
 			c.method = "HEAD"
+		case "-o":
+			c.file = next()
 		case "-G":
 			asQuery = true
 		case "--data-urlencode":
@@ -139,16 +140,28 @@ func parseCurl(t *testing.T, line string) (c curl) {
 	return c
 }
 
-// run sends the request of a command, and returns what curl prints.
+// operationNumber finds the number of an operation in a reply.
+var operationNumber = regexp.MustCompile(`"(?:OperationId|Id)":(\d{13})`)
+
+// run sends the request of a command, and returns what curl prints. $ID is the number of
+// the last operation, whose end it awaits before its state is shown.
 func (h *host) run(c curl) string {
 	h.t.Helper()
+	c.path = strings.ReplaceAll(c.path, "$ID", h.operation)
 	a := h.do(c.method, c.path, c.body, c.headers...)
+	for strings.Contains(a.body, `"Status":"InProgress"`) {
+		time.Sleep(time.Millisecond)
+		a = h.do(c.method, c.path, c.body, c.headers...)
+	}
+	if m := operationNumber.FindStringSubmatch(a.body); m != nil {
+		h.operation = m[1]
+	}
+	if c.file != "" {
+		a.body = ""
+	}
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {
 		out = fmt.Sprintf("HTTP/1.1 %d …\nEtag: %s\n…", a.status, a.header.Get("ETag"))
-	}
-	if c.quiet {
-		out = ""
 	}
 	out += strings.ReplaceAll(c.write, "%{http_code}", fmt.Sprint(a.status))
 	for _, one := range changing {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,6 +94,9 @@ func problemOf(err error) *problem {
 	if errors.As(err, &p) {
 		return p
 	}
+	if p := scriptProblem(err); p != nil {
+		return p
+	}
 	is := func(targets ...error) bool {
 		for _, target := range targets {
 			if errors.Is(err, target) {
@@ -129,7 +133,9 @@ func problemOf(err error) *problem {
 		return say(http.StatusRequestEntityTooLarge, typeTooLarge)
 	case is(jay.ErrSyntax, jay.ErrQuery, jay.ErrNoIndex):
 		return say(http.StatusBadRequest, typeQuery)
-	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrIndex, jay.ErrIndexExists):
+	case is(jay.ErrNoAttachment):
+		return say(http.StatusBadRequest, typeNoAttachment)
+	case is(jay.ErrInvalidID, jay.ErrInvalidDocument, jay.ErrInvalidAttachment, jay.ErrInvalidPatch, jay.ErrLeadTooLarge, jay.ErrUsage, jay.ErrIndex, jay.ErrIndexExists):
 		return say(http.StatusBadRequest, typeBadRequest)
 	case is(jay.ErrNeedsFloor, jay.ErrNeedsCapacity, jay.ErrExhausted):
 		return say(http.StatusInternalServerError, typeInternal)
@@ -159,13 +165,16 @@ func (p *problem) body(url string) []byte {
 	return mustJSON(reply)
 }
 
-// mustJSON returns v as JSON. v is made by the server of what JSON can hold.
+// mustJSON returns v as JSON. v is made by the server of what JSON can hold. JSON that is
+// in it keeps its spelling.
 func mustJSON(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
 		panic(fmt.Sprintf("server: %T as JSON: %v", v, err))
 	}
-	return text
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
 // oneLine replaces line breaks.

@@ -12,7 +12,7 @@ func (s *Server) CloseIdle() { s.databases.closeIdle() }
 
 // CheckLoad takes and gives no place: it reports what is taken, for tests.
 func (s *Server) CheckLoad() (requests int, bytes int64) {
-	return len(s.gate.places) + len(s.streams.places), s.memory.used.Load()
+	return len(s.gate.places) + len(s.streams.places) + len(s.sockets.places), s.memory.used.Load()
 }
 
 // Route describes an endpoint, for tests.

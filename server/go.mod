@@ -3,6 +3,7 @@ module github.com/jaydb/jay/server
 go 1.26.0
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/jaydb/jay v0.0.0
 	github.com/prometheus/client_golang v1.16.0
 	github.com/prometheus/common v0.42.0

@@ -92,6 +92,15 @@ type Options struct {
 	// 64.
 	MaxStreams int
 
+	// MaxSockets bounds the changes sockets that are open at a time, beside MaxRequests and
+	// MaxStreams; MaxConnections bounds them, too. An idle one takes some 30 KiB. The
+	// default is 2,048.
+	MaxSockets int
+
+	// SilenceTimeout is how long the client of a bulk insert may send nothing. RavenDB's
+	// clients send a heartbeat every 40 seconds. The default is 2 minutes.
+	SilenceTimeout time.Duration
+
 	// QueueTimeout is how long a request waits for a place. The default is 5 seconds.
 	QueueTimeout time.Duration
 
@@ -141,6 +150,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxMemoryBytes = cmp.Or(o.MaxMemoryBytes, 1<<30)
 	o.MaxRequests = cmp.Or(o.MaxRequests, 256)
 	o.MaxStreams = cmp.Or(o.MaxStreams, 64)
+	o.MaxSockets = cmp.Or(o.MaxSockets, 2048)
+	o.SilenceTimeout = cmp.Or(o.SilenceTimeout, 2*time.Minute)
 	o.QueueTimeout = cmp.Or(o.QueueTimeout, 5*time.Second)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 4096)
 	o.MaxHeaderBytes = cmp.Or(o.MaxHeaderBytes, 64<<10)
@@ -153,6 +164,7 @@ func (o Options) withDefaults() (Options, error) {
 	for name, value := range map[string]int64{
 		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
 		"MaxBodyBytes": o.MaxBodyBytes, "MaxReplyBytes": o.MaxReplyBytes, "MaxMemoryBytes": o.MaxMemoryBytes, "MaxRequests": int64(o.MaxRequests), "MaxStreams": int64(o.MaxStreams),
+		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
 		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
 		"ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),

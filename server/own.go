@@ -235,7 +235,7 @@ func (c *call) ownChanges() error {
 	if ends {
 		opts = append(opts, jay.UntilCaughtUp())
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := c.streamContext()
 	defer cancel()
 	type event struct {
 		change jay.Change

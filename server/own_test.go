@@ -2,10 +2,16 @@ package server_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jaydb/jay"
 )
 
 const own = "/jay/v1/databases/db"
@@ -146,4 +152,127 @@ func TestOwn_Changes(t *testing.T) {
 	if _, data := next(); !strings.Contains(data, `"id":"users/1"`) || !strings.Contains(data, `"type":"delete"`) {
 		t.Errorf("behind the token: got %s", data)
 	}
+}
+
+// Ensure that documents come in the order of their IDs in both directions, page by page.
+func TestOwn_Documents(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	for _, id := range []string{"a/1", "a/2", "a/3", "b/1"} {
+		h.want(201, "PUT", "/databases/a/docs?id="+id, `{"@metadata":{"@collection":"`+strings.ToUpper(id[:1])+`s"}}`)
+	}
+	walk := func(query string) (ids []string) {
+		t.Helper()
+		after := ""
+		for {
+			page := h.want(200, "GET", "/jay/v1/databases/a/documents?pageSize=2&"+query+after, "")
+			var rows struct {
+				Rows []struct{ ID string }
+				Next string
+			}
+			if err := json.Unmarshal([]byte(page.body), &rows); err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range rows.Rows {
+				ids = append(ids, row.ID)
+			}
+			if rows.Next == "" {
+				return ids
+			}
+			after = "&after=" + url.QueryEscape(rows.Next)
+		}
+	}
+	equal(t, "all", walk(""), "[a/1 a/2 a/3 b/1]")
+	equal(t, "reverse", walk("reverse=true"), "[b/1 a/3 a/2 a/1]")
+	equal(t, "collection", walk("collection=As"), "[a/1 a/2 a/3]")
+	equal(t, "collection, reverse", walk("collection=As&reverse=true"), "[a/3 a/2 a/1]")
+	equal(t, "prefix, reverse", walk("startsWith=a/&reverse=true"), "[a/3 a/2 a/1]")
+	equal(t, "none", walk("startsWith=x"), "[]")
+	for _, query := range []string{"pageSize=0", "pageSize=1001", "pageSize=x", "reverse=maybe"} {
+		h.checkProblem(h.do("GET", "/jay/v1/databases/a/documents?"+query, ""), 400, "BadRequestException")
+	}
+}
+
+// Ensure that what a stream of documents writes can be imported, and that an import which
+// is wrong says where, and how much it has stored.
+func TestOwn_Import(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.create("b")
+	h.want(201, "PUT", "/databases/a/docs?id=a/1", `{"n":1.50,"t":"\u003c\"}","@metadata":{"@collection":"As","Note":"x"}}`)
+	h.want(201, "PUT", "/databases/a/docs?id=%C3%A9", `{}`)
+	lines := h.want(200, "GET", "/databases/a/streams/docs?format=jsonl", "").body
+	equal(t, "imported", h.want(200, "POST", "/jay/v1/databases/b/import", lines).body, `{"documents":2}`)
+	equal(t, "none", h.want(200, "POST", "/jay/v1/databases/b/import", " \n").body, `{"documents":0}`)
+	doc := h.want(200, "GET", "/databases/b/docs?id=a/1", "")
+	equal(t, "document", doc.text(t, "Results", 0, "n")+doc.text(t, "Results", 0, "t")+doc.text(t, "Results", 0, "@metadata", "Note"), `1.50<"}x`)
+	h.want(200, "GET", "/databases/b/docs?id=%C3%A9", "")
+
+	good := `{"n":1,"@metadata":{"@id":"good"}}` + "\n"
+	for _, bad := range []string{`{}`, `{"@metadata":{}}`, `{"@metadata":{"@id":7}}`, `{"@metadata":{"@id":""}}`, `[]`, `1`, `{"a"`, `{"a":tru,"@metadata":{"@id":"x"}}`, `{"@metadata":{"@id":"x","@expires":"never"}}`} {
+		a := h.do("POST", "/jay/v1/databases/b/import", good+bad)
+		h.checkProblem(a, 400, "BadRequestException")
+		equal(t, bad, a.text(t, "documents"), 1)
+		h.want(404, "GET", "/databases/b/docs?id=x", "")
+	}
+	h.checkProblem(h.do("POST", "/jay/v1/databases/b/import", good, "Content-Encoding", "gzip"), 400, "BadRequestException")
+	h.checkProblem(h.do("POST", "/jay/v1/databases/b/import", good, "Content-Encoding", "br"), 415, "UnsupportedContentTypeException")
+	h.idle()
+}
+
+// Ensure that a backup over HTTP can be restored, and that one of an unknown base is
+// refused before anything is sent.
+func TestOwn_Backup(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=a/1", `{"n":7}`)
+	a := h.want(200, "GET", "/jay/v1/databases/a/backup", "")
+	dir := filepath.Join(t.TempDir(), "restored")
+	if _, err := jay.Restore(t.Context(), dir, jay.RestoreOptions{CopyTag: "C"}, strings.NewReader(a.body)); err != nil {
+		t.Fatal(err)
+	}
+	db, err := jay.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	doc, err := db.Get(t.Context(), "a/1")
+	if err != nil || string(doc.Body()) != `{"n":7}` {
+		t.Errorf("%v, %v", doc, err)
+	}
+	h.checkProblem(h.do("GET", "/jay/v1/databases/a/backup?since=none", ""), 400, "BadRequestException")
+	h.checkProblem(h.do("GET", "/jay/v1/databases/a/backup?once=x", ""), 400, "BadRequestException")
+	stats := h.want(200, "GET", "/jay/v1/databases/a/stats", "")
+	equal(t, "documents", stats.text(t, "collections", 0, "documents"), 1)
+}
+
+// Ensure that events of changes end with their database: its deletion does not wait for
+// a reader that never leaves.
+func TestOwn_ChangesEndWithTheDatabase(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=a/1", `{}`)
+	reply, err := h.http.Client().Get(h.http.URL + "/jay/v1/databases/a/changes?since=")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
+	_, _ = io.ReadAll(reply.Body) // it ends
+}
+
+// Ensure that a query is explained instead of answered.
+func TestQueries_Explain(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"As/ByN","Maps":["map('As', a => ({ n: a.n }))"]}]}`)
+	a := h.want(200, "POST", "/databases/a/queries?debug=explain", `{"Query":"from index 'As/ByN' where n = $p","QueryParameters":{"p":1}}`)
+	equal(t, "index", a.text(t, "IndexName"), "As/ByN")
+	equal(t, "plan", strings.Contains(a.text(t, "Results"), "As/ByN:n"), true)
+	h.checkProblem(h.do("POST", "/databases/a/queries?debug=entries", `{"Query":"from As"}`), 501, "NotSupportedException")
 }

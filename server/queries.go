@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,9 @@ func (c *call) query() error {
 	if err != nil {
 		return err
 	}
+	if c.params.get("debug") == "explain" {
+		return c.explainQuery(request)
+	}
 	for _, name := range []string{"debug", "diagnostics"} {
 		if value := c.params.get(name); value != "" {
 			return notSupported("%s=%.100s of a query is not there yet", name, value)
@@ -66,6 +70,30 @@ func (c *call) query() error {
 	return c.queryReply(&found, number, metadataOnly, time.Since(start))
 }
 
+// explainQuery says how a query was answered: a line for each step of its plan.
+func (c *call) explainQuery(request queryRequest) error {
+	given, err := request.parameters()
+	if err != nil {
+		return err
+	}
+	return c.db.View(c.ctx, func(tx *jay.Tx) error {
+		q, err := request.query(tx, given)
+		if err != nil {
+			return err
+		}
+		e, err := q.Explain(c.ctx)
+		if err != nil {
+			return err
+		}
+		name := cmp.Or(c.index, "collection")
+		steps := []any{}
+		for _, step := range e.Plan {
+			steps = append(steps, map[string]any{"Index": name, "Reason": step})
+		}
+		return c.json(http.StatusOK, map[string]any{"IndexName": name, "Results": steps, "Keys": e.Keys, "Documents": e.Documents, "DurationInMs": e.Elapsed.Milliseconds()})
+	})
+}
+
 // queryRequest reads the query of the body, or of the URL.
 func (c *call) queryRequest() (r queryRequest, err error) {
 	if c.route.method == http.MethodGet && len(c.body) == 0 {
@@ -85,7 +113,8 @@ func (c *call) queryRequest() (r queryRequest, err error) {
 	if r.Query == "" {
 		return r, badRequest("the request has no Query")
 	}
-	return r, nil
+	r.Query, err = c.fromIndex(r.Query)
+	return r, err
 }
 
 // parameters returns the values of the parameters that the query uses. RavenDB's clients
@@ -209,7 +238,7 @@ func (c *call) queryReply(f *queryResult, etag int64, metadataOnly bool, took ti
 	}
 	dst = append(dst, '}')
 	tail := mustJSON(map[string]any{
-		"IncludedPaths": nil, "IndexName": "collection", "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
+		"IncludedPaths": nil, "IndexName": cmp.Or(c.index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
 		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": nodeTag,
 	})
 	tail[0] = ','

@@ -39,6 +39,9 @@ func (c *call) fail(err error, id string) {
 	for name, value := range p.headers {
 		c.reply.Set(name, value)
 	}
+	// The reply does not wait long for a body that was not read. A ResponseWriter that has no
+	// deadlines is one of a test, or wrapped by a user.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(time.Second))
 	c.reply.Del("ETag")
 	c.contentType = ""
 	c.status, c.out = p.status, p.body(c.r.URL.RequestURI())
@@ -181,7 +184,7 @@ func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Ti
 	took := time.Since(start)
 	s.metrics.observe(c, w.status, w.bytes, took)
 	level, message := slog.LevelInfo, "server: request"
-	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream) { // a stream takes as long as its reader
+	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream && !c.route.socket) { // a stream takes as long as its reader
 		level, message = slog.LevelWarn, "server: slow request"
 	}
 	if c.route != nil && c.route.free {

@@ -14,6 +14,7 @@ type route struct {
 	run    func(c *call) error
 	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
 	body   bool                             // it takes one
+	parts  bool                             // its body may be multipart
 	lazy   bool                             // it may stand in a multi_get
 	raft   bool                             // its reply is kept by its raft-request-id, in the server's own database
 	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
@@ -22,6 +23,7 @@ type route struct {
 	named  bool                             // the parameter name is that of its database
 	open   bool                             // every sender with credentials may ask; run looks at rights
 	needs  Right                            // see right
+	socket bool                             // it becomes a websocket
 
 	refused string // why it is not there, if run is nil
 }
@@ -52,7 +54,7 @@ var routes = []*route{
 	{method: "HEAD", path: "{D}/docs", run: (*call).headDocument},
 	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
-	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, once: true},
+	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, once: true, parts: true},
 	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
 	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
 	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
@@ -75,49 +77,71 @@ var routes = []*route{
 	{method: "GET", path: "{D}/streams/queries", run: (*call).streamQuery, stream: true},
 	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true, needs: ReadRight},
 
-	{method: "POST", path: "{J}/query", run: (*call).ownPage, body: true},
-	{method: "POST", path: "{J}/explain", run: (*call).ownExplain, body: true},
+	{method: "POST", path: "{J}/query", run: (*call).ownPage, body: true, needs: ReadRight},
+	{method: "POST", path: "{J}/explain", run: (*call).ownExplain, body: true, needs: ReadRight},
 	{method: "GET", path: "{J}/collections", run: (*call).ownCollections},
 	{method: "GET", path: "{J}/indexes", run: (*call).ownIndexes},
 	{method: "PUT", path: "{J}/indexes", run: (*call).ownPutIndex, body: true},
 	{method: "DELETE", path: "{J}/indexes", run: (*call).ownDropIndex},
 	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
 	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
+	{method: "GET", path: "{J}/stats", run: (*call).ownStats},
+	{method: "GET", path: "{J}/documents", run: (*call).ownDocuments},
+	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
+	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 
-	{method: "PATCH", path: "{D}/docs", refused: patching},
-	{method: "PATCH", path: "{D}/queries", refused: patching},
-	{method: "DELETE", path: "{D}/queries", refused: "deleting by a query is not there yet"},
-	{method: "GET", path: "{D}/operations/next-operation-id", refused: operations},
-	{method: "GET", path: "{D}/operations/state", refused: operations},
-	{method: "POST", path: "{D}/operations/kill", refused: operations},
-	{method: "GET", path: "/operations/state", refused: operations},
-	{method: "POST", path: "{D}/bulk_insert", refused: "bulk insert is not there yet; bulk_docs stores many documents at once"},
-	{method: "GET", path: "{D}/changes", refused: "the changes socket is not there yet"},
-	{method: "GET", path: "{D}/attachments", refused: attachments},
-	{method: "PUT", path: "{D}/attachments", refused: attachments},
-	{method: "HEAD", path: "{D}/attachments", refused: attachments},
-	{method: "DELETE", path: "{D}/attachments", refused: attachments},
-	{method: "GET", path: "{D}/revisions", refused: revisions},
-	{method: "GET", path: "{D}/revisions/config", refused: revisions},
-	{method: "POST", path: "{D}/admin/revisions/config", refused: revisions},
-	{method: "POST", path: "{D}/admin/expiration/config", refused: "expiration is not there yet"},
-	{method: "GET", path: "{D}/indexes", refused: indexes},
-	{method: "PUT", path: "{D}/indexes", refused: indexes},
-	{method: "DELETE", path: "{D}/indexes", refused: indexes},
-	{method: "RESET", path: "{D}/indexes", refused: indexes},
-	{method: "PUT", path: "{D}/admin/indexes", refused: indexes},
-	{method: "GET", path: "{D}/indexes/stats", refused: indexes},
-	{method: "GET", path: "{D}/indexes/errors", refused: indexes},
-	{method: "GET", path: "{D}/indexes/terms", refused: indexes},
-	{method: "GET", path: "{D}/indexes/status", refused: indexes},
-	{method: "POST", path: "{D}/indexes/has-changed", refused: indexes},
-	{method: "POST", path: "{D}/indexes/set-lock", refused: indexes},
-	{method: "POST", path: "{D}/indexes/set-priority", refused: indexes},
+	{method: "PATCH", path: "{D}/docs", run: (*call).patchDocument, body: true},
+	{method: "PATCH", path: "{D}/queries", run: (*call).patchByQuery, body: true},
+	{method: "DELETE", path: "{D}/queries", run: (*call).deleteByQuery, body: true},
+	{method: "GET", path: "{D}/operations/next-operation-id", run: (*call).nextOperationID},
+	{method: "GET", path: "{D}/operations/state", run: (*call).operationState},
+	{method: "POST", path: "{D}/operations/kill", run: (*call).killOperation},
+	{method: "GET", path: "{D}/operations", run: (*call).listOperations},
+	{method: "GET", path: "/operations/state", run: (*call).operationState},
+	{method: "POST", path: "/operations/kill", run: (*call).killOperation},
+	{method: "POST", path: "/admin/compact", run: (*call).compact, body: true},
+	{method: "POST", path: "{D}/bulk_insert", run: (*call).bulkInsert, stream: true},
+	{method: "GET", path: "{D}/changes", run: (*call).changes, socket: true},
+
+	{method: "GET", path: "{D}/attachments", run: (*call).getAttachment, stream: true},
+	{method: "POST", path: "{D}/attachments", run: (*call).getAttachment, body: true, stream: true, needs: ReadRight},
+	{method: "HEAD", path: "{D}/attachments", run: (*call).headAttachment},
+	{method: "PUT", path: "{D}/attachments", run: (*call).putAttachment, stream: true},
+	{method: "DELETE", path: "{D}/attachments", run: (*call).deleteAttachment},
+	{method: "POST", path: "{D}/attachments/bulk", run: (*call).bulkAttachments, body: true, stream: true, needs: ReadRight},
+	{method: "GET", path: "{D}/revisions", run: (*call).getRevisions, lazy: true},
+	{method: "GET", path: "{D}/revisions/count", run: (*call).revisionsCount},
+	{method: "GET", path: "{D}/revisions/config", run: (*call).revisionsConfig},
+	{method: "POST", path: "{D}/admin/revisions/config", run: (*call).putRevisionsConfig, body: true, raft: true},
+	{method: "POST", path: "{D}/admin/revisions/config/enforce", run: (*call).enforceRevisions, body: true},
+	{method: "POST", path: "{D}/admin/revisions/delete", run: (*call).deleteRevisions, body: true},
+	{method: "POST", path: "{D}/revisions/revert/docs", run: (*call).revertRevisions, body: true},
+	{method: "GET", path: "{D}/expiration/config", run: (*call).expirationConfig},
+	{method: "POST", path: "{D}/admin/expiration/config", run: (*call).putExpirationConfig, body: true, raft: true},
+	{method: "GET", path: "{D}/refresh/config", run: (*call).refreshConfig},
+	{method: "POST", path: "{D}/admin/refresh/config", run: (*call).putRefreshConfig, body: true, raft: true},
+
+	{method: "GET", path: "{D}/indexes", run: (*call).getIndexes},
+	{method: "PUT", path: "{D}/indexes", run: (*call).putIndexes, body: true, raft: true},
+	{method: "PUT", path: "{D}/admin/indexes", run: (*call).putIndexes, body: true, raft: true},
+	{method: "DELETE", path: "{D}/indexes", run: (*call).deleteIndex, raft: true},
+	{method: "RESET", path: "{D}/indexes", run: (*call).resetIndex},
+	{method: "GET", path: "{D}/indexes/stats", run: (*call).indexesStats},
+	{method: "GET", path: "{D}/indexes/status", run: (*call).indexesStatus},
+	{method: "GET", path: "{D}/indexes/errors", run: (*call).indexesErrors},
+	{method: "POST", path: "{D}/indexes/has-changed", run: (*call).indexHasChanged, body: true, needs: ReadRight},
+	{method: "POST", path: "{D}/indexes/set-lock", run: (*call).setIndexLock, body: true, raft: true},
+	{method: "POST", path: "{D}/indexes/set-priority", run: (*call).setIndexPriority, body: true, raft: true},
+	{method: "POST", path: "{D}/admin/indexes/start", run: (*call).runningIndex},
+	{method: "POST", path: "{D}/admin/indexes/enable", run: (*call).runningIndex, raft: true},
+
+	{method: "POST", path: "{D}/admin/indexes/stop", refused: indexesRun},
+	{method: "POST", path: "{D}/admin/indexes/disable", refused: indexesRun},
+	{method: "GET", path: "{D}/indexes/terms", refused: "the terms of an index are not there; group by the field"},
 	{method: "GET", path: "{D}/subscriptions", refused: subscriptions},
 	{method: "PUT", path: "{D}/subscriptions", refused: subscriptions},
 	{method: "GET", path: "/info/remote-task/tcp", refused: subscriptions},
-	{method: "POST", path: "/admin/compact", refused: "compaction by a request is not there yet; jay compact does it for a database that is not open"},
 	{method: "PUT", path: "/admin/configuration/client", refused: "a client configuration for all databases is not there; each database has its own"},
 	{method: "GET", path: "{D}/counters", refused: "counters beside documents are not there; keep a number in the document"},
 	{method: "POST", path: "{D}/counters", refused: "counters beside documents are not there; keep a number in the document"},
@@ -126,11 +150,7 @@ var routes = []*route{
 }
 
 const (
-	patching      = "patching by a script is not there yet"
-	operations    = "operations in the background are not there yet"
-	attachments   = "attachments are not there yet over HTTP"
-	revisions     = "revisions are not there yet over HTTP"
-	indexes       = "indexes are not there yet over HTTP; jay index creates them in a database that is not open"
+	indexesRun    = "indexes cannot be stopped: each write is in them when it is committed"
 	subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 )
 

@@ -25,12 +25,18 @@ type Server struct {
 	clients   *configurations
 	gate      *gate // of requests
 	streams   *gate // of streams
+	sockets   *gate // of changes sockets
 	memory    *budget
 
 	auth          *authentication
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
 	metrics       *metrics
+
+	operations *operations
+	hubs       *hubs
+	vectors    *vectors
+	defining   sync.Mutex // held while an index definition changes
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -58,6 +64,9 @@ func Open(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.metrics = newMetrics(s)
+	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
+	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.operations.changed = s.hubs.publishOperation
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
@@ -243,8 +252,11 @@ func (c *call) handle() (err error) {
 		return err
 	}
 	gate := s.gate
-	if c.route.stream {
+	switch {
+	case c.route.stream:
 		gate = s.streams
+	case c.route.socket:
+		gate = s.sockets
 	}
 	if err := gate.enter(c.ctx); err != nil {
 		return err

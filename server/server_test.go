@@ -21,6 +21,8 @@ type host struct {
 	dir  string
 	s    *server.Server
 	http *httptest.Server
+
+	operation string // the number of the last one, in the guide
 }
 
 // start serves a new data directory.
@@ -41,7 +43,7 @@ func startIn(t *testing.T, dir string, change ...func(o *server.Options)) *host 
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{t, dir, s, httptest.NewServer(s)}
+	h := &host{t: t, dir: dir, s: s, http: httptest.NewServer(s)}
 	t.Cleanup(h.stop)
 	return h
 }
@@ -223,7 +225,7 @@ func TestServer_UnknownRoutes(t *testing.T) {
 		h.checkProblem(h.do(method, path, ""), 400, map[bool]string{true: "BadRequestException", false: "RouteNotFoundException"}[strings.Contains(path, "//")])
 	}
 	equal(t, "allow", h.do("POST", "/databases/a/stats", "").header.Get("Allow"), "GET")
-	for _, request := range []string{"GET /databases/a/timeseries?&docId=x", "RESET /databases/a/indexes?name=x", "GET /databases/a/changes", "POST /databases/a/bulk_insert?id=1"} {
+	for _, request := range []string{"GET /databases/a/indexes/terms?name=x", "GET /databases/a/subscriptions", "PUT /databases/a/subscriptions", "GET /databases/a/counters", "POST /databases/a/timeseries", "GET /info/remote-task/tcp"} {
 		method, path, _ := strings.Cut(request, " ")
 		h.checkProblem(h.do(method, path, ""), 501, "NotSupportedException")
 	}
@@ -516,7 +518,8 @@ func TestBatch(t *testing.T) {
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"PUT","Id":"x"}]}`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"DELETE"}]}`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"TELEPORT"}]}`, "BadRequestException", 400},
-		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"PATCH","Id":"x"}]}`, "NotSupportedException", 501},
+		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"PATCH","Id":"x"}]}`, "BadRequestException", 400},
+		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"Counters","Id":"x"}]}`, "NotSupportedException", 501},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}},{"Type":"DELETE","Id":"u","IdPrefixed":true}]}`, "NotSupportedException", 501},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}],"TransactionMode":"x"}`, "BadRequestException", 400},
 		{`{"Commands":[{"Type":"PUT","Id":"new","Document":{}}]`, "BadRequestException", 400},

@@ -12,11 +12,7 @@ func (c *call) healthcheck() error { return c.empty(http.StatusNoContent) }
 
 // stats describes the database.
 func (c *call) stats() error {
-	collections, err := c.db.Collections(c.ctx)
-	if err != nil {
-		return err
-	}
-	counters, err := c.db.Counters(c.ctx)
+	now, err := c.db.Stats(c.ctx)
 	if err != nil {
 		return err
 	}
@@ -24,16 +20,11 @@ func (c *call) stats() error {
 	if err != nil {
 		return err
 	}
-	documents := int64(0)
-	for _, one := range collections {
+	documents, revisions := int64(0), int64(0)
+	for _, one := range now.Collections {
 		documents += one.Documents
 	}
-	counts, err := c.db.Revisions().Counts(c.ctx)
-	if err != nil {
-		return err
-	}
-	revisions := int64(0)
-	for _, one := range counts {
+	for _, one := range now.Revisions {
 		revisions += one.Revisions
 	}
 	newest, err := c.newestChangeVector()
@@ -46,9 +37,9 @@ func (c *call) stats() error {
 	}
 	sizes := map[string]any{"HumaneSize": humane(size), "SizeInBytes": size}
 	return c.json(http.StatusOK, map[string]any{
-		"LastDocEtag": counters.Etag, "LastDatabaseEtag": counters.Etag, "CountOfIndexes": len(indexes), "CountOfDocuments": documents,
-		"CountOfRevisionDocuments": revisions, "CountOfDocumentsConflicts": 0, "CountOfTombstones": 0, "CountOfConflicts": 0, "CountOfAttachments": 0,
-		"CountOfUniqueAttachments": 0, "CountOfCounterEntries": 0, "CountOfTimeSeriesSegments": 0, "Indexes": indexes, "DatabaseChangeVector": newest,
+		"LastDocEtag": now.Counters.Etag, "LastDatabaseEtag": now.Counters.Etag, "CountOfIndexes": len(indexes), "CountOfDocuments": documents,
+		"CountOfRevisionDocuments": revisions, "CountOfDocumentsConflicts": 0, "CountOfTombstones": 0, "CountOfConflicts": 0, "CountOfAttachments": now.Attachments.Attachments,
+		"CountOfUniqueAttachments": now.Attachments.Contents, "CountOfCounterEntries": 0, "CountOfTimeSeriesSegments": 0, "Indexes": indexes, "DatabaseChangeVector": newest,
 		"DatabaseId": c.database.record.ID, "Is64Bit": true, "Pager": "Pebble", "LastIndexingTime": nil, "SizeOnDisk": sizes,
 		"TempBuffersSizeOnDisk": map[string]any{"HumaneSize": "0 Bytes", "SizeInBytes": 0}, "NumberOfTransactionMergerQueueOperations": 0,
 	})

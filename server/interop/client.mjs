@@ -13,6 +13,11 @@ const {
     GetCollectionStatisticsOperation, GetDatabaseRecordOperation, NextIdentityForOperation, SeedIdentityForOperation, GetIdentitiesOperation,
     PutCompareExchangeValueOperation, GetCompareExchangeValueOperation, GetCompareExchangeValuesOperation, DeleteCompareExchangeValueOperation,
     GetBuildNumberOperation, PutClientConfigurationOperation, GetClientConfigurationOperation, PutDocumentCommand, DeleteDocumentCommand,
+    PatchOperation, PatchRequest, PatchByQueryOperation, DeleteByQueryOperation, PutAttachmentOperation, GetAttachmentOperation, DeleteAttachmentOperation,
+    ConfigureRevisionsOperation, RevisionsConfiguration, RevisionsCollectionConfiguration, ConfigureExpirationOperation, ConfigureRefreshOperation, CompactDatabaseOperation,
+    PutIndexesOperation, IndexDefinition, GetIndexOperation, GetIndexesOperation, GetIndexNamesOperation, DeleteIndexOperation, ResetIndexOperation,
+    GetIndexStatisticsOperation, GetIndexesStatisticsOperation, GetIndexingStatusOperation, GetIndexErrorsOperation, IndexHasChangedOperation,
+    SetIndexesLockOperation, AbstractJavaScriptIndexCreationTask, GetOperationStateOperation, BatchPatchCommandData, PatchCommandData,
 } = raven;
 
 let passed = 0, failed = 0;
@@ -272,6 +277,344 @@ async function queries() {
     store.dispose();
 }
 
+// whole reads a stream to its end.
+async function whole(stream) {
+    const chunks = [];
+    for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+    return Buffer.concat(chunks).toString();
+}
+
+// soon waits until a condition holds.
+async function soon(condition) {
+    for (let i = 0; i < 200 && !condition(); i++) await new Promise(resolve => setTimeout(resolve, 50));
+    return condition();
+}
+
+async function bulk() {
+    const store = open("Acorns");
+    const insert = store.bulkInsert();
+    for (let i = 1; i <= 100000; i++) {
+        const user = { name: "bulk " + i, n: i };
+        const metadata = { "@collection": "Bulks" };
+        if (!insert.tryStoreSync || !insert.tryStoreSync(user, "bulks/" + i, metadata)) await insert.store(user, "bulks/" + i, metadata);
+    }
+    await insert.finish();
+    const collections = await store.maintenance.send(new GetCollectionStatisticsOperation());
+    equal("bulk insert", collections.collections.Bulks, 100000);
+    equal("the last one", (await store.openSession().load("bulks/100000")).n, 100000);
+
+    const packed = store.bulkInsert({ useCompression: true });
+    for (let i = 1; i <= 100; i++) await packed.store(new User({ name: "packed " + i }));
+    await packed.attachmentsFor("bulks/1").store("note.txt", Buffer.from("[not, JSON}"), "text/plain");
+    await packed.store(new User({ name: "behind" }), "bulks/behind");
+    await packed.finish();
+    equal("packed", (await store.openSession().load("bulks/behind")).name, "behind");
+    const note = await store.openSession().advanced.attachments.get("bulks/1", "note.txt");
+    equal("attachment of a bulk insert", await whole(note.data), "[not, JSON}");
+    note.dispose();
+
+    const aborted = store.bulkInsert();
+    await aborted.store(new User({ name: "aborted" }), "bulks/aborted");
+    await aborted.abort();
+    await throws("an aborted bulk insert", "BulkInsertAbortedException", async () => {
+        for (let i = 0; i < 1000; i++) {
+            await aborted.store(new User({ name: "x".repeat(10000) }), "bulks/aborted" + i);
+            await new Promise(resolve => setTimeout(resolve, 5));
+        }
+        await aborted.finish();
+    });
+    const refused = store.bulkInsert();
+    await throws("a refused document", "BulkInsertAbortedException", async () => {
+        await refused.store(new User({ name: "refused" }), "bulks/refused", { "@collection": "Bulks", "@expires": "never" });
+        await refused.finish();
+    });
+    const unchanged = store.bulkInsert({ skipOverwriteIfUnchanged: true });
+    const session = store.openSession();
+    const before = session.advanced.getChangeVectorFor(await session.load("bulks/7"));
+    await unchanged.store({ name: "bulk 7", n: 7 }, "bulks/7", { "@collection": "Bulks" });
+    await unchanged.store({ name: "bulk 8", n: 88 }, "bulks/8", { "@collection": "Bulks" });
+    await unchanged.finish();
+    const after = store.openSession();
+    equal("unchanged", after.advanced.getChangeVectorFor(await after.load("bulks/7")) === before, true);
+    equal("changed", (await after.load("bulks/8")).n, 88);
+    const empty = store.bulkInsert();
+    await empty.finish();
+    const reported = store.bulkInsert();
+    const progress = [];
+    reported.on("progress", p => progress.push(p.progress));
+    for (let i = 0; i < 5; i++) await reported.store(new User({ name: "reported" }), "bulks/reported" + i);
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    await reported.finish();
+    check("progress of a bulk insert", await soon(() => progress.length > 0), "none");
+    store.dispose();
+}
+
+async function changes() {
+    const store = open("Acorns");
+    const feed = store.changes();
+    await feed.ensureConnectedNow();
+    const seen = { all: [], one: [], prefix: [], collection: [], operations: [], indexes: [] };
+    const observe = async (observable, list) => {
+        observable.on("data", change => list.push(change));
+        observable.on("error", () => {});
+        await observable.ensureSubscribedNow();
+        return observable;
+    };
+    await observe(feed.forAllDocuments(), seen.all);
+    await observe(feed.forDocument("watched/1"), seen.one);
+    await observe(feed.forDocumentsStartingWith("watched/"), seen.prefix);
+    await observe(feed.forDocumentsInCollection("Watched"), seen.collection);
+    await observe(feed.forAllOperations(), seen.operations);
+    await observe(feed.forAllIndexes(), seen.indexes);
+    const executor = store.getRequestExecutor();
+    await executor.execute(new PutDocumentCommand("watched/1", null, { n: 1, "@metadata": { "@collection": "Watched" } }));
+    await executor.execute(new PutDocumentCommand("Watched/2", null, { n: 1, "@metadata": { "@collection": "Others" } }));
+    check("all documents", await soon(() => seen.all.filter(c => /^watched/i.test(c.id)).length === 2), JSON.stringify(seen.all)); // others: HiLo ranges that come back
+    await executor.execute(new DeleteDocumentCommand("watched/1"));
+    check("a deletion", await soon(() => seen.one.length === 2), JSON.stringify(seen.one));
+    equal("types", seen.one.map(c => c.type), ["Put", "Delete"]);
+    equal("of one", seen.one.map(c => c.id), ["watched/1", "watched/1"]);
+    check("change vector", typeof seen.one[0].changeVector === "string", JSON.stringify(seen.one));
+    check("of a prefix", await soon(() => seen.prefix.length === 3), JSON.stringify(seen.prefix));
+    check("of a collection", await soon(() => seen.collection.length === 2), JSON.stringify(seen.collection));
+    equal("collection", seen.collection[0].collectionName, "Watched");
+    const operation = await store.operations.send(new DeleteByQueryOperation("from Others"));
+    await operation.waitForCompletion();
+    check("an operation", await soon(() => seen.operations.some(c => c.state.status === "Completed")), JSON.stringify(seen.operations));
+    const definition = new IndexDefinition();
+    definition.name = "Watched/ByN";
+    definition.maps = new Set(["from doc in docs.Watched select new { doc.n }"]);
+    await store.maintenance.send(new PutIndexesOperation(definition));
+    check("an index", await soon(() => seen.indexes.some(c => c.name === "Watched/ByN")), JSON.stringify(seen.indexes));
+    await store.maintenance.send(new DeleteIndexOperation("Watched/ByN"));
+    check("a dropped index", await soon(() => seen.indexes.some(c => c.type === "IndexRemoved")), JSON.stringify(seen.indexes));
+    feed.dispose();
+    store.dispose();
+}
+
+async function attachments() {
+    const store = open("Acorns");
+    const session = store.openSession();
+    const user = new User({ name: "with attachments" });
+    await session.store(user, "attached/1");
+    session.advanced.attachments.store("attached/1", "a.txt", Buffer.from("content of a"), "text/plain");
+    session.advanced.attachments.store(user, "b.bin", Buffer.from([0, 1, 2, 255]), "application/octet-stream");
+    await session.saveChanges();
+    const again = store.openSession();
+    const loaded = await again.load("attached/1");
+    equal("names", again.advanced.attachments.getNames(loaded).map(a => a.name).sort(), ["a.txt", "b.bin"]);
+    equal("exists", [await again.advanced.attachments.exists("attached/1", "a.txt"), await again.advanced.attachments.exists("attached/1", "none")], [true, false]);
+    const a = await again.advanced.attachments.get("attached/1", "a.txt");
+    equal("content", await whole(a.data), "content of a");
+    equal("details", [a.details.name, a.details.contentType, a.details.size, typeof a.details.hash], ["a.txt", "text/plain", 12, "string"]);
+    a.dispose();
+    equal("no attachment", await again.advanced.attachments.get("attached/1", "none"), null);
+    again.advanced.attachments.rename("attached/1", "a.txt", "c.txt");
+    await again.saveChanges();
+    const copies = store.openSession();
+    await copies.store(new User({ name: "copy" }), "attached/2");
+    await copies.saveChanges();
+    copies.advanced.attachments.copy("attached/1", "c.txt", "attached/2", "copied.txt");
+    copies.advanced.attachments.move("attached/1", "b.bin", "attached/2", "moved.bin");
+    await copies.saveChanges();
+    const third = store.openSession();
+    equal("left", third.advanced.attachments.getNames(await third.load("attached/1")).map(a => a.name), ["c.txt"]);
+    equal("there", third.advanced.attachments.getNames(await third.load("attached/2")).map(a => a.name).sort(), ["copied.txt", "moved.bin"]);
+    third.advanced.attachments.delete("attached/2", "moved.bin");
+    await third.saveChanges();
+    equal("deleted", await store.openSession().advanced.attachments.exists("attached/2", "moved.bin"), false);
+    const put = await store.operations.send(new PutAttachmentOperation("attached/2", "op.txt", Buffer.from("by operation"), "text/plain"));
+    equal("put", [put.name, put.size, put.documentId, put.contentType], ["op.txt", 12, "attached/2", "text/plain"]);
+    const got = await store.operations.send(new GetAttachmentOperation("attached/2", "op.txt", "Document", null));
+    equal("got", await whole(got.data), "by operation");
+    got.dispose();
+    await store.operations.send(new DeleteAttachmentOperation("attached/2", "op.txt"));
+    equal("deleted by operation", await store.openSession().advanced.attachments.exists("attached/2", "op.txt"), false);
+    const counted = await store.maintenance.send(new GetStatisticsOperation());
+    equal("counted", [counted.countOfAttachments, counted.countOfUniqueAttachments], [3, 2]);
+    await throws("an attachment of no document", "DocumentDoesNotExistException", () => store.operations.send(new PutAttachmentOperation("attached/none", "x", Buffer.from("x"), "text/plain")));
+    const atOnce = store.openSession();
+    await throws("all or nothing", "AttachmentDoesNotExistException", async () => {
+        await atOnce.store(new User({ name: "not stored" }), "attached/3");
+        atOnce.advanced.attachments.copy("attached/1", "none", "attached/2", "x");
+        await atOnce.saveChanges();
+    });
+    equal("nothing stored", await store.openSession().load("attached/3"), null);
+    store.dispose();
+}
+
+async function revisions() {
+    const store = open("Acorns");
+    const configuration = new RevisionsConfiguration();
+    const collection = new RevisionsCollectionConfiguration();
+    collection.minimumRevisionsToKeep = 5;
+    configuration.collections = new Map([["Companies", collection]]);
+    const configured = await store.maintenance.send(new ConfigureRevisionsOperation(configuration));
+    check("configured", configured.raftCommandIndex > 0, JSON.stringify(configured));
+    for (let i = 1; i <= 4; i++) {
+        const session = store.openSession();
+        await session.store(new Company({ name: "revision " + i }), "companies/rev");
+        await session.saveChanges();
+    }
+    const session = store.openSession();
+    const list = await session.advanced.revisions.getFor("companies/rev");
+    equal("revisions", list.map(c => c.name), ["revision 4", "revision 3", "revision 2", "revision 1"]);
+    equal("a page", (await session.advanced.revisions.getFor("companies/rev", { start: 1, pageSize: 2 })).map(c => c.name), ["revision 3", "revision 2"]);
+    const metadata = await session.advanced.revisions.getMetadataFor("companies/rev");
+    equal("metadata", metadata.length, 4);
+    check("flags", String(metadata[0]["@flags"]).includes("Revision"), JSON.stringify(metadata[0]));
+    const vectors = metadata.map(m => m["@change-vector"]);
+    equal("by change vector", (await store.openSession().advanced.revisions.get(vectors[2])).name, "revision 2");
+    equal("by change vectors", Object.values(await store.openSession().advanced.revisions.get([vectors[1], vectors[3]])).map(c => c.name).sort(), ["revision 1", "revision 3"]);
+    const late = new Date(Date.now() + 60000);
+    equal("before a date", (await store.openSession().advanced.revisions.get("companies/rev", late)).name, "revision 4");
+    equal("before all", await store.openSession().advanced.revisions.get("companies/rev", new Date(0)), null);
+    equal("count", await store.openSession().advanced.revisions.getCountFor("companies/rev"), 4);
+    const forced = store.openSession();
+    await forced.store(new User({ name: "forced" }), "users/forced");
+    await forced.saveChanges();
+    forced.advanced.revisions.forceRevisionCreationFor("users/forced");
+    await forced.saveChanges();
+    equal("a forced revision", (await store.openSession().advanced.revisions.getFor("users/forced")).length, 1);
+    const expiration = await store.maintenance.send(new ConfigureExpirationOperation({ disabled: false, deleteFrequencyInSec: 1 }));
+    check("expiration", expiration.raftCommandIndex > 0, JSON.stringify(expiration));
+    const refresh = await store.maintenance.send(new ConfigureRefreshOperation({ disabled: false, refreshFrequencyInSec: 1 }));
+    check("refresh", refresh.raftCommandIndex > 0, JSON.stringify(refresh));
+    const due = store.openSession();
+    const gone = new User({ name: "gone" });
+    await due.store(gone, "users/gone");
+    due.advanced.getMetadataFor(gone)["@expires"] = new Date(Date.now() + 300).toISOString();
+    await due.saveChanges();
+    let expired = false;
+    for (let i = 0; i < 200 && !expired; i++) {
+        await new Promise(resolve => setTimeout(resolve, 50));
+        expired = await store.openSession().load("users/gone") === null;
+    }
+    check("expired", expired, "it is still there");
+    store.dispose();
+}
+
+async function patches() {
+    const store = open("Acorns");
+    const make = async () => {
+        const session = store.openSession();
+        await session.store(new User({ name: "patched", age: 10, tags: ["a", "b"], address: { city: "Bern" }, lines: [{ n: 1 }, { n: 2 }] }), "patched/1");
+        await session.saveChanges();
+    };
+    const read = async (id = "patched/1") => store.openSession().load(id);
+    await make();
+    const session = store.openSession();
+    session.advanced.patch("patched/1", "name", "new name");
+    session.advanced.patch("patched/1", "address.city", "Genf");
+    session.advanced.increment("patched/1", "age", 5);
+    session.advanced.increment("patched/1", "visits", 1);
+    session.advanced.patchArray("patched/1", "tags", tags => tags.push("c", "d"));
+    await session.saveChanges();
+    let user = await read();
+    equal("patched", [user.name, user.address.city, user.age, user.visits, user.tags], ["new name", "Genf", 15, 1, ["a", "b", "c", "d"]]);
+    const removing = store.openSession();
+    removing.advanced.patchArray("patched/1", "tags", tags => tags.removeAt(1));
+    await removing.saveChanges();
+    equal("removed", (await read()).tags, ["a", "c", "d"]);
+    const tracked = store.openSession();
+    const entity = await tracked.load("patched/1");
+    tracked.advanced.increment(entity, "age", 1);
+    await tracked.saveChanges();
+    equal("a tracked entity", entity.age, 16);
+    const adding = store.openSession();
+    if (adding.advanced.addOrIncrement) {
+        adding.advanced.addOrIncrement("patched/new", new User({ name: "made", age: 1 }), "age", 5);
+        adding.advanced.addOrPatch("patched/1", new User({}), "name", "by addOrPatch");
+        adding.advanced.addOrPatchArray("patched/1", new User({}), "tags", tags => tags.push("e"));
+        await adding.saveChanges();
+        equal("made", [(await read("patched/new")).age, (await read()).name, (await read()).tags], [1, "by addOrPatch", ["a", "c", "d", "e"]]);
+    }
+    const request = (script, values) => Object.assign(PatchRequest.forScript(script), { values });
+    const patch = (id, script, values, missing) => store.operations.send(new PatchOperation(id, null, request(script, values), missing ? request(missing) : null));
+    const done = await patch("patched/1", "this.lines[1].n = args.n; this.total = this.lines.map(l => l.n).reduce((a, b) => a + b, 0)", { n: 41 });
+    equal("status", done.status, "Patched");
+    equal("by operation", (await read()).total, 42);
+    equal("not modified", (await patch("patched/1", "this.total = 42")).status, "NotModified");
+    equal("missing", (await patch("patched/none", "this.x = 1")).status, "DocumentDoesNotExist");
+    equal("created", (await patch("patched/2", "this.x = 1", null, "this.y = 2")).status, "Created");
+    equal("what was created", (await read("patched/2")).y, 2);
+    await patch("patched/1", "put('patched/3', { from: id(this), name: load('patched/2').y }); this.tags = this.tags.filter(t => t !== args.t)", { t: "a" });
+    equal("put and load", [(await read("patched/3")).from, (await read("patched/3")).name, (await read()).tags.includes("a")], ["patched/1", 2, false]);
+    await throws("a script that is none", "JavaScriptException", () => patch("patched/1", "this.x ="));
+    await throws("a script that loops", "JavaScriptException", () => patch("patched/1", "while (true) {}"));
+    await throws("a script that is not there", "NotSupportedException", () => patch("patched/1", "this.at = new Date()"));
+    await throws("a stale patch", "ConcurrencyException", () => store.operations.send(new PatchOperation("patched/1", "A:1-x", request("this.x = 1"))));
+    const skipped = await store.operations.send(new PatchOperation("patched/1", "A:1-x", request("this.x = 1"), null, true));
+    equal("skipped", skipped.status === "Skipped" || skipped.status === "NotModified", true);
+    const many = store.openSession();
+    many.advanced.defer(new BatchPatchCommandData(request("this.batch = true"), null, "patched/2", "patched/3"));
+    many.advanced.defer(new PatchCommandData("patched/1", null, request("this.batch = 1"), null));
+    await many.saveChanges();
+    equal("a batch", [(await read("patched/1")).batch, (await read("patched/2")).batch, (await read("patched/3")).batch], [1, true, true]);
+
+    const other = store.openSession();
+    for (let i = 1; i <= 300; i++) await other.store(new Order({ n: i, total: i }), "byquery/" + i);
+    await other.saveChanges();
+    const byQuery = await store.operations.send(new PatchByQueryOperation("from Orders as o where o.n > 100 update { o.total = o.total * 2; this.small = false }"));
+    await byQuery.waitForCompletion();
+    equal("patched by query", [(await read("byquery/100")).total, (await read("byquery/101")).total, (await read("byquery/101")).small], [100, 202, false]);
+    const state = await store.maintenance.send(new GetOperationStateOperation(byQuery.id));
+    equal("state", [state.status, state.result.total], ["Completed", 200]);
+    const failing = await store.operations.send(new PatchByQueryOperation("from Orders update { this.x = this.none.y }"));
+    await throws("a patch by query that fails", "JavaScriptException", () => failing.waitForCompletion());
+    await throws("a query that updates nothing", "BadRequestException", () => store.operations.send(new PatchByQueryOperation("from Orders")));
+    const deleting = await store.operations.send(new DeleteByQueryOperation("from Orders where n > 200"));
+    await deleting.waitForCompletion();
+    equal("deleted by query", [await read("byquery/201"), (await read("byquery/200")).n], [null, 200]);
+    const compacting = await store.maintenance.server.send(new CompactDatabaseOperation({ databaseName: "Acorns", documents: true }));
+    await compacting.waitForCompletion();
+    check("compacted", true);
+    store.dispose();
+}
+
+class People_ByName extends (AbstractJavaScriptIndexCreationTask ?? Object) {
+    constructor() {
+        super();
+        this.map("Users", user => ({ name: user.name, age: user.age }));
+    }
+}
+
+async function indexes() {
+    const store = open("Acorns");
+    await new People_ByName().execute(store);
+    const definition = new IndexDefinition();
+    definition.name = "Users/ByCity";
+    definition.maps = new Set(["docs.Users.Select(user => new { city = user.city, user.age })"]);
+    await store.maintenance.send(new PutIndexesOperation(definition));
+    equal("names", (await store.maintenance.send(new GetIndexNamesOperation(0, 10))).sort(), ["People/ByName", "Users/ByCity"]);
+    equal("definition", (await store.maintenance.send(new GetIndexOperation("users/bycity"))).name, "Users/ByCity");
+    equal("no definition", await store.maintenance.send(new GetIndexOperation("none")) ?? null, null);
+    equal("definitions", (await store.maintenance.send(new GetIndexesOperation(0, 10))).length, 2);
+    const statistics = await store.maintenance.send(new GetIndexStatisticsOperation("Users/ByCity"));
+    equal("statistics", [statistics.name, statistics.state], ["Users/ByCity", "Normal"]);
+    equal("all statistics", (await store.maintenance.send(new GetIndexesStatisticsOperation())).length, 2);
+    equal("status", (await store.maintenance.send(new GetIndexingStatusOperation())).status, "Running");
+    equal("errors", (await store.maintenance.send(new GetIndexErrorsOperation())).map(e => e.errors.length), [0, 0]);
+    equal("has not changed", await store.maintenance.send(new IndexHasChangedOperation(definition)), false);
+    let stats;
+    const found = await store.openSession().query({ indexName: "Users/ByCity" }).whereEquals("city", "Bern").orderBy("age", "Long").statistics(s => stats = s).all();
+    equal("from index", found.map(u => u.name), ["user 1", "user 3", "user 5"]);
+    equal("its name", stats.indexName, "Users/ByCity");
+    const waiting = await store.openSession().query({ index: People_ByName }).waitForNonStaleResults(5000).whereEquals("name", "user 2").all();
+    equal("a JavaScript index", waiting.map(u => u.age), [22]);
+    await store.maintenance.send(new ResetIndexOperation("Users/ByCity"));
+    await store.maintenance.send(new SetIndexesLockOperation("Users/ByCity", "LockedIgnore"));
+    equal("locked", (await store.maintenance.send(new GetIndexOperation("Users/ByCity"))).lockMode, "LockedIgnore");
+    const computing = new IndexDefinition();
+    computing.name = "Computes";
+    computing.maps = new Set(["from u in docs.Users select new { full = u.first + u.last }"]);
+    await throws("an index that computes", "NotSupportedException", () => store.maintenance.send(new PutIndexesOperation(computing)));
+    await throws("a query of no index", "IndexDoesNotExistException", () => store.openSession().query({ indexName: "None" }).all());
+    await store.maintenance.send(new DeleteIndexOperation("Users/ByCity"));
+    equal("dropped", await store.maintenance.send(new GetIndexNamesOperation(0, 10)), ["People/ByName"]);
+    store.dispose();
+}
+
 async function many() {
     const stores = [open("Acorns"), open("Acorns")];
     const seen = new Set();
@@ -373,7 +716,7 @@ async function clusterWide() {
     store.dispose();
 }
 
-for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, compareExchange, clusterWide, many]) {
+for (const part of [databases, sessions, ids, concurrency, includes, commands, queries, bulk, changes, attachments, revisions, patches, indexes, compareExchange, clusterWide, many]) {
     try {
         await part();
     } catch (err) {

@@ -1,0 +1,298 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// errElement is wrapped by what is wrong with the JSON of a stream.
+var errElement = errors.New("the stream is no JSON array of objects")
+
+// elementReader reads the elements of a JSON array one after the other, each of which is
+// an object. It holds one element at a time. It looks for the ends of elements only: what
+// is in them is for the caller to check.
+type elementReader struct {
+	r     *bufio.Reader
+	most  int64               // bytes of an element
+	take  func(n int64) error // takes memory for a larger element
+	taken int64               // what it has taken
+	began bool                // the bracket in front was read
+	lines bool                // the elements stand one behind the other, without an array
+	ended bool                // the bracket behind was read
+	read  int                 // elements
+	buf   []byte
+}
+
+const elementBufferBytes = 64 << 10
+
+func newElementReader(r io.Reader, most int64, take func(n int64) error) *elementReader {
+	return &elementReader{r: bufio.NewReaderSize(r, elementBufferBytes), most: most, take: take}
+}
+
+// next returns the next element, which is valid until the next call. It returns io.EOF
+// behind the last line, or at the bracket that closes the array, and does not read on: Node's client never ends
+// its stream. It returns io.ErrUnexpectedEOF if the stream ends before.
+func (e *elementReader) next() ([]byte, error) {
+	if e.ended {
+		return nil, io.EOF
+	}
+	b, err := e.skipSpace()
+	if err == io.EOF && e.lines {
+		e.ended = true
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, unexpected(err)
+	}
+	if e.lines {
+		if b != '{' {
+			return nil, errElement
+		}
+		e.read++
+		return e.object()
+	}
+	if !e.began {
+		if b != '[' {
+			return nil, errElement
+		}
+		e.began = true
+		if b, err = e.skipSpace(); err != nil {
+			return nil, unexpected(err)
+		}
+		if b == ']' {
+			e.ended = true
+			return nil, io.EOF
+		}
+	} else {
+		switch b {
+		case ']':
+			e.ended = true
+			return nil, io.EOF
+		case ',':
+		default:
+			return nil, errElement
+		}
+		if b, err = e.skipSpace(); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	if b != '{' {
+		return nil, errElement
+	}
+	e.read++
+	return e.object()
+}
+
+// raw returns a reader of the n bytes that follow the element, which are no JSON. It
+// returns io.ErrUnexpectedEOF if the stream ends before them.
+func (e *elementReader) raw(n int64) io.Reader { return &exactReader{e.r, n} }
+
+type exactReader struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (e *exactReader) Read(b []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.r.Read(b[:min(int64(len(b)), e.left)])
+	if e.left -= int64(n); e.left > 0 {
+		err = unexpected(err)
+	}
+	return n, err
+}
+
+// skipSpace returns the next byte that is no white space.
+func (e *elementReader) skipSpace() (byte, error) {
+	for {
+		b, err := e.r.ReadByte()
+		if err != nil {
+			return 0, err
+		}
+		switch b {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return b, nil
+		}
+	}
+}
+
+// object reads up to the brace that closes the one which was read.
+func (e *elementReader) object() ([]byte, error) {
+	e.buf = append(e.buf[:0], '{')
+	s := scanner{depth: 1}
+	for {
+		if _, err := e.r.Peek(1); err != nil {
+			return nil, unexpected(err)
+		}
+		chunk, err := e.r.Peek(e.r.Buffered())
+		if err != nil {
+			return nil, unexpected(err)
+		}
+		n, done := s.scan(chunk)
+		if size := int64(len(e.buf) + n); size > e.most {
+			return nil, tooLarge("element %d of the stream has more than %d bytes, which is the most", e.read, e.most)
+		} else if size > e.taken+elementBufferBytes {
+			if err := e.take(size - e.taken); err != nil {
+				return nil, err
+			}
+			e.taken = size
+		}
+		e.buf = append(e.buf, chunk[:n]...)
+		if _, err := e.r.Discard(n); err != nil {
+			return nil, err
+		}
+		if done {
+			return e.buf, nil
+		}
+	}
+}
+
+// scanner finds the end of an object or an array of JSON, which comes in pieces.
+type scanner struct {
+	depth   int
+	text    bool // inside a string
+	escaped bool // behind a backslash in it
+}
+
+// scan returns how many bytes of the piece belong to the value, and whether it has
+// ended with them.
+func (s *scanner) scan(piece []byte) (n int, done bool) {
+	for i := 0; i < len(piece); i++ {
+		b := piece[i]
+		if s.text {
+			switch {
+			case s.escaped:
+				s.escaped = false
+			case b == '\\':
+				s.escaped = true
+			case b == '"':
+				s.text = false
+			default:
+				if j := bytes.IndexAny(piece[i:], `"\`); j > 0 {
+					i += j - 1
+				} else if j < 0 {
+					i = len(piece)
+				}
+			}
+			continue
+		}
+		switch b {
+		case '"':
+			s.text = true
+		case '{', '[':
+			s.depth++
+		case '}', ']':
+			if s.depth--; s.depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(piece), false
+}
+
+// unexpected makes the end of a stream an error.
+func unexpected(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// eachMember calls fn with the members of an object, whose name is as it was written,
+// without its quotes. Values are not checked: only their ends are looked for.
+func eachMember(object []byte, fn func(name string, value []byte) error) error {
+	rest := bytes.TrimLeft(object[1:], jsonSpace)
+	if len(rest) > 0 && rest[0] == '}' {
+		return nil
+	}
+	for {
+		name, behind, err := cutValue(rest)
+		if err != nil || len(name) < 2 || name[0] != '"' {
+			return errElement
+		}
+		behind = bytes.TrimLeft(behind, jsonSpace)
+		if len(behind) == 0 || behind[0] != ':' {
+			return errElement
+		}
+		value, behind, err := cutValue(bytes.TrimLeft(behind[1:], jsonSpace))
+		if err != nil {
+			return err
+		}
+		if err := fn(string(name[1:len(name)-1]), value); err != nil {
+			return err
+		}
+		behind = bytes.TrimLeft(behind, jsonSpace)
+		switch {
+		case len(behind) == 1 && behind[0] == '}':
+			return nil
+		case len(behind) == 0 || behind[0] != ',':
+			return errElement
+		}
+		rest = bytes.TrimLeft(behind[1:], jsonSpace)
+	}
+}
+
+const jsonSpace = " \t\r\n"
+
+// cutValue cuts the value at the beginning off.
+func cutValue(text []byte) (value, rest []byte, err error) {
+	if len(text) == 0 {
+		return nil, nil, errElement
+	}
+	switch text[0] {
+	case '{', '[':
+		s := scanner{}
+		n, done := s.scan(text)
+		if !done {
+			return nil, nil, errElement
+		}
+		return text[:n], text[n:], nil
+	case '"':
+		for i := 1; i < len(text); i++ {
+			switch text[i] {
+			case '\\':
+				i++
+			case '"':
+				return text[:i+1], text[i+1:], nil
+			}
+		}
+		return nil, nil, errElement
+	}
+	n := bytes.IndexAny(text, ",}] \t\r\n")
+	if n <= 0 {
+		return nil, nil, errElement
+	}
+	return text[:n], text[n:], nil
+}
+
+// textOf returns a value that is text, or null for "".
+func textOf(value []byte) (string, error) {
+	if n := len(value); n >= 2 && value[0] == '"' && plainText(value[1:n-1]) {
+		return string(value[1 : n-1]), nil
+	}
+	var text *string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return "", errElement
+	}
+	if text == nil {
+		return "", nil
+	}
+	return *text, nil
+}
+
+// plainText reports whether what is between quotes stands for itself.
+func plainText(text []byte) bool {
+	for _, b := range text {
+		if b < ' ' || b >= utf8.RuneSelf || b == '\\' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,479 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/jaydb/jay"
+)
+
+// hubs pass the changes of databases on to the sockets that watch them. Each database
+// with a socket has a hub.
+type hubs struct {
+	s *Server
+
+	mu    sync.Mutex
+	byKey map[string]*hub // Guarded by mu.
+}
+
+// hub has one change feed for all sockets of its database, and runs it while one of them
+// watches documents: so an idle socket costs a goroutine that reads.
+type hub struct {
+	s     *Server
+	d     *database
+	db    *jay.DB // that is open as long as a socket is
+	users int     // sockets. Guarded by hubs.mu.
+
+	mu       sync.Mutex
+	sockets  map[*socket]struct{} // Guarded by mu.
+	watching map[*socket]struct{} // those that watch documents. Guarded by mu.
+	opened   chan struct{}        // closed when the feed has its position; nil while there is none. Guarded by mu.
+	stop     context.CancelFunc   // of the feed. Guarded by mu.
+}
+
+// join adds a socket to the hub of its database. leave must follow.
+func (hs *hubs) join(d *database, db *jay.DB, k *socket) *hub {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.byKey[d.key]
+	if h == nil {
+		h = &hub{s: hs.s, d: d, db: db, sockets: make(map[*socket]struct{}), watching: make(map[*socket]struct{})}
+		hs.byKey[d.key] = h
+	}
+	h.users++
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sockets[k] = struct{}{}
+	return h
+}
+
+// leave removes a socket.
+func (hs *hubs) leave(h *hub, k *socket) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(hs.byKey, h.d.key)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sockets, k)
+	h.unwatch(k)
+}
+
+// find returns the hub of a database, or nil.
+func (hs *hubs) find(key string) *hub {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return hs.byKey[key]
+}
+
+// watch makes a socket one that watches documents, and returns when every change that is
+// committed from now on will come to it.
+func (h *hub) watch(ctx context.Context, k *socket) error {
+	h.mu.Lock()
+	h.watching[k] = struct{}{}
+	if h.opened == nil {
+		feed, stop := context.WithCancel(h.s.ctx)
+		h.opened, h.stop = make(chan struct{}), stop
+		channel := h.opened
+		h.s.under.Go(func() { h.follow(feed, sync.OnceFunc(func() { close(channel) })) }) // the request of the socket is under way
+	}
+	opened := h.opened
+	h.mu.Unlock()
+	select {
+	case <-opened:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unwatch ends that. h.mu is held.
+func (h *hub) unwatch(k *socket) {
+	delete(h.watching, k)
+	if len(h.watching) == 0 && h.opened != nil {
+		h.stop()
+		h.opened, h.stop = nil, nil
+	}
+}
+
+// follow passes on changes of documents until ctx ends.
+func (h *hub) follow(ctx context.Context, opened func()) {
+	defer opened() // those who wait see that their socket has ended
+	err := func() error {
+		for change, err := range h.db.Changes(ctx, jay.SinceNow, jay.Opened(opened)) {
+			if err != nil {
+				return err
+			}
+			h.pass(ctx, &change)
+		}
+		return nil
+	}()
+	if ctx.Err() != nil {
+		return
+	}
+	// Sockets that have missed a change must not go on as if they had not.
+	h.s.opts.Logger.Error("server: a change feed has ended", "database", h.d.key, "err", err)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k := range h.watching {
+		k.drop(websocket.StatusInternalError, "changes were lost: connect again")
+	}
+}
+
+// pass passes a change on to the sockets that watch its document.
+func (h *hub) pass(ctx context.Context, change *jay.Change) {
+	kind := "Put"
+	if change.Deleted {
+		kind = "Delete"
+	}
+	id, collection := strings.ToLower(change.ID), strings.ToLower(change.Collection)
+	var message []byte
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ctx.Err() != nil { // there may be another feed by now
+		return
+	}
+	for k := range h.watching {
+		if !k.wants(id, collection) {
+			continue
+		}
+		if message == nil {
+			message = mustJSON(map[string]any{"Type": "DocumentChange", "Value": map[string]any{
+				"Type": kind, "Id": change.ID, "CollectionName": change.Collection, "ChangeVector": change.ChangeVector()}})
+		}
+		k.enqueue(message)
+	}
+}
+
+// publish passes a message on to the sockets that want it.
+func (hs *hubs) publish(key string, wants func(k *socket) bool, message func() any) {
+	h := hs.find(key)
+	if h == nil {
+		return
+	}
+	var text []byte
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for k := range h.sockets {
+		if !wants(k) {
+			continue
+		}
+		if text == nil {
+			text = mustJSON(message())
+		}
+		k.enqueue(text)
+	}
+}
+
+// publishOperation passes the state of an operation on.
+func (hs *hubs) publishOperation(key string, id int64, state operationState) {
+	hs.publish(key, func(k *socket) bool { return k.wantsOperation(id) }, func() any {
+		return map[string]any{"Type": "OperationStatusChange", "Value": map[string]any{"OperationId": id, "State": state}}
+	})
+}
+
+// publishIndex passes on what has happened to an index.
+func (hs *hubs) publishIndex(key, kind, name string) {
+	hs.publish(key, func(k *socket) bool { return k.wantsIndex(name) }, func() any {
+		return map[string]any{"Type": "IndexChange", "Value": map[string]any{"Type": kind, "Name": name}}
+	})
+}
+
+// Bounds of a socket.
+const (
+	maxSocketMessages = 1024     // that wait for the client
+	maxSocketBytes    = 1 << 20  // of them
+	maxSocketCommand  = 64 << 10 // bytes of a command
+	maxSocketWatches  = 1024
+)
+
+// socket is a connection over which a client is told of changes.
+type socket struct {
+	s    *Server
+	conn *websocket.Conn
+	hub  *hub
+
+	mu      sync.Mutex
+	watches watches  // Guarded by mu.
+	queue   [][]byte // messages that wait. Guarded by mu.
+	bytes   int64    // of queue, and of what is being written. Guarded by mu.
+	writing bool     // a goroutine writes the queue. Guarded by mu.
+	ended   bool     // nothing more is sent. Guarded by mu.
+}
+
+// watches are what a socket watches. Names are in lower case.
+type watches struct {
+	docs, indexes, operations bool
+	ids, collections, names   map[string]bool
+	prefixes                  []string
+	numbers                   map[string]bool // of operations
+}
+
+// documents reports whether some of them are watched.
+func (w *watches) documents() bool {
+	return w.docs || len(w.ids)+len(w.collections)+len(w.prefixes) > 0
+}
+
+func (w *watches) count() int {
+	return len(w.ids) + len(w.collections) + len(w.names) + len(w.prefixes) + len(w.numbers)
+}
+
+func (k *socket) wants(id, collection string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := &k.watches
+	return w.docs || w.ids[id] || w.collections[collection] || slices.ContainsFunc(w.prefixes, func(p string) bool { return strings.HasPrefix(id, p) })
+}
+
+func (k *socket) wantsOperation(id int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.watches.operations || k.watches.numbers[strconv.FormatInt(id, 10)]
+}
+
+func (k *socket) wantsIndex(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.watches.indexes || k.watches.names[strings.ToLower(name)]
+}
+
+// enqueue sends a message, at the pace of the client. A client that lets too many of them
+// wait is disconnected: it must not be missing some without knowing.
+func (k *socket) enqueue(message []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ended {
+		return
+	}
+	n := int64(len(message))
+	if len(k.queue) >= maxSocketMessages || k.bytes+n > maxSocketBytes || k.s.memory.take(n) != nil {
+		k.ended = true
+		go k.close(websocket.StatusPolicyViolation, "the client reads too slowly: changes were lost")
+		return
+	}
+	k.bytes += n
+	k.queue = append(k.queue, message)
+	if !k.writing {
+		k.writing = true
+		go k.write()
+	}
+}
+
+// write sends what waits, until nothing does.
+func (k *socket) write() {
+	for {
+		k.mu.Lock()
+		batch := k.queue
+		k.queue = nil
+		if len(batch) == 0 || k.ended {
+			k.s.memory.give(k.bytes)
+			k.queue, k.bytes, k.writing = nil, 0, false
+			k.mu.Unlock()
+			return
+		}
+		k.mu.Unlock()
+
+		// Go's client reads arrays only.
+		text := []byte{'['}
+		sum := int64(0)
+		for i, message := range batch {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			text = append(text, message...)
+			sum += int64(len(message))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), k.s.opts.GraceTimeout)
+		err := k.conn.Write(ctx, websocket.MessageText, append(text, ']'))
+		cancel()
+		k.mu.Lock()
+		k.bytes -= sum
+		k.s.memory.give(sum)
+		if err != nil {
+			k.ended = true
+		}
+		k.mu.Unlock()
+		if err != nil {
+			_ = k.conn.CloseNow() // the reader ends
+		}
+	}
+}
+
+// drop ends the socket.
+func (k *socket) drop(code websocket.StatusCode, reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.ended {
+		k.ended = true
+		go k.close(code, reason)
+	}
+}
+
+// close says why the connection ends, and ends it: within seconds, if the client does
+// not answer.
+func (k *socket) close(code websocket.StatusCode, reason string) {
+	k.s.opts.Logger.Debug("server: a changes socket is closed", "database", k.hub.d.key, "reason", reason)
+	_ = k.conn.Close(code, reason) // the client may have gone
+}
+
+// changeCommand is what a client sends.
+type changeCommand struct {
+	CommandID int64 `json:"CommandId"`
+	Command   string
+	Param     json.RawMessage
+	Params    []string
+}
+
+// changes lets a client watch the database over a websocket.
+func (c *call) changes() error {
+	if !strings.EqualFold(c.header.Get("Upgrade"), "websocket") {
+		return badRequest("the request asks for no websocket")
+	}
+	// The guard has compared Origin and Host already.
+	c.started = true
+	conn, err := websocket.Accept(c.w, c.r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		return nil // Accept has replied
+	}
+	conn.SetReadLimit(maxSocketCommand)
+	k := &socket{s: c.s, conn: conn}
+	k.hub = c.s.hubs.join(c.database, c.db, k)
+	defer c.s.hubs.leave(k.hub, k)
+	defer func() {
+		k.mu.Lock()
+		k.ended = true
+		k.mu.Unlock()
+		_ = conn.CloseNow()
+	}()
+	ctx, cancel := c.streamContext()
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server or the database ends") })
+	defer stop()
+	for {
+		// Its end is that of the connection: a context that ends would cut the connection
+		// before the reason is sent.
+		_, text, err := conn.Read(context.Background())
+		if err != nil {
+			return nil
+		}
+		if err := k.command(ctx, text); err != nil {
+			return nil
+		}
+	}
+}
+
+// command carries out a command, and confirms it.
+func (k *socket) command(ctx context.Context, text []byte) error {
+	var command changeCommand
+	if err := json.Unmarshal(text, &command); err != nil {
+		k.drop(websocket.StatusUnsupportedData, "a command must be JSON")
+		return nil
+	}
+	watch, p := k.apply(&command)
+	if p != nil {
+		k.enqueue(mustJSON(map[string]any{"Type": "Error", "CommandId": command.CommandID, "Exception": p.kind + ": " + p.message, "Error": p.message}))
+		return nil
+	}
+	if watch {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // the client waits for 15
+		defer cancel()
+		if err := k.hub.watch(ctx, k); err != nil {
+			return err
+		}
+	} else {
+		k.hub.mu.Lock()
+		k.mu.Lock()
+		none := !k.watches.documents()
+		k.mu.Unlock()
+		if none {
+			k.hub.unwatch(k)
+		}
+		k.hub.mu.Unlock()
+	}
+	k.enqueue(mustJSON(map[string]any{"Type": "Confirm", "CommandId": command.CommandID}))
+	return nil
+}
+
+// apply changes what the socket watches, and reports whether documents are watched now.
+func (k *socket) apply(command *changeCommand) (documents bool, p *problem) {
+	param, err := command.param()
+	if err != nil {
+		return false, err
+	}
+	name, watch := strings.CutPrefix(strings.ToLower(command.Command), "watch-")
+	if !watch {
+		var unwatch bool
+		if name, unwatch = strings.CutPrefix(name, "unwatch-"); !unwatch {
+			return false, badRequest("unknown command %.100q", command.Command)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := &k.watches
+	set := func(m *map[string]bool) {
+		if !watch {
+			delete(*m, param)
+			return
+		}
+		if *m == nil {
+			*m = make(map[string]bool)
+		}
+		(*m)[param] = true
+	}
+	switch name {
+	case "docs":
+		w.docs = watch
+	case "indexes":
+		w.indexes = watch
+	case "operations":
+		w.operations = watch
+	case "topology-change": // there is one node for ever
+	case "doc", "prefix", "collection", "index", "operation":
+		if param == "" {
+			return false, badRequest("%s needs a Param", command.Command)
+		}
+		if watch && w.count() >= maxSocketWatches {
+			return false, badRequest("a socket watches at most %d names", maxSocketWatches)
+		}
+		switch name {
+		case "doc":
+			set(&w.ids)
+		case "collection":
+			set(&w.collections)
+		case "index":
+			set(&w.names)
+		case "operation":
+			set(&w.numbers)
+		case "prefix":
+			w.prefixes = slices.DeleteFunc(w.prefixes, func(p string) bool { return p == param })
+			if watch {
+				w.prefixes = append(w.prefixes, param)
+			}
+		}
+	default:
+		return false, notSupported("%.100q is not there: documents, collections, prefixes, indexes and operations can be watched", command.Command)
+	}
+	return w.documents(), nil
+}
+
+// param returns the parameter in lower case: text, or a number.
+func (c *changeCommand) param() (string, *problem) {
+	if len(c.Param) == 0 || string(c.Param) == "null" {
+		return "", nil
+	}
+	var text string
+	if json.Unmarshal(c.Param, &text) != nil {
+		text = string(c.Param)
+	}
+	if len(text) > 2048 {
+		return "", badRequest("Param has at most 2048 bytes")
+	}
+	return strings.ToLower(text), nil
+}
