@@ -8,7 +8,7 @@
 //
 // Which documents have changed is known from the records of changes ([Source]). What
 // changes without such a record is either small, and carried whole, or counted where it
-// changes: see format.Rewritten and format.Revised. docs/format.md has the bytes,
+// changes: see env.Rewritten and env.Revised. docs/format.md has the bytes,
 // docs/decisions/0050-backup.md the reasons.
 package backup
 

@@ -16,7 +16,7 @@ const (
 	// next incremental backup.
 	BackupFloor = "backup"
 
-	// RewrittenName and RevisedName are the numbers of Rewritten and Revised.
+	// RewrittenName and RevisedName are the numbers of env.Rewritten and env.Revised.
 	RewrittenName = "rewritten"
 	RevisedName   = "revised"
 
@@ -36,27 +36,12 @@ type Backup struct {
 	ID        string `json:"id"`
 	Etag      uint64 `json:"etag"`                // of the newest change in it
 	Streams   uint64 `json:"streams"`             // attachments in streams from this number on are not in it, or not whole
-	Rewritten int64  `json:"rewritten,omitempty"` // see Rewritten
-	Revised   int64  `json:"revised,omitempty"`   // see Revised
+	Rewritten int64  `json:"rewritten,omitempty"` // see env.Rewritten
+	Revised   int64  `json:"revised,omitempty"`   // see env.Revised
 	Revisions bool   `json:"revisions,omitempty"` // there were revisions
 }
 
-// adder is the part of storage.Tx that counts.
-type adder interface {
-	Add(key []byte, deltas ...int64)
-}
-
-// Rewritten stages that the record of a document changes without a new etag: only its
-// flags for a revision number or for instants do. An incremental backup knows by
-// the number under 'm' 'rewritten' that the records of changes do not name all documents that it
-// needs.
-func Rewritten(tx adder) { tx.Add(AppendKey(nil, SpaceMeta, RewrittenName), 1) }
-
-// Revised stages that revisions change without a change of their document: they are
-// imported, or purged. See Rewritten.
-func Revised(tx adder) { tx.Add(AppendKey(nil, SpaceMeta, RevisedName), 1) }
-
-// DecodeNumber returns a number that storage.Tx.Add keeps.
+// DecodeNumber returns a number of 8 bytes.
 func DecodeNumber(value []byte) (int64, error) {
 	if len(value) != 8 {
 		return 0, fmt.Errorf("number %x: %w", value, errs.ErrCorrupt)

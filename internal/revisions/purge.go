@@ -163,7 +163,9 @@ func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, 
 	} else {
 		tx.Set(format.HistoryKey(nil, foldedID), format.History{First: removed.First, Last: s.Last}.Append(nil), nil)
 	}
-	format.Revised(tx)
+	if err := env.Revised(tx); err != nil {
+		return false, err
+	}
 	done.Documents++
 	done.Revisions += removed.Revisions
 	done.Bytes += removed.Bytes

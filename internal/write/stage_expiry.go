@@ -8,6 +8,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -307,7 +308,9 @@ func (t *Txn) Adopt(folded string, h *metadata.Header, body []byte) error {
 	t.value = h.AppendTail(h.AppendHead(t.value[:0]))
 	t.value = append(t.value, body...)
 	t.Tx.Set(t.key, t.value, nil)
-	format.Rewritten(t.Tx)
+	if err := env.Rewritten(t.Tx); err != nil {
+		return err
+	}
 	t.stageTimes(folded, format.CollectionKey(string(h.Collection)), &had, times)
 	return nil
 }

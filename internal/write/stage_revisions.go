@@ -6,6 +6,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
@@ -239,6 +240,8 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
-	format.Rewritten(t.Tx)
+	if err := env.Rewritten(t.Tx); err != nil {
+		return err
+	}
 	return t.count(format.CollectionKey(string(o.Header.Collection)), o.FoldedID, 0, int64(len(t.value)+len(o.JSON)-size))
 }
