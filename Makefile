@@ -10,13 +10,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay server tests tools
-PACKAGES = ./... ./cmd/jay/... ./server/... ./tests/...
+MODULES = . bench cmd/jay jayotel jayprometheus server tests tools transfer
+PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads storm revisions damage expiry feeds fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -28,11 +28,14 @@ help:
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
+	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
 	@echo "storm       every verb at once for ten minutes, and five with the race detector"
 	@echo "revisions   500 random histories of documents against a model of their revisions"
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
+	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
+	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
 
 demo:
@@ -108,6 +111,11 @@ crash:
 kill-reads:
 	JAY_KILL_READS=300 $(GO) test -run 'TestKillReads$$' -count=1 -timeout 60m -v ./tests/crash
 
+# What feeds had shown before each of 300 kills must be there behind it, and subscriptions
+# send again what was not acknowledged, and nothing else.
+kill-changes:
+	JAY_KILL_CHANGES=300 $(GO) test -run 'TestKillChanges$$' -count=1 -timeout 60m -v ./tests/crash
+
 # Every verb at once, for ten minutes, and with the race detector for another five.
 storm:
 	JAY_STORM=10m $(GO) test -run 'TestStorm$$' -count=1 -timeout 30m -v ./tests/storm
@@ -132,6 +140,16 @@ feeds:
 	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
+# A million documents through every format, with MB/s and memory; imports that are killed;
+# and the memory of an import of 1 GiB.
+formats:
+	JAY_FORMATS=1000000 $(GO) test -run 'TestFormats_RoundTrip$$' -count=1 -timeout 60m -v ./cmd/jay
+	JAY_IMPORT_KILLS=30 $(GO) test -run 'TestFormats_ResumeAfterKill$$' -count=1 -timeout 30m -v ./cmd/jay
+
+# A thousand flipped bits in all files: found by Verify, or harmless.
+hunt:
+	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v .
+
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
 	$(GO) test -run xxx -fuzz FuzzDecode -fuzztime 60s ./metadata
@@ -140,6 +158,10 @@ fuzz:
 	$(GO) test -run xxx -fuzz FuzzApply -fuzztime 60s ./patch
 	$(GO) test -run xxx -fuzz FuzzAppendKey -fuzztime 60s ./tests/language
 	$(GO) test -run xxx -fuzz FuzzParse -fuzztime 60s ./query
+	$(GO) test -run xxx -fuzz FuzzCSV -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzBodies -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzFromExtended -fuzztime 60s ./transfer
+	$(GO) test -run xxx -fuzz FuzzDump -fuzztime 60s ./transfer
 	$(GO) test -run xxx -fuzz FuzzServeHTTP -fuzztime 60s ./server
 
 # bench takes minutes, bench-full hours; both write tables, JSON and plots into

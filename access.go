@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/jaydb/jay/internal/exec"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/query"
 )
@@ -30,6 +31,19 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if len(ops) == 0 {
 		return nil
 	}
+	if db.watch == nil {
+		return writeOps(ctx, db, ops)
+	}
+	return db.watch.Do(ctx, operationOf(ops), func(ctx context.Context, o *observe.Operation) error {
+		err := writeOps(ctx, db, ops)
+		if err == nil {
+			completeOperation(o, ops)
+		}
+		return err
+	})
+}
+
+func writeOps(ctx context.Context, db *DB, ops []*op) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // one under internal, of which users would see nothing.
 func TestAPI(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{".", "ids", "index", "metadata", "patch", "query", "storage", "storage/lsm"} {
+	for _, dir := range []string{".", "ids", "index", "jaytest", "metadata", "patch", "query", "storage", "storage/lsm"} {
 		name := strings.ReplaceAll(dir, "/", "_")
 		if dir == "." {
 			name = "jay"

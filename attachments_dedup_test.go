@@ -18,7 +18,7 @@ import (
 // attachmentCounts returns the figures of attachments in Stats.
 func attachmentCounts(t testing.TB, db *jay.DB) jay.AttachmentStats {
 	t.Helper()
-	s, err := db.Stats(ctx, nil)
+	s, err := db.Stats(ctx)
 	must(t, err)
 	return s.Attachments
 }

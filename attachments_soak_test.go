@@ -17,8 +17,8 @@ import (
 )
 
 // Ensure that an attachment of many bytes is put, read and removed in little memory: the
-// process takes less than 64 MB more than with an empty one. JAY_ATTACHMENT_BYTES is how many
-// bytes; make attachments has 1 GiB.
+// process takes less than 32 MiB more than with an empty one, and with 1 GiB, for which
+// make attachments sets JAY_ATTACHMENT_BYTES, less than 64 MiB in all.
 func TestAttachments_Memory(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
 		t.Skip("it looks at the process as Linux shows it, and the race detector takes memory of its own")
@@ -31,8 +31,8 @@ func TestAttachments_Memory(t *testing.T) {
 		size = fmt.Sprint(80 << 20)
 	}
 	peak := func(size string) int {
-		// The limits are on what allocators keep, in Go and in C: without them they show
-		// how much garbage there may be.
+		// The limits are on what allocators keep, in Go and in C: without them the process
+		// has some 40 MB of garbage, which would be all that the test shows.
 		p := child.Start(t, "TestAttachments_Memory_Process", attachmentVariable+"="+size, "GOMEMLIMIT=24MiB", "MALLOC_ARENA_MAX=2")
 		kib, err := strconv.Atoi(p.Line())
 		must(t, err)
@@ -41,8 +41,11 @@ func TestAttachments_Memory(t *testing.T) {
 	}
 	empty, full := peak("0"), peak(size)
 	t.Logf("at most %d KiB of memory with an empty attachment, %d KiB with one of %s bytes", empty, full, size)
-	if full-empty >= 64<<10 {
+	if full-empty >= 32<<10 {
 		t.Errorf("an attachment of %s bytes took %d KiB of memory, an empty one %d KiB", size, full, empty)
+	}
+	if os.Getenv(attachmentVariable) != "" && full >= 64<<10 {
+		t.Errorf("an attachment of %s bytes took %d KiB of memory", size, full)
 	}
 }
 
@@ -57,8 +60,8 @@ func TestAttachments_Memory_Process(t *testing.T) {
 	}
 	size, err := strconv.ParseInt(text, 10, 64)
 	must(t, err)
-	// Little of the rest, so that the attachment would show.
-	db := open(t, t.TempDir(), &jay.Options{MemTableBytes: 2 << 20, CacheBytes: 4 << 20})
+	// What a program sets that has little memory: four memtables and the cache.
+	db := open(t, t.TempDir(), &jay.Options{MemTableBytes: 1 << 20, CacheBytes: 1 << 20})
 	put(t, db, "a/1", `{}`)
 	sum := sha256.New()
 	content := io.TeeReader(io.LimitReader(rand.NewChaCha8([32]byte{1}), size), sum)

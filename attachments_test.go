@@ -58,7 +58,7 @@ func checkContents(t testing.TB, db *jay.DB) {
 	t.Helper()
 	must(t, jay.RemoveContents(db))
 	must(t, jay.CheckContents(db))
-	s, err := db.Stats(ctx, nil)
+	s, err := db.Stats(ctx)
 	must(t, err)
 	if s.Attachments.Removing != 0 {
 		t.Errorf("%d streams are still to be removed", s.Attachments.Removing)

@@ -12,6 +12,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/codec"
 	"github.com/jaydb/jay/internal/invariants"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -558,6 +559,21 @@ func (b *bulkBatch) reset() {
 // writeBulk commits prepared ops, behind the exclusive turns of their documents. With
 // sync, they and everything committed before are on disk when it returns.
 func (db *DB) writeBulk(ctx context.Context, ops []*op, sync bool) error {
+	if db.watch == nil || len(ops) == 0 {
+		return writeBulk(ctx, db, ops, sync)
+	}
+	o := operationOf(ops)
+	o.Verb, o.ID = "bulk", ""
+	return db.watch.Do(ctx, o, func(ctx context.Context, o *observe.Operation) error {
+		err := writeBulk(ctx, db, ops, sync)
+		if err == nil {
+			o.Documents = int64(len(ops))
+		}
+		return err
+	})
+}
+
+func writeBulk(ctx context.Context, db *DB, ops []*op, sync bool) error {
 	if err := db.env.Enter(); err != nil {
 		return err
 	}

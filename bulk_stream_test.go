@@ -168,7 +168,7 @@ func TestBulkWriter_UniqueIndex(t *testing.T) {
 	if _, err := fmt.Sscanf(next, "users/%d-A", &n); err != nil || n <= given {
 		t.Errorf("the next id is %s after %d were given", next, given)
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	must(t, err)
 	equal(t, stats.Gaps["users"], int64(n-1-8))
 }

@@ -195,10 +195,6 @@ func TestCallback_DoesNotReturn(t *testing.T) {
 			}
 			return nil
 		}},
-		{"the progress of Stats", func(db *jay.DB, b *trap) error {
-			_, err := db.Stats(ctx, func(int64) { b.spring() })
-			return err
-		}},
 		{"the progress of an index", func(db *jay.DB, b *trap) error {
 			return db.EnsureIndex(ctx, "Things", jay.Index{Fields: []string{"n"}}, jay.IndexProgress(func(int64) { b.spring() }))
 		}},

@@ -694,7 +694,9 @@ func TestChanges_Crash_AtAnySync(t *testing.T) {
 }
 
 // Ensure that readers that come and go while writers write see the last state of each
-// document, in order, and that one that slept for the whole time catches up.
+// document, in order, and nothing that was not written; that one that slept for the whole
+// time catches up; and that workers of a subscription, who come and go too, are sent
+// nothing twice, deletions included, and each last state.
 func TestChanges_WritersAndReaders(t *testing.T) {
 	length := 300 // writes of each writer
 	if testing.Short() {
@@ -714,6 +716,15 @@ func TestChanges_WritersAndReaders(t *testing.T) {
 	sleeper := follow(t, db.Changes(ctx, "", jay.WithDocuments()))
 	first, err, _ := sleeper.next() // and sleeps
 	must(t, err)
+
+	must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "all", Query: "from @all_docs", Deletions: true, Since: jay.SinceNow}))
+	sent := make(map[uint64]string) // by etag
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	var workers sync.WaitGroup
+	for range 2 {
+		workers.Go(func() { workInTurns(t, db, working, stop, sent) })
+	}
 
 	replicas := make([]*replica, 8)
 	for i := range replicas {
@@ -739,31 +750,56 @@ func TestChanges_WritersAndReaders(t *testing.T) {
 			}
 		})
 	}
+	var written sync.Map // what each etag is of, as a replica has it
 	concurrently(t, func(g int, random *rand.Rand) {
 		for i := 0; more(i) && !t.Failed(); i++ {
-			id := fmt.Sprint("docs/", random.IntN(100))
-			var err error
-			switch random.IntN(6) {
-			case 0:
-				err = db.Delete(ctx, id)
-			case 1:
-				var b jay.Batch
-				for range random.IntN(20) {
-					b.Put(fmt.Sprint("docs/", random.IntN(100)), fmt.Appendf(nil, `{"g":%d,"i":%d}`, g, i))
-				}
-				_, err = db.Apply(ctx, &b)
-			default:
-				_, err = db.Put(ctx, id, fmt.Appendf(nil, `{"g":%d,"i":%d}`, g, i))
+			var b jay.Batch
+			var texts []string
+			writes := 1
+			if random.IntN(6) == 0 {
+				writes = random.IntN(20)
 			}
+			for range writes {
+				id, body := fmt.Sprint("docs/", random.IntN(100)), fmt.Sprintf(`{"g":%d,"i":%d}`, g, i)
+				if random.IntN(6) == 0 {
+					b.Delete(id)
+					texts = append(texts, id+" deleted")
+				} else {
+					b.Put(id, []byte(body))
+					texts = append(texts, id+" "+body)
+				}
+			}
+			metas, err := db.Apply(ctx, &b)
 			if err != nil {
 				t.Error(err)
 			}
+			for i, m := range metas {
+				if m.Etag > 0 { // else there was nothing to delete
+					written.Store(m.Etag, texts[i])
+				}
+			}
 		}
 	})
-	put(t, db, "last", `{}`)
+	written.Store(put(t, db, "last", `{}`).Etag, "last {}")
 	jaytest.Await(t, "the readers", jaytest.Finished(&readers))
-	for _, r := range replicas {
+	jaytest.Await(t, "the workers", jaytest.Finished(&workers))
+	wasWritten := func(who string, content map[uint64]string) {
+		for etag, text := range content {
+			if want, _ := written.Load(etag); text != want && text != "first {}" {
+				t.Errorf("%s has seen %q at %d, and %v was written", who, text, etag, want)
+			}
+		}
+	}
+	for i, r := range replicas {
 		r.same(db)
+		wasWritten(fmt.Sprint("reader ", i), r.content)
+	}
+	wasWritten("the subscription", sent)
+	for doc, err := range db.Documents(ctx, jay.Scan{}) {
+		must(t, err)
+		if sent[doc.Metadata().Etag] == "" && doc.ID() != "first" {
+			t.Errorf("%s at %d was never sent", doc.ID(), doc.Metadata().Etag)
+		}
 	}
 	r := newReplica(t, make(map[uint64]string))
 	r.apply(first)
@@ -774,6 +810,132 @@ func TestChanges_WritersAndReaders(t *testing.T) {
 		r.apply(c)
 	}
 	r.same(db)
+}
+
+// Ensure that feeds which wait together, and share what one of them reads, see what each of
+// them would read for itself: with filters, documents and deletions, and of commits that
+// are larger than a batch.
+func TestChanges_Shared(t *testing.T) {
+	db := memory(t, &jay.Options{Durability: jay.Relaxed})
+	filters := [][]jay.ChangesOption{
+		nil,
+		{jay.WithDocuments()},
+		{jay.OfCollections("USERS")},
+		{jay.OfPrefixes("users/1", "Orders/"), jay.WithDocuments()},
+		{jay.OfIDs("users/3", "orders/3")},
+	}
+	text := func(c jay.Change) string {
+		s := fmt.Sprintf("%s %s %d %t %s", c.ID, c.Collection, c.Etag, c.Deleted, c.Token())
+		if c.Document != nil {
+			s += " " + string(c.Document.Body())
+		}
+		return s
+	}
+	type reader struct {
+		mu  sync.Mutex
+		got []jay.Change
+	}
+	var readers [15]reader
+	var feeds sync.WaitGroup
+	reading, stop := context.WithCancel(ctx)
+	for i := range readers {
+		r := &readers[i]
+		feeds.Go(func() {
+			for c, err := range db.Changes(reading, jay.SinceNow, filters[i%len(filters)]...) {
+				if err != nil {
+					return
+				}
+				r.mu.Lock()
+				r.got = append(r.got, c)
+				r.mu.Unlock()
+			}
+		})
+	}
+	for jay.FeedsWaiting(db) < len(readers) {
+		time.Sleep(time.Millisecond)
+	}
+	put(t, db, "first", `{}`)
+	since := changed(t, db, "", jay.OfIDs("first"))[0].Token()
+	random := rand.New(rand.NewPCG(3, 3))
+	for round := range 30 {
+		var b jay.Batch
+		for range 1 + random.IntN(5)*(1+round%7*20) {
+			collection := []string{"Users", "Orders"}[random.IntN(2)]
+			id := fmt.Sprint(collection, "/", random.IntN(600))
+			if random.IntN(5) == 0 {
+				b.Delete(id)
+			} else {
+				b.Put(id, fmt.Appendf(nil, `{"round":%d}`, round), jay.InCollection(collection))
+			}
+		}
+		_, err := db.Apply(ctx, &b)
+		must(t, err)
+	}
+	for i := range readers {
+		r := &readers[i]
+		want := make(map[uint64]string)
+		last := uint64(0)
+		for _, c := range changed(t, db, since, filters[i%len(filters)]...) {
+			want[c.Etag], last = text(c), c.Etag
+		}
+		there := false
+		for more := jaytest.Patience(); more(there); {
+			r.mu.Lock()
+			there = len(r.got) > 0 && r.got[len(r.got)-1].Etag == last
+			r.mu.Unlock()
+			runtime.Gosched()
+		}
+		if !there {
+			t.Fatalf("reader %d has not come to etag %d", i, last)
+		}
+		before := uint64(0)
+		for _, c := range r.got {
+			if c.Etag <= before {
+				t.Errorf("reader %d: etag %d comes after %d", i, c.Etag, before)
+			}
+			if before = c.Etag; want[c.Etag] != "" && want[c.Etag] != text(c) {
+				t.Errorf("reader %d: %q, want %q", i, text(c), want[c.Etag])
+			}
+			delete(want, c.Etag)
+		}
+		if len(want) > 0 {
+			t.Errorf("reader %d has missed %v", i, want)
+		}
+	}
+	stop()
+	feeds.Wait()
+}
+
+// workInTurns works on the subscription "all" until the document "last" was sent, a few
+// batches at a time, as others do, and notes what it is sent. All batches are acknowledged, so
+// that nothing may come twice.
+func workInTurns(t *testing.T, db *jay.DB, working context.Context, stop func(), sent map[uint64]string) {
+	for working.Err() == nil && !t.Failed() {
+		leaving, leave := context.WithCancel(working)
+		left := 5
+		err := db.Subscriptions().Work(leaving, "all", nil, func(_ context.Context, b *jay.SubscriptionBatch) error {
+			for _, item := range b.Items { // one worker at a time: sent is its own
+				if before, twice := sent[item.Etag]; twice {
+					t.Errorf("%s at %d was acknowledged, and comes again", before, item.Etag)
+				}
+				text := item.ID + " deleted"
+				if !item.Deleted {
+					text = item.ID + " " + string(item.Body)
+				}
+				if sent[item.Etag] = text; item.ID == "last" {
+					stop()
+				}
+			}
+			if left--; left == 0 {
+				leave() // the batch is acknowledged all the same
+			}
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		leave()
+	}
 }
 
 // Ensure that ten thousand feeds that wait take little memory, and all see a change.

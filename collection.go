@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/internal/write"
 )
@@ -293,6 +294,19 @@ func (c *Collection[T]) encode(ops []*op, vs []*T) error {
 // cached nor about to be is decoded in the memory of the storage engine. No user
 // code must run meanwhile: Close waits for the call.
 func (db *DB) getInto(ctx context.Context, m *codec.Mapping, id string, v any) error {
+	if db.watch == nil {
+		return readInto(ctx, db, m, id, v)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "get", Collection: m.Collection, ID: id}, func(ctx context.Context, o *observe.Operation) error {
+		err := readInto(ctx, db, m, id, v)
+		if err == nil {
+			o.Documents = 1
+		}
+		return err
+	})
+}
+
+func readInto(ctx context.Context, db *DB, m *codec.Mapping, id string, v any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -244,7 +244,7 @@ func TestOptions_PrefixCollections_Stored(t *testing.T) {
 	} {
 		db, err := jay.Open(dir, &jay.Options{PrefixCollections: step.option})
 		must(t, err)
-		stats, err := db.Stats(ctx, nil)
+		stats, err := db.Stats(ctx)
 		must(t, err)
 		equal(t, stats.PrefixCollections, step.want)
 		equal(t, put(t, db, fmt.Sprint("users/", i), `{}`).Collection == "Users", step.want)

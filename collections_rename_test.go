@@ -529,7 +529,7 @@ func TestRenameCollection_Attachments(t *testing.T) {
 	equal(t, content("users/2"), "some text")
 	must(t, db.Delete(ctx, "users/2"))
 	must(t, jay.CheckContents(db))
-	s, err := db.Stats(ctx, nil)
+	s, err := db.Stats(ctx)
 	must(t, err)
 	equal(t, s.Attachments.Attachments, int64(0))
 }

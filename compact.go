@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/jaydb/jay/internal/observe"
 )
 
 // Compact frees the disk space of deleted and overwritten documents now, which the
@@ -16,10 +18,16 @@ import (
 // free. Close ends it with ErrClosed. Files of the log that are kept for
 // reuse go at the next Open.
 func (db *DB) Compact(ctx context.Context) error {
-	if err := db.compact(ctx); err != nil {
-		return fmt.Errorf("compact: %w", err)
+	run := func(ctx context.Context, _ *observe.Operation) error {
+		if err := db.compact(ctx); err != nil {
+			return fmt.Errorf("compact: %w", err)
+		}
+		return nil
 	}
-	return nil
+	if db.watch == nil {
+		return run(ctx, nil)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "compact"}, run)
 }
 
 func (db *DB) compact(ctx context.Context) error {

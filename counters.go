@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/write"
+	"github.com/jaydb/jay/storage"
 )
 
 // Counters are the counters of a database. An export carries them, so that a copy
@@ -31,6 +32,10 @@ func (db *DB) Counters(ctx context.Context) (c Counters, err error) {
 	defer db.env.Exit()
 	snapshot := db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
+	return readCounters(ctx, db, snapshot)
+}
+
+func readCounters(ctx context.Context, db *DB, snapshot storage.Reader) (c Counters, err error) {
 	c = Counters{Identities: make(map[string]int64), HiLo: make(map[string]int64)}
 	err = db.reserved.Read(ctx, snapshot,
 		func(name string, n int64) { c.Identities[name] = n },

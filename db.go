@@ -19,6 +19,7 @@ import (
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -30,6 +31,8 @@ type DB struct {
 	docs     *docs.Reader
 	opts     Options
 	resolver *ids.Resolver
+
+	watch *observe.Watch // gets the operations; nil for none
 
 	prefixCollections bool // prefixes of IDs suggest collections
 
@@ -46,7 +49,8 @@ type DB struct {
 	subs     *subs.Store
 	contents *attachments.Store
 
-	revisions revisions.Current // the rules
+	revisions revisions.Current    // the rules
+	retention *revisions.Retention // what they keep no longer
 
 	closing sync.Once
 	down    chan struct{} // closed when Close has finished
@@ -54,6 +58,8 @@ type DB struct {
 	downErr error // of Close. Valid once down is closed, until a caller takes it. Guarded by downMu.
 
 	counts *counts.Counts
+
+	inMemory bool
 
 	renaming sync.Mutex // held by RenameCollection; never waited for
 }
@@ -68,6 +74,13 @@ func (db *DB) Dir() string { return db.env.Dir }
 // If ctx ends first, or the disk fails, Flush returns an ErrUnknownOutcome: the
 // writes are visible, but a crash may undo them.
 func (db *DB) Flush(ctx context.Context) error {
+	if db.watch == nil {
+		return flush(ctx, db)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "flush"}, func(ctx context.Context, _ *observe.Operation) error { return flush(ctx, db) })
+}
+
+func flush(ctx context.Context, db *DB) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func TestDB_Close(t *testing.T) {
 		"ReturnRange":  func() error { _, err := db.ReturnRange(ctx, "users", 1, 32); return err },
 		"Counters":     func() error { _, err := db.Counters(ctx); return err },
 		"Raise":        func() error { return db.RaiseCounters(ctx, jay.Counters{}) },
-		"Stats":        func() error { _, err := db.Stats(ctx, nil); return err },
+		"Stats":        func() error { _, err := db.Stats(ctx); return err },
 		"Insert typed": func() error { _, err := users.Insert(ctx, &User{}); return err },
 		"Documents": func() error {
 			for _, err := range db.Documents(ctx, jay.Scan{}) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -83,6 +84,23 @@ func (d *Document) Path(path string) (raw json.RawMessage, found bool, err error
 // the database compares them; "users/" and "users|" are looked up literally
 // and never found.
 func (db *DB) Get(ctx context.Context, id string) (*Document, error) {
+	if db.watch == nil {
+		return getDocument(ctx, db, id)
+	}
+	var doc *Document
+	err := db.watch.Do(ctx, observe.Operation{Verb: "get", ID: id}, func(ctx context.Context, o *observe.Operation) (err error) {
+		if doc, err = getDocument(ctx, db, id); err == nil {
+			o.Documents = 1
+			if db.watch.End != nil {
+				o.Collection = doc.Collection()
+			}
+		}
+		return err
+	})
+	return doc, err
+}
+
+func getDocument(ctx context.Context, db *DB, id string) (*Document, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -117,7 +135,19 @@ func (e *missingError) Unwrap() error { return ErrNotFound }
 
 // GetMany returns the documents with these IDs, in their order, read at one moment.
 // A missing document is nil.
-func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err error) {
+func (db *DB) GetMany(ctx context.Context, ids ...string) (all []*Document, err error) {
+	if db.watch == nil {
+		return getMany(ctx, db, ids)
+	}
+	err = db.watch.Do(ctx, observe.Operation{Verb: "get many"}, func(ctx context.Context, o *observe.Operation) (err error) {
+		all, err = getMany(ctx, db, ids)
+		o.Documents = int64(len(all))
+		return err
+	})
+	return all, err
+}
+
+func getMany(ctx context.Context, db *DB, ids []string) (_ []*Document, err error) {
 	if err := db.env.Enter(); err != nil {
 		return nil, err
 	}
@@ -142,7 +172,18 @@ func (db *DB) GetMany(ctx context.Context, ids ...string) (_ []*Document, err er
 }
 
 // Exists reports whether there is a document with this ID.
-func (db *DB) Exists(ctx context.Context, id string) (bool, error) {
+func (db *DB) Exists(ctx context.Context, id string) (found bool, err error) {
+	if db.watch == nil {
+		return exists(ctx, db, id)
+	}
+	err = db.watch.Do(ctx, observe.Operation{Verb: "exists", ID: id}, func(ctx context.Context, _ *observe.Operation) (err error) {
+		found, err = exists(ctx, db, id)
+		return err
+	})
+	return found, err
+}
+
+func exists(ctx context.Context, db *DB, id string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}

@@ -23,8 +23,8 @@ var (
 	// ErrNoDatabase is returned with Options.MustExist when there is none.
 	ErrNoDatabase = storage.ErrNoDatabase
 
-	// ErrNewerFormat is returned when a newer Jay wrote the database. Nothing
-	// was changed in it.
+	// ErrNewerFormat is what every *FormatError is: a newer Jay wrote the database.
+	// Nothing was changed in it.
 	ErrNewerFormat = storage.ErrNewerFormat
 
 	// ErrNotWritable is returned when the directory or its disk refuses
@@ -37,6 +37,10 @@ var (
 
 	// ErrOption is returned when an option has a value that it cannot have.
 	ErrOption = errs.ErrOption
+
+	// ErrRestoring is returned for a directory that Restore has not made whole: remove
+	// it, and restore again.
+	ErrRestoring = errs.ErrRestoring
 )
 
 // Returned by every method.
@@ -59,6 +63,18 @@ var (
 	// read an existing file of the database: check its permissions and the disk. The
 	// system's error is wrapped.
 	ErrUnreadable = storage.ErrUnreadable
+)
+
+// Returned by backups and restores.
+var (
+	// ErrBackup is what every *BackupError is: a stream is no backup, was cut short, is
+	// damaged, or does not follow the one before it. It is also returned when what was
+	// restored contradicts itself. No database was made.
+	ErrBackup = errs.ErrBackup
+
+	// ErrBackupBase is what every *BackupBaseError is: it is not known what has changed since
+	// the backup that BackupSince names.
+	ErrBackupBase = errs.ErrBackupBase
 )
 
 // Returned by reads and writes of documents.
@@ -183,11 +199,28 @@ var (
 	// since then.
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
+	// ErrReadOnly is returned by every write to a database that was opened with
+	// Options.ReadOnly, and by Open for one that must be upgraded before it can be read.
+	ErrReadOnly = storage.ErrReadOnly
+
 	// ErrFailed is returned by writes after an unknown outcome or a failure of
 	// the disk in the background. Reads go on. Close the database, check the
 	// disk, and open the database again.
 	ErrFailed = storage.ErrFailed
+
+	// ErrDiskFull is returned by writes as long as less is free on the disk than
+	// Options.MinFreeBytes: see DiskFullError. Nothing was changed.
+	ErrDiskFull = storage.ErrDiskFull
 )
+
+// FormatError is returned for a database, and for other things with a format number, that a
+// newer Jay wrote. Nothing was changed. errors.Is(err, ErrNewerFormat) is true. Its
+// fields (see package storage):
+//
+//	What    string  "database", or what else has a format number
+//	Found   int     the format that it has; 0 if it does not say
+//	Newest  int     the newest format that this program reads
+type FormatError = storage.FormatError
 
 // DamageError is returned by Open for a directory that does not hold what was
 // written to it. Nothing was changed. errors.Is(err, ErrCorrupt) is true.
@@ -199,6 +232,16 @@ var (
 //	Problem  string  what is wrong
 //	Loss     string  what opening with Options.AcceptLoss would lose; "" for nothing
 type DamageError = storage.DamageError
+
+// DiskFullError is returned by writes that are refused because less is free on the disk
+// than Options.MinFreeBytes. errors.Is(err, ErrDiskFull) is true. Nothing was changed.
+// Deletions and DB.Compact, which make room, go on, and other writes as soon as there is
+// some. Its fields (see package storage):
+//
+//	Dir           string  the directory of the database
+//	FreeBytes     uint64  about how much is free on its disk
+//	MinFreeBytes  uint64  how much must stay free
+type DiskFullError = storage.DiskFullError
 
 // IDError names the rule that an ID breaks. errors.Is(err, ErrInvalidID) is true.
 // Its fields (see package ids):

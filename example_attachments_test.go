@@ -119,7 +119,7 @@ func ExampleAttachmentStats() {
 			log.Fatal(err)
 		}
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -291,3 +291,18 @@ func ExampleWhenInUse() {
 	check(err)
 	// Output: true
 }
+
+// DB.Stats says how many subscriptions there are, and how far they are behind.
+func ExampleSubscriptionStats() {
+	ctx := context.Background()
+	db := forest()
+	defer db.Close()
+	check(db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "all", Query: "from Squirrels", Since: jay.SinceNow}))
+	_, err := db.Put(ctx, "squirrels/3", []byte(`{}`), jay.InCollection("Squirrels"))
+	check(err)
+
+	s, err := db.Stats(ctx)
+	check(err)
+	fmt.Printf("%d subscription, %d write behind\n", s.Subscriptions.Subscriptions, s.Subscriptions.Behind)
+	// Output: 1 subscription, 1 write behind
+}

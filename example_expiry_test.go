@@ -69,7 +69,7 @@ func ExampleExpiryStats() {
 	defer db.Close()
 	_, err := db.Put(ctx, "logins/7", json.RawMessage(`{}`), jay.WithTTL(time.Hour))
 	check(err)
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	check(err)
 	var due jay.ExpiryStats = stats.Expiry
 	fmt.Println(due.Expiring, due.Due)

@@ -296,7 +296,7 @@ func ExampleStats() {
 	defer db.Close()
 	_, err := db.Store(ctx, "Users", json.RawMessage(`{"Name":"Ann"}`))
 	check(err)
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	check(err)
 	fmt.Println(stats.NodeTag, stats.Counters.HiLo["users"])
 	// Output: A 32
@@ -308,7 +308,7 @@ func ExampleCollectionStats() {
 	defer db.Close()
 	_, err := db.Store(ctx, "Users", json.RawMessage(`{"Name":"Ann"}`))
 	check(err)
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	check(err)
 	for _, c := range stats.Collections {
 		fmt.Println(c.Name, c.Documents)
@@ -325,7 +325,7 @@ func ExampleEngineStats() {
 	defer db.Close()
 	_, err := db.Put(ctx, "a", json.RawMessage(`{}`))
 	check(err)
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	check(err)
 	fmt.Println(stats.Engine.Commits > 0, stats.Engine.LogSyncs <= stats.Engine.Commits)
 	// Output: true true

@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -65,7 +65,19 @@ type Swept struct {
 // wait. It takes the disk as fast as it can. Swept does not count what the database's own
 // sweeper has done before, and may count what that does meanwhile. Close ends it with
 // ErrClosed.
-func (db *DB) Sweep(ctx context.Context) (Swept, error) {
+func (db *DB) Sweep(ctx context.Context) (s Swept, err error) {
+	if db.watch == nil {
+		return sweep(ctx, db)
+	}
+	err = db.watch.Do(ctx, observe.Operation{Verb: "sweep"}, func(ctx context.Context, o *observe.Operation) (err error) {
+		s, err = sweep(ctx, db)
+		o.Documents = s.Deleted + s.Refreshed
+		return err
+	})
+	return s, err
+}
+
+func sweep(ctx context.Context, db *DB) (Swept, error) {
 	if err := ctx.Err(); err != nil {
 		return Swept{}, err
 	}
@@ -85,32 +97,18 @@ func (db *DB) Sweep(ctx context.Context) (Swept, error) {
 type ExpiryStats struct {
 	Expiring   int64 `json:"expiring"`   // documents that will expire, those included that have expired and were not deleted yet
 	Refreshing int64 `json:"refreshing"` // documents that will be refreshed
-	Due        int64 `json:"due"`        // of those, documents for which something is due already
+	Due        int64 `json:"due"`        // what is due already and was not done yet; at most 10,000 are counted
 	Deleted    int64 `json:"deleted"`    // documents that have expired and were deleted, since Open
 	Refreshed  int64 `json:"refreshed"`  // documents that were refreshed, since Open
+
+	// DueSince is when the first of what is due was due; zero if nothing is. It says how
+	// far the database is behind.
+	DueSince time.Time `json:"dueSince,omitzero"`
 
 	// Kept is how many documents have an @expires and do not expire, as an older Jay has
 	// written them, and they had expired when the database was upgraded, or the @expires
 	// is no instant. It counts those that were found then; writing one again decides anew.
 	Kept int64 `json:"kept,omitempty"`
-}
-
-// add counts the instants of a document.
-func (s *ExpiryStats) add(h *metadata.Header, now time.Time) {
-	if !h.Timed {
-		return
-	}
-	times := h.Times()
-	if !times.Expires.IsZero() {
-		s.Expiring++
-	}
-	if !times.Refresh.IsZero() {
-		s.Refreshing++
-	}
-	due := func(at time.Time) bool { return !at.IsZero() && !at.After(now) }
-	if due(times.Expires) || due(times.Refresh) {
-		s.Due++
-	}
 }
 
 // moment is what reads of one snapshot with Options.ExactExpiry agree on. The zero value

@@ -49,8 +49,8 @@ func SetSweepBatches(documents, batches int) (restore func()) {
 	}
 }
 
-// Damage makes the record of a document unreadable, and returns what repairs it.
-func Damage(t *testing.T, db *DB, folded string) (repair func()) {
+// BreakDocument makes the record of a document unreadable, and returns what repairs it.
+func BreakDocument(t *testing.T, db *DB, folded string) (repair func()) {
 	t.Helper()
 	key := format.DocumentKey(nil, folded)
 	value, closer, err := db.env.Engine.Get(key)
@@ -127,6 +127,7 @@ func TestTimes_Layout_Golden(t *testing.T) {
 func makeOld(t *testing.T, db *DB) {
 	t.Helper()
 	err := db.env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
+		tx.Delete(format.AppendTimesTallyKey(nil))
 		for _, space := range []byte{format.SpaceTimes, format.SpaceDocument} {
 			it, err := tx.Iterate([]byte{space}, []byte{space + 1})
 			if err != nil {
@@ -190,7 +191,7 @@ func TestTimes_Upgrade(t *testing.T) {
 	record := append(h.AppendTail(h.AppendHead(nil)), "{}"...)
 	err = db.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		tx.Set(format.DocumentKey(nil, "users/soon"), record, nil)
-		tx.Add(format.CountKey(nil, "users"), 1)
+		tx.Add(format.CountKey(nil, "users"), 1, int64(len("users/soon")+len(record)))
 		return nil
 	})
 	if err != nil {
@@ -232,7 +233,7 @@ func TestTimes_Upgrade(t *testing.T) {
 	if want := (Swept{Refreshed: 5}); err != nil || swept != want {
 		t.Errorf("at the upgrade: %+v, %v; want %+v", swept, err, want)
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	if want := (ExpiryStats{Expiring: 5, Refreshed: 5, Kept: 6}); err != nil || stats.Expiry != want {
 		t.Errorf("got %+v, %v; want %+v", stats.Expiry, err, want)
 	}

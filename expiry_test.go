@@ -496,7 +496,7 @@ func TestExactExpiry_Reads(t *testing.T) {
 			return strings.Contains(text, "Others")
 		},
 		"Stats": func() bool {
-			s, err := db.Stats(ctx, nil)
+			s, err := db.Stats(ctx)
 			must(t, err)
 			return len(s.Collections) == 3
 		},
@@ -968,7 +968,7 @@ func TestExpiry_FailingDocument(t *testing.T) {
 	for i := range 5 {
 		put(t, db, fmt.Sprint("leases/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Leases"), jay.RefreshAt(clock.Now()))
 	}
-	repair := jay.Damage(t, db, "leases/2")
+	repair := jay.BreakDocument(t, db, "leases/2")
 	for range 2 {
 		_, err := db.Sweep(ctx)
 		must(t, err)

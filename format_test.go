@@ -91,18 +91,6 @@ func TestFormat1_Upgrade(t *testing.T) {
 	}
 }
 
-// Ensure that an older Jay leaves a newer database alone.
-func TestFormat_Newer(t *testing.T) {
-	dir := t.TempDir()
-	closeDB(t, open(t, dir, nil))
-	if err := os.WriteFile(filepath.Join(dir, "JAY"), []byte("jay database, format 5\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := jay.Open(dir, nil); err == nil || !strings.Contains(err.Error(), "format 5") {
-		t.Errorf("got %v, want an error that names format 5", err)
-	}
-}
-
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {

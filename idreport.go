@@ -7,6 +7,12 @@ type IDReport struct {
 	NodeTag string `json:"nodeTag"`
 	// Documents counts all documents.
 	Documents int64 `json:"documents"`
+	// Expiring counts those of them that have an instant at which they expire. Their
+	// numbers are used until they are deleted, and count as deleted then.
+	Expiring int64 `json:"expiring,omitempty"`
+	// DeletedWithRevisions counts documents that were deleted and of which revisions are
+	// kept. A document that takes such an ID again goes on with their history.
+	DeletedWithRevisions int64 `json:"deletedWithRevisions,omitempty"`
 	// Prefixes are sorted by prefix and collection. There are at most 10,000; the
 	// last entry stands for all that come later in the order of IDs.
 	Prefixes []IDPrefix `json:"prefixes"`
@@ -115,9 +121,9 @@ type HiLoReport struct {
 	// Open, too late to be accepted: another range had been granted meanwhile, or
 	// the document was edited.
 	ReturnedLate int64 `json:"returnedLate"`
-	// Deleted are those of documents that were deleted, as far as that is recorded:
-	// at least if the deletion was among the last 1,000 changes. An older one counts in
-	// InOpenLeases or Unaccounted.
+	// Deleted are those of documents that were deleted or have expired, as far as that is
+	// recorded: at least if revisions of the document are kept, or the deletion was among
+	// the last 1,000 changes. Another one counts in InOpenLeases or Unaccounted.
 	Deleted int64 `json:"deleted"`
 	// Unaccounted are the others: lost in crashes, by refused writes and late
 	// returns of earlier processes, by clients of HiLo2 and HiLo2010 that have
@@ -170,8 +176,9 @@ type IdentityReport struct {
 	Highest int64 `json:"highest"`
 	// Unused counts the numbers up to Last that no document has.
 	Unused int64 `json:"unused"`
-	// Deleted are those of Unused whose document was deleted, as far as that is
-	// recorded: at least if it was among the last 1,000 changes. The others were used
+	// Deleted are those of Unused whose document was deleted or has expired, as far as
+	// that is recorded: at least if revisions of it are kept, or if that was among the last
+	// 1,000 changes. The others were used
 	// by NextIdentity, skipped, seeded away, or reserved when a process under
 	// Relaxed durability crashed.
 	Deleted int64 `json:"deleted"`

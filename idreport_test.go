@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/knobs"
 )
 
 func inspect(t testing.TB, db *jay.DB) jay.IDReport {
@@ -296,6 +297,39 @@ func TestInspectIDs_IdentityHoles(t *testing.T) {
 	check("last 5 highest 9: 3 unused, 2 deleted")
 	put(t, db, "users/3", `{}`)
 	check("last 5 highest 9: 2 unused, 1 deleted")
+}
+
+// Ensure that documents that have expired count as deleted, and that a deleted document
+// with revisions does so however long ago it was deleted.
+func TestInspectIDs_ExpiredAndRevisions(t *testing.T) {
+	defer func(old uint64) { knobs.KeptEtags = old }(knobs.KeptEtags)
+	knobs.KeptEtags = 0
+	clock := newClock()
+	db := memory(t, &jay.Options{Now: clock.Now})
+	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Kept": {}}}))
+	for range 3 {
+		put(t, db, "kept|", `{}`, jay.InCollection("Kept"))
+		put(t, db, "brief|", `{}`, jay.InCollection("Brief"), jay.WithTTL(time.Hour))
+	}
+	must(t, db.Delete(ctx, "kept/2"))
+	check := func(want string) {
+		t.Helper()
+		r := inspect(t, db)
+		got := fmt.Sprintf("%d expiring, %d with revisions", r.Expiring, r.DeletedWithRevisions)
+		for _, i := range r.Identities {
+			got += fmt.Sprintf("; %s %d unused, %d deleted", i.Name, i.Unused, i.Deleted)
+		}
+		equal(t, got, want)
+	}
+	check("3 expiring, 1 with revisions; brief| 0 unused, 0 deleted; kept| 1 unused, 1 deleted")
+	clock.Advance(2 * time.Hour)
+	_, err := db.Sweep(ctx)
+	must(t, err)
+	check("0 expiring, 1 with revisions; brief| 3 unused, 3 deleted; kept| 1 unused, 1 deleted")
+	must(t, db.Compact(ctx)) // removes the records of deletions
+	check("0 expiring, 1 with revisions; brief| 3 unused, 0 deleted; kept| 1 unused, 1 deleted")
+	put(t, db, "kept/2", `{}`, jay.InCollection("Kept"))
+	check("0 expiring, 0 with revisions; brief| 3 unused, 0 deleted; kept| 0 unused, 0 deleted")
 }
 
 // The forecast was the average since the database was created: a counter that

@@ -56,8 +56,8 @@ type rowKey struct{ prefix, collection string }
 
 // InspectIDs examines the IDs of all documents and the counters behind them, and
 // reports how the IDs were made, which numbers are used, and what looks wrong. It
-// changes nothing. It reads every document's header and the records of all deletes,
-// as they were when the call began, and keeps at most 10,000 prefixes, tags and
+// changes nothing. It reads every document's header, the records of all deletes, and the
+// list of deleted documents that have revisions, as they were when the call began, and keeps at most 10,000 prefixes, tags and
 // identities each, and 1,048,576 numbers of deleted documents. progress, if not
 // nil, is called now and then with the number of documents seen so far.
 func (db *DB) InspectIDs(ctx context.Context, progress func(documents int64)) (IDReport, error) {
@@ -101,6 +101,9 @@ func inspect(ctx context.Context, db *DB, progress func(documents int64)) (IDRep
 		return IDReport{}, err
 	}
 	if err := in.readDeletes(ctx, w); err != nil {
+		return IDReport{}, err
+	}
+	if err := in.readBin(ctx, w); err != nil {
 		return IDReport{}, err
 	}
 	for more := true; more; {
@@ -219,6 +222,53 @@ func (in *inspection) readSomeDeletes(snapshot storage.Reader, from []byte) (nex
 	return nil, it.Error()
 }
 
+// readBin reads the IDs of deleted documents that have revisions, in chunks: their numbers
+// are known to be deleted however long that is ago.
+func (in *inspection) readBin(ctx context.Context, w *docs.Cursor) error {
+	for from := format.DeletedBounds[0]; from != nil; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := in.atSnapshot(w, func(r storage.Reader) (err error) {
+			from, err = in.readSomeOfBin(r, from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSomeOfBin is readSomeDeletes for the list of deleted documents with revisions.
+func (in *inspection) readSomeOfBin(snapshot storage.Reader, from []byte) (next []byte, err error) {
+	it, err := snapshot.Iterate(from, format.DeletedBounds[1])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	ok := it.First()
+	for n := 8192; ok; ok = it.Next() {
+		if n--; n < 0 {
+			return bytes.Clone(it.Key()), nil
+		}
+		id, err := format.DeletedID(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		// A document that is there again may have left the entry.
+		there, err := docs.Exists(snapshot, format.DocumentKey(nil, id))
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			in.report.DeletedWithRevisions++
+			in.deleted([]byte(id))
+		}
+	}
+	return nil, it.Error()
+}
+
 // deleted records the number of a deleted document.
 func (in *inspection) deleted(id []byte) {
 	s := in.shapeOf(id)
@@ -274,6 +324,9 @@ func (in *inspection) tag(tag string) *tagState {
 // document counts a document. It does not keep its arguments.
 func (in *inspection) document(id []byte, h *metadata.Header, _ int) {
 	in.report.Documents++
+	if h.Timed && !h.Times().Expires.IsZero() {
+		in.report.Expiring++
+	}
 	s := in.shapeOf(id)
 	row := in.row(s.prefix, h.Collection)
 	row.Documents++

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/agenda"
@@ -23,6 +24,7 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/revisions"
+	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/internal/settings"
 	"github.com/jaydb/jay/internal/subs"
 	"github.com/jaydb/jay/internal/write"
@@ -43,28 +45,36 @@ import (
 // database was created with, ErrOption for invalid values, and ErrNotWritable if
 // nothing can be written there. Every error names dir.
 func Open(dir string, opts *Options) (*DB, error) {
-	return open(dir, opts, false)
+	return open(dir, opts, opening{})
 }
 
 // OpenMemory opens a new database in memory, which behaves like one on disk in
 // every other way. Its contents are gone after Close. It is meant for tests.
 func OpenMemory(opts *Options) (*DB, error) {
-	return open("memory", opts, true)
+	return open("memory", opts, opening{inMemory: true})
 }
 
-func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
+// opening is how a database is opened.
+type opening struct {
+	inMemory  bool
+	restoring bool // by Restore, which has not made it whole yet: nothing expires meanwhile
+}
+
+func open(dir string, given *Options, how opening) (_ *DB, err error) {
+	begun := time.Now()
 	opts, err := given.withDefaults()
 	if dir == "" && err == nil {
 		err = fmt.Errorf("%w: no directory is named", ErrOption)
 	}
-	if inMemory && opts.FS != nil && err == nil {
+	if how.inMemory && opts.FS != nil && err == nil {
 		err = fmt.Errorf("%w: a database in memory has an FS of its own", ErrOption)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %q: %w", dir, err)
 	}
 	engine, err := lsm.Open(dir, lsm.Options{
-		InMemory:      inMemory,
+		InMemory:      how.inMemory,
+		ReadOnly:      opts.ReadOnly,
 		MustExist:     opts.MustExist,
 		DurableReads:  opts.Durability == Synced,
 		AcceptLoss:    opts.AcceptLoss,
@@ -86,7 +96,15 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 		}
 	}()
 	e := newEnv(dir, engine, &opts)
-	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, indexes: new(catalog.Current), down: make(chan struct{})}
+	if !how.inMemory {
+		if e.Room, err = room.New(dir, uint64(opts.MinFreeBytes), engine, opts.Logger); err != nil {
+			return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+		}
+	}
+	db := &DB{env: e, docs: docs.NewReader(e, opts.DocumentCacheBytes), opts: opts, watch: newWatch(&opts), inMemory: how.inMemory, indexes: new(catalog.Current), down: make(chan struct{})}
+	if err := checkRestored(e, how); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	if err := db.load(); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
@@ -105,18 +123,45 @@ func open(dir string, given *Options, inMemory bool) (_ *DB, err error) {
 	db.writer.Client = db.client
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
-	if err := db.contents.Resume(); err != nil {
+	// Damage that was accepted may have cost entries.
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil && !opts.ReadOnly); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.expiry = expiry.New(e, db.docs, db.writer)
-	if err := db.expiry.Resume(); err != nil {
-		db.expiry.Stop()
+	db.retention = revisions.NewRetention(e, &db.revisions)
+	if err := db.resume(how); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	opened = true
+	logTook(db, "jay: opened", begun)
+	return db, nil
+}
+
+// resume continues in the background what the last process has left unfinished.
+func (db *DB) resume(how opening) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	if !how.restoring {
+		if err := db.contents.Resume(); err != nil {
+			return err
+		}
+		if err := db.expiry.Resume(); err != nil {
+			db.expiry.Stop()
+			db.contents.Stop()
+			return err
+		}
+		db.counts.Resume()
+		db.retention.Resume()
 	}
 	db.indexer.Resume()
-	db.counts.Resume()
-	opened = true
-	return db, nil
+	return nil
+}
+
+// logTook logs a step in the life of a database that began at an instant.
+func logTook(db *DB, message string, begun time.Time) {
+	if db.env.Logger != nil {
+		db.env.Logger.Debug(message, "dir", db.env.Dir, "took", time.Since(begun))
+	}
 }
 
 // newEnv returns what the parts of the database share, as far as it is known before
@@ -145,14 +190,14 @@ func (db *DB) load() error {
 	if db.counts, err = counts.Open(db.env, db.opts.AcceptLoss != nil); err != nil {
 		return err
 	}
-	if err := expiry.Load(db.env, db.opts.AcceptLoss != nil); err != nil {
-		return err
-	}
 	if err := db.revisions.Open(db.env); err != nil {
 		return err
 	}
 	if db.opts.AcceptLoss != nil {
 		if err := revisions.Recover(db.env); err != nil {
+			return err
+		}
+		if err := forgetBackups(db.env); err != nil {
 			return err
 		}
 	}
@@ -216,15 +261,22 @@ func (db *DB) takeCloseError() error {
 
 // shutDown closes the database, and waits as long as that takes.
 func (db *DB) shutDown() (err error) {
+	begun := time.Now()
+	defer func() {
+		if err == nil {
+			logTook(db, "jay: closed", begun)
+		}
+	}()
 	db.indexer.Stop()
 	db.expiry.Stop()
+	db.retention.Stop()
 	db.horizon.Stop()
 	db.subs.Stop()
 	db.feeds.Hub.Stop() // after the horizon: see horizon.Follower.Close
 	db.contents.Stop()
 	db.counts.Stop()
 	if invariants.Enabled {
-		if err := checkCounts(context.Background(), db); errors.Is(err, errMiscounted) {
+		if err := checkCounts(context.Background(), db); errors.Is(err, counts.ErrMiscounted) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {

@@ -102,6 +102,22 @@ type Options struct {
 	// instead of creating one.
 	MustExist bool
 
+	// ReadOnly opens a database that is there to be read only: no file changes, not even
+	// one of a lock, so that it can be on a file system that is mounted read-only. Several
+	// processes can have a directory open so at once, and none that writes; Open returns
+	// ErrLocked otherwise. Every write returns ErrReadOnly. What a database does in the
+	// background rests: documents that expire are not deleted, and indexes that were
+	// being built are not used.
+	//
+	// It is meant for copies, checkpoints (DB.Checkpoint) and restored backups. A process
+	// sees the state that it has opened. ReadOnly goes without CopyTag and AcceptLoss, and with
+	// PrefixCollections as stored: other values are ErrOption. AutoIndexes is ignored. A database of an older
+	// format is ErrReadOnly: it is upgraded when it is opened to be written to.
+	//
+	// On Windows, and on file systems without locks, a process that opens the directory
+	// for writing later is not stopped: do not let it.
+	ReadOnly bool
+
 	// AcceptLoss, if not nil, makes Open continue where it would return a
 	// *DamageError, after a call with each damage found. Logs are cut where the
 	// damage begins, and files that a damaged manifest does not name are removed.
@@ -259,10 +275,35 @@ type Options struct {
 	// is 32 MiB.
 	MemTableBytes int64
 
+	// MinFreeBytes is how much must stay free on the disk of the database. As long as less
+	// is free, writes are refused with a *DiskFullError, but for deletions; when there is
+	// room again, they go on, without being asked. A disk that is full instead makes the
+	// database fail, and it must be opened again, when there is room.
+	//
+	// What is free is looked at once a second while the database is written to, and more
+	// often when writes bring it near the limit. Background work writes meanwhile, to
+	// merge tables: 1 GiB, or a tenth of the database if that is more, is a good value. It
+	// does not matter for a database in memory. Open returns an error if an FS cannot say
+	// what is free.
+	//
+	// The default is 0: the disk is filled to its end.
+	MinFreeBytes int64
+
 	// Logger receives messages about the health of the database. Its handler is
 	// called while locks are held, and must not call the database. A handler that
 	// panics loses the record, and nothing else. The default is no logging.
 	Logger *slog.Logger
+
+	// SlowOperation is how long an operation may take before a message to Logger, which it
+	// needs, names it: "jay: slow operation", with the verb of an Operation, the
+	// collection, the ID or the text of the query, how many documents, and the time. Texts
+	// are cut at 1,000 bytes; a query has its values in it.
+	//
+	// The default is 0: none is.
+	SlowOperation time.Duration
+
+	// Observer is called for each operation. The default is none.
+	Observer Observer
 
 	// Now replaces the clock: of @last-modified, of the sizes of HiLo ranges, and of
 	// expiry and refresh.
@@ -386,6 +427,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Now == nil {
 		out.Now = time.Now
 	}
+	if out.ReadOnly {
+		out.AutoIndexes = 0
+	}
 	out.Logger = guardLogger(out.Logger)
 	return out, out.check()
 }
@@ -414,6 +458,14 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: MaxAttachmentBytes must be between 1 and %d, got %d", ErrOption, int64(limitMaxAttachmentBytes), o.MaxAttachmentBytes)
 	case o.MaxAttachments < 1 || o.MaxAttachments > limitMaxAttachments:
 		return fmt.Errorf("%w: MaxAttachments must be between 1 and %d, got %d", ErrOption, limitMaxAttachments, o.MaxAttachments)
+	case o.ReadOnly && (o.CopyTag != "" || o.AcceptLoss != nil):
+		return fmt.Errorf("%w: ReadOnly goes without CopyTag and AcceptLoss, which write", ErrOption)
+	case o.ReadOnly && o.PrefixCollections != PrefixCollectionsStored && o.PrefixCollections != PrefixCollectionsIgnored:
+		return fmt.Errorf("%w: ReadOnly goes without PrefixCollections, which is stored", ErrOption)
+	case o.SlowOperation < 0 || o.SlowOperation > 0 && o.Logger == nil:
+		return fmt.Errorf("%w: SlowOperation is %v: it must not be negative, and needs a Logger", ErrOption, o.SlowOperation)
+	case o.MinFreeBytes < 0:
+		return fmt.Errorf("%w: MinFreeBytes must not be negative, got %d", ErrOption, o.MinFreeBytes)
 	case o.CacheBytes < 0:
 		return fmt.Errorf("%w: CacheBytes must not be negative, got %d", ErrOption, o.CacheBytes)
 	case o.MemTableBytes != 0 && (o.MemTableBytes < 64<<10 || o.MemTableBytes > 1<<30):

@@ -37,16 +37,17 @@ type Query[T any] struct {
 // definition is a query but for the type of its answers. All that does not need the type
 // is a method of it: those of Query are compiled anew for each type.
 type definition struct {
-	via    access
-	q      query.Query
-	size   query.Size // of q.Where
-	having Condition
-	text   bool // it began as RQL, in which a name in where says what it means
-	err    error
-	run    exec.Options
-	cursor string                 // of After; read when the query runs, as conditions and order may still come
-	m      *codec.Mapping         // of the collection's Go type; nil for documents
-	arrive func([]*docs.Document) // takes what is included; nil if there is no place for it
+	via       access
+	q         query.Query
+	size      query.Size // of q.Where
+	having    Condition
+	text      bool // it began as RQL, in which a name in where says what it means
+	err       error
+	run       exec.Options
+	pageBytes int                    // of PageBytes
+	cursor    string                 // of After; read when the query runs, as conditions and order may still come
+	m         *codec.Mapping         // of the collection's Go type; nil for documents
+	arrive    func([]*docs.Document) // takes what is included; nil if there is no place for it
 
 	answers reflect.Type // that of the answers, for errors
 	tracked bool         // it is a session's
@@ -298,6 +299,22 @@ func (q *definition) limit(n int) {
 func (q Query[T]) After(cursor string) Query[T] {
 	q.def.cursor = cursor
 	return q
+}
+
+// PageBytes ends a page of Page early, when the JSON of its answers has n bytes or more:
+// a page has at least one answer, and so at most n bytes and one document. 0, the default,
+// is no such bound. Other methods do not look at it.
+func (q Query[T]) PageBytes(n int) Query[T] {
+	q.def.boundPages(n)
+	return q
+}
+
+func (q *definition) boundPages(n int) {
+	if n < 0 {
+		q.fail(fmt.Errorf("%w: PageBytes(%d)", ErrQuery, n))
+		return
+	}
+	q.pageBytes = n
 }
 
 // UseIndex makes the index of this name answer the query, whatever the planner would

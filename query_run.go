@@ -10,6 +10,8 @@ import (
 	"math"
 
 	"github.com/jaydb/jay/internal/exec"
+	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/query"
 )
 
 // Iter runs the query. The loop sees the database as it was when it began, and
@@ -47,23 +49,47 @@ func (q definition) rows(ctx context.Context) iter.Seq2[*exec.Row, error] {
 			yield(nil, err)
 			return
 		}
+		span := watchQuery(ctx, q.via, "query", &q.q)
+		if span != nil {
+			ctx = span.Context()
+			defer span.Finish()
+		}
 		r, err := q.via.startRun(ctx, &q.q, q.run)
 		if err != nil {
-			yield(nil, err)
+			yield(nil, span.Fail(err))
 			return
 		}
 		defer r.Close()
 		for {
+			span.Resume()
 			row, err := r.Next(ctx)
+			span.Pause()
 			if err != nil {
-				yield(nil, err)
+				yield(nil, span.Fail(err))
 				return
 			}
-			if row == nil || !yield(row, nil) {
+			if row == nil {
+				return
+			}
+			span.Found()
+			if !yield(row, nil) {
 				return
 			}
 		}
 	}
+}
+
+// watchQuery begins an operation, or returns nil if nothing is observed. The caller
+// finishes it.
+func watchQuery(ctx context.Context, via access, verb string, q *query.Query) *observe.Span {
+	if via == nil { // the query was not made by a database
+		return nil
+	}
+	watch := via.database().watch
+	if watch == nil {
+		return nil
+	}
+	return watch.Start(ctx, observe.Operation{Verb: verb, Collection: q.From, Query: q.String})
 }
 
 // All returns all answers. They must fit into memory: Limit or Iter is safer
@@ -145,9 +171,16 @@ func (q definition) exists(ctx context.Context) (bool, error) {
 // no documents where entries of an index can be counted instead.
 func (q Query[T]) Count(ctx context.Context) (int64, error) { return q.def.count(ctx) }
 
-func (q definition) count(ctx context.Context) (int64, error) {
+func (q definition) count(ctx context.Context) (n int64, err error) {
+	if span := watchQuery(ctx, q.via, "count", &q.q); span != nil {
+		ctx = span.Context()
+		defer func() {
+			span.Documents, span.Err = n, err
+			span.Finish()
+		}()
+	}
 	q.q.Include = nil // they make no difference
-	q, err := q.complete()
+	q, err = q.complete()
 	if err != nil {
 		return 0, err
 	}
@@ -166,7 +199,7 @@ func (q definition) count(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("count: %w", err)
 	}
 	defer r.Close()
-	n, err := r.Count(ctx)
+	n, err = r.Count(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("count: %w", err)
 	}
@@ -244,13 +277,14 @@ func (q definition) page(ctx context.Context, take func(*exec.Row) error) (next 
 	q.limit(limit + 1)
 	q.run.Paging = true
 	var last *exec.Cursor
-	taken := 0
+	taken, bytes := 0, 0
 	lastID := "" // as its document has it
 	for row, err := range q.rows(ctx) {
 		if err != nil {
 			return "", fmt.Errorf("query: %w", err)
 		}
-		if taken == limit {
+		enough := q.pageBytes > 0 && bytes >= q.pageBytes && last != nil && last.Exact
+		if taken == limit || enough {
 			if last == nil {
 				return "", nil
 			}
@@ -262,6 +296,9 @@ func (q definition) page(ctx context.Context, take func(*exec.Row) error) (next 
 		taken, last = taken+1, row.Cursor
 		if err := take(row); err != nil {
 			return "", err
+		}
+		if bytes += len(row.JSON); row.Document != nil {
+			bytes += len(row.Document.JSON())
 		}
 		if last != nil {
 			if lastID = last.ID; row.Document != nil {

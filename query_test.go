@@ -165,6 +165,40 @@ func TestQuery_Page(t *testing.T) {
 	}
 }
 
+// Ensure that a page ends with the answer that makes it full, also of selected fields,
+// and that nothing is lost behind it.
+func TestQuery_PageBytes(t *testing.T) {
+	t.Parallel()
+	db := memory(t, nil)
+	for i := range 10 {
+		put(t, db, fmt.Sprintf("files/%d", i), fmt.Sprintf(`{"T":"%s","@metadata":{"@collection":"Files"}}`, strings.Repeat("x", 1000*i)))
+	}
+	q := db.Query("Files").OrderBy("-id()").PageBytes(10_000)
+	var sizes []int
+	for cursor := ""; ; {
+		p, err := q.After(cursor).Page(ctx)
+		must(t, err)
+		sizes = append(sizes, len(p.Items))
+		if cursor = p.Next; cursor == "" {
+			break
+		}
+	}
+	if !slices.Equal(sizes, []int{2, 2, 3, 3}) { // 9+8, 7+6, 5+4+3 and 2+1+0 thousand bytes
+		t.Errorf("pages of %v documents", sizes)
+	}
+	rows, err := db.RQL("from Files order by id() desc select T", nil)
+	must(t, err)
+	if p, err := rows.PageBytes(10_000).Page(ctx); err != nil || len(p.Items) != 2 || p.Next == "" {
+		t.Errorf("selected: %d rows, then %q, %v", len(p.Items), p.Next, err)
+	}
+	if p, err := q.PageBytes(1).Page(ctx); err != nil || len(p.Items) != 1 {
+		t.Errorf("one byte: %d documents, %v", len(p.Items), err)
+	}
+	if _, err := q.PageBytes(-1).Page(ctx); !errors.Is(err, jay.ErrQuery) {
+		t.Errorf("less than none: %v", err)
+	}
+}
+
 // Ensure that a unique index refuses a second document with the same values,
 // names both, and changes nothing.
 func TestIndex_Unique(t *testing.T) {

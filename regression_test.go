@@ -251,7 +251,7 @@ func TestRegression_GapsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, store(t, db, "Users"), "users/3-A") // 1 was lost with the batch, 2 is taken
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestRegression_GapsOfFailedDraws(t *testing.T) {
 			t.Fatalf("got %v, want ErrExhausted", err)
 		}
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	must(t, err)
 	equal(t, stats.Gaps["users"], 2)
 	equal(t, stats.Gaps["orders"], 0)
@@ -317,7 +317,7 @@ func TestRegression_GapsOfFailedRedraws(t *testing.T) {
 	if _, err := db.Apply(ctx, &b); !errors.Is(err, jay.ErrUsage) {
 		t.Fatalf("got %v, want ErrUsage", err)
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	must(t, err)
 	equal(t, stats.Gaps["users"], 1)
 }

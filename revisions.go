@@ -34,7 +34,7 @@ func (db *DB) Revisions() Revisions { return Revisions{db} }
 // all of them. If both Keep and KeepFor are set, a revision goes when both allow it.
 //
 // Revisions are removed from the oldest on: by each write of their document, at most
-// eight of them, and by Revisions.Purge.
+// eight of them, in the background if their rule has KeepFor, and by Revisions.Purge.
 type RevisionRule struct {
 	// Keep is how many versions of a document are kept, the newest included
 	// (MinimumRevisionsToKeep of RavenDB). A deletion counts as a version once the
@@ -44,7 +44,10 @@ type RevisionRule struct {
 
 	// KeepFor is how long a revision is kept after it was replaced, or after the
 	// deletion that it is (MinimumRevisionAgeToKeep, which RavenDB counts from when the
-	// revision was written). So every state of that time can be read. 0 is no limit.
+	// revision was written). So every state of that time can be read. Then it is
+	// removed in the background, while the database is open: not later than after a tenth
+	// of the shortest KeepFor of all rules (a minute at least, a day at most) and the
+	// time that a walk over all revisions takes. 0 is no limit.
 	KeepFor time.Duration `json:"keepForNs,omitempty"`
 
 	// Disabled makes no new revisions. Those that are there stay.
@@ -89,6 +92,7 @@ func (r Revisions) Configure(ctx context.Context, c RevisionsConfiguration) erro
 	if err := r.db.revisions.Configure(ctx, r.db.env, inner); err != nil {
 		return fmt.Errorf("configure revisions: %w", err)
 	}
+	r.db.retention.Resume()
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
 )
 
 // RevisionPurge says which revisions Revisions.Purge removes: those that satisfy all
@@ -135,6 +136,10 @@ func (r Revisions) Counts(ctx context.Context) (all []RevisionCount, err error) 
 	defer r.db.env.Exit()
 	snapshot := r.db.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
+	return revisionCounts(snapshot)
+}
+
+func revisionCounts(snapshot storage.Reader) (all []RevisionCount, err error) {
 	found, err := revisions.Counts(snapshot)
 	if err != nil {
 		return nil, fmt.Errorf("count revisions: %w", err)

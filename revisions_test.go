@@ -10,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -341,6 +342,89 @@ func TestRevisions_KeepFor(t *testing.T) {
 		t.Error("a is still listed")
 	}
 	must(t, checks.Revisions(db))
+}
+
+// Ensure that a document whose made ID had a document before, as its identity was set back,
+// goes on with the history of that.
+func TestRevisions_MadeIDs(t *testing.T) {
+	db := memory(t, nil)
+	keepRevisions(t, db, jay.RevisionRule{})
+	for n := range 3 {
+		put(t, db, "users/1", fmt.Sprintf(`{"n":%d}`, n))
+	}
+	must(t, db.Delete(ctx, "users/1"))
+	_, err := db.Revisions().Import(ctx, []json.RawMessage{[]byte(`{"n":7,"@metadata":{"@collection":"Cats","@id":"cats/1-A","@flags":"Revision","@change-vector":"B:2-old","@last-modified":"2026-11-21T12:00:00.0000000Z"}}`)})
+	must(t, err)
+	m := put(t, db, "users|", `{"n":3}`)
+	equal(t, m.ID, "users/1")
+	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1} {"n":0}`)
+	equal(t, store(t, db, "Cats"), "cats/1-A")
+	must(t, checks.Revisions(db))
+	put(t, db, "users/1", `{"n":4}`)
+	put(t, db, "cats/1-A", `{"n":8}`, jay.InCollection("Cats"))
+	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":4} {"n":3} - {"n":2} {"n":1} {"n":0}`)
+	must(t, checks.Revisions(db))
+}
+
+// Ensure that what KeepFor keeps no longer goes without a write, once its time has come by
+// the database's clock: also after the database was opened again, and after a rule was
+// made; that other rules are left to the writes; and that Close ends it.
+func TestRevisions_Retention(t *testing.T) {
+	defer checks.SetRetention(time.Millisecond)()
+	clock := newClock()
+	disk := storagetest.NewDisk()
+	opts := jay.Options{Now: clock.Now}
+	db := onDisk(t, disk, opts)
+	r := db.Revisions()
+	configure := func(rule jay.RevisionRule) {
+		must(t, r.Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Short": rule, "Kept": {Keep: 3}}}))
+	}
+	fill := func() {
+		for n := range 3 {
+			for _, id := range []string{"short/1", "short/2", "short/3"} {
+				put(t, db, id, fmt.Sprintf(`{"n":%d}`, n), jay.InCollection("Short"))
+			}
+		}
+	}
+	await := func(id, want string) {
+		t.Helper()
+		got := ""
+		for more := jaytest.Patience(); more(got == want); {
+			got = bodiesOf(t, db, id, jay.RevisionPage{})
+		}
+		equal(t, got, want)
+	}
+	configure(jay.RevisionRule{KeepFor: time.Hour})
+	fill()
+	for n := range 5 {
+		put(t, db, "kept/1", fmt.Sprintf(`{"n":%d}`, n), jay.InCollection("Kept"))
+	}
+	must(t, r.Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Short": {KeepFor: time.Hour}, "Kept": {Keep: 2}}}))
+	must(t, db.Delete(ctx, "short/3"))
+	clock.Advance(time.Hour)
+	put(t, db, "short/2", `{"n":3}`, jay.InCollection("Short"))
+	clock.Advance(time.Hour)
+	await("short/1", `{"n":2}`)
+	await("short/2", `{"n":3} {"n":2}`)
+	await("short/3", "")
+	equal(t, bodiesOf(t, db, "kept/1", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2}`)
+	must(t, checks.Revisions(db))
+
+	closeDB(t, db)
+	clock.Advance(time.Hour)
+	db = onDisk(t, disk, opts)
+	r = db.Revisions()
+	await("short/2", `{"n":3}`)
+
+	// Without such a rule nothing goes, and with one again it does.
+	configure(jay.RevisionRule{})
+	fill()
+	clock.Advance(24 * time.Hour)
+	equal(t, bodiesOf(t, db, "short/1", jay.RevisionPage{}), `{"n":2} {"n":1} {"n":0} {"n":2}`)
+	configure(jay.RevisionRule{KeepFor: time.Minute})
+	await("short/1", `{"n":2}`)
+	must(t, checks.Revisions(db))
+	closeDB(t, db)
 }
 
 // Ensure that a large batch of deletions, whose documents are read beforehand, keeps

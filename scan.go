@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -56,21 +57,33 @@ func (db *DB) startScan(over docs.Range, take func() storage.Snapshot) (*docs.Cu
 // as Orders' orders/33-A does; every other document costs a look-up.
 func (db *DB) Documents(ctx context.Context, s Scan) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
+		var span *observe.Span
+		if db.watch != nil {
+			span = db.watch.Start(ctx, observe.Operation{Verb: "scan", Collection: s.Collection})
+			ctx = span.Context()
+			defer span.Finish()
+		}
 		over := s.documents()
 		over.Moment = db.docs.Moment()
 		w, err := db.startScan(over, db.env.Engine.Snapshot)
 		if err != nil {
-			yield(nil, fmt.Errorf("documents: %w", err))
+			yield(nil, span.Fail(fmt.Errorf("documents: %w", err)))
 			return
 		}
 		defer w.Close()
 		for n := 0; s.Limit <= 0 || n < s.Limit; n++ {
+			span.Resume()
 			doc, err := w.Next(ctx)
+			span.Pause()
 			if err != nil {
-				yield(nil, fmt.Errorf("documents: %w", err))
+				yield(nil, span.Fail(fmt.Errorf("documents: %w", err)))
 				return
 			}
-			if doc == nil || !yield((*Document)(doc), nil) {
+			if doc == nil {
+				return
+			}
+			span.Found()
+			if !yield((*Document)(doc), nil) {
 				return
 			}
 		}

@@ -69,11 +69,12 @@ type SubscriptionInfo struct {
 // SubscriptionFailure is a document that a worker has reported as failed.
 type SubscriptionFailure struct {
 	ID       string    `json:"id"`
-	Etag     uint64    `json:"etag"`           // of the version that failed
-	Failures int       `json:"failures"`       // of this version
-	Dead     bool      `json:"dead,omitempty"` // it is not sent again until it changes, or Retry
-	Error    string    `json:"error"`          // the last one, its first 1,000 bytes
-	Due      time.Time `json:"due"`            // when it is sent again, unless it is dead
+	Etag     uint64    `json:"etag"`              // of the version that failed
+	Failures int       `json:"failures"`          // of this version
+	Dead     bool      `json:"dead,omitempty"`    // it is not sent again until it changes, or Retry
+	Error    string    `json:"error"`             // the last one, its first 1,000 bytes
+	Due      time.Time `json:"due"`               // when it is sent again, unless it is dead
+	Deleted  bool      `json:"deleted,omitempty"` // it is the deletion of the document that failed
 }
 
 // WhenInUse says what Work does if the subscription has a worker: there is one at a
@@ -251,7 +252,7 @@ func (s Subscriptions) Failures(ctx context.Context, name string) (all []Subscri
 	err = s.inside(ctx, "failures of", name, func(store *subs.Store) error {
 		found, err := store.Failures(name)
 		for _, f := range found {
-			all = append(all, SubscriptionFailure(f))
+			all = append(all, SubscriptionFailure{f.ID, f.Etag, f.Failures, f.Dead, f.Error, f.Due, f.Deletion != nil})
 		}
 		return err
 	})

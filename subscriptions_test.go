@@ -216,6 +216,108 @@ func TestSubscription_Failures(t *testing.T) {
 	equal(t, len(failed), 0)
 }
 
+// Ensure that a deletion that failed is sent again as one, until it is done, is dead, or the
+// document is there again.
+func TestSubscription_Failures_Deletions(t *testing.T) {
+	db := memory(t, nil)
+	subscribed(t, db, jay.Subscription{Name: "all", Query: "from Users", Deletions: true, MaxFailures: 3})
+	subs := db.Subscriptions()
+	work := func(failures int) string {
+		t.Helper()
+		var all []string
+		must(t, subs.Work(ctx, "all", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
+			all = append(all, itemsText(b))
+			for _, item := range b.Items {
+				if item.Deleted {
+					equal(t, item.Collection, "Users")
+					equal(t, item.ChangeVector[:4], "A:2-")
+				}
+				if failures--; failures >= 0 {
+					must(t, b.Fail(item.ID, errors.New("not yet")))
+				}
+			}
+			return nil
+		}))
+		return strings.Join(all, " | ")
+	}
+	put(t, db, "Users/Ann", `{}`, jay.InCollection("Users"))
+	equal(t, work(0), "Users/Ann")
+	must(t, db.Delete(ctx, "users/ann"))
+	equal(t, work(2), "-users/ann | -users/ann | -users/ann")
+	equal(t, work(0), "")
+	must(t, subs.Reset(ctx, "all", ""))
+	equal(t, work(3), "-users/ann | -users/ann | -users/ann")
+	failed, err := subs.Failures(ctx, "all")
+	must(t, err)
+	equal(t, len(failed), 1)
+	equal(t, failed[0].Deleted && failed[0].Dead && failed[0].Failures == 3, true)
+	_, err = subs.Retry(ctx, "all")
+	must(t, err)
+	put(t, db, "users/ann", `{}`, jay.InCollection("Users"))
+	equal(t, work(0), "users/ann")
+	failed, err = subs.Failures(ctx, "all")
+	must(t, err)
+	equal(t, len(failed), 0)
+}
+
+// Ensure that Stats counts subscriptions, and names the greatest lag of those that are
+// not disabled.
+func TestSubscription_Stats(t *testing.T) {
+	db := memory(t, nil)
+	check := func(want jay.SubscriptionStats) {
+		t.Helper()
+		s, err := db.Stats(ctx)
+		must(t, err)
+		equal(t, s.Subscriptions, want)
+	}
+	check(jay.SubscriptionStats{})
+	for _, name := range []string{"a", "b", "off"} {
+		subscribed(t, db, jay.Subscription{Name: name, Query: "from @all_docs"})
+	}
+	must(t, db.Subscriptions().Disable(ctx, "off"))
+	for i := range 3 {
+		put(t, db, fmt.Sprint("docs/", i), `{}`)
+	}
+	work := func(name string) {
+		t.Helper()
+		must(t, db.Subscriptions().Work(ctx, name, &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
+			if len(b.Items) == 3 { // not only what has failed
+				check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1, Working: 1, Behind: 3})
+			}
+			return b.Fail("docs/1", errors.New("not now"))
+		}))
+	}
+	work("a")
+	check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1, Behind: 3})
+	work("b")
+	check(jay.SubscriptionStats{Subscriptions: 3, Disabled: 1})
+}
+
+// Ensure that WorkOptions.BatchBytes bounds the documents that are sent again, too.
+func TestSubscription_Failures_Bytes(t *testing.T) {
+	clock := newClock()
+	db := memory(t, &jay.Options{Now: clock.Now})
+	subscribed(t, db, jay.Subscription{Name: "all", Query: "from @all_docs", RetryDelay: time.Minute})
+	put(t, db, "docs/1", `{}`)
+	put(t, db, "docs/2", `{}`)
+	work := func(fails bool) (batches []string) {
+		must(t, db.Subscriptions().Work(ctx, "all", &jay.WorkOptions{BatchBytes: 1, UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
+			batches = append(batches, itemsText(b))
+			for _, item := range b.Items {
+				if fails {
+					must(t, b.Fail(item.ID, errors.New("not yet")))
+				}
+			}
+			return nil
+		}))
+		return batches
+	}
+	equal(t, strings.Join(work(true), " | "), "docs/1 | docs/2")
+	clock.Advance(time.Minute)
+	put(t, db, "docs/3", `{}`)
+	equal(t, strings.Join(work(false), " | "), "docs/1 | docs/2 | docs/3")
+}
+
 // Ensure that a document that has failed waits for its time, which doubles, on the
 // database's clock.
 func TestSubscription_RetryDelay(t *testing.T) {
@@ -506,7 +608,7 @@ func TestSubscription_Typed(t *testing.T) {
 }
 
 // Ensure that after a loss of power at any sync, no batch comes again that was
-// acknowledged before it, every document's last state is sent, and what was not
+// acknowledged before it, every document's last state and every deletion is sent, and what was not
 // acknowledged comes again; and that no document comes twice in one version to workers that
 // acknowledge, but over a crash.
 func TestSubscription_Crash_AtAnySync(t *testing.T) {
@@ -516,9 +618,10 @@ func TestSubscription_Crash_AtAnySync(t *testing.T) {
 			disk := storagetest.NewDisk()
 			acknowledged := make(map[uint64]string) // by etag
 			again := 0
+			sub := jay.Subscription{Name: "all", Query: "from @all_docs where n >= 0", MaxFailures: 1000, Deletions: percent > 0}
 			for round := range 20 {
 				db := onDisk(t, disk, jay.Options{})
-				subscribed(t, db, jay.Subscription{Name: "all", Query: "from @all_docs where n >= 0", MaxFailures: 1000})
+				subscribed(t, db, sub)
 				var mu sync.Mutex
 				var crashed *storagetest.Disk
 				left := 2 + random.IntN(40)
@@ -599,7 +702,7 @@ func TestSubscription_Crash_AtAnySync(t *testing.T) {
 
 				// The next worker is sent the rest, and nothing that is done.
 				db = onDisk(t, disk, jay.Options{})
-				subscribed(t, db, jay.Subscription{Name: "all", Query: "from @all_docs where n >= 0", MaxFailures: 1000})
+				subscribed(t, db, sub)
 				must(t, db.Subscriptions().Work(ctx, "all", &jay.WorkOptions{UntilCaughtUp: true}, func(_ context.Context, b *jay.SubscriptionBatch) error {
 					for _, item := range b.Items {
 						if id, done := acknowledged[item.Etag]; done {
@@ -609,15 +712,20 @@ func TestSubscription_Crash_AtAnySync(t *testing.T) {
 					}
 					return nil
 				}))
-				for doc, err := range db.Documents(ctx, jay.Scan{}) {
-					must(t, err)
-					etag := doc.Metadata().Etag
-					inDoubt := slices.ContainsFunc(pending, func(i jay.SubscriptionItem) bool { return i.Etag == etag })
-					if acknowledged[etag] == "" && inDoubt {
-						acknowledged[etag] = doc.ID() // sent, and acknowledged before the crash
+				newest := make(map[string]jay.Change) // an older deletion that has failed is not sent again
+				for _, c := range changed(t, db, "") {
+					newest[c.ID] = c
+				}
+				for _, c := range newest {
+					if c.Deleted && !sub.Deletions {
+						continue
 					}
-					if acknowledged[etag] == "" {
-						t.Errorf("round %d: %s at %d was never sent", round, doc.ID(), doc.Metadata().Etag)
+					inDoubt := slices.ContainsFunc(pending, func(i jay.SubscriptionItem) bool { return i.Etag == c.Etag })
+					if acknowledged[c.Etag] == "" && inDoubt {
+						acknowledged[c.Etag] = c.ID // sent, and acknowledged before the crash
+					}
+					if acknowledged[c.Etag] == "" {
+						t.Errorf("round %d: %s at %d, deleted %t, was never sent", round, c.ID, c.Etag, c.Deleted)
 					}
 				}
 				closeDB(t, db)

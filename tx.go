@@ -18,6 +18,7 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/horizon"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/internal/turns"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
@@ -64,6 +65,8 @@ type issuedIDs struct {
 	all  map[string][]string
 	free map[string][]string // not reissued to this run yet
 	held bool                // the function holds IDs: reissue none
+
+	written int64 // writes of the run that was committed
 }
 
 // rewind makes all IDs available to the next run.
@@ -104,6 +107,13 @@ func Retry(n ...int) TxOption {
 // View calls fn with a read-only Tx: everything as it was at one moment. It returns
 // fn's error. That state takes disk space as long as fn runs.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	if db.watch == nil {
+		return view(ctx, db, fn)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "view"}, func(ctx context.Context, _ *observe.Operation) error { return view(ctx, db, fn) })
+}
+
+func view(ctx context.Context, db *DB, fn func(*Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -150,6 +160,17 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		return o.misused
 	}
 	issued := &issuedIDs{all: make(map[string][]string)}
+	if db.watch == nil {
+		return update(ctx, db, fn, o.retries, issued)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "update"}, func(ctx context.Context, seen *observe.Operation) error {
+		err := update(ctx, db, fn, o.retries, issued)
+		seen.Documents = issued.written
+		return err
+	})
+}
+
+func update(ctx context.Context, db *DB, fn func(*Tx) error, retries int, issued *issuedIDs) error {
 	defer db.writer.Unused.CountDrawn(issued.all) // those that were not used
 	caller := db.writer.Lines.Caller()
 	defer caller.Leave()
@@ -157,14 +178,14 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		err := db.updateOnce(ctx, issued, fn, &caller, run < o.retries)
+		err := db.updateOnce(ctx, issued, fn, &caller, run < retries)
 		lost, isLost := err.(write.LostError)
 		switch {
 		case err == errHeldReissued:
 			run-- // that run found only that the IDs cannot be reissued
 		case !isLost:
 			return err
-		case run >= o.retries:
+		case run >= retries:
 			caller.Leave() // the disk may take long
 			return db.writer.RefuseDurably(ctx, fmt.Errorf("update: %w", lost.Cause))
 		default:
@@ -198,6 +219,9 @@ func (db *DB) updateOnce(ctx context.Context, issued *issuedIDs, fn func(*Tx) er
 			return t.leave(ctx, err)
 		}
 		if wrote || err != nil {
+			if err == nil {
+				issued.written = int64(len(t.ops))
+			}
 			return err
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // gapsOf returns how many HiLo numbers of a tag were drawn and not used.
 func gapsOf(t testing.TB, db *jay.DB, tag string) int64 {
 	t.Helper()
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

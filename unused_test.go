@@ -36,7 +36,7 @@ func TestGaps_Update(t *testing.T) {
 		}
 		return nil
 	}))
-	s, err := db.Stats(ctx, nil)
+	s, err := db.Stats(ctx)
 	equal(t, fmt.Sprint(s.Gaps, err), "map[users:2] <nil>")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/observe"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -22,7 +23,19 @@ import (
 // this ID, and ErrClosed after Close. fn may use the database, but must not close
 // it: Close waits for fn. The document does not change while fn runs, whatever is
 // written meanwhile; its memory is held that long.
-func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) error) (err error) {
+func (db *DB) Read(ctx context.Context, id string, fn func(doc *RawDocument) error) error {
+	if db.watch == nil {
+		return readRaw(ctx, db, id, fn)
+	}
+	return db.watch.Do(ctx, observe.Operation{Verb: "read", ID: id}, func(ctx context.Context, o *observe.Operation) error {
+		return readRaw(ctx, db, id, func(doc *RawDocument) error {
+			o.Documents = 1
+			return fn(doc)
+		})
+	})
+}
+
+func readRaw(ctx context.Context, db *DB, id string, fn func(doc *RawDocument) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"time"
 
 	"github.com/jaydb/jay/internal/errs"
@@ -116,6 +117,30 @@ func (h *Header) AppendHead(dst []byte) []byte {
 	}
 	return dst
 }
+
+// Size returns how many bytes AppendHead and AppendTail append.
+func (h *Header) Size() int {
+	size := 2 + uvarintSize(h.Node) + uvarintSize(h.Etag) + uvarintSize(h.Modified) + sizeOf(h.Collection)
+	if h.ID != nil {
+		size += sizeOf(h.ID)
+	}
+	if h.Custom != nil {
+		size += sizeOf(h.Custom)
+	}
+	if h.Attachments != nil {
+		size += sizeOf(h.Attachments)
+	}
+	if h.Revision != 0 {
+		size += uvarintSize(h.Revision)
+	}
+	return size
+}
+
+// sizeOf returns how many bytes appendBytes appends.
+func sizeOf(b []byte) int { return uvarintSize(uint64(len(b))) + len(b) }
+
+// uvarintSize returns the size of n as a uvarint.
+func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
 
 // appendBytes appends the length of b as a uvarint, and b.
 func appendBytes(dst, b []byte) []byte {

@@ -20,6 +20,7 @@ var changing = []struct{ pattern, text string }{
 	{`TRXN:\d+-[A-Za-z0-9+/]{22}`, "TRXN:…"},
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z`, "…"},
 	{`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`, "…"},
+	{`"elapsedNs":\d+`, `"elapsedNs":…`},
 	{`"(ResultEtag|DurationInMs)":-?\d+`, `"$1":…`},
 	{`"HumaneSize":"[^"]*[1-9][^"]*","SizeInBytes":\d+`, `"HumaneSize":"…","SizeInBytes":…`},
 }
@@ -159,6 +160,7 @@ func (h *host) run(c curl) string {
 // generic returns the path of a URL as routes have it.
 func generic(path string) string {
 	path, _, _ = strings.Cut(path, "?")
+	path = regexp.MustCompile(`^/jay/v1/databases/[^/]+/`).ReplaceAllString(path, "{J}/")
 	return regexp.MustCompile(`^/databases/[^/]+/`).ReplaceAllString(path, "{D}/")
 }
 

@@ -10,7 +10,7 @@ import (
 // route is one endpoint.
 type route struct {
 	method string
-	path   string // below /databases/{db} if it begins with "{D}", else of the server
+	path   string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
 	run    func(c *call) error
 	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
 	body   bool                             // it takes one
@@ -74,6 +74,16 @@ var routes = []*route{
 	{method: "GET", path: "{D}/streams/docs", run: (*call).streamDocuments, stream: true},
 	{method: "GET", path: "{D}/streams/queries", run: (*call).streamQuery, stream: true},
 	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true, needs: ReadRight},
+
+	{method: "POST", path: "{J}/query", run: (*call).ownPage, body: true, needs: ReadRight},
+	{method: "POST", path: "{J}/explain", run: (*call).ownExplain, body: true, needs: ReadRight},
+	{method: "GET", path: "{J}/collections", run: (*call).ownCollections},
+	{method: "GET", path: "{J}/indexes", run: (*call).ownIndexes},
+	{method: "PUT", path: "{J}/indexes", run: (*call).ownPutIndex, body: true, needs: AdminRight},
+	{method: "DELETE", path: "{J}/indexes", run: (*call).ownDropIndex, needs: AdminRight},
+	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
+	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
+	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 
 	{method: "PATCH", path: "{D}/docs", refused: patching},
 	{method: "PATCH", path: "{D}/queries", refused: patching},
@@ -142,8 +152,13 @@ func init() {
 // findRoute returns the route of a path, which is escaped, and the name of the database
 // in it. Paths are compared without regard to case.
 func findRoute(method, path string) (r *route, database string, err error) {
-	lookup := path
-	if rest, found := cutPrefixFold(path, "/databases/"); found {
+	lookup, below := path, "{D}/"
+	rest, found := cutPrefixFold(path, "/databases/")
+	if !found {
+		below = "{J}/"
+		rest, found = cutPrefixFold(path, "/jay/v1/databases/")
+	}
+	if found {
 		name, endpoint, found := strings.Cut(rest, "/")
 		if !found {
 			return nil, "", noRoute(method, path, nil)
@@ -151,7 +166,7 @@ func findRoute(method, path string) (r *route, database string, err error) {
 		if database, err = url.PathUnescape(name); err != nil {
 			return nil, "", badRequest("the URL has an invalid escape in %.100q", name)
 		}
-		lookup = "{D}/" + endpoint
+		lookup = below + endpoint
 	}
 	candidates := byPath[strings.ToLower(lookup)]
 	i := slices.IndexFunc(candidates, func(r *route) bool { return r.method == method })

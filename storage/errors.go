@@ -49,6 +49,10 @@ var (
 
 // Returned by Update.
 var (
+	// ErrReadOnly is returned when the engine was opened to read only. Nothing was
+	// changed.
+	ErrReadOnly = errors.New("database is open to be read only")
+
 	// ErrConflict is returned when another transaction changed what this one
 	// read. Nothing was changed.
 	ErrConflict = errs.ErrConflict
@@ -65,6 +69,10 @@ var (
 	// ErrTooLarge is returned when a transaction stages more than MaxTxBytes.
 	// Nothing was changed.
 	ErrTooLarge = errors.New("transaction is too large")
+
+	// ErrDiskFull is returned when less is free on the disk than must stay free: see
+	// DiskFullError. Nothing was changed.
+	ErrDiskFull = errors.New("disk is almost full")
 
 	// ErrSequenceExhausted is returned when the commit sequence has no number
 	// left.

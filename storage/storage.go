@@ -48,6 +48,7 @@ package storage
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Engine is an ordered, transactional map from keys to values. All methods
@@ -153,6 +154,16 @@ type Engine interface {
 	Close() error
 }
 
+// Checkpointer is an Engine that can make a copy of itself while it is used, with less
+// work than reading all keys: by links to files that do not change, or by asking its
+// server for a copy. An Engine need not be one.
+type Checkpointer interface {
+	// Checkpoint makes the directory dir, which must not exist, and from which an engine of the same
+	// kind opens the state of one moment: it shows every commit that had returned before the
+	// call. Reads and transactions go on. If it fails, or the process ends, there is no dir.
+	Checkpoint(ctx context.Context, dir string) error
+}
+
 // Reader reads committed keys. An Engine and its Snapshots may be opened so that
 // they show only commits that are on disk. If such an engine fails, they answer
 // from what is known to be on disk, and return ErrUnknownOutcome for a key whose
@@ -227,17 +238,18 @@ type Tx interface {
 	// Delete stages the removal of key, whether or not it is there.
 	Delete(key []byte)
 
-	// Add stages the addition of delta to the number at key, which is copied.
-	// Numbers are 8 bytes, big-endian, in two's complement. A missing key is the
-	// number 0, and a sum of 0 removes the key, which never holds anything but a
-	// number. Transactions that add to the same
-	// number do not conflict with each other; one that reads it conflicts with
-	// them. A sum beyond 64 bits wraps around.
+	// Add stages the addition of deltas to the numbers at key, one by one; there are at
+	// most MaxNumbers, and both are copied. A number is 8 bytes, big-endian, in two's
+	// complement, and the value of a key is its numbers, one behind the other. Numbers
+	// that a key does not have are 0: those of a missing one, and those behind its last.
+	// A key whose numbers have all become 0 is removed. It never holds anything but
+	// numbers. Transactions that add to the same key do not conflict with each other;
+	// one that reads it conflicts with them. A sum beyond 64 bits wraps around.
 	//
-	// An engine without such an operation reads the number and sets it, which is
+	// An engine without such an operation reads the numbers and sets them, which is
 	// right if it runs one transaction at a time, or adds up one key for each
-	// writer when the number is read.
-	Add(key []byte, delta int64)
+	// writer when they are read.
+	Add(key []byte, deltas ...int64)
 
 	// Sequence draws the next number of this engine's commit sequence. Numbers
 	// start at 1 and are given to a commit in the order of its calls; those of
@@ -257,6 +269,9 @@ type Tx interface {
 	// doubt calls d before Update returns.
 	OnDecided(d Decider)
 }
+
+// MaxNumbers is how many numbers Tx.Add adds to at one key.
+const MaxNumbers = 8
 
 // Decider is what Tx.OnDecided calls. It must not block.
 type Decider interface{ Decided() }
@@ -278,12 +293,27 @@ type Iterator interface {
 	Close() error
 }
 
-// Stats are figures about an engine at one moment.
+// Stats are figures about an engine at one moment. What is counted is counted since Open.
 type Stats struct {
 	DiskBytes        uint64 `json:"diskBytes"`        // all files: tables, log, manifests
 	CacheBytes       int64  `json:"cacheBytes"`       // blocks held in the cache
 	MemTableBytes    uint64 `json:"memTableBytes"`    // committed data not yet in tables
-	LogSyncs         uint64 `json:"logSyncs"`         // syncs of the log since Open
-	Commits          uint64 `json:"commits"`          // successful Updates that staged something, since Open
+	LogSyncs         uint64 `json:"logSyncs"`         // syncs of the log
+	Commits          uint64 `json:"commits"`          // successful Updates that staged something
 	ReclaimableBytes uint64 `json:"reclaimableBytes"` // of DiskBytes, what Compact would free, as far as is known
+
+	LogBytes     uint64        `json:"logBytes"`     // of DiskBytes, the log
+	LogSyncTime  time.Duration `json:"logSyncNs"`    // that the syncs took
+	CacheHits    uint64        `json:"cacheHits"`    // blocks that were found in the cache
+	CacheMisses  uint64        `json:"cacheMisses"`  // blocks that were read from the disk
+	Tables       uint64        `json:"tables"`       // files of tables
+	ReadDepth    uint64        `json:"readDepth"`    // tables that a look-up may have to ask
+	Flushes      uint64        `json:"flushes"`      // of memory to tables
+	Compactions  uint64        `json:"compactions"`  // merges of tables
+	DebtBytes    uint64        `json:"debtBytes"`    // about how much is still to be merged
+	Stalls       uint64        `json:"stalls"`       // times that writers had to wait for flushes or compactions
+	StallTime    time.Duration `json:"stallNs"`      // that they waited
+	Stalled      bool          `json:"stalled"`      // they wait now
+	WrittenBytes uint64        `json:"writtenBytes"` // to the log and to tables
+	Failed       bool          `json:"failed"`       // every Update returns ErrFailed
 }

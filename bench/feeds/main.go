@@ -62,7 +62,7 @@ type side struct {
 // follower is a feed.
 type follower struct {
 	seen atomic.Int64
-	err  error
+	err  atomic.Pointer[error] // with which it has ended
 }
 
 var numbers = []struct {
@@ -126,7 +126,7 @@ func (f *follower) follow(ctx context.Context, db *jay.DB) {
 	for c, err := range db.Changes(ctx, "", jay.OfPrefixes("docs/")) {
 		if err != nil {
 			if ctx.Err() == nil {
-				f.err = err
+				f.err.Store(&err)
 			}
 			return
 		}
@@ -168,8 +168,8 @@ func (s *side) caughtUp() error {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		behind := 0
 		for _, f := range s.feeds {
-			if f.err != nil {
-				return f.err
+			if err := f.err.Load(); err != nil {
+				return *err
 			}
 			if seen := f.seen.Load(); seen < int64(s.written) {
 				behind++

@@ -9,8 +9,12 @@ import (
 )
 
 // withDatabase opens the database, calls fn and closes the database, also if fn
-// fails. If create is false, a missing database is an error.
+// fails. If create is false, a missing database is an error. A command that the shell runs
+// gets the shell's database, which stays open.
 func (a *app) withDatabase(create bool, fn func(db *jay.DB) error) error {
+	if a.opened != nil {
+		return fn(a.opened)
+	}
 	db, err := a.open(create)
 	if err != nil {
 		return err

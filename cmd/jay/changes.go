@@ -49,15 +49,14 @@ func (c *changesCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: "--limit must not be negative"}
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
+		if c.Limit != nil && *c.Limit == 0 {
+			return nil
+		}
 		printed := 0
 		for change, err := range db.Changes(ctx, c.Since, c.options()...) {
 			if err != nil {
 				return err
 			}
-			if c.Limit != nil && printed >= *c.Limit {
-				return nil
-			}
-			printed++
 			if err := a.printLine(newChangeLine(change)); err != nil {
 				return err
 			}
@@ -65,6 +64,9 @@ func (c *changesCommand) Run(ctx context.Context, a *app) error {
 				if err := a.stdout.Flush(); err != nil {
 					return err
 				}
+			}
+			if printed++; c.Limit != nil && printed == *c.Limit {
+				return nil // without waiting for another one
 			}
 		}
 		return nil

@@ -89,6 +89,10 @@ var kinds = []struct {
 	{jay.ErrNoDatabase, "no-database"},
 	{jay.ErrNotDatabase, "not-a-database"},
 	{jay.ErrNewerFormat, "newer-format"},
+	{jay.ErrReadOnly, "read-only"},
+	{jay.ErrRestoring, "restoring"},
+	{jay.ErrBackupBase, "backup-base"},
+	{jay.ErrBackup, "backup"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
 	{jay.ErrCorrupt, "corrupt"},
@@ -161,6 +165,9 @@ func (a *app) complain(err error, kind string) {
 	e := jsonError{Error: oneLine(err), Kind: kind}
 	if isSyntax {
 		e.Kind, e.Line, e.Column = "syntax", syntax.Line, syntax.Column
+	}
+	if at, is := errors.AsType[scriptError](err); is {
+		e.Line = at.place()
 	}
 	if at, is := errors.AsType[*importError](err); is {
 		e.File, e.Document, e.Stored = at.file, at.number, &at.stored

@@ -1,60 +1,118 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/transfer"
 )
 
 // exportCommand writes documents as a stream.
 type exportCommand struct {
 	Collection string `placeholder:"NAME" help:"Only this collection; @empty is one too."`
-	File       string `arg:"" optional:"" help:"File to write, - or none for standard output. A name that ends in .gz is packed with gzip."`
+	Format     string `enum:",ndjson,json,csv,extjson,ravendbdump,sqlite" default:"" placeholder:"FORMAT" help:"Format of the output, if its name does not say: ndjson, json, csv, extjson, ravendbdump or sqlite."`
+	Table      string `placeholder:"NAME" default:"documents" help:"Table of a SQLite file; the default is documents."`
+	Columns    bool   `help:"Add a view to a SQLite file, with a column for each field: its name is that of the table with _columns."`
+	Delimiter  string `placeholder:"C" help:"Character between the cells of CSV; a comma, or a tab in .tsv files."`
+	File       string `arg:"" optional:"" help:"File to write, - or none for standard output. A name that ends in .gz or .zst is packed."`
 }
 
 // Help is shown by jay export --help.
 func (*exportCommand) Help() string {
-	return `The first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions and compare-exchange values come last, which such a jay refuses, too.
+	return formatHelp + `
+
+Only NDJSON and JSON have everything; the others have documents with their IDs, collections and custom metadata, RavenDB's dumps attachments, revisions, identities and compare-exchange values, too. A note says what is left out. docs/import-export.md has the rules of each format.
+
+In NDJSON the first line holds the counters of the whole database. If revisions are kept, lines with their configuration and with the revisions follow, which a jay that does not know them refuses to import. Every other line holds one document with its @metadata. jay import makes the same documents of it, with their IDs, collections and custom metadata; change vectors and times are new. A document without a @collection is in @empty. The attachments of a document follow it, in lines of their own, and subscriptions and compare-exchange values come last, which such a jay refuses, too. JSON is the same in one array.
 
 A file is there when it is complete: it is written under another name first.
 
 Examples:
 
     jay export backup.ndjson.gz
-    jay export --collection Orders - | jq .Total`
+    jay export --collection Orders - | jq .Total
+    jay export --collection Users users.csv
+    jay export shop.ravendbdump`
 }
 
 // Run writes the export.
 func (c *exportCommand) Run(ctx context.Context, a *app) error {
+	format := formatOf(c.File, c.Format)
+	toStdout := c.File == "" || c.File == stdinName
+	compression, _ := transfer.Compressed(c.File)
+	comma, err := commaOf(c.File, c.Delimiter)
+	switch {
+	case err != nil:
+		return err
+	case format == formatSQLite && (toStdout || compression != ""):
+		return usageError{text: "a SQLite database is written to a file, and not packed"}
+	case format == formatSQLite && c.Table == "":
+		return usageError{text: "--table must not be empty"}
+	case format == formatDump && compression == "" && !toStdout:
+		compression = "gzip" // as RavenDB packs its own
+	}
+	a.options.CacheBytes, a.options.DocumentCacheBytes = 8<<20, -1 // each document is read once
 	return a.withDatabase(false, func(db *jay.DB) error {
-		if c.File == "" || c.File == stdinName {
-			_, err := c.write(ctx, db, a.stdout, nil)
-			return err
+		e := &exporter{db: db, collection: c.Collection}
+		e.summary.database = a.dir
+		if toStdout {
+			if err := c.write(ctx, e, a.stdout, format, comma); err != nil {
+				return err
+			}
+			return e.note(ctx, a, format)
 		}
 
 		start := time.Now()
-		bar := a.newByteProgress("export", -1)
-		var s exportSummary
-		err := writeFile(c.File, func(w io.Writer) (err error) {
-			s, err = c.write(ctx, db, w, bar)
-			return err
-		})
-		bar.done()
+		e.bar = a.newByteProgress("export", -1)
+		var err error
+		if format == formatSQLite {
+			err = replaceByPath(c.File, func(temporary string) error { return e.writeSQLite(ctx, temporary, c.Table, c.Columns) })
+		} else {
+			err = replaceFile(c.File, compression, func(w io.Writer) error { return c.write(ctx, e, w, format, comma) })
+		}
+		e.bar.done()
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
-		s.File, s.Seconds = c.File, time.Since(start).Seconds()
-		return a.printExport(s)
+		e.summary.File, e.summary.Seconds = c.File, time.Since(start).Seconds()
+		if err := a.printExport(e.summary); err != nil {
+			return err
+		}
+		return e.note(ctx, a, format)
 	})
+}
+
+// note notes what the format has no place for.
+func (e *exporter) note(ctx context.Context, a *app, format exchangeFormat) error {
+	if format == formatNDJSON || format == formatJSON {
+		return nil
+	}
+	return e.leftOut(ctx, a, format)
+}
+
+// write writes an export as a stream.
+func (c *exportCommand) write(ctx context.Context, e *exporter, w io.Writer, format exchangeFormat, comma byte) error {
+	switch format {
+	case formatCSV:
+		return e.writeCSV(ctx, w, comma)
+	case formatExtended:
+		return e.writeExtended(ctx, w)
+	case formatDump:
+		return e.writeDump(ctx, w)
+	case formatJSON:
+		array := &arrayWriter{w: w}
+		if err := e.writeLines(ctx, array); err != nil {
+			return err
+		}
+		return array.close()
+	}
+	return e.writeLines(ctx, w)
 }
 
 // exportSummary is what an export to a file prints at its end. Bytes are
@@ -65,6 +123,8 @@ type exportSummary struct {
 	Revisions int64   `json:"revisions,omitempty"`
 	Bytes     int64   `json:"bytes"`
 	Seconds   float64 `json:"seconds"`
+
+	database string // its directory
 }
 
 func (a *app) printExport(s exportSummary) error {
@@ -78,59 +138,57 @@ func (a *app) printExport(s exportSummary) error {
 	return a.print(fmt.Sprintf("exported %s, %s, in %.1f s to %s\n", what, size(s.Bytes), s.Seconds, s.File))
 }
 
-// write writes the counters and the documents. The counters, read first, match the
+// writeLines writes the counters and the documents. The counters, read first, match the
 // documents: no other process can write to the open database.
-func (c *exportCommand) write(ctx context.Context, db *jay.DB, w io.Writer, bar *progress) (s exportSummary, err error) {
-	counters, err := db.Counters(ctx)
+func (e *exporter) writeLines(ctx context.Context, w io.Writer) error {
+	counters, err := e.db.Counters(ctx)
 	if err != nil {
-		return s, err
+		return err
 	}
 	line, err := appendCounters(nil, counters)
 	if err != nil {
-		return s, err
+		return err
 	}
 	if _, err := w.Write(line); err != nil {
-		return s, err
+		return err
 	}
-	if s.Revisions, s.Bytes, err = writeRevisions(ctx, db, c.Collection, w, bar); err != nil {
-		return s, err
+	if e.summary.Revisions, e.summary.Bytes, err = writeRevisions(ctx, e.db, e.collection, w, e.bar); err != nil {
+		return err
 	}
-	err = eachDocument(ctx, db, jay.Scan{Collection: c.Collection}, func(doc *jay.Document) error {
+	err = e.eachExported(ctx, func(doc *jay.Document) error {
 		line, err := doc.MarshalJSON()
 		if err != nil {
 			return err
 		}
 		line = append(line, '\n')
-		s.Documents++
-		s.Bytes += int64(len(line))
-		bar.add(len(line))
+		e.wrote(len(line))
 		if _, err = w.Write(line); err != nil {
 			return err
 		}
-		n, err := writeAttachments(ctx, db, w, doc)
-		s.Bytes += n
-		bar.add(int(n))
+		n, err := writeAttachments(ctx, e.db, w, doc)
+		e.wrote(int(n))
 		return err
 	})
-	if err != nil || c.Collection != "" {
-		return s, err
+	if err != nil || e.collection != "" {
+		return err
 	}
-	if err := writeSubscriptions(ctx, db, w); err != nil {
-		return s, err
+	if err := writeSubscriptions(ctx, e.db, w); err != nil {
+		return err
 	}
-	return s, writeExchanges(ctx, db, w)
+	return writeExchanges(ctx, e.db, w)
 }
 
 // writeFile atomically replaces the file name by what fn writes: it writes and
-// syncs a temporary file beside it and renames that. If the name ends in .gz the
+// syncs a temporary file beside it and renames that. If the name ends in .gz or .zst the
 // file is compressed. An existing file that is not regular, such as a pipe, is
 // written to directly.
 func writeFile(name string, fn func(io.Writer) error) error {
-	return replaceFile(name, strings.HasSuffix(name, ".gz"), fn)
+	compression, _ := transfer.Compressed(name)
+	return replaceFile(name, compression, fn)
 }
 
-// replaceFile is writeFile, and compresses if the caller says so.
-func replaceFile(name string, packed bool, fn func(io.Writer) error) (err error) {
+// replaceFile is writeFile with a compression that the caller names, or none.
+func replaceFile(name, compression string, fn func(io.Writer) error) (err error) {
 	// A rename must replace the target of a symbolic link, not the link.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
@@ -144,7 +202,7 @@ func replaceFile(name string, packed bool, fn func(io.Writer) error) (err error)
 		if err != nil {
 			return err
 		}
-		return errors.Join(writePacked(f, packed, fn), f.Close())
+		return errors.Join(writePacked(f, compression, fn), f.Close())
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	}
@@ -161,7 +219,7 @@ func replaceFile(name string, packed bool, fn func(io.Writer) error) (err error)
 			err = errors.Join(err, os.Remove(temporary))
 		}
 	}()
-	if err := writePacked(f, packed, fn); err != nil {
+	if err := writePacked(f, compression, fn); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
@@ -172,25 +230,6 @@ func replaceFile(name string, packed bool, fn func(io.Writer) error) (err error)
 	}
 	syncDirectory(filepath.Dir(name))
 	return nil
-}
-
-// writePacked calls fn with a buffered writer to f, which compresses if packed is true.
-func writePacked(f *os.File, packed bool, fn func(io.Writer) error) error {
-	buffered := bufio.NewWriterSize(f, 256<<10)
-	if !packed {
-		if err := fn(buffered); err != nil {
-			return err
-		}
-		return buffered.Flush()
-	}
-	zipped := gzip.NewWriter(buffered)
-	if err := fn(zipped); err != nil {
-		return err
-	}
-	if err := zipped.Close(); err != nil {
-		return err
-	}
-	return buffered.Flush()
 }
 
 // syncDirectory makes a rename durable where the system supports that. It ignores

@@ -28,7 +28,7 @@ func (*showIDsCommand) Help() string {
 
 The form of an ID shows what made it: users/33-A is HiLo, users/7 an identity.
 
-Numbers without a document are in open ranges, whose clients may still use them; deleted lately, with their document; or unaccounted for: deleted earlier, lost in a crash, by a refused write or a range returned late, jumped over by a raised counter, or with a client of HiLo 2 or 2010, which may still use them. The two columns "per day" and "years left" go by the last 30 days; by the whole life of a younger database, and of a counter that was not used lately.
+Numbers without a document are in open ranges, whose clients may still use them; deleted, with their document, lately or with revisions that are kept; or unaccounted for: deleted earlier, lost in a crash, by a refused write or a range returned late, jumped over by a raised counter, or with a client of HiLo 2 or 2010, which may still use them. The two columns "per day" and "years left" go by the last 30 days; by the whole life of a younger database, and of a counter that was not used lately.
 
 Examples:
 
@@ -85,7 +85,14 @@ func (a *app) printIDs(r jay.IDReport) error {
 	parts = append(parts, counters.render(a.width))
 
 	var warnings strings.Builder
-	fmt.Fprintf(&warnings, "%s, node tag %s, ", count(r.Documents, "document"), r.NodeTag)
+	fmt.Fprintf(&warnings, "%s, ", count(r.Documents, "document"))
+	if r.Expiring > 0 {
+		fmt.Fprintf(&warnings, "%s to expire, ", thousands(r.Expiring))
+	}
+	if r.DeletedWithRevisions > 0 {
+		fmt.Fprintf(&warnings, "%s deleted with revisions, ", thousands(r.DeletedWithRevisions))
+	}
+	fmt.Fprintf(&warnings, "node tag %s, ", r.NodeTag)
 	switch len(r.Warnings) {
 	case 0:
 		warnings.WriteString("no warnings")

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
 )
 
@@ -93,37 +90,6 @@ func (a *readAhead) Read(p []byte) (int, error) {
 
 // stop ends the reading in the background.
 func (a *readAhead) stop() { a.cancel() }
-
-// unzipped decompresses gzip, which it detects by the first bytes, and passes other
-// input through.
-type unzipped struct {
-	raw *bufio.Reader
-	r   io.Reader // set by the first Read
-}
-
-func newUnzipped(r io.Reader) *unzipped {
-	return &unzipped{raw: bufio.NewReaderSize(r, 64<<10)}
-}
-
-// Read implements io.Reader.
-func (u *unzipped) Read(p []byte) (int, error) {
-	if u.r == nil {
-		u.r = u.raw
-		// Peek fails on input of one byte, which is not gzip.
-		if magic, _ := u.raw.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
-			unzip, err := gzip.NewReader(u.raw)
-			if err != nil {
-				return 0, fmt.Errorf("gzip: %w", err)
-			}
-			u.r = unzip
-		}
-	}
-	n, err := u.r.Read(p)
-	if err == io.ErrUnexpectedEOF {
-		err = fmt.Errorf("gzip: %w", err) // the compressed data is cut off
-	}
-	return n, err
-}
 
 // countedReader calls count with the number of bytes of each Read.
 type countedReader struct {

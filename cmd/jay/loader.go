@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,8 +21,10 @@ type loader struct {
 	request    *string // requested ID of documents without an @id; nil means HiLo
 	maxBytes   int
 	maxDepth   int
-	rejects    *rejects // nil if an invalid document ends the import
-	file       string   // name of the input, for errors
+	insert     bool        // a document with an @id must not be there already
+	rejects    *rejects    // nil if an invalid document ends the import
+	resume     *resumption // nil without --resume
+	file       string      // name of the input, for errors
 
 	batch jay.Batch
 	items []item
@@ -44,7 +47,9 @@ type item struct {
 	value
 	request    *string // requested ID; nil means that Store makes it
 	keep       bool    // request is its own @id: overwrite an existing document
-	collection string  // "" if its @metadata decides
+	unmarked   bool    // the checkpoint comes later, with what belongs to the document
+	mark       mark
+	collection string // "" if its @metadata decides
 }
 
 // A batch has at most so many documents and about so many bytes.
@@ -56,10 +61,8 @@ const (
 // add adds a copy of a value to the batch. It flushes the batch first if that is
 // full.
 func (l *loader) add(ctx context.Context, v value) error {
-	if len(l.items) == batchDocuments || len(l.items) > 0 && len(v.text) > cap(l.arena)-len(l.arena) {
-		if err := l.flush(ctx); err != nil {
-			return err
-		}
+	if err := l.makeRoom(ctx, v); err != nil {
+		return err
 	}
 	// Some lines of an export are not documents: those of attachments, and the counters.
 	if found, err := l.addAttachment(ctx, v); found {
@@ -96,11 +99,24 @@ func (l *loader) add(ctx context.Context, v value) error {
 		}
 		return nil
 	}
+	return l.addDocument(ctx, v)
+}
+
+// makeRoom flushes the batch if it is full.
+func (l *loader) makeRoom(ctx context.Context, v value) error {
+	if len(l.items) == batchDocuments || len(l.items) > 0 && len(v.text) > cap(l.arena)-len(l.arena) {
+		return l.flush(ctx)
+	}
+	return nil
+}
+
+// addDocument adds a copy of a document to the batch, which has room.
+func (l *loader) addDocument(ctx context.Context, v value) error {
 	it, err := l.plan(v)
 	if err != nil {
 		return l.refuse(ctx, v, err)
 	}
-	it.text = l.hold(v.text)
+	it.text, it.mark = l.hold(v.text), l.resume.mark()
 	l.items = append(l.items, it)
 	return nil
 }
@@ -161,7 +177,7 @@ func (l *loader) plan(v value) (item, error) {
 		return it, nil
 	}
 	if id := m.Get(`\@id`); id.Type == gjson.String {
-		it.request, it.keep, it.collection = &id.Str, true, ""
+		it.request, it.keep, it.collection = &id.Str, !l.insert, ""
 		if !hasCollection(m) {
 			it.collection = "@empty" // an export names all others
 		}
@@ -209,6 +225,13 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 	for i := range items {
 		items[i].addTo(&l.batch)
 	}
+	// The checkpoint is part of the transaction: it is never before or behind the
+	// documents that are stored.
+	if last := &items[len(items)-1]; l.resume != nil && !last.unmarked {
+		if err := l.resume.addTo(&l.batch, last.mark, l.documents+l.resume.found.Documents+int64(len(items)), false); err != nil {
+			return l.fail(value{}, err)
+		}
+	}
 
 	// An interruption waits for the batch, which does not take long. To cancel the
 	// batch would leave a gap of the HiLo numbers that it has drawn.
@@ -219,7 +242,7 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 	}
 	switch {
 	case err == nil:
-		l.note(items, stored)
+		l.note(items, stored[:len(items)])
 		return nil
 	case !isRefusal(err) && !isShortage(err):
 		return l.fail(value{}, err)
@@ -295,9 +318,9 @@ func (l *loader) reject(v value, err error) error {
 	return nil
 }
 
-// skip writes a value on which the splitter failed to the rejects, and moves the
-// splitter after it.
-func (l *loader) skip(values *splitter, v value, err error) error {
+// skip writes a value on which the source failed to the rejects, and moves the
+// source after it.
+func (l *loader) skip(values source, v value, err error) error {
 	skipErr := values.skip(l.rejects)
 	if skipErr = errors.Join(skipErr, l.rejects.endLine()); skipErr != nil {
 		return l.fail(value{}, skipErr)
@@ -321,7 +344,9 @@ func (l *loader) fail(v value, err error) *importError {
 	if bad, is := errors.AsType[*jay.DocumentError](err); is {
 		moved := *bad
 		moved.Offset += int(v.offset)
-		err = &moved
+		if err = &moved; v.converted { // an offset in the text is none in the input
+			err = &convertedError{*bad}
+		}
 	} else if bad, is := errors.AsType[*jay.IDError](err); is {
 		err = bad
 	} else if bad, is := errors.AsType[*jay.CollectionError](err); is {
@@ -331,6 +356,24 @@ func (l *loader) fail(v value, err error) *importError {
 	}
 	return &importError{file: l.file, number: v.number, line: v.line, offset: v.offset, stored: l.documents, err: err}
 }
+
+// convertedError is the error of a document that was made from another format.
+type convertedError struct{ jay.DocumentError }
+
+// Error returns the rule, and what was found.
+func (e *convertedError) Error() string {
+	text := "invalid document: " + e.Rule
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Limit > 0 {
+		text += fmt.Sprintf(", it has %d", e.Actual)
+	}
+	return text
+}
+
+// Unwrap returns the error of the document.
+func (e *convertedError) Unwrap() error { return &e.DocumentError }
 
 func (l *loader) summary(took time.Duration) importSummary {
 	s := importSummary{Documents: l.documents, Bytes: l.bytes, Seconds: took.Seconds(), First: l.first, Last: l.last, Revisions: l.revisions}

@@ -46,6 +46,7 @@ type commandLine struct {
 	NodeTag          string           `group:"rare" placeholder:"TAG" help:"Node tag of a new database; the default is A. For an existing database it must be the same."`
 	IDSeparator      string           `group:"rare" name:"id-separator" placeholder:"S" help:"Separator of a new database; the default is /. For an existing database it must be the same."`
 	Prefixes         string           `group:"rare" name:"prefix-collections" enum:"on,off," default:"" placeholder:"on|off" help:"Whether users/ann suggests the collection Users where none is named. It is stored in the database; the default of a new one is on."`
+	ReadOnly         bool             `group:"rare" name:"read-only" help:"Change no file, and share the directory with other processes that only read it."`
 	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010. The default is 4."`
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
 	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
@@ -66,13 +67,22 @@ type commandLine struct {
 	Export        exportCommand        `cmd:"" help:"Write documents as a stream that import takes back."`
 	Revisions     revisionsCommand     `cmd:"" help:"Show, configure and remove older versions of documents."`
 	Revert        revertCommand        `cmd:"" help:"Write an older version of a document again."`
+	Shell         shellCommand         `cmd:"" help:"Type queries and commands, with completion and history, or run a script of them."`
+	Backup        backupCommand        `cmd:"" help:"Write everything to one file, or what has changed since another one."`
+	Verify        verifyCommand        `cmd:"" help:"Check that backups are whole and follow each other."`
+	Restore       restoreCommand       `cmd:"" help:"Make a database of backups."`
+	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
+	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Serve         serveCommands        `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
+	Check         checkCommand         `cmd:"" help:"Check everything that is stored, and list each damage."`
 	Repair        repairCommand        `cmd:"" help:"Save what is left of a damaged database into a new directory."`
 	Demo          demoCommand          `cmd:"" help:"Show it all, with real documents, in a few seconds."`
+	Completion    completionCommand    `cmd:"" help:"Print the script with which bash, zsh or fish completes jay."`
+	Complete      completeCommand      `cmd:"" name:"__complete" hidden:"" help:"Print what may stand at the cursor, for the script of completion."`
 }
 
 // Defaults of the global flags; the last two are those of jay.Options.
@@ -110,12 +120,16 @@ type app struct {
 	isTerminal func(stream any) bool
 	options    jay.Options
 	failed     bool // an error has been reported: exit with exitError
+
+	output io.Writer           // what stdout writes to
+	getenv func(string) string // of the environment
+	opened *jay.DB             // the database of the shell that runs the command, or nil
 }
 
 // run parses args, runs the subcommand that they name, and returns the exit code.
 // When ctx ends, the subcommand stops and the database is closed.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
-	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal}
+	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal, output: stdout, getenv: getenv}
 	var line commandLine
 	if len(args) == 0 { // the help, but no success: a script that lost its arguments must notice
 		if _, _, err := parse(&line, []string{"--help"}, stderr, stderr); err != nil {
@@ -247,6 +261,7 @@ func (a *app) configure(line *commandLine, getenv func(string) string) {
 		HiLoMode:          hiloModes[line.HiLoMode],
 		PrefixCollections: prefixCollections[line.Prefixes],
 		HiLoCapacity:      line.HiLoCapacity,
+		ReadOnly:          line.ReadOnly,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,8 @@ func TestScripts(t *testing.T) {
 			"lines":     scriptLines,
 			"canonical": scriptCanonical,
 			"flipbit":   scriptFlipBit,
+			"sqlite":    scriptSQLite,
+			"select":    scriptSelect,
 		},
 		Setup: func(env *testscript.Env) error {
 			// Else each process built with -race sleeps for a second at its end.
@@ -184,6 +187,38 @@ func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strings.Count(ts.ReadFile(args[0]), "\n"); strconv.Itoa(got) != args[1] {
 		ts.Fatalf("got %d lines, want %s", got, args[1])
 	}
+}
+
+// sqlite FILE STATEMENT... runs statements of SQL on a SQLite database.
+func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	for _, statement := range args[1:] {
+		_, err := db.Exec(statement)
+		ts.Check(err)
+	}
+}
+
+// select FILE QUERY prints the rows of a query on a SQLite database.
+func scriptSelect(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	rows, err := db.Query(args[1])
+	ts.Check(err)
+	defer rows.Close()
+	names, err := rows.Columns()
+	ts.Check(err)
+	for rows.Next() {
+		values, targets := make([]any, len(names)), make([]any, len(names))
+		for i := range values {
+			targets[i] = &values[i]
+		}
+		ts.Check(rows.Scan(targets...))
+		fmt.Fprintln(ts.Stdout(), values...)
+	}
+	ts.Check(rows.Err())
 }
 
 var volatile = regexp.MustCompile(`"@change-vector":"[^"]*",|,"@last-modified":"[^"]*"|"etag":[0-9]+,?`)

@@ -18,6 +18,7 @@ type rejects struct {
 	w     *bufio.Writer
 	a     *app
 	count int64
+	grows bool // the file may exist: an import goes on
 
 	blanks int  // not written yet: dropped at the beginning and the end of a value
 	begun  bool // a part of the value is written
@@ -27,8 +28,9 @@ type rejects struct {
 const maxExplained = 10
 
 // newRejects returns rejects that create the file at the first reject. It refuses a
-// name under which no file can be created, and a file that holds something.
-func newRejects(name string, a *app) (*rejects, error) {
+// name under which no file can be created, and a file that holds something, unless it
+// grows.
+func newRejects(name string, a *app, grows bool) (*rejects, error) {
 	dir, err := os.Stat(filepath.Dir(name))
 	if err != nil {
 		return nil, err
@@ -43,10 +45,10 @@ func newRejects(name string, a *app) (*rejects, error) {
 		return nil, err
 	case info.IsDir():
 		return nil, usageError{text: fmt.Sprintf("--rejects %s: it is a directory, not a file", name)}
-	case info.Mode().IsRegular() && info.Size() > 0:
+	case info.Mode().IsRegular() && info.Size() > 0 && !grows:
 		return nil, filledRejects(name)
 	}
-	return &rejects{name: name, a: a}, nil
+	return &rejects{name: name, a: a, grows: grows}, nil
 }
 
 // filledRejects is the error for a file that rejects would overwrite.
@@ -61,7 +63,7 @@ func (r *rejects) open() error {
 		return err
 	}
 	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+	if err == nil && info.Mode().IsRegular() && info.Size() > 0 && !r.grows {
 		err = filledRejects(r.name) // written to since the import began
 	}
 	if err != nil {

@@ -2,165 +2,95 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
 
 	"github.com/jaydb/jay"
 )
 
-// repairCommand salvages a damaged database into a new directory.
+// repairCommand saves what is left of a damaged database into a new directory.
 type repairCommand struct {
 	Src string `arg:"" help:"Directory of the damaged database. It is only read, and must not be in use."`
 	Dst string `arg:"" help:"Directory to make, with what can be saved."`
+	Max int    `default:"1000" placeholder:"N" help:"List so many damages, and so many losses, at most; all are counted. The default is 1000."`
 }
 
 // Help is shown by jay repair --help.
 func (*repairCommand) Help() string {
-	return `It copies the database and opens the copy in spite of its damage: logs are cut where the damage begins, what a damaged manifest does not name is left out. Tables are not mended. Then it reads every document and says what it found and what was dropped. It fails if a document cannot be read.
+	return `It reads all that can be read, also where the database does not open, and copies what is whole: documents, revisions, attachments, counters, subscriptions. Indexes, collections, counts and the order of changes are made anew. Counters are raised above all numbers that are found. It lists what was lost, documents by their IDs as far as these are known, and checks the new database.
 
-A backup is better than a repaired copy: what was dropped is not in it, and what was stored after it may be missing.
+A backup is better than a repaired copy: what was lost is not in it, and what was stored after it may be missing. docs/check-and-repair.md says more.
 
 Examples:
 
     jay repair jay.db saved.db
-    jay repair --json jay.db saved.db | jq .dropped`
+    jay repair --json jay.db saved.db | jq .lost`
 }
 
 // repairResult is what repair prints with --json.
 type repairResult struct {
-	Dir       string        `json:"dir"`
-	Documents int64         `json:"documents"`
-	Etag      uint64        `json:"etag"` // the highest etag of a document
-	Dropped   []droppedPart `json:"dropped"`
+	Dir string `json:"dir"`
+	jay.RepairReport
 }
 
-// droppedPart is damage that was dropped. Byte is nil if the damage has no single
-// offset in the file.
-type droppedPart struct {
-	File    string `json:"file"`
-	Byte    *int64 `json:"byte,omitempty"`
-	Problem string `json:"problem"`
-	Loss    string `json:"loss,omitempty"`
-}
-
-// Run copies the database, opens the copy with its damage accepted, and reads all
-// documents.
-func (c *repairCommand) Run(ctx context.Context, a *app) (err error) {
+// Run repairs, and prints what was saved and lost.
+func (c *repairCommand) Run(ctx context.Context, a *app) error {
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
-	if err := a.copyDatabase(ctx, c.Src, c.Dst); err != nil {
-		return fmt.Errorf("copy %s to %s: %w", c.Src, c.Dst, err)
+	if c.Max < 1 {
+		return usageError{text: "--max must be above 0"}
 	}
-	r := repairResult{Dir: c.Dst, Dropped: []droppedPart{}}
+	bar := a.newCountProgress("repair", -1)
+	var last int64
 	options := a.options
-	options.MustExist = true
-	options.AcceptLoss = func(e *jay.DamageError) {
-		part := droppedPart{File: e.File, Problem: e.Problem, Loss: e.Loss}
-		if e.Offset >= 0 {
-			part.Byte = &e.Offset
+	r, err := jay.Repair(ctx, c.Src, c.Dst, &options, &jay.VerifyOptions{MaxDamages: c.Max, Progress: func(p jay.VerifyProgress) {
+		if p.Step != "files" && p.Keys > last {
+			bar.add(int(p.Keys - last))
 		}
-		r.Dropped = append(r.Dropped, part)
-	}
-	db, err := jay.Open(c.Dst, &options)
-	if err != nil {
-		return fmt.Errorf("repair: the copy cannot be opened: %w", err)
-	}
-	bar := a.newCountProgress("read", -1)
-	err = eachDocument(ctx, db, jay.Scan{}, func(doc *jay.Document) error {
-		r.Documents++
-		r.Etag = max(r.Etag, doc.Metadata().Etag)
-		bar.add(1)
-		return nil
-	})
+		last = p.Keys
+	}})
 	bar.done()
 	if err != nil {
-		err = fmt.Errorf("repair: %s read, then: %w", count(r.Documents, "document"), err)
+		return a.explainOpen(err)
 	}
-	return errors.Join(a.printRepair(r), andThen(err, db.Close()))
-}
-
-func (a *app) printRepair(r repairResult) error {
 	if a.json {
-		return a.printLine(r)
+		err = a.printLine(repairResult{c.Dst, r})
+	} else {
+		err = a.printRepair(c.Dst, r)
 	}
-	text := fmt.Sprintf("%s in %s, the newest with etag %d\n", count(r.Documents, "document"), r.Dir, r.Etag)
-	if len(r.Dropped) == 0 {
-		text += "no damage found\n"
+	if err == nil && r.After.Found > 0 {
+		return explained{fmt.Sprintf("%s are left in %s", count(r.After.Found, "damage"), c.Dst), jay.ErrCorrupt}
 	}
-	for _, d := range r.Dropped {
-		text += "dropped: " + d.File
-		if d.Byte != nil {
-			text += fmt.Sprintf(", from byte %d", *d.Byte)
-		}
-		text += ": " + d.Problem
-		if d.Loss != "" {
-			text += "; lost: " + d.Loss
-		}
-		text += "\n"
-	}
-	return a.print(text)
+	return err
 }
 
-// copyDatabase copies the files of a directory into a new one. If that fails it
-// removes the new directory.
-func (a *app) copyDatabase(ctx context.Context, src, dst string) (err error) {
-	entries, err := os.ReadDir(src)
-	if err != nil {
-		return err
+func (a *app) printRepair(dir string, r jay.RepairReport) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s in %s, with %s and %s\n", count(r.Documents, "document"), dir, count(r.Revisions, "revision"), count(r.Attachments, "content"))
+	if r.Before.Found == 0 && r.Missing == 0 {
+		b.WriteString("no damage found\n")
 	}
-	if err := os.Mkdir(dst, 0o777); err != nil {
-		return err
+	for _, d := range r.Before.Damages {
+		fmt.Fprintf(&b, "damaged: %s", d.File)
+		if d.Offset >= 0 {
+			fmt.Fprintf(&b, ", at byte %d", d.Offset)
+		}
+		fmt.Fprintf(&b, ": %s; lost: %s\n", d.Problem, d.Loss)
 	}
-	defer func() {
-		if err != nil {
-			err = andThen(err, os.RemoveAll(dst))
+	for _, l := range r.Lost {
+		fmt.Fprintf(&b, "lost: %s", l.What)
+		if l.ID != "" {
+			fmt.Fprintf(&b, " %s", l.ID)
 		}
-	}()
-	bar := a.newByteProgress("copy", -1)
-	defer bar.done()
-	for _, entry := range entries {
-		if !entry.Type().IsRegular() || entry.Name() == "LOCK" { // the copy gets a lock of its own
-			continue
-		}
-		if err := copyFile(ctx, filepath.Join(src, entry.Name()), filepath.Join(dst, entry.Name()), bar); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, ": %s\n", l.Why)
 	}
-	return nil
-}
-
-func copyFile(ctx context.Context, from, to string, bar *progress) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
+	if n := r.Missing - int64(len(r.Lost)); n > 0 {
+		fmt.Fprintf(&b, "%s not listed: see --max\n", count(n, "loss"))
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
+	for _, text := range r.Raised {
+		fmt.Fprintf(&b, "raised: %s\n", text)
 	}
-	buffer := make([]byte, 1<<20)
-	for {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, out.Close())
-		}
-		n, err := in.Read(buffer)
-		if n > 0 {
-			bar.add(n)
-			if _, err := out.Write(buffer[:n]); err != nil {
-				return errors.Join(err, out.Close())
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return errors.Join(out.Sync(), out.Close())
-		}
-		if err != nil {
-			return errors.Join(&fs.PathError{Op: "read", Path: from, Err: err}, out.Close())
-		}
-	}
+	a.listDamages(&b, "left", r.After.Found, r.After.Damages)
+	return a.print(b.String())
 }

@@ -6,40 +6,142 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jaydb/jay"
 )
 
 // statsCommand shows figures about the database.
-type statsCommand struct{}
+type statsCommand struct {
+	Disk  bool          `help:"Also show what collections and indexes take on disk, about."`
+	Watch time.Duration `placeholder:"D" help:"Show it again after each D, such as 1s, until Ctrl-C: work in the background goes on."`
+}
 
 // Help is shown by jay stats --help.
 func (*statsCommand) Help() string {
-	return `It reads every document to count it. Sizes are those of IDs, metadata and bodies before compression; what the directory takes up is shown below.
+	return `Sizes are those of IDs, metadata and bodies before compression; what the directory takes up is shown below.
 
 Examples:
 
     jay stats
+    jay stats --disk
     jay stats --json | jq '.collections[] | select(.documents > 1000) | .name'`
 }
 
 // Run prints the figures.
 func (c *statsCommand) Run(ctx context.Context, a *app) error {
+	if c.Watch < 0 || c.Watch > 0 && c.Watch < 10*time.Millisecond {
+		return usageError{text: "--watch must be 10ms or more", command: a.command}
+	}
 	return a.withDatabase(false, func(db *jay.DB) error {
-		s, err := db.Stats(ctx, nil)
-		if err != nil {
-			return err
+		for {
+			err := c.show(ctx, a, db)
+			if c.Watch == 0 || err != nil {
+				if c.Watch > 0 && ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(c.Watch):
+			}
 		}
-		indexes, err := db.Indexes(ctx, "")
-		if err != nil {
-			return err
-		}
-		r := newStatsResult(a.dir, s, indexes)
-		if a.json {
-			return a.printLine(r)
-		}
-		return a.printStats(s, r)
 	})
+}
+
+// show prints the figures once.
+func (c *statsCommand) show(ctx context.Context, a *app, db *jay.DB) error {
+	stats := countedStats
+	if c.Watch > 0 {
+		stats = func(ctx context.Context, db *jay.DB) (jay.Stats, error) { return db.Stats(ctx) }
+	}
+	s, err := stats(ctx, db)
+	if err != nil {
+		return err
+	}
+	indexes, err := db.Indexes(ctx, "")
+	if err != nil {
+		return err
+	}
+	r := newStatsResult(a.dir, s, indexes)
+	if c.Disk {
+		usage, err := db.DiskUsage(ctx)
+		if err != nil {
+			return err
+		}
+		r.Disk = &usage
+	}
+	if a.json {
+		err = a.printLine(r)
+	} else {
+		if c.Watch > 0 && a.width > 0 {
+			err = a.print("\x1b[H\x1b[2J") // over what is on the terminal
+		}
+		if err == nil {
+			err = a.printStats(s, r)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return a.stdout.Flush()
+}
+
+// diskTable is the table of what takes space on disk.
+func diskTable(u *jay.DiskUsage, width int) string {
+	t := newFigures("On disk", "Size, about")
+	for _, c := range u.Collections {
+		t.add(c.Name, size(c.Bytes))
+	}
+	for _, i := range u.Indexes {
+		t.add("index "+i.Collection+" "+i.Name, size(i.Bytes))
+	}
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{{"documents with other IDs", u.OtherDocuments}, {"revisions", u.Revisions}, {"attachments", u.Attachments}, {"order of writes", u.Changes}, {"other", u.Other}, {"log", u.LogBytes}} {
+		if part.bytes > 0 {
+			t.add(part.name, size(part.bytes))
+		}
+	}
+	t.total("all files", size(u.TotalBytes))
+	free := ""
+	if u.FreeBytes >= 0 {
+		free = fmt.Sprintf("Free on the disk: %s\n", size(u.FreeBytes))
+	}
+	return t.render(width) + "\n" + free + "\n"
+}
+
+// noProgress is how long stats waits for a count that does not go on.
+const noProgress = 5 * time.Second
+
+// countedStats returns the figures of a database when all its documents are counted,
+// which takes a while the first time that a database of an older Jay is opened. If the
+// count does not go on, as a document is damaged, it returns what there is.
+func countedStats(ctx context.Context, db *jay.DB) (jay.Stats, error) {
+	seen, since := int64(-1), time.Now()
+	for {
+		s, err := db.Stats(ctx)
+		if err != nil || !s.Counting {
+			return s, err
+		}
+		counted := int64(0)
+		for _, c := range s.Collections {
+			counted += c.Documents + c.Bytes
+		}
+		if counted != seen {
+			seen, since = counted, time.Now()
+		} else if time.Since(since) > noProgress {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // statsResult is what stats prints with --json.
@@ -58,6 +160,8 @@ type statsResult struct {
 	Engine        jay.EngineStats     `json:"engine"`
 
 	Attachments jay.AttachmentStats `json:"attachments"`
+	Disk        *jay.DiskUsage      `json:"disk,omitempty"`     // --disk
+	Counting    bool                `json:"counting,omitempty"` // not all documents are counted yet
 }
 
 // collectionResult is the part of statsResult about one collection.
@@ -79,6 +183,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Expiry:        s.Expiry,
 		Engine:        s.Engine,
 		Attachments:   s.Attachments,
+		Counting:      s.Counting,
 	}
 	for _, one := range s.Collections {
 		c := collectionResult{CollectionStats: one}
@@ -130,8 +235,15 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Attachments; n.Attachments > 0 {
 		attached = fmt.Sprintf("%s, %s, of which %s are stored\n\n", count(n.Attachments, "attachment"), size(n.Bytes), size(n.StoredBytes))
 	}
-	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
-		collections.render(a.width), counters.render(a.width), revisions, attached, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
+	onDisk := ""
+	if all.Disk != nil {
+		onDisk = diskTable(all.Disk, a.width)
+	}
+	if all.Counting {
+		onDisk += "Not all documents are counted yet.\n\n"
+	}
+	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
+		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
 }
 
 // expiryText is the line about what is due for documents, if there is anything.

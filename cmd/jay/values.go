@@ -54,9 +54,11 @@ const (
 // value is a value of the input. Its text is valid until the next call of next.
 type value struct {
 	number int64 // from 1
-	line   int64 // of its first byte, from 1
-	offset int64 // of its first byte in the input
+	line   int64 // of its first byte, from 1; 0 if the input has no lines
+	offset int64 // of its first byte in the input, -1 if it has none
 	text   []byte
+
+	converted bool // text is not what the input has there
 }
 
 const firstBuffer = 256 << 10

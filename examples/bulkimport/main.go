@@ -148,7 +148,7 @@ func values(ctx context.Context, db *jay.DB) error {
 	fmt.Printf("  %s replaces %s\n", second.ID, second.Replaces)
 	fmt.Println("  the commit has numbered", numbered.ID)
 
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	if err != nil {
 		return err
 	}

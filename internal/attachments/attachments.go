@@ -20,12 +20,12 @@
 package attachments
 
 import (
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
 
+	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -52,22 +52,16 @@ type Store struct {
 	pins      map[uint64]int  // readers by stream. Guarded by mu.
 	passed    map[uint64]bool // streams that the worker has passed by, as they are read. Guarded by mu.
 	abandoned map[uint64]bool // streams whose upload has ended without a reference. Guarded by mu.
-	woken     bool            // the worker must look again. Guarded by mu.
-	running   bool            // the worker. Guarded by mu.
-	stopped   bool            // Guarded by mu.
 
-	batch sync.Mutex // held while a batch is removed
-
-	stop    context.CancelFunc
-	ctx     context.Context // of the worker
-	workers sync.WaitGroup
+	batch  sync.Mutex // held while a batch is removed
+	worker *background.Worker
 }
 
 // Open returns the contents of a database in which nothing was written since it was
 // opened.
 func Open(e *env.Env) (*Store, error) {
 	s := &Store{env: e, ChunkBytes: DefaultChunkBytes, pins: make(map[uint64]int), passed: make(map[uint64]bool), abandoned: make(map[uint64]bool)}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.worker = background.NewWorker(s.RemoveSome, func(err error) { e.Warn("jay: removing the chunks of attachments", err) })
 	var err error
 	s.earlier, err = nextStream(e.Engine)
 	return s, err
@@ -138,11 +132,13 @@ func (r *References) Retain(hash *format.Hash, u *Upload) error {
 			return fmt.Errorf("a content of %d bytes has the hash of one of %d: %w", u.size, c.Size, errs.ErrCorrupt)
 		}
 		c.References++
+		r.Tx.Add(format.ContentTallyKey(), 1, c.Size)
 		err = r.Discard(u)
 	case u == nil:
 		err = ErrNoContent
 	default:
 		c, err = u.finish(r.Tx)
+		r.Tx.Add(format.ContentTallyKey(), 1, c.Size, 1, c.Size)
 	}
 	if err != nil {
 		return err
@@ -177,9 +173,11 @@ func (r *References) Release(hash *format.Hash) error {
 	key := format.ContentKey(hash)
 	if c.References--; c.References > 0 {
 		r.Tx.Set(key, c.Append(nil), nil)
+		r.Tx.Add(format.ContentTallyKey(), -1, -c.Size)
 		return nil
 	}
 	r.Tx.Delete(key)
+	r.Tx.Add(format.ContentTallyKey(), -1, -c.Size, -1, -c.Size)
 	switch chunks := c.Chunks(); chunks {
 	case 0:
 	case 1:

@@ -8,30 +8,24 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Figures are sums over all contents.
-type Figures struct {
-	Attachments, Bytes    int64 // of all documents
-	Contents, StoredBytes int64 // each content once
-	Removing              int64 // streams that are to be removed
-}
-
-// checkEvery is how many contents are read between two looks at the context.
+// checkEvery is how many records are read between two looks at the context.
 const checkEvery = 4096
 
-// Measure adds up the contents of a snapshot. It reads a record for each.
-func Measure(ctx context.Context, r storage.Reader) (f Figures, err error) {
-	err = each(ctx, r, format.ContentPrefix(), func(it storage.Iterator) error {
-		c, err := format.DecodeContent(it.Value())
-		f.Attachments += int64(c.References)
-		f.Bytes += int64(c.References) * c.Size
-		f.Contents++
-		f.StoredBytes += c.Size
-		return err
-	})
+// MaxRemoving is how many streams Removing counts.
+const MaxRemoving = 10_000
+
+// Removing returns how many streams are to be removed, MaxRemoving if there are more.
+func Removing(r storage.Reader) (n int64, err error) {
+	prefix := format.GarbagePrefix()
+	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {
-		return f, err
+		return 0, err
 	}
-	return f, each(ctx, r, format.GarbagePrefix(), func(storage.Iterator) error { f.Removing++; return nil })
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok && n < MaxRemoving; ok = it.Next() {
+		n++
+	}
+	return n, it.Error()
 }
 
 // each calls fn at all keys with a prefix.

@@ -3,7 +3,6 @@ package attachments
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -36,28 +35,17 @@ func (s *Store) Resume() error {
 	return nil
 }
 
-// Wake has the worker look for streams to be removed.
-func (s *Store) Wake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.wakeLocked()
-}
-
-func (s *Store) wakeLocked() {
-	if s.woken = true; s.running || s.stopped {
-		return
-	}
-	s.running = true
-	s.workers.Go(s.work)
-}
+// Wake has the worker look for streams to be removed. After an error the next Wake, or the
+// next Open, tries again.
+func (s *Store) Wake() { s.worker.Wake() }
 
 // abandon has the chunks of an upload removed that no transaction refers to. One that
 // is in doubt may: the worker asks the record of the upload.
 func (s *Store) abandon(stream uint64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.abandoned[stream] = true
-	s.wakeLocked()
+	s.mu.Unlock()
+	s.Wake()
 }
 
 // Pin keeps the chunks of a stream from now on, if the record of its content is still
@@ -78,55 +66,15 @@ func (s *Store) Unpin(stream uint64) {
 	delete(s.pins, stream)
 	if s.passed[stream] {
 		delete(s.passed, stream)
-		s.wakeLocked()
+		s.Wake()
 	}
 }
 
 // Stop ends the worker and waits for it. There is no other afterwards.
-func (s *Store) Stop() {
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.stop()
-	s.workers.Wait()
-}
+func (s *Store) Stop() { s.worker.Stop() }
 
 // Wait returns when the worker has nothing to do any more. It is for tests.
-func (s *Store) Wait() { s.workers.Wait() }
-
-// work removes chunks until there are none to be removed. It rests as long as it
-// works, so that it takes no more than half of what the disk can do.
-func (s *Store) work() {
-	for {
-		s.mu.Lock()
-		if !s.woken || s.stopped {
-			s.running = false
-			s.mu.Unlock()
-			return
-		}
-		s.woken = false
-		s.mu.Unlock()
-
-		for more := true; more; {
-			begun := time.Now()
-			var err error
-			if more, err = s.RemoveSome(s.ctx); err != nil {
-				if s.env.Logger != nil && s.ctx.Err() == nil {
-					s.env.Logger.Warn("jay: removing the chunks of attachments", "err", err)
-				}
-				break // the next Wake, or the next Open, tries again
-			}
-			if !more {
-				break
-			}
-			select {
-			case <-time.After(time.Since(begun)):
-			case <-s.ctx.Done():
-				more = false
-			}
-		}
-	}
-}
+func (s *Store) Wait() { s.worker.Wait() }
 
 // RemoveSome removes a batch of chunks, and reports whether more may be there. Under
 // synced durability their removal is on disk when it returns.

@@ -95,6 +95,11 @@ func (u *Upload) Write(ctx context.Context) error {
 	if u.chunks == math.MaxUint32 {
 		return fmt.Errorf("%w: more than %d chunks", storage.ErrTooLarge, uint32(math.MaxUint32))
 	}
+	room := u.store.env.Room
+	room.Look()
+	if err := room.Spend(len(u.chunk)); err != nil {
+		return err
+	}
 	sync := u.store.env.Synced && u.chunks%syncChunks == syncChunks-1
 	var drawn atomic.Uint64 // the engine may still run the function when it has failed
 	err := u.store.env.Engine.Update(ctx, sync, func(tx storage.Tx) (err error) {

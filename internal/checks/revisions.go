@@ -1,6 +1,8 @@
 package checks
 
 import (
+	"time"
+
 	"github.com/jaydb/jay/internal/parts"
 	"github.com/jaydb/jay/internal/revisions"
 )
@@ -16,4 +18,12 @@ func SetPurgeSteps(looked, documents, removed int) (restore func()) {
 	a, b, c := revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions
 	revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = looked, documents, removed
 	return func() { revisions.StepLooked, revisions.StepDocuments, revisions.StepRevisions = a, b, c }
+}
+
+// SetRetention sets how often the retention of revisions looks at the clock, and returns
+// what undoes that. No database may be open meanwhile.
+func SetRetention(look time.Duration) (restore func()) {
+	old := revisions.LookInterval
+	revisions.LookInterval = look
+	return func() { revisions.LookInterval = old }
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
 )
@@ -34,6 +35,7 @@ type Env struct {
 	Now           func() time.Time // the user's clock: never called under a lock
 	Rand          io.Reader        // the user's source, or nil
 	Logger        *slog.Logger     // or nil
+	Room          *room.Room       // on the disk; nil if it does not matter
 
 	Pins    Pins
 	gate    callGate

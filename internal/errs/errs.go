@@ -32,6 +32,9 @@ var (
 	ErrEnded         = errors.New("jay: the work on a subscription was ended")
 	ErrType          = errors.New("jay: type cannot be stored")
 	ErrNeedsFloor    = errors.New("jay: numbers without a node tag need a floor in a copied database: give one that the original has not passed with SeedIdentity or RaiseCounters")
+	ErrBackup        = errors.New("jay: backup")
+	ErrBackupBase    = errors.New("jay: backup that cannot be followed")
+	ErrRestoring     = errors.New("jay: database that was not restored to its end")
 	ErrNeedsCapacity = errors.New("jay: capacity of HiLo2010 is not known")
 )
 

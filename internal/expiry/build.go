@@ -26,18 +26,18 @@ var (
 
 func stateKey() []byte { return format.AppendKey(nil, format.SpaceMeta, format.TimesName) }
 
-// Load finds how far the documents were looked at. With again, or if they never were,
+// load finds out whether all documents were looked at. With again, or if they never were,
 // that begins with the first one.
-func Load(e *env.Env, again bool) error {
+func load(e *env.Env, again bool) (all bool, err error) {
 	state, found, err := readState(e.Engine)
 	if err != nil && !again { // a damaged record is written again
-		return err
+		return false, err
 	}
 	if found && !again {
-		return nil
+		return state.All, nil
 	}
 	state = format.TimesState{Upgraded: e.Now().UTC()}
-	return e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
+	return false, e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
 }
 
 // readState returns how far the documents were looked at, as r sees it.
@@ -57,17 +57,16 @@ func readState(r docs.Getter) (state format.TimesState, found bool, err error) {
 }
 
 // resumeBuild starts Build in the background if it has something to do.
-func (s *Sweeper) resumeBuild() error {
-	state, _, err := readState(s.env.Engine)
-	if err != nil || state.All || knobs.NoSweeper {
-		return err
+func (s *Sweeper) resumeBuild() {
+	if s.built || knobs.NoSweeper {
+		return
 	}
-	s.spawn(func() {
-		if err := s.Build(s.ctx); err != nil {
-			s.warn(s.ctx, "documents of an older Jay do not expire, until the database is opened again", err)
+	ctx := s.workers.Context()
+	s.workers.Go(func() {
+		if err := s.Build(ctx); err != nil {
+			s.warn(ctx, "documents of an older Jay do not expire, until the database is opened again", err)
 		}
 	})
-	return nil
 }
 
 // Build looks at all documents of a database that an older Jay has written, which took
@@ -158,8 +157,7 @@ func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) err
 		state.Overdue++
 		return nil
 	}
-	t.Adopt(id, &h, body)
-	return nil
+	return t.Adopt(id, &h, body)
 }
 
 // isDue reports whether something is due at an instant.

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay/internal/agenda"
+	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
@@ -65,12 +66,9 @@ type Sweeper struct {
 	docs   *docs.Reader
 	writer *write.Writer
 	agenda *agenda.Agenda
+	built  bool // at Open, all documents had been looked at: see Build
 
-	mu      sync.Mutex
-	stopped bool // Guarded by mu.
-	stop    context.CancelFunc
-	ctx     context.Context // of the workers
-	workers sync.WaitGroup
+	workers *background.Group
 
 	one    sync.Mutex           // held by the round that is under way
 	failed map[string]time.Time // by key of an entry: not before then again. Guarded by one.
@@ -79,14 +77,18 @@ type Sweeper struct {
 	refreshed atomic.Int64
 }
 
-// New returns the Sweeper of a database.
-func New(e *env.Env, r *docs.Reader, w *write.Writer) *Sweeper {
-	s := &Sweeper{env: e, docs: r, writer: w, agenda: w.Agenda, failed: make(map[string]time.Time)}
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	if !knobs.NoSweeper {
-		w.Agenda.Serve(s.start)
+// Open returns the Sweeper of a database. With again, all documents are looked at once
+// more, as entries may have been lost.
+func Open(e *env.Env, r *docs.Reader, w *write.Writer, again bool) (*Sweeper, error) {
+	built, err := load(e, again)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	s := &Sweeper{env: e, docs: r, writer: w, agenda: w.Agenda, built: built, workers: background.NewGroup(), failed: make(map[string]time.Time)}
+	if !knobs.NoSweeper {
+		w.Agenda.Serve(func() { s.workers.Go(s.work) })
+	}
+	return s, nil
 }
 
 // Resume starts what is to be done in the background. Stop must follow.
@@ -102,48 +104,31 @@ func (s *Sweeper) Resume() error {
 	if any {
 		s.agenda.Wake()
 	}
-	return s.resumeBuild()
-}
-
-// start starts the worker.
-func (s *Sweeper) start() { s.spawn(s.work) }
-
-// spawn runs fn in the background, unless the sweeper was stopped.
-func (s *Sweeper) spawn(fn func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.stopped {
-		s.workers.Go(fn)
-	}
+	s.resumeBuild()
+	return nil
 }
 
 // Stop ends the workers and waits for them. There are no others afterwards.
-func (s *Sweeper) Stop() {
-	s.mu.Lock()
-	s.stopped = true
-	s.mu.Unlock()
-	s.stop()
-	s.workers.Wait()
-}
+func (s *Sweeper) Stop() { s.workers.Stop() }
 
 // Done returns how many documents were deleted and refreshed since Open.
 func (s *Sweeper) Done() (deleted, refreshed int64) { return s.deleted.Load(), s.refreshed.Load() }
 
 // work does what is due, until nothing is due at any time.
 func (s *Sweeper) work() {
-	ended := false
+	ctx, ended := s.workers.Context(), false
 	defer func() {
 		if !ended { // the user's clock has called runtime.Goexit
 			s.agenda.Leave()
 		}
 	}()
 	var next time.Time // when something is due, as far as is known; zero for now
-	for s.ctx.Err() == nil {
+	for ctx.Err() == nil {
 		wait := LookInterval
-		now, err := s.now()
+		now, err := s.env.Clock()
 		if err == nil && !next.After(now) {
 			var more bool
-			more, next, err = s.round(s.ctx, now, true)
+			more, next, err = s.round(ctx, now, true)
 			switch {
 			case err != nil:
 			case more:
@@ -157,16 +142,16 @@ func (s *Sweeper) work() {
 			}
 		}
 		if errors.Is(err, storage.ErrFailed) {
-			s.warn(s.ctx, "nothing is done that is due for documents, until the database is opened again", err)
+			s.warn(ctx, "nothing is done that is due for documents, until the database is opened again", err)
 			return
 		}
 		if err != nil {
 			next = time.Time{}
-			s.warn(s.ctx, "doing what is due for documents", err)
+			s.warn(ctx, "doing what is due for documents", err)
 		} else if wait > 0 {
 			wait = min(wait, next.Sub(now))
 		}
-		if !s.sleep(max(wait, Pause), Pause) {
+		if !s.sleep(ctx, max(wait, Pause), Pause) {
 			next = time.Time{} // something is due earlier
 		}
 	}
@@ -174,12 +159,12 @@ func (s *Sweeper) work() {
 
 // sleep sleeps for d, or until it is woken, but for least in any case. It reports whether it
 // was not woken.
-func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
+func (s *Sweeper) sleep(ctx context.Context, d, least time.Duration) (whole bool) {
 	rest := time.NewTimer(least)
 	defer rest.Stop()
 	select {
 	case <-rest.C:
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 		return true
 	}
 	whole = true
@@ -188,7 +173,7 @@ func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
 		defer wait.Stop()
 		select {
 		case <-wait.C:
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 			return true
 		case <-s.agenda.Awaken():
 			return false
@@ -202,19 +187,9 @@ func (s *Sweeper) sleep(d, least time.Duration) (whole bool) {
 	return whole
 }
 
-// now returns the time. The clock is the user's.
-func (s *Sweeper) now() (now time.Time, err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("Options.Now panicked: %v", value)
-		}
-	}()
-	return s.env.Now(), nil
-}
-
 func (s *Sweeper) warn(ctx context.Context, what string, err error) {
-	if s.env.Logger != nil && ctx.Err() == nil {
-		s.env.Logger.Warn("jay: "+what, "err", err)
+	if ctx.Err() == nil {
+		s.env.Warn("jay: "+what, err)
 	}
 }
 
@@ -260,7 +235,7 @@ func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bo
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(errs.ErrClosed) })()
+	defer context.AfterFunc(s.workers.Context(), func() { cancel(errs.ErrClosed) })()
 	wasDeleted, wasRefreshed := s.Done()
 	for more := true; more && err == nil; {
 		if err = context.Cause(ctx); err == nil {

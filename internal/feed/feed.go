@@ -18,6 +18,8 @@ package feed
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
@@ -39,12 +41,14 @@ const (
 // keptChanges is how many changes' worth of memory a feed keeps while it waits.
 const keptChanges = 8
 
-// Source is where the feeds of an open database read. Its fields do not change.
+// Source is where the feeds of an open database read. Its exported fields do not change.
 type Source struct {
 	Env     *env.Env
 	Docs    *docs.Reader
 	Horizon *horizon.Horizon
 	Hub     *Hub
+
+	shared [2]shared // without documents, and with them
 }
 
 // Change is one change of a document.
@@ -67,16 +71,15 @@ type Feed struct {
 	base     uint64   // deletions up to here do not concern the reader: it began later, with nothing
 	batch    []Change
 	next     <-chan struct{} // when there may be more than the newest batch has; nil before the first wait
+	fellows  int             // feeds that were woken together with it, itself included
+	caughtUp bool            // the newest batch was all there was
 	ended    error           // there will be no more, and why. Wait returns it when all was read.
 	key      []byte          // scratch
 }
 
 // Open opens a feed behind since: see Token. Close must follow.
 func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, error) {
-	f := &Feed{source: s, filter: filter}
-	for node := range s.Env.Origins {
-		f.nodes = append(f.nodes, node)
-	}
+	f := s.newFeed(filter)
 	if since == "" || since == Now {
 		return f, f.begin(since == Now)
 	}
@@ -95,10 +98,8 @@ func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, 
 // OpenAt opens a feed behind a position that the database has stored itself, for a
 // reader that began with nothing at base. Without deletions it needs none of their records.
 func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
-	f := &Feed{source: s, filter: filter, position: position, base: base}
-	for node := range s.Env.Origins {
-		f.nodes = append(f.nodes, node)
-	}
+	f := s.newFeed(filter)
+	f.position, f.base = position, base
 	if filter.NoDeletions {
 		return f, nil
 	}
@@ -108,6 +109,11 @@ func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
 		return nil, s.gone(Token(s.Env.Origins, s.Env.Node, position, base), least)
 	}
 	return f, nil
+}
+
+// newFeed returns a feed that holds nothing yet.
+func (s *Source) newFeed(filter Filter) *Feed {
+	return &Feed{source: s, filter: filter, nodes: slices.Collect(maps.Keys(s.Env.Origins))}
 }
 
 // Resolve returns the position and the base of a token.
@@ -160,47 +166,71 @@ func (f *Feed) Read() (changes []Change, more bool, err error) {
 	if f.hold != nil {
 		f.hold.Advance(max(f.position, f.base))
 	}
-	snapshot := f.source.Env.Engine.Snapshot()
-	defer func() { err = errs.First(err, snapshot.Close()) }()
-	mark, err := counters.Mark(snapshot)
-	if err != nil {
+	read := false
+	if f.fellows > 1 && f.caughtUp {
+		more, read, err = f.readShared()
+	}
+	if !read && err == nil {
+		_, more, err = f.readDisk()
+	}
+	if f.caughtUp = !more; err != nil {
 		return nil, false, err
 	}
-	if mark > max(f.position, f.base) && !f.filter.NoDeletions {
-		return nil, false, f.source.gone(Token(f.source.Env.Origins, f.source.Env.Node, f.position, f.base), mark)
+	return f.batch, more, nil
+}
+
+// readDisk reads a batch from the disk, and returns the mark of its snapshot.
+func (f *Feed) readDisk() (mark uint64, more bool, err error) {
+	snapshot := f.source.Env.Engine.Snapshot()
+	defer func() { err = errs.First(err, snapshot.Close()) }()
+	if mark, err = counters.Mark(snapshot); err != nil {
+		return 0, false, err
+	}
+	if err := f.checkMark(mark); err != nil {
+		return mark, false, err
 	}
 	m, err := f.merge(snapshot)
 	if err != nil {
-		return nil, false, err
+		return mark, false, err
 	}
 	defer func() { err = errs.First(err, m.close()) }()
-	return f.read(snapshot, m)
+	more, err = f.read(snapshot, m)
+	return mark, more, err
+}
+
+// checkMark returns a GoneError if a snapshot with this mark may lack deletions that f
+// needs.
+func (f *Feed) checkMark(mark uint64) error {
+	if mark <= max(f.position, f.base) || f.filter.NoDeletions {
+		return nil
+	}
+	return f.source.gone(Token(f.source.Env.Origins, f.source.Env.Node, f.position, f.base), mark)
 }
 
 // read reads a batch from the merged records. An error comes after the changes before
 // it: the next call meets it first.
-func (f *Feed) read(snapshot storage.Reader, m *merge) (changes []Change, more bool, err error) {
+func (f *Feed) read(snapshot storage.Reader, m *merge) (more bool, err error) {
 	defer func() {
 		if err != nil && len(f.batch) > 0 {
-			changes, more, err = f.batch, true, nil
+			more, err = true, nil
 		}
 	}()
 	size := 0
 	for records := 0; ; records++ {
 		node, etag, record, err := m.next()
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		if record == nil {
-			f.nodes = m.unfinished(f.source.Env.Node)
-			return f.batch, false, nil
+			f.nodes = append(f.nodes[:0], f.source.Env.Node) // the others get no new ones
+			return false, nil
 		}
 		if len(f.batch) == maxChanges || size >= maxBytes || records == maxRecords {
-			return f.batch, true, nil
+			return true, nil
 		}
 		change, wanted, err := f.change(snapshot, node, etag, record)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		if f.position = etag; !wanted {
 			continue
@@ -283,6 +313,6 @@ func (f *Feed) Wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f.next, f.ended = f.source.Hub.Await()
+	f.next, f.fellows, f.ended = f.source.Hub.Await()
 	return nil
 }

@@ -13,15 +13,17 @@ import (
 // of them. So a commit costs its leader the same whether one feed waits or ten
 // thousand, and all commits that come meanwhile cost one wake.
 //
-// A wake makes each feed read, so that between two wakes the hub rests for a time in
-// proportion to the number of feeds: many feeds beside a stream of small commits then
-// take a bounded part of the processors. The first wake after a pause comes at once.
+// A wake makes each feed read, so that between two wakes the hub rests for a
+// millisecond, and longer with many feeds: beside a stream of small commits a feed then
+// reads many changes at a time, and all of them take a bounded part of the processors. The
+// first wake after a pause comes at once.
 type Hub struct {
 	engine storage.Engine
 
 	mu      sync.Mutex
 	next    chan struct{} // closed by the next wake; nil if no feed waits. Guarded by mu.
 	waiting int           // feeds that have asked for next. Guarded by mu.
+	awoken  int           // feeds that the last wake has woken. Guarded by mu.
 	woken   time.Time     // the last wake. Guarded by mu.
 	rest    time.Duration // after it. Guarded by mu.
 	stopped bool          // Guarded by mu.
@@ -29,9 +31,13 @@ type Hub struct {
 	relays  sync.WaitGroup
 }
 
-// restPerFeed is how long the hub rests for each feed that it has woken: about what a
-// feed takes to read one change.
-const restPerFeed = 10 * time.Microsecond
+// leastRest is how long the hub rests at least after a wake, and restPerFeed how long for
+// each feed that it has woken: about what a feed takes to read one change. docs/limits.md
+// has them.
+const (
+	leastRest   = time.Millisecond
+	restPerFeed = 10 * time.Microsecond
+)
 
 // NewHub returns the hub of an engine. Stop must follow.
 func NewHub(engine storage.Engine) *Hub {
@@ -40,23 +46,24 @@ func NewHub(engine storage.Engine) *Hub {
 
 // Await returns a channel that is closed when there may be more than a snapshot shows
 // that was taken before, or when the hub stops: so a feed reads once more between Await
-// and the wait. It returns ErrClosed after Stop, and ErrFailed if the engine has failed.
-func (h *Hub) Await() (<-chan struct{}, error) {
+// and the wait. It also returns how many feeds the last wake has woken. It returns ErrClosed
+// after Stop, and ErrFailed if the engine has failed.
+func (h *Hub) Await() (next <-chan struct{}, awoken int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.stopped {
-		return nil, errs.ErrClosed
+		return nil, 0, errs.ErrClosed
 	}
 	if h.next == nil {
 		commit, err := h.engine.NextCommit()
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		h.next, h.waiting = make(chan struct{}), 0
 		h.relays.Go(func() { h.relay(commit) })
 	}
 	h.waiting++
-	return h.next, nil
+	return h.next, h.awoken, nil
 }
 
 // relay waits for a commit and wakes all feeds.
@@ -78,7 +85,8 @@ func (h *Hub) relay(commit <-chan struct{}) {
 	}
 	h.mu.Lock()
 	next := h.next
-	h.next, h.woken, h.rest = nil, time.Now(), time.Duration(h.waiting)*restPerFeed
+	h.awoken = h.waiting
+	h.next, h.woken, h.rest = nil, time.Now(), max(leastRest, time.Duration(h.waiting)*restPerFeed)
 	h.mu.Unlock()
 	close(next)
 }

@@ -69,10 +69,6 @@ func (m *merge) next() (node, etag uint64, record []byte, err error) {
 	return h.node, h.etag, h.it.Value(), nil
 }
 
-// unfinished returns, at the end, the nodes that can have changes later: the
-// database's own.
-func (m *merge) unfinished(own uint64) []uint64 { return []uint64{own} }
-
 func (m *merge) close() error {
 	var err error
 	for _, h := range m.heads {

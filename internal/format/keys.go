@@ -64,7 +64,8 @@ func IndexCursorKey(number uint32) []byte {
 //	'e' node(4) etag(8)       → change        what that write did
 //	'h' tag 00                → marks         numbers granted to HiLo
 //	'i' request 00            → last, reserved-to identity counter
-//	'k' collection 00         → number(8)     how many documents it has; see storage.Tx.Add
+//	'k' collection 00         → numbers       how many documents and bytes it has; see Tally
+//	'k' 02, 'k' 03            → numbers       of attachments; of what is due; see counts.go
 //	'm' name 00               → JSON          the database itself
 //	'n' node(4)               → tag, id       which database a node number means
 //	'r' …                     → …             revisions; see SpaceRevisions
@@ -139,11 +140,6 @@ func MemberKey(dst []byte, foldedCollection, foldedID string) []byte {
 	dst = AppendKey(dst, SpaceMembers, foldedCollection)
 	dst = append(dst, foldedID...)
 	return append(dst, 0)
-}
-
-// CountKey appends the key of a collection's number of documents.
-func CountKey(dst []byte, foldedCollection string) []byte {
-	return AppendKey(dst, SpaceCounts, foldedCollection)
 }
 
 // ChangeKey appends the key of a change entry.

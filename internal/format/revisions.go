@@ -20,8 +20,7 @@ import (
 const (
 	SpaceRevisions = 'r'
 
-	revisionBin   = 0
-	revisionCount = 1
+	revisionBin = 0
 )
 
 // RevisionsName is the record under 'm' that says of which collections revisions are
@@ -51,15 +50,14 @@ func DeletedKey(dst []byte, foldedID string) []byte {
 
 // RevisionCountKey appends the key of the number of a collection's revisions.
 func RevisionCountKey(dst []byte, foldedCollection string) []byte {
-	dst = append(dst, SpaceCounts, revisionCount)
+	dst = append(dst, SpaceCounts, countRevisions)
 	dst = append(dst, foldedCollection...)
 	return append(dst, 0)
 }
 
 // Bounds of the keys of one kind.
 var (
-	CountBounds         = [2][]byte{{SpaceCounts, 0x20}, {SpaceCounts + 1}}
-	RevisionCountBounds = [2][]byte{{SpaceCounts, revisionCount}, {SpaceCounts, revisionCount + 1}}
+	RevisionCountBounds = [2][]byte{{SpaceCounts, countRevisions}, {SpaceCounts, countRevisions + 1}}
 	DeletedBounds       = [2][]byte{{SpaceRevisions, revisionBin}, {SpaceRevisions, revisionBin + 1}}
 	HistoryBounds       = [2][]byte{{SpaceRevisions, 0x20}, {SpaceRevisions + 1}}
 )
@@ -75,7 +73,7 @@ func DeletedID(key []byte) (foldedID string, err error) {
 // DecodeRevisionCount returns the collection and the number of an entry of
 // RevisionCountKey.
 func DecodeRevisionCount(key, value []byte) (folded string, n int64, err error) {
-	if len(key) < 4 || key[0] != SpaceCounts || key[1] != revisionCount || key[len(key)-1] != 0 || len(value) != 8 {
+	if len(key) < 4 || key[0] != SpaceCounts || key[1] != countRevisions || key[len(key)-1] != 0 || len(value) != 8 {
 		return "", 0, fmt.Errorf("number of revisions %x, %x: %w", key, value, errs.ErrCorrupt)
 	}
 	return string(key[2 : len(key)-1]), int64(binary.BigEndian.Uint64(value)), nil

@@ -34,8 +34,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/counters"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
@@ -62,7 +62,7 @@ type Horizon struct {
 	last atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
 
 	deleted atomic.Uint64 // deletions committed since Open
-	woken   atomic.Uint64 // value of deleted when the worker last began to look
+	woken   atomic.Uint64 // value of deleted when the worker was last woken
 
 	mu     sync.Mutex
 	holds  []*Hold // in the order of their floors. Guarded by mu.
@@ -72,11 +72,8 @@ type Horizon struct {
 	followers map[*Follower]struct{} // Guarded by mu.
 	gone      uint64                 // records up to here are gone, or about to be. Guarded by mu.
 
-	running bool // the worker. Guarded by mu.
 	stopped bool // Guarded by mu.
-	stop    context.CancelFunc
-	ctx     context.Context // of the worker
-	workers sync.WaitGroup
+	worker  *background.Worker
 
 	batch sync.Mutex // held while a batch is made
 	done  uint64     // no records of deletions are left up to this etag. Guarded by batch.
@@ -90,7 +87,7 @@ func New(e *env.Env, reserved *counters.Reserved, kept uint64) (*Horizon, error)
 		return nil, err
 	}
 	h := &Horizon{env: e, kept: kept}
-	h.ctx, h.stop = context.WithCancel(context.Background())
+	h.worker = background.NewWorker(h.RemoveSome, func(err error) { e.Warn("jay: removing records of deletions", err) })
 	mark, newest := reserved.AtOpen()
 	h.done, h.newest, h.gone = max(mark, walked), mark, mark
 	h.last.Store(newest)
@@ -159,36 +156,20 @@ func (h *Horizon) Staged(etag uint64) {
 	}
 }
 
-// Committed notes that a transaction has committed n deletions. It starts the worker if
-// there were enough since it last looked; a worker that runs sees to them itself.
+// Committed notes that a transaction has committed n deletions. It wakes the worker if
+// there were enough since it was last woken.
 func (h *Horizon) Committed(n uint64) {
-	if h.deleted.Add(n)-h.woken.Load() < wakeDeletes {
-		return
+	deleted, woken := h.deleted.Add(n), h.woken.Load()
+	if deleted-woken >= wakeDeletes && h.woken.CompareAndSwap(woken, deleted) {
+		h.worker.Wake()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.running || !h.isDueLocked() {
-		return
-	}
-	h.running = true
-	h.workers.Go(h.work)
-}
-
-// isDueLocked reports whether the worker has to look, which it does next.
-func (h *Horizon) isDueLocked() bool {
-	deleted := h.deleted.Load()
-	if h.stopped || deleted-h.woken.Load() < wakeDeletes {
-		return false
-	}
-	h.woken.Store(deleted)
-	return true
 }
 
 // Context returns a context that ends with ctx or with Stop. The caller must cancel
 // it.
 func (h *Horizon) Context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(h.ctx, func() { cancel(errs.ErrClosed) })
+	unhook := context.AfterFunc(h.worker.Context(), func() { cancel(errs.ErrClosed) })
 	return ctx, func() { unhook(); cancel(nil) }
 }
 
@@ -197,41 +178,7 @@ func (h *Horizon) Stop() {
 	h.mu.Lock()
 	h.stopped = true
 	h.mu.Unlock()
-	h.stop()
-	h.workers.Wait()
-}
-
-// work removes records as long as there are enough of them.
-func (h *Horizon) work() {
-	for more := true; more; {
-		ok := h.removeAll()
-		h.mu.Lock()
-		more = ok && h.isDueLocked() // deletions that were committed meanwhile have started no worker
-		h.running = more
-		h.mu.Unlock()
-	}
-}
-
-// removeAll removes records until none are left below the horizon. It rests as long as
-// it works, so that it takes no more than half of what the disk can do. It returns false if
-// it had to end before.
-func (h *Horizon) removeAll() bool {
-	for more := true; more; {
-		begun := time.Now()
-		var err error
-		if more, err = h.RemoveSome(h.ctx); err != nil {
-			if h.env.Logger != nil && h.ctx.Err() == nil {
-				h.env.Logger.Warn("jay: removing records of deletions", "err", err)
-			}
-			return false
-		}
-		select {
-		case <-time.After(time.Since(begun)):
-		case <-h.ctx.Done():
-			return false
-		}
-	}
-	return true
+	h.worker.Stop()
 }
 
 // RemoveSome removes a batch of records, and reports whether more may be removed.
@@ -430,7 +377,7 @@ func floorKey(name string) []byte {
 }
 
 // leastFloor returns the least floor, the highest etag if there is none. The floor of a
-// subscription counts only up to the knob FloorEtags back from the newest change: one that
+// subscription, and that of backups, counts only up to the knob FloorEtags back from the newest change: one that
 // was forgotten must not keep the records of all deletions for ever.
 func leastFloor(r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
@@ -447,7 +394,8 @@ func leastFloor(r interface {
 			return 0, fmt.Errorf("floor record %x: %w", it.Key(), errs.ErrCorrupt)
 		}
 		floor := binary.BigEndian.Uint64(it.Value())
-		if bytes.HasPrefix(it.Key()[len(prefix):], []byte(format.SubscriptionFloor)) {
+		name := it.Key()[len(prefix) : len(it.Key())-1]
+		if bytes.HasPrefix(name, []byte(format.SubscriptionFloor)) || string(name) == format.BackupFloor {
 			floor = max(floor, newest-min(newest, knobs.FloorEtags))
 		}
 		least = min(least, floor)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -33,6 +34,7 @@ const chunkBytes = 1 << 20
 // Build adds all existing documents. Documents written since the index was
 // declared are added by their writers.
 func (in *Indexer) Build(t *Task) error {
+	begun := time.Now()
 	ctx, ix := t.Ctx, in.indexes.Load().ByNumber(t.Number)
 	if err := in.passWrites(); err != nil {
 		return err
@@ -54,12 +56,21 @@ func (in *Indexer) Build(t *Task) error {
 		if chunk, more, err = in.NextChunk(ctx, w, e); err != nil {
 			return err
 		}
+		if err := in.env.Room.Wait(ctx); err != nil {
+			return err
+		}
 		if err := in.EnterChunk(ix, chunk); err != nil {
 			return err
 		}
 		t.documents.Add(int64(len(chunk)))
 	}
-	return in.FinishBuild(t)
+	if err := in.FinishBuild(t); err != nil {
+		return err
+	}
+	if in.env.Logger != nil {
+		in.env.Logger.Info("jay: an index is ready", "dir", in.env.Dir, "collection", ix.Info.Collection, "name", ix.Info.Name, "documents", t.documents.Load(), "took", time.Since(begun))
+	}
+	return nil
 }
 
 // passWrites waits for the write that is being staged. That write may have read the

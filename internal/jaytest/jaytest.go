@@ -27,6 +27,7 @@ func Memory(t testing.TB, opts *jay.Options) *jay.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		Verify(t, db)
 		if err := db.Close(); err != nil {
 			t.Errorf("close: %v", err)
 		}
@@ -51,9 +52,25 @@ func OnDisk(t testing.TB, disk *storagetest.Disk, opts jay.Options) *jay.DB {
 	return Open(t, "db", &opts)
 }
 
-// Close closes a database.
+// Verify checks a database, whose disk may have failed, for damage.
+func Verify(t interface {
+	Helper()
+	Errorf(format string, args ...any)
+}, db *jay.DB) {
+	t.Helper()
+	r, _ := db.Verify(ctx, nil) // what the disk refuses to read cannot be checked
+	for _, d := range r.Damages[:min(5, len(r.Damages))] {
+		t.Errorf("verify: %v, key %q", d, d.Key)
+	}
+	if n := int(r.Found) - 5; n > 0 {
+		t.Errorf("verify: %d damages more", n)
+	}
+}
+
+// Close closes a database, in which there must be no damage.
 func Close(t testing.TB, db *jay.DB) {
 	t.Helper()
+	Verify(t, db)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

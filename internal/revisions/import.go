@@ -91,6 +91,7 @@ func (r *Reader) stageImport(tx storage.Tx, m *Imported) (isNew bool, err error)
 	tx.Set(format.HistoryKey(nil, m.FoldedID), format.History{First: s.First, Last: s.Last + 1}.Append(nil), nil)
 	tx.Set(format.DeletedKey(nil, m.FoldedID), nil, nil) // as long as the document is not there
 	tx.Add(format.RevisionCountKey(nil, format.CollectionKey(m.Collection)), 1)
+	format.Revised(tx)
 	return true, nil
 }
 

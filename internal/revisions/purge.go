@@ -27,6 +27,7 @@ type Purge struct {
 	// With Retention, what the rules keep no longer at Now, in ticks, is removed.
 	// Otherwise Criterion decides.
 	Retention bool
+	Aged      bool // with Retention, where a rule has KeepFor only
 	Rules     *Rules
 	Now       uint64
 	Criterion Criterion
@@ -38,7 +39,11 @@ func (p *Purge) criterion(s *state) (c Criterion, found bool) {
 	case p.Collection != "" && s.collection != p.Collection, p.Deleted && s.there:
 		return c, false
 	case p.Retention:
-		return p.Rules.Of(s.collection).Expired(p.Now)
+		rule := p.Rules.Of(s.collection)
+		if p.Aged && (rule == nil || rule.KeepFor == 0) {
+			return c, false
+		}
+		return rule.Expired(p.Now)
 	}
 	return p.Criterion, true
 }
@@ -158,6 +163,7 @@ func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, 
 	} else {
 		tx.Set(format.HistoryKey(nil, foldedID), format.History{First: removed.First, Last: s.Last}.Append(nil), nil)
 	}
+	format.Revised(tx)
 	done.Documents++
 	done.Revisions += removed.Revisions
 	done.Bytes += removed.Bytes

@@ -57,6 +57,7 @@ type Rules struct {
 	config   Config
 	byFolded map[string]*Rule // nil for none, if the collection has one that is disabled
 	fallback *Rule            // or nil
+	shortest time.Duration    // the shortest KeepFor of a rule that is not disabled; 0 for none
 }
 
 // Of returns the rule of a collection, or nil if no revisions of its documents are
@@ -88,6 +89,7 @@ func newRules(c Config) (*Rules, error) {
 		}
 		if !rule.Disabled {
 			r.fallback = &rule
+			r.note(&rule)
 		}
 	}
 	for name, rule := range c.Collections {
@@ -110,9 +112,17 @@ func newRules(c Config) (*Rules, error) {
 		r.byFolded[folded] = nil
 		if !rule.Disabled {
 			r.byFolded[folded] = &rule
+			r.note(&rule)
 		}
 	}
 	return r, nil
+}
+
+// note notes the KeepFor of a rule.
+func (r *Rules) note(rule *Rule) {
+	if rule.KeepFor > 0 && (r.shortest == 0 || rule.KeepFor < r.shortest) {
+		r.shortest = rule.KeepFor
+	}
 }
 
 func (r *Rule) check(of string) error {

@@ -48,7 +48,7 @@ func Open(ctx context.Context, e *env.Env, options Options) (format.Settings, er
 	if err != nil {
 		return stored, err
 	}
-	if e.Origins, err = loadOrigins(e.Engine); err != nil {
+	if e.Origins, err = Origins(e.Engine); err != nil {
 		return stored, err
 	}
 	if _, found := e.Origins[stored.Node]; !found {
@@ -175,8 +175,8 @@ func (o *opening) setPrefixCollections(ctx context.Context, stored format.Settin
 	return stored, o.env.Engine.Update(ctx, true, func(tx storage.Tx) error { return set(tx, stored) })
 }
 
-// loadOrigins reads the records of the nodes that have written in the database.
-func loadOrigins(r storage.Reader) (env.Origins, error) {
+// Origins reads the records of the nodes that have written in the database.
+func Origins(r storage.Reader) (env.Origins, error) {
 	lo := []byte{format.SpaceNode}
 	it, err := r.Iterate(lo, format.PrefixEnd(lo))
 	if err != nil {

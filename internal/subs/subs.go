@@ -73,6 +73,15 @@ type Failure struct {
 	Dead     bool      `json:"dead,omitempty"`
 	Error    string    `json:"error"` // the last one
 	Due      time.Time `json:"due"`   // when it is sent again, unless it is dead
+
+	Deletion *Deletion `json:"deletion,omitempty"` // nil if a document has failed
+}
+
+// Deletion is what is kept of a deletion that has failed: there is no document to be read
+// again.
+type Deletion struct {
+	Node       uint64 `json:"node"`
+	Collection string `json:"collection,omitempty"`
 }
 
 // Info is a subscription as it is.
@@ -104,8 +113,17 @@ func New(e *env.Env, feeds *feed.Source) *Store {
 	return s
 }
 
-// Stop ends all workers.
-func (s *Store) Stop() { s.stop(errs.ErrClosed) }
+// Stop ends all workers. There are no others afterwards.
+func (s *Store) Stop() {
+	s.stop(errs.ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.slots {
+		if at.worker != nil {
+			at.worker.end(errs.ErrClosed)
+		}
+	}
+}
 
 // CheckName refuses names that cannot be part of a key.
 func CheckName(name string) error {
@@ -353,11 +371,16 @@ func (s *Store) Retry(ctx context.Context, name string, folded []string) (n int,
 // Get returns a subscription.
 func (s *Store) Get(name string) (Info, error) {
 	snapshot := s.env.Engine.Snapshot()
-	info, err := s.info(snapshot, name)
+	newest, mark, err := s.feeds.NewestIn(snapshot)
+	info := Info{}
+	if err == nil {
+		info, err = s.info(snapshot, name, newest, mark)
+	}
 	return info, errs.First(err, snapshot.Close())
 }
 
-func (s *Store) info(r storage.Reader, name string) (i Info, err error) {
+// info returns a subscription in a snapshot with this newest change and this mark.
+func (s *Store) info(r storage.Reader, name string, newest, mark uint64) (i Info, err error) {
 	if i.Definition, i.Progress, err = load(r, name); err != nil {
 		return i, err
 	}
@@ -372,18 +395,21 @@ func (s *Store) info(r storage.Reader, name string) (i Info, err error) {
 			i.Failing++
 		}
 	}
-	newest, mark, err := s.feeds.NewestIn(r)
 	i.Newest, i.Gone = newest, i.Deletions && mark > max(i.Position, i.Base)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i.Working = s.slots[name] != nil && s.slots[name].worker != nil
-	return i, err
+	return i, nil
 }
 
 // List returns all subscriptions, in the order of their names.
 func (s *Store) List() (all []Info, err error) {
 	snapshot := s.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
+	newest, mark, err := s.feeds.NewestIn(snapshot)
+	if err != nil {
+		return nil, err
+	}
 	var names []string
 	err = each(snapshot, []byte{format.SpaceSubscription}, func(key, value []byte) error {
 		if !format.IsSubscriptionDefinition(key) {
@@ -393,7 +419,7 @@ func (s *Store) List() (all []Info, err error) {
 		return nil
 	})
 	for _, name := range names {
-		info, infoErr := s.info(snapshot, name)
+		info, infoErr := s.info(snapshot, name, newest, mark)
 		err = errs.First(err, infoErr)
 		all = append(all, info)
 	}

@@ -1,6 +1,7 @@
 package subs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,14 @@ type Item struct {
 	Failures int    // of this version so far
 }
 
+// bytes returns how many bytes of its document an item holds.
+func (i *Item) bytes() int {
+	if i.Document == nil {
+		return 0
+	}
+	return len(i.Document.JSON())
+}
+
 // Batch is what a worker is given at a time.
 type Batch struct {
 	Items    []Item
@@ -72,8 +81,6 @@ func (b *Batch) add(item Item) {
 func newWorker(ctx context.Context, s *Store, name string) *Worker {
 	w := &Worker{store: s, name: name}
 	w.ctx, w.end = context.WithCancelCause(ctx)
-	unhook := context.AfterFunc(s.closing, func() { w.end(errs.ErrClosed) })
-	context.AfterFunc(w.ctx, func() { unhook() })
 	return w
 }
 
@@ -138,11 +145,11 @@ func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 		return nil, false, err
 	}
 	b = &Batch{position: w.progress.Position}
-	if err := w.fillFailing(b, n); err != nil {
+	bytes, err := w.fillFailing(b, n, size)
+	if err != nil {
 		return nil, false, err
 	}
 	more = true
-	bytes := 0
 	for len(b.Items) < n && bytes < size {
 		if len(w.found) == 0 {
 			if !more {
@@ -157,9 +164,8 @@ func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 		}
 		item := w.found[0]
 		w.found[0] = Item{}
-		if w.found = w.found[1:]; item.Document != nil {
-			bytes += len(item.Document.JSON())
-		}
+		w.found = w.found[1:]
+		bytes += item.bytes()
 		b.position = item.Etag
 		b.add(item)
 	}
@@ -211,11 +217,11 @@ func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	return item, true, nil
 }
 
-// fillFailing adds documents that have failed and are due. A document that was written
-// since comes by the feed.
-func (w *Worker) fillFailing(b *Batch, n int) (err error) {
+// fillFailing adds documents, and deletions, that have failed and are due, and returns how many bytes they
+// have. A document that was written since comes by the feed.
+func (w *Worker) fillFailing(b *Batch, n, size int) (bytes int, err error) {
 	if len(w.failing) == 0 {
-		return nil
+		return 0, nil
 	}
 	now := w.store.env.Now()
 	snapshot := w.store.env.Engine.Snapshot()
@@ -226,34 +232,40 @@ func (w *Worker) fillFailing(b *Batch, n int) (err error) {
 			due = append(due, folded)
 		}
 	}
-	slices.SortFunc(due, func(a, b string) int { return int(int64(w.failing[a].Etag) - int64(w.failing[b].Etag)) })
+	slices.SortFunc(due, func(a, b string) int { return cmp.Compare(w.failing[a].Etag, w.failing[b].Etag) })
 	for _, folded := range due {
-		if len(b.Items) == n {
+		if len(b.Items) == n || bytes >= size {
 			break
 		}
 		doc, err := w.store.feeds.Docs.ReadFolded(snapshot, folded)
 		if err != nil && err != errs.ErrNotFound {
-			return err
+			return 0, err
 		}
 		if err == nil && (doc.Header().Etag > w.readTo || w.isFound(folded)) {
 			continue
 		}
 		wanted := false
 		var item Item
-		if err == nil {
+		if f := w.failing[folded]; err != nil && f.Deletion != nil && !w.isFound(folded) {
+			item, wanted, err = w.item(feed.Change{Node: f.Deletion.Node, Etag: f.Etag, Deleted: true, Collection: f.Deletion.Collection, ID: f.ID})
+			if err != nil {
+				return 0, err
+			}
+		} else if err == nil {
 			h := doc.Header()
 			item, wanted, err = w.item(feed.Change{Node: h.Node, Etag: h.Etag, Collection: string(h.Collection), ID: doc.ID(), Modified: h.Modified, Document: doc})
 			if err != nil {
-				return err
+				return 0, err
 			}
 		}
 		if !wanted {
 			b.settled = append(b.settled, folded)
 			continue
 		}
+		bytes += item.bytes()
 		b.add(item)
 	}
-	return nil
+	return bytes, nil
 }
 
 // isFound reports whether the feed has found a document that no batch has yet.
@@ -361,6 +373,9 @@ func (w *Worker) settle(b *Batch, now time.Time) (failing map[string]Failure, go
 			count++
 		}
 		f := Failure{ID: item.ID, Etag: item.Etag, Failures: item.Failures + 1, Error: text}
+		if item.Deleted {
+			f.Deletion = &Deletion{item.Node, item.Collection}
+		}
 		f.Dead = f.Failures >= w.definition.MaxFailures
 		f.Due = now.Add(min(w.definition.RetryDelay<<min(f.Failures-1, 20), maxRetryDelay)).UTC()
 		if failing == nil {

@@ -320,8 +320,8 @@ func (t *Txn) stagePatch(o *Op) error {
 	if err != nil {
 		return err
 	}
-	old := OldDocument{Node: before.Node, Etag: before.Etag, Modified: before.Modified, Revision: before.Revision, Collection: string(before.Collection), Body: g.base,
-		ID: docs.WrittenID(&before, o.FoldedID), Times: timesOf(&before), Attachments: before.Attachments}
+	old := oldFrom(&before, o.Collection)
+	old.Size, old.Body, old.ID = before.Size()+len(g.base), g.base, docs.WrittenID(&before, o.FoldedID)
 	if (g.changed || retimed) && o.keeps(t.rules(), &before) {
 		old.keepVersion(&before, g.base)
 	}

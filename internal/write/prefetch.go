@@ -159,15 +159,21 @@ func decodeOld(db *Writer, c *catalog.Catalog, rules *revisions.Rules, o *Op, re
 	return old, nil
 }
 
+// oldFrom returns what the header says of a document that a write finds. The attachments
+// are not copied. probable is the collection that it has in most cases.
+func oldFrom(h *metadata.Header, probable string) OldDocument {
+	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Times: timesOf(h), Attachments: h.Attachments, Collection: probable}
+	if string(h.Collection) != probable { // else an allocation is saved
+		old.Collection = string(h.Collection)
+	}
+	return old
+}
+
 // oldOf returns what o needs to know of the document that it finds. Body and
 // attachments are not copied.
 func oldOf(db *Writer, c *catalog.Catalog, o *Op, h *metadata.Header, body []byte) OldDocument {
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Times: timesOf(h), Attachments: h.Attachments}
-	if string(h.Collection) == o.Collection {
-		old.Collection = o.Collection // saves an allocation
-	} else {
-		old.Collection = string(h.Collection)
-	}
+	old := oldFrom(h, o.Collection)
+	old.Size = h.Size() + len(body)
 	if len(c.ByCollection) > 0 && c.Of(format.CollectionKey(old.Collection)) != nil {
 		old.Body, old.ID = body, docs.WrittenID(h, o.FoldedID)
 	}

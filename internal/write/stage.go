@@ -103,8 +103,10 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 		// transaction.
 		return fmt.Errorf("made id %q: %w", o.ID, errs.ErrExists)
 	}
-	if o.due != nil && !o.due.holds(t, &old, found) {
-		return nil
+	if o.due != nil {
+		if holds, err := o.due.holds(t, &old, found); err != nil || !holds {
+			return err
+		}
 	}
 	if found && t.hasExpired(&old) {
 		return t.meet(o.FoldedID, old.Times.Expires)
@@ -145,7 +147,17 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	}
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
+	if err := t.Writer.Env.Room.Spend(len(t.key) + len(t.value) + len(o.JSON)); err != nil {
+		return err
+	}
 	t.Tx.Set(t.key, t.value, o.JSON)
+	documents, bytes := int64(0), int64(len(t.value)+len(o.JSON)-old.Size)
+	if !found {
+		documents, bytes = 1, bytes+int64(len(folded))
+	}
+	if err := t.count(o.FoldedCollection, folded, documents, bytes); err != nil {
+		return err
+	}
 	t.stageChange(format.ChangePut, etag, o.collectionOf(), folded)
 	switch {
 	case found:
@@ -153,11 +165,6 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	case !format.IsClustered(folded, o.FoldedCollection, t.Writer.Env.FoldedSeparator): // a document stays in its collection
 		t.key = format.MemberKey(t.key[:0], o.FoldedCollection, folded)
 		t.Tx.Set(t.key, nil, nil)
-	}
-	if !found {
-		if err := t.count(o.FoldedCollection, folded, 1); err != nil {
-			return err
-		}
 	}
 	if o.Header.Timed || old.Times != nil {
 		t.stageTimes(folded, o.FoldedCollection, old.Times, o.Header.Times())
@@ -224,9 +231,9 @@ func (t *Txn) stageDelete(o *Op) error {
 		return err
 	}
 	if o.due != nil {
-		if !o.due.holds(t, &old, found) || o.due.due.Kind != format.DueExpiry {
+		if holds, err := o.due.holds(t, &old, found); err != nil || !holds || o.due.due.Kind != format.DueExpiry {
 			o.Outcome = Absent
-			return nil
+			return err
 		}
 	} else if found && t.hasExpired(&old) {
 		old, found = OldDocument{}, false
@@ -263,7 +270,7 @@ func (t *Txn) stageDelete(o *Op) error {
 	}
 	t.Tx.Delete(format.ChangeKey(t.key[:0], old.Node, old.Etag))
 	t.stageChange(format.ChangeDelete, etag, collection, folded)
-	if err := t.count(key, folded, -1); err != nil {
+	if err := t.count(key, folded, -1, -int64(len(folded)+old.Size)); err != nil {
 		return err
 	}
 	t.Writer.Horizon.Staged(etag)
@@ -291,6 +298,7 @@ type OldDocument struct {
 	Collection string
 	Modified   uint64 // in ticks
 	Revision   uint64 // its number, see metadata.Header
+	Size       int    // of its record; 0 for none
 	Body       []byte // only if its collection has indexes
 	ID         string // as it was written, if there is a body or a past
 	past       past   // only if it is to become a revision: see Op.keeps

@@ -71,6 +71,7 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err != nil {
 		return err
 	}
+	size := len(value)
 	h, body, err := metadata.Decode(value)
 	if err == nil {
 		h, body = cloneHeader(&h), bytes.Clone(body)
@@ -78,7 +79,8 @@ func (t *Txn) stageAttach(o *Op) error {
 	if err := errs.First(err, closer.Close()); err != nil {
 		return err
 	}
-	old := OldDocument{Node: h.Node, Etag: h.Etag, Modified: h.Modified, Revision: h.Revision, Collection: string(h.Collection), Attachments: h.Attachments, Times: timesOf(&h)}
+	old := oldFrom(&h, o.Collection)
+	old.Size = size
 	if t.hasExpired(&old) {
 		return t.attachMissing(o)
 	}

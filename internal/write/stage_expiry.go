@@ -33,15 +33,30 @@ func (t *Txn) stageTime(folded, foldedCollection string, kind byte, before, afte
 	if !before.IsZero() {
 		t.key = format.TimeKey(t.key[:0], before, kind, folded)
 		t.Tx.Delete(t.key)
+		t.countTime(kind, -1)
 	}
 	if after.IsZero() {
 		return
 	}
 	t.key = format.TimeKey(t.key[:0], after, kind, folded)
 	t.Tx.Set(t.key, []byte(foldedCollection), nil)
+	t.countTime(kind, 1)
 	if t.due.IsZero() || after.Before(t.due) {
 		t.due = after
 	}
+}
+
+// hasTime reports whether there is an entry of what is due. Its key is in t.key then.
+func (t *Txn) hasTime(folded string, kind byte, at time.Time) (bool, error) {
+	t.key = format.TimeKey(t.key[:0], at, kind, folded)
+	_, closer, err := t.Tx.Get(t.key)
+	if err == storage.ErrNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
 }
 
 // timesOf returns the instants of a header, nil if it has none.
@@ -101,7 +116,7 @@ func DueRefresh(d format.Due, doc *docs.Document) (*Op, error) {
 
 // holds reports whether what the op does is still due for the document found. If not,
 // its entry, which is none of the document, is removed, but for that of another version.
-func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) bool {
+func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) (bool, error) {
 	d := &o.due
 	at := time.Time{}
 	if found && old.Times != nil {
@@ -111,11 +126,14 @@ func (o *dueOp) holds(t *Txn, old *OldDocument, found bool) bool {
 		}
 	}
 	if !at.Equal(d.At) {
-		t.key = format.TimeKey(t.key[:0], d.At, d.Kind, d.FoldedID)
-		t.Tx.Delete(t.key)
-		return false
+		there, err := t.hasTime(d.FoldedID, d.Kind, d.At)
+		if there {
+			t.Tx.Delete(t.key)
+			t.countTime(d.Kind, -1)
+		}
+		return false, err
 	}
-	return o.seen == (Version{}) || o.seen == (Version{old.Node, old.Etag})
+	return o.seen == (Version{}) || o.seen == (Version{old.Node, old.Etag}), nil
 }
 
 // sweptTogether is how many ops of Sweep a transaction stages, while other writes wait.
@@ -263,12 +281,33 @@ func headerAt(r docs.Getter, key []byte) (metadata.Header, error) {
 
 // Adopt gives the document that a transaction has found, and whose custom metadata has
 // instants of which the database knows nothing yet, its entries. It stays in its version.
-func (t *Txn) Adopt(folded string, h *metadata.Header, body []byte) {
+// After a loss that was accepted, it may have some of them.
+func (t *Txn) Adopt(folded string, h *metadata.Header, body []byte) error {
 	h.Timed = true
+	var had metadata.Times
+	times := h.Times()
+	for _, one := range []struct {
+		kind    byte
+		at, had *time.Time
+	}{{format.DueExpiry, &times.Expires, &had.Expires}, {format.DueRefresh, &times.Refresh, &had.Refresh}} {
+		if one.at.IsZero() {
+			continue
+		}
+		there, err := t.hasTime(folded, one.kind, *one.at)
+		if err != nil {
+			return err
+		}
+		if there {
+			*one.had = *one.at
+		}
+	}
+
 	t.change(folded)
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = h.AppendTail(h.AppendHead(t.value[:0]))
 	t.value = append(t.value, body...)
 	t.Tx.Set(t.key, t.value, nil)
-	t.stageTimes(folded, format.CollectionKey(string(h.Collection)), nil, h.Times())
+	format.Rewritten(t.Tx)
+	t.stageTimes(folded, format.CollectionKey(string(h.Collection)), &had, times)
+	return nil
 }

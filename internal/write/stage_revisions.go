@@ -93,8 +93,8 @@ func (old *OldDocument) number(h format.History) uint64 {
 // the same ID, which was deleted, has ended.
 func (t *Txn) numberFirst(o *Op) error {
 	o.Header.Revision = 1
-	if o.Strategy != ids.Semantic {
-		return nil // a made ID is new
+	if o.Strategy == ids.GUID || o.Strategy == ids.ServerSide {
+		return nil // the ID is new; a number may come again, as of an identity that was set back
 	}
 	history, had, err := revisions.HistoryOf(t.Tx, o.FoldedID)
 	if err != nil || !had {
@@ -214,6 +214,7 @@ func (t *Txn) stageKeep(o *Op) error {
 	if err != nil {
 		return err
 	}
+	size := len(value)
 	shared, body, err := metadata.Decode(value)
 	o.Header, o.JSON = cloneHeader(&shared), append([]byte(nil), body...)
 	if err := errs.First(err, closer.Close()); err != nil {
@@ -238,5 +239,6 @@ func (t *Txn) stageKeep(o *Op) error {
 	t.key = format.DocumentKey(t.key[:0], o.FoldedID)
 	t.value = o.Header.AppendTail(o.Header.AppendHead(t.value[:0]))
 	t.Tx.Set(t.key, t.value, o.JSON)
-	return nil
+	format.Rewritten(t.Tx)
+	return t.count(format.CollectionKey(string(o.Header.Collection)), o.FoldedID, 0, int64(len(t.value)+len(o.JSON)-size))
 }

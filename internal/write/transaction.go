@@ -10,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/counts"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/revisions"
@@ -50,6 +51,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 		clear(t.counts)
 		*t = Txn{key: t.key, value: t.value, counts: t.counts[:0]}
 	}()
+	w.Env.Room.Look()
 	for {
 		t.changing = nil
 		var moment time.Time
@@ -155,21 +157,21 @@ var transactions = sync.Pool{New: func() any { return new(Txn) }}
 type Txn struct {
 	counters.Txn
 	Writer     *Writer
-	catalog    *catalog.Catalog   // see indexes
-	ops        []*Op              // that run was given
-	entered    int                // bytes of bodies whose entries were extracted in the transaction
-	prefetched *Prefetched        // what was read before
-	hint       uint64             // etags that will be needed in addition
-	patched    int                // bytes of bodies that patches have made
-	here       int                // patches that were made in this run
-	changing   *changes           // of this run, and of those before it in one Update; nil for none
-	flags      map[uint32]byte    // of indexes, as far as they are known
-	counts     []counted          // documents made and deleted, not staged yet
-	deletions  uint64             // documents that the run deletes
-	counting   *format.CountState // as the run sees it; nil until it is read
-	exchanged  uint64             // the newest index that the run gives to a compare-exchange value
-	left       bool               // streams of attachments are left to be removed
-	rulesOf    *revisions.Rules   // see rules
+	catalog    *catalog.Catalog // see indexes
+	ops        []*Op            // that run was given
+	entered    int              // bytes of bodies whose entries were extracted in the transaction
+	prefetched *Prefetched      // what was read before
+	hint       uint64           // etags that will be needed in addition
+	patched    int              // bytes of bodies that patches have made
+	here       int              // patches that were made in this run
+	changing   *changes         // of this run, and of those before it in one Update; nil for none
+	flags      map[uint32]byte  // of indexes, as far as they are known
+	counts     []counted        // changes of numbers that are not staged yet
+	deletions  uint64           // documents that the run deletes
+	counting   *counts.State    // as the run sees it; nil until it is read
+	exchanged  uint64           // the newest index that the run gives to a compare-exchange value
+	left       bool             // streams of attachments are left to be removed
+	rulesOf    *revisions.Rules // see rules
 	rulesRead  bool
 	kept       int    // bytes of versions that have become revisions
 	key        []byte // scratch

@@ -11,9 +11,13 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// numberText is a number as Tx.Add leaves it.
-func numberText(n int64) string {
-	return string(binary.BigEndian.AppendUint64(nil, uint64(n)))
+// numberText is numbers as Tx.Add leaves them.
+func numberText(numbers ...int64) string {
+	var text []byte
+	for _, n := range numbers {
+		text = binary.BigEndian.AppendUint64(text, uint64(n))
+	}
+	return string(text)
 }
 
 func testAdd(t *testing.T, e storage.Engine) {
@@ -77,6 +81,41 @@ func testAdd(t *testing.T, e storage.Engine) {
 	add(4)
 	want(t, read(t, e, "k"), numberText(4))
 	want(t, read(t, e, "other"), numberText(1))
+}
+
+// A key has several numbers, each with its sum.
+func testAddSeveral(t *testing.T, e storage.Engine) {
+	key := []byte("k")
+	add := func(deltas ...int64) {
+		t.Helper()
+		update(t, e, func(tx storage.Tx) error { tx.Add(key, deltas...); return nil })
+	}
+	add(5, 100)
+	want(t, read(t, e, "k"), numberText(5, 100))
+	add(1) // fewer, and more, than there are
+	want(t, read(t, e, "k"), numberText(6, 100))
+	add(0, 0, 7)
+	want(t, read(t, e, "k"), numberText(6, 100, 7))
+	add(-6, -100) // one that is not 0 keeps the key
+	want(t, read(t, e, "k"), numberText(0, 0, 7))
+	add(0, 0, -7)
+	want(t, read(t, e, "k"), "absent")
+	add(1) // and a key that was removed begins anew
+	want(t, read(t, e, "k"), numberText(1))
+
+	// A transaction sees what it has added, also to what it has set.
+	update(t, e, func(tx storage.Tx) error {
+		tx.Add(key, 1, 2)
+		want(t, txRead(t, tx, "k"), numberText(2, 2))
+		tx.Set(key, []byte(numberText(3)), nil)
+		tx.Add(key, 1, 9)
+		want(t, txRead(t, tx, "k"), numberText(4, 9))
+		tx.Add(key, -4, -9)
+		want(t, txRead(t, tx, "k"), "absent")
+		tx.Add(key, 0, 0, 0, 0, 0, 0, 0, 8)
+		return nil
+	})
+	want(t, read(t, e, "k"), numberText(0, 0, 0, 0, 0, 0, 0, 8))
 }
 
 // Several goroutines add to several numbers, remove them and fail, so that some of

@@ -54,7 +54,7 @@ func (e *Engine) close() error {
 func (e *Engine) end() error {
 	e.leaders.Wait()
 	var unknown error
-	if e.failure.Load() == nil {
+	if e.failure.Load() == nil && !e.readOnly {
 		// An empty record that is synced makes all commits before it durable.
 		if err := e.protect(func() error { return e.db.LogData(nil, pebble.Sync) }); err != nil {
 			e.fail(err)
@@ -63,7 +63,7 @@ func (e *Engine) end() error {
 			unknown = fmt.Errorf("close: %w: %w", storage.ErrUnknownOutcome, *failure)
 		}
 	}
-	if e.failure.Load() == nil {
+	if e.failure.Load() == nil && !e.readOnly {
 		// What cannot be merged now can be by the next Close.
 		if err := e.protect(e.tidy); err != nil {
 			e.log.Warn("jay: merging small tables", "dir", e.dir, "err", err)
@@ -73,7 +73,7 @@ func (e *Engine) end() error {
 	e.reservation.stop()
 	err := e.protect(e.db.Close)
 	switch {
-	case e.failure.Load() == nil && err == nil:
+	case e.failure.Load() == nil && err == nil && !e.readOnly:
 		err = e.controlFS.close(e.path)
 	case e.failure.Load() != nil && err != nil:
 		e.log.Warn("jay: closing a failed storage engine", "dir", e.dir, "err", err)

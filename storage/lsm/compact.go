@@ -10,6 +10,9 @@ import (
 
 // Compact implements storage.Engine. Pebble merges each level into the next.
 func (e *Engine) Compact(ctx context.Context) error {
+	if e.readOnly {
+		return storage.ErrReadOnly
+	}
 	if failure := e.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 	}

@@ -30,7 +30,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -48,6 +47,11 @@ type Engine struct {
 	path      string // of the files: absolute, without symbolic links
 	controlFS *controlFS
 	freezeFS  *freezeFS
+
+	checkpointFS *checkpointFS
+	base         vfs.FS // as Open was given it
+	opts         Options
+	readOnly     bool
 
 	reservation *cacheReservation
 	log         *slog.Logger
@@ -70,6 +74,7 @@ type Engine struct {
 	commits         atomic.Uint64 // for Stats
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
+	stalls          stalls
 	notice          notice
 	progress        *progress
 	closeTimeout    time.Duration
@@ -122,6 +127,10 @@ func open(dir string, opts Options) (*Engine, error) {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+	e.base, e.opts = e.fs, opts
+	if opts.ReadOnly {
+		return e.openReadOnly(dir, opts)
+	}
 
 	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
@@ -158,6 +167,10 @@ func open(dir string, opts Options) (*Engine, error) {
 		return nil, e.unlock(openError(err))
 	}
 
+	if format > 0 && format < Format {
+		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", Format)
+	}
+
 	options := e.pebbleOptions(opts)
 	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
 		e.reservation.cache.Unref()
@@ -183,7 +196,8 @@ func open(dir string, opts Options) (*Engine, error) {
 func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
 	e.freezeFS = newFreezeFS(options.FS)
-	options.FS = e.freezeFS
+	e.checkpointFS = &checkpointFS{FS: e.freezeFS, raw: e.controlFS.FS, dir: e.path}
+	options.FS = e.checkpointFS
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.reservation.cache.Unref()
@@ -245,23 +259,5 @@ func (e *Engine) StartSequence(n uint64) {
 		if old >= n || e.minSequence.CompareAndSwap(old, n) {
 			return
 		}
-	}
-}
-
-// Stats implements storage.Engine.
-func (e *Engine) Stats() storage.Stats {
-	e.reservation.adjust()
-	m := e.db.Metrics()
-	var syncs dto.Metric
-	if err := m.LogWriter.FsyncLatency.Write(&syncs); err != nil {
-		e.log.Debug("jay: reading the log's sync histogram", "err", err)
-	}
-	return storage.Stats{
-		DiskBytes:        m.DiskSpaceUsage(),
-		ReclaimableBytes: m.Table.Garbage.PointDeletionsBytesEstimate + m.Table.Garbage.RangeDeletionsBytesEstimate,
-		CacheBytes:       m.BlockCache.Size,
-		MemTableBytes:    m.MemTable.Size,
-		LogSyncs:         syncs.GetHistogram().GetSampleCount(),
-		Commits:          e.commits.Load(),
 	}
 }

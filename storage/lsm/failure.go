@@ -63,6 +63,14 @@ func (e *Engine) listener() *pebble.EventListener {
 				e.fail(fmt.Errorf("compact tables: %w", readError(info.Err)))
 			}
 		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			if e.stalls.begin() {
+				e.log.Warn("jay: writes wait for the disk", "dir", e.dir, "reason", info.Reason)
+			}
+		},
+		WriteStallEnd: func() {
+			e.log.Warn("jay: writes go on", "dir", e.dir, "waited", e.stalls.end())
+		},
 		BackgroundError: func(err error) {
 			if flushErr := flush.Load(); flushErr != nil && errors.Is(err, *flushErr) {
 				e.fail(fmt.Errorf("write a table: %w", readError(err)))

@@ -83,7 +83,7 @@ func checkFormatFile(fs vfs.FS, dir string) (format int, err error) {
 	case err != nil:
 		return 0, err
 	case format > Format:
-		return 0, fmt.Errorf("%w: it has format %d, this program reads up to %d; use a newer version of jay", storage.ErrNewerFormat, format, Format)
+		return 0, &storage.FormatError{What: "database", Found: format, Newest: Format}
 	}
 	return format, nil
 }

@@ -30,8 +30,9 @@ import (
 //     when it closes any descriptor of the file.
 type dirLock struct {
 	id     dirID
-	dir    *os.File // open and locked; nil in memory
-	engine *pebble.Lock
+	dir    *os.File     // open and locked; nil in memory
+	shared bool         // with other readers
+	engine *pebble.Lock // nil if it is shared
 }
 
 // dirID identifies a directory, however its path is spelled.
@@ -52,26 +53,37 @@ func (id dirID) equal(other dirID) bool {
 
 // owned are the directories that this process has open.
 var owned struct {
-	mu  sync.Mutex
-	ids []dirID // Guarded by mu.
+	mu     sync.Mutex
+	ids    []dirID // Guarded by mu.
+	shared []dirID // to be read only, once for each reader. Guarded by mu.
 }
 
-// own notes the directory as owned by this process. It returns false if it was
-// owned before.
-func own(id dirID) bool {
+// own notes the directory as owned by this process, or shared with its other readers.
+// It returns false if it was owned before, or is not to be shared and was.
+func own(id dirID, shared bool) bool {
 	owned.mu.Lock()
 	defer owned.mu.Unlock()
-	if slices.ContainsFunc(owned.ids, id.equal) {
+	if slices.ContainsFunc(owned.ids, id.equal) || !shared && slices.ContainsFunc(owned.shared, id.equal) {
 		return false
 	}
-	owned.ids = append(owned.ids, id)
+	if shared {
+		owned.shared = append(owned.shared, id)
+	} else {
+		owned.ids = append(owned.ids, id)
+	}
 	return true
 }
 
-func disown(id dirID) {
+func disown(id dirID, shared bool) {
 	owned.mu.Lock()
 	defer owned.mu.Unlock()
-	owned.ids = slices.DeleteFunc(owned.ids, id.equal)
+	from := &owned.ids
+	if shared {
+		from = &owned.shared
+	}
+	if i := slices.IndexFunc(*from, id.equal); i >= 0 {
+		*from = slices.Delete(*from, i, i+1)
+	}
 }
 
 // lock makes this engine the owner of dir, which must exist, until Close. It does
@@ -79,7 +91,7 @@ func disown(id dirID) {
 // the same host, in another one, and ErrNotWritable if the directory refuses its
 // lock file.
 func lock(fs vfs.FS, dir string) (*dirLock, error) {
-	l, err := lockIdentity(fs, dir)
+	l, err := lockIdentity(fs, dir, false)
 	if err != nil {
 		return nil, openError(err)
 	}
@@ -89,15 +101,25 @@ func lock(fs vfs.FS, dir string) (*dirLock, error) {
 	return l, nil
 }
 
+// lockShared is lock for a reader, beside which there may be others, but no writer. It
+// does without the lock file, which the directory may refuse.
+func lockShared(fs vfs.FS, dir string) (*dirLock, error) {
+	l, err := lockIdentity(fs, dir, true)
+	if err != nil {
+		return nil, openError(err)
+	}
+	return l, nil
+}
+
 // lockIdentity takes the locks that do not depend on a file in dir.
-func lockIdentity(fs vfs.FS, dir string) (*dirLock, error) {
+func lockIdentity(fs vfs.FS, dir string, shared bool) (*dirLock, error) {
 	if !onMachine(fs) {
 		root := vfs.Root(fs)
 		if !reflect.TypeOf(root).Comparable() {
 			return &dirLock{}, nil // no identity to compare: only Pebble's lock is left
 		}
-		l := &dirLock{id: dirID{fs: root, path: filepath.Join(string(filepath.Separator), dir)}}
-		if !own(l.id) {
+		l := &dirLock{id: dirID{fs: root, path: filepath.Join(string(filepath.Separator), dir)}, shared: shared}
+		if !own(l.id, shared) {
 			return nil, storage.ErrLocked
 		}
 		return l, nil
@@ -105,7 +127,7 @@ func lockIdentity(fs vfs.FS, dir string) (*dirLock, error) {
 
 	// The directory may be replaced after it is opened and before it is locked.
 	for range 10 {
-		l, err := lockOpened(dir)
+		l, err := lockOpened(dir, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +142,7 @@ func lockIdentity(fs vfs.FS, dir string) (*dirLock, error) {
 	return nil, errors.New("the directory is replaced again and again while it is opened")
 }
 
-func lockOpened(dir string) (*dirLock, error) {
+func lockOpened(dir string, shared bool) (*dirLock, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -130,14 +152,14 @@ func lockOpened(dir string) (*dirLock, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	id := dirID{info: info}
-	if !own(id) {
+	if !own(id, shared) {
 		return nil, errors.Join(storage.ErrLocked, f.Close())
 	}
-	if err := lockDir(f); err != nil {
-		disown(id)
+	if err := lockDir(f, shared); err != nil {
+		disown(id, shared)
 		return nil, errors.Join(err, f.Close())
 	}
-	return &dirLock{id: id, dir: f}, nil
+	return &dirLock{id: id, dir: f, shared: shared}, nil
 }
 
 // lockEngine takes Pebble's file LOCK.
@@ -178,7 +200,7 @@ func (l *dirLock) Close() error {
 		l.dir = nil
 	}
 	if l.id != (dirID{}) {
-		disown(l.id)
+		disown(l.id, l.shared)
 		l.id = dirID{}
 	}
 	return err

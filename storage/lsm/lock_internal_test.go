@@ -22,22 +22,22 @@ func TestOwn_Spellings(t *testing.T) {
 		}
 		return dirID{info: info}
 	}
-	if !own(id(dir)) {
+	if !own(id(dir), false) {
 		t.Fatal("a new directory has an owner")
 	}
 	for _, spelling := range []string{dir, dir + "/.", link} {
-		if own(id(spelling)) {
+		if own(id(spelling), false) {
 			t.Errorf("%s has a second owner", spelling)
 		}
 	}
-	if other := id(t.TempDir()); !own(other) {
+	if other := id(t.TempDir()); !own(other, false) {
 		t.Error("another directory is taken for this one")
 	} else {
-		disown(other)
+		disown(other, false)
 	}
-	disown(id(link))
-	if !own(id(dir)) {
+	disown(id(link), false)
+	if !own(id(dir), false) {
 		t.Error("it still has an owner after it was given up")
 	}
-	disown(id(dir))
+	disown(id(dir), false)
 }

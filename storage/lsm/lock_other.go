@@ -9,7 +9,7 @@ import "os"
 // file, so a program that copies the directory must be another process there.
 // Pebble can lock no file on AIX: Open fails. For Plan 9, JavaScript and WASI
 // it cannot be built.
-func lockDir(*os.File) error { return nil }
+func lockDir(*os.File, bool) error { return nil }
 
 // unlockDir does nothing.
 func unlockDir(*os.File) error { return nil }

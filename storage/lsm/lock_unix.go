@@ -12,14 +12,19 @@ import (
 )
 
 // lockDir locks an open directory against every other descriptor of it, of
-// this process and of others, by flock. It does not wait: ErrLocked.
+// this process and of others, by flock. A shared lock excludes only those that are not.
+// It does not wait: ErrLocked.
 //
 // The directory is locked, and not a file in it, because it exists before its
 // first file, and because restoring a copy over the database may replace a file
 // but not the directory.
-func lockDir(f *os.File) error {
+func lockDir(f *os.File, shared bool) error {
+	how := syscall.LOCK_EX
+	if shared {
+		how = syscall.LOCK_SH
+	}
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil

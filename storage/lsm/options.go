@@ -18,6 +18,11 @@ type Options struct {
 	// InMemory keeps everything in memory; dir is then only a name.
 	InMemory bool
 
+	// ReadOnly opens a database that is there, or ErrNoDatabase, and changes no file of
+	// it. Several engines, also of other processes, can have it open so, but none that writes.
+	// Update returns ErrReadOnly. AcceptLoss is not used.
+	ReadOnly bool
+
 	// MustExist makes Open return ErrNoDatabase instead of creating one.
 	MustExist bool
 

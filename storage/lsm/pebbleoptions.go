@@ -32,7 +32,7 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	o := &pebble.Options{
 		Cache:                       e.reservation.cache,
 		FS:                          e.fs,
-		Lock:                        e.lock.engine,
+		Lock:                        e.lock.engine, // nil of one that only reads
 		FormatMajorVersion:          pebbleFormat,
 		MemTableSize:                uint64(memTableBytes),
 		MemTableStopWritesThreshold: memTables,

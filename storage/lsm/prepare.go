@@ -46,8 +46,19 @@ func (fs *controlFS) prepare(dir string, format int, found bool, accept func(*st
 	// From here on files may grow: the record is no longer exact.
 	r := d.record
 	r.closed = false
-	if d.current == 0 {
+	switch {
+	case d.current == 0:
 		r.manifests, r.logs = newControlRecord().manifests, newControlRecord().logs
+	case !d.hasRecord && d.manifest != nil:
+		// Pebble soon makes another manifest, which the record then names. Until the
+		// marker names it, too, this one must be in the record: else a power failure
+		// between the two leaves a database that looks as if its marker were damaged.
+		part, err := d.syncedManifest(true)
+		if err != nil {
+			return err
+		}
+		r.current = d.current
+		r.manifests[d.current] = part
 	}
 	if err := fs.control.start(fs.FS, dir, r, d.slot, !d.hasRecord); err != nil {
 		return err
@@ -91,19 +102,8 @@ func (fs *controlFS) close(dir string) error {
 	// manifest up to its last record, and the logs that it wants replayed.
 	closed := newControlRecord()
 	closed.created, closed.closed, closed.current = r.created, true, d.current
-	name := fmt.Sprintf("MANIFEST-%06d", d.current)
-	if !fs.created[name] { // an earlier process may not have synced all of it
-		if err := syncFile(fs.FS, d.join(name)); err != nil {
-			return err
-		}
-	}
-	c, err := openRecordFile(fs.FS, d.join(name), 0)
+	part, err := d.syncedManifest(!fs.created[fmt.Sprintf("MANIFEST-%06d", d.current)])
 	if err != nil {
-		return err
-	}
-	defer c.close()
-	part := syncedPrefix{length: d.manifest.stop}
-	if part.crc, err = c.checksum(part.length); err != nil {
 		return err
 	}
 	closed.manifests[d.current] = part
@@ -121,6 +121,26 @@ func (fs *controlFS) close(dir string) error {
 		closed.logs[number] = part
 	}
 	return fs.control.close(closed)
+}
+
+// syncedManifest returns what a record says of the current manifest, up to its last
+// record. It syncs the file, if older is true: an earlier process may not have synced all
+// of it.
+func (d *directory) syncedManifest(older bool) (syncedPrefix, error) {
+	path := d.join(fmt.Sprintf("MANIFEST-%06d", d.current))
+	if older {
+		if err := syncFile(d.fs, path); err != nil {
+			return syncedPrefix{}, err
+		}
+	}
+	c, err := openRecordFile(d.fs, path, 0)
+	if err != nil {
+		return syncedPrefix{}, err
+	}
+	defer c.close()
+	part := syncedPrefix{length: d.manifest.stop}
+	part.crc, err = c.checksum(part.length)
+	return part, err
 }
 
 // syncedLog syncs a log that an earlier process made, and returns its length.
@@ -145,5 +165,8 @@ func (e *Engine) Creating() bool { return !e.controlFS.control.created() }
 
 // FinishCreation implements storage.Engine.
 func (e *Engine) FinishCreation() error {
+	if e.readOnly {
+		return storage.ErrReadOnly
+	}
 	return e.controlFS.control.update(true, func(r *controlRecord) { r.created = true })
 }

@@ -73,6 +73,9 @@ func (r *request) waitsForDisk() bool { return r.sync && r.batch != nil }
 
 // Update implements storage.Engine.
 func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	if e.readOnly {
+		return storage.ErrReadOnly
+	}
 	r := requests.Get().(*request)
 	r.fn, r.sync = fn, sync
 	return e.do(ctx, r)

@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
+
+	"github.com/jaydb/jay/storage"
 )
 
 // staging is the memory of the transactions of a group: their writes, in order.
@@ -31,7 +33,7 @@ type entry struct {
 	tail                 []byte
 	older                int32 // entry with the same hash, or -1
 	deleted              bool
-	added                bool // the head is a number to be added to the one at the key
+	added                bool // the head is numbers to be added to those at the key
 }
 
 // size returns the bytes of the key and the value.
@@ -83,24 +85,32 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	s.index(len(s.entries) - 1)
 }
 
-// addTo adds an entry that adds delta to the number at key.
-func (s *staging) addTo(key []byte, delta int64) {
-	var number [8]byte
-	binary.BigEndian.PutUint64(number[:], uint64(delta))
-	s.add(key, number[:], nil, false)
+// addTo adds an entry that adds deltas to the numbers at key.
+func (s *staging) addTo(key []byte, deltas []int64) {
+	var scratch [8 * storage.MaxNumbers]byte
+	head := scratch[:0]
+	for _, delta := range deltas {
+		head = binary.BigEndian.AppendUint64(head, uint64(delta))
+	}
+	s.add(key, head, nil, false)
 	s.entries[len(s.entries)-1].added = true
 }
 
-// apply returns the number at the key of entry i after the entry, if it was n before.
-func (s *staging) apply(i int, n int64) (int64, error) {
+// apply makes t the numbers at the key of entry i after the entry, if they were t before.
+func (s *staging) apply(i int, t *tuple) (err error) {
 	e := &s.entries[i]
 	switch {
 	case e.added:
-		return n + int64(binary.BigEndian.Uint64(s.head(i))), nil
+		t.add(s.head(i))
 	case e.deleted:
-		return 0, nil
+		*t = tuple{}
+	default:
+		*t, err = decodeTuple(s.key(i), s.value(i))
 	}
-	return number(s.key(i), s.value(i))
+	if err == nil && t.isZero() {
+		*t = tuple{} // the key is gone
+	}
+	return err
 }
 
 // mark is a state of the staging that rollback can return to.

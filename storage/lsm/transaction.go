@@ -2,7 +2,7 @@ package lsm
 
 import (
 	"bytes"
-	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 
@@ -37,9 +37,9 @@ func (t *transaction) Get(key []byte) ([]byte, io.Closer, error) {
 	return t.reader.get(t.engine.db, key)
 }
 
-// sum is Get of a number that the group has added to.
+// sum is Get of numbers that the group has added to.
 func (t *transaction) sum(key []byte) ([]byte, io.Closer, error) {
-	n, err := t.engine.numbers.committed(t.engine.db, key)
+	sum, err := t.engine.numbers.committed(t.engine.db, key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,14 +47,14 @@ func (t *transaction) sum(key []byte) ([]byte, io.Closer, error) {
 		if !bytes.Equal(t.key(i), key) {
 			continue
 		}
-		if n, err = t.apply(i, n); err != nil {
+		if err := t.apply(i, &sum); err != nil {
 			return nil, nil, err
 		}
 	}
-	if n == 0 {
+	if sum.isZero() {
 		return nil, nil, storage.ErrNotFound
 	}
-	return binary.BigEndian.AppendUint64(nil, uint64(n)), noCloser, nil
+	return sum.append(nil), noCloser, nil
 }
 
 // Iterate implements storage.Tx. An iterator of Pebble does not see what the
@@ -80,9 +80,12 @@ func (t *transaction) Set(key, head, tail []byte) { t.add(key, head, tail, false
 func (t *transaction) Delete(key []byte) { t.add(key, nil, nil, true) }
 
 // Add implements storage.Tx.
-func (t *transaction) Add(key []byte, delta int64) {
+func (t *transaction) Add(key []byte, deltas ...int64) {
+	if len(deltas) > storage.MaxNumbers {
+		panic(fmt.Sprintf("lsm: %d numbers at one key, and %d are the most", len(deltas), storage.MaxNumbers))
+	}
 	t.engine.numbers.spaces[key[0]] = true
-	t.addTo(key, delta)
+	t.addTo(key, deltas)
 }
 
 // Sequence implements storage.Tx.

@@ -6,6 +6,7 @@ package storagetest
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -36,6 +37,8 @@ type Disk struct {
 
 	holds       atomic.Pointer[[]*Hold]
 	directories sync.Map // paths of those that were opened
+
+	faults faults
 }
 
 // NewDisk returns an empty disk.
@@ -44,7 +47,13 @@ func NewDisk() *Disk { return newDisk(vfs.NewCrashableMem()) }
 func newDisk(mem *vfs.MemFS) *Disk {
 	d := &Disk{mem: mem}
 	d.after.Store(-1)
-	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(d.inject))
+	d.FS = errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		err := d.inject(op)
+		if err != nil {
+			d.faults.refused.Add(1)
+		}
+		return err
+	}))
 	return d
 }
 
@@ -53,9 +62,12 @@ func (d *Disk) inject(op errorfs.Op) error {
 	if err := d.hold(op); err != nil {
 		return err
 	}
+	if err := d.faults.inject(op); err != nil {
+		return err
+	}
 	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
 		if every := d.blind.Load(); every > 0 && strings.HasSuffix(op.Path, ".sst") && d.reads.Add(1)%every == 0 {
-			return ErrInjected
+			return &fs.PathError{Op: "read", Path: op.Path, Err: ErrInjected} // as the system's errors are
 		}
 		return nil
 	}
@@ -87,8 +99,9 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 // FailTables makes every write of a table fail from now on. The log goes on.
 func (d *Disk) FailTables() { d.tables.Store(true) }
 
-// Heal ends what Fail, FailTables, FailCreations and FailAfter began.
+// Heal ends what Fail, Fill, FailTables, FailCreations and FailAfter began.
 func (d *Disk) Heal() {
+	d.faults.filled.Store(false)
 	d.after.Store(-1)
 	d.failing.Store(false)
 	d.tables.Store(false)
@@ -103,6 +116,12 @@ func (d *Disk) FailCreations() { d.full.Store(true) }
 
 // FailAfter lets n more syncs of the log succeed, then every write fails.
 func (d *Disk) FailAfter(n int) { d.after.Store(int64(n)) }
+
+// SetFreeBytes makes the disk say that so many bytes are free. It does not fail writes
+// that need more. A new Disk does not know what is free.
+func (d *Disk) SetFreeBytes(n uint64) {
+	d.mem.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: n, TotalBytes: 1 << 62})
+}
 
 // Syncs returns how many times the log was synced.
 func (d *Disk) Syncs() uint64 { return d.syncs.Load() }

@@ -132,7 +132,7 @@ func databaseText(db *jay.DB) (string, error) {
 	for _, doc := range found {
 		fmt.Fprintf(&b, "%s\n", doc.Metadata().ID)
 	}
-	stats, err := db.Stats(ctx, nil)
+	stats, err := db.Stats(ctx)
 	fmt.Fprintf(&b, "%v %s %+v\n", stats.Collections, stats.NodeTag, stats.Counters)
 	return b.String(), err
 }

@@ -299,7 +299,7 @@ var walks = []durableRead{
 		return err
 	}},
 	{name: "Stats", read: func(db *jay.DB, saw func(string)) error {
-		stats, err := db.Stats(ctx, nil)
+		stats, err := db.Stats(ctx)
 		if err != nil {
 			return err
 		}

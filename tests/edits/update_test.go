@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/patch"
 	"github.com/jaydb/jay/query"
 )
@@ -103,7 +104,7 @@ func TestUpdate_LikeJavaScript(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
+		defer func() { jaytest.Verify(t, db); _ = db.Close() }()
 		body := rapid.SampledFrom([]string{
 			`{"A":{"x":1,"y":[1,2]},"B":{"x":{"y":1}},"N":3,"L":[1,{"x":2},[3]]}`,
 			`{"A":[{"x":1},{"x":2}],"B":null,"C":"a","N":2.5,"L":[]}`,

@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -50,7 +52,8 @@ func TestChanges_Model(t *testing.T) {
 			m.toEnd(f)
 			f.end()
 		}
-		noError(t, m.db.Close())
+		jaytest.Verify(t, m.db)
+		noError(t, errors.Join(checks.Counts(m.db), m.db.Close()))
 	})
 }
 
@@ -244,7 +247,7 @@ func (m *changesModel) drop(t *rapid.T) {
 func (m *changesModel) remove(t *rapid.T) { noError(t, m.db.Compact(ctx)) }
 
 func (m *changesModel) reopen(t *rapid.T) {
-	noError(t, m.db.Close())
+	noError(t, errors.Join(checks.Counts(m.db), m.db.Close()))
 	for _, f := range m.feeds {
 		if f.next != nil {
 			for {

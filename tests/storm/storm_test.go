@@ -83,6 +83,8 @@ type storm struct {
 	serial   atomic.Int64
 	verbs    [32]atomic.Int64 // how often each was done
 	failures atomic.Int64
+
+	followers *followers
 }
 
 // gust is one goroutine.
@@ -92,6 +94,7 @@ type gust struct {
 	g     int
 	own   map[string]stormState // documents that are there
 	index bool                  // its index is there
+	timed
 }
 
 // stormVerbs are all that a goroutine does. Each returns an error only if the
@@ -124,12 +127,17 @@ var stormVerbs = []struct {
 	{"Documents", (*gust).scan},
 	{"Changes", (*gust).changes},
 	{"EnsureIndex and DropIndex", (*gust).changeIndex},
+	{"Attachments: Put, Copy, Delete", (*gust).attach},
+	{"Attachments: List, Get", (*gust).readAttachments},
+	{"Put with ExpiresAt", (*gust).expire},
+	{"Sweep", (*gust).sweep},
 	{"a write whose context ends", (*gust).giveUp},
 }
 
 // Ensure that 64 goroutines with all verbs, and a Close in the middle of them,
 // leave exactly what was acknowledged to each of them: documents and versions, indexes,
-// sums, counters above every number that was given out, no ID twice, and no
+// sums, counters above every number that was given out, no ID twice, each attachment, no
+// document that has expired, feeds and a subscription that have missed nothing, and no
 // goroutine behind. JAY_STORM, such as 60s, lengthens it, JAY_STORM_SEED repeats
 // the choices of a run.
 func TestStorm(t *testing.T) {
@@ -158,13 +166,13 @@ func TestStorm(t *testing.T) {
 	}
 	s := &storm{
 		t: t, made: make(map[string]string), maybe: make(map[string]bool),
-		numbers: make(map[string]bool), identity: make(map[string]int64),
+		numbers: make(map[string]bool), identity: make(map[string]int64), followers: newFollowers(),
 	}
 	s.db = open(t, dir, &options)
 	s.prepare()
 	gusts := make([]*gust, stormGoroutines)
 	for g := range gusts {
-		gusts[g] = &gust{storm: s, Rand: rand.New(rand.NewPCG(seed, uint64(g)+1)), g: g, own: make(map[string]stormState)}
+		gusts[g] = &gust{storm: s, Rand: rand.New(rand.NewPCG(seed, uint64(g)+1)), g: g, own: make(map[string]stormState), timed: newTimed()}
 	}
 	rounds := 0
 	everyVerb := func() bool {
@@ -180,6 +188,7 @@ func TestStorm(t *testing.T) {
 		length := min(lasts/3, 5*time.Second)
 		length = length/2 + time.Duration(random.Int64N(int64(length)))
 		var group sync.WaitGroup
+		s.begin(&group)
 		for _, g := range gusts {
 			group.Go(g.blow)
 		}
@@ -218,6 +227,7 @@ func (s *storm) prepare() {
 	}
 	must(s.t, s.db.EnsureIndex(ctx, "Storm", jay.Index{Fields: []string{"g"}}))
 	must(s.t, s.db.EnsureIndex(ctx, "Storm", jay.Index{Name: "pair", Fields: []string{"f", "-n"}}))
+	must(s.t, s.db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "storm", Query: "from Storm"}))
 }
 
 // wrong notes a failure. A storm that goes wrong has many.
@@ -977,13 +987,19 @@ func (s *storm) check(gusts []*gust) {
 			s.wrong("identity %s is at %d, and %d was given out", name, counters.Identities[name], n)
 		}
 	}
+	s.checkAttachments(gusts)
+	s.checkFollowers()
 	jaytest.FinishIndexTasks(s.t, s.db)
+	if err := checks.Counts(s.db); err != nil {
+		s.wrong("%v", err)
+	}
 	if err := checks.Revisions(s.db); err != nil {
 		s.wrong("%v", err)
 	}
 	if err := checks.Indexes(s.db); err != nil {
 		s.wrong("indexes: %v", err)
 	}
+	jaytest.Verify(s.t, s.db)
 	infos, err := s.db.Indexes(ctx, "Storm")
 	must(s.t, err)
 	for _, g := range gusts {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // Ensure that a transaction shows its function what a plain map would, that it
@@ -26,7 +27,7 @@ func TestTx_Model(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer db.Close()
+		defer func() { jaytest.Verify(t, db); _ = db.Close() }()
 		tagged, err := jay.CollectionOf[Tagged](db, jay.Named("Users"))
 		if err != nil {
 			t.Fatal(err)

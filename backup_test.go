@@ -1,0 +1,621 @@
+package jay_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// backUp returns a backup of db.
+func backUp(t testing.TB, db *jay.DB, opts ...jay.BackupOption) (jay.BackupInfo, []byte) {
+	t.Helper()
+	var stream bytes.Buffer
+	info, err := db.Backup(ctx, &stream, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Bytes != int64(stream.Len()) {
+		t.Errorf("%d bytes are written, and %d are reported", stream.Len(), info.Bytes)
+	}
+	return info, stream.Bytes()
+}
+
+// readersOf returns readers of backups.
+func readersOf(streams ...[]byte) (readers []io.Reader) {
+	for _, stream := range streams {
+		readers = append(readers, bytes.NewReader(stream))
+	}
+	return readers
+}
+
+// restoreMemory restores backups on a disk in memory, with the node tag B, and opens
+// the result.
+func restoreMemory(t testing.TB, opts jay.Options, streams ...[]byte) *jay.DB {
+	t.Helper()
+	opts.FS = storagetest.NewDisk()
+	if _, err := jay.Restore(ctx, "restored", jay.RestoreOptions{CopyTag: "B", Options: &opts}, readersOf(streams...)...); err != nil {
+		t.Fatal(err)
+	}
+	db, err := jay.Open("restored", &opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// documentsOf returns all documents of a database with their metadata, by ID.
+func documentsOf(t testing.TB, db *jay.DB) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for doc, err := range db.Documents(ctx, jay.Scan{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := doc.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[doc.ID()] = string(text)
+	}
+	return all
+}
+
+func sameDocuments(t testing.TB, want, got map[string]string) {
+	t.Helper()
+	for id, text := range want {
+		if got[id] != text {
+			t.Errorf("document %q is %.200s, want %.200s", id, got[id], text)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("there are %d documents, want %d", len(got), len(want))
+	}
+}
+
+// writing is a writer that does something else before it is written to.
+type writing struct {
+	io.Writer
+	before func()
+}
+
+func (w writing) Write(p []byte) (int, error) {
+	w.before()
+	return w.Writer.Write(p)
+}
+
+// Ensure that a backup that is made while everything writes restores to the state at its etag,
+// document by document; and that the restored database makes no ID that one has.
+func TestBackup_WhileWriting(t *testing.T) {
+	db := memory(t, nil)
+	type write struct {
+		id, body string // "" for a deletion
+		etag     uint64
+	}
+	logs := make([][]write, 4)
+	var writers sync.WaitGroup
+	done, begun := make(chan struct{}), make(chan struct{}, len(logs))
+	for i := range logs {
+		writers.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				id := fmt.Sprintf("docs/%d-%d", i, n%200)
+				var m jay.Metadata
+				var err error
+				body := fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, strings.Repeat("abc ", n%40))
+				if n%7 == 6 {
+					body = ""
+					var all []jay.Metadata
+					var b jay.Batch
+					b.Delete(id)
+					if all, err = db.Apply(ctx, &b); err == nil {
+						m = all[0]
+					}
+				} else {
+					m, err = db.Put(ctx, id, json.RawMessage(body), jay.InCollection("Docs"))
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if m.Etag > 0 { // a deletion of nothing has none
+					logs[i] = append(logs[i], write{id, body, m.Etag})
+				}
+				if n == 300 {
+					begun <- struct{}{}
+				}
+			}
+		})
+	}
+	for range logs {
+		<-begun
+	}
+	var stream bytes.Buffer
+	info, err := db.Backup(ctx, &stream)
+	close(done)
+	writers.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make(map[string]string)
+	for _, log := range logs {
+		for _, w := range log {
+			if w.etag > info.Etag {
+				break
+			}
+			if delete(want, w.id); w.body != "" {
+				want[w.id] = w.body
+			}
+		}
+	}
+	restored := restoreMemory(t, jay.Options{}, stream.Bytes())
+	n := 0
+	for doc, err := range restored.Documents(ctx, jay.Scan{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; want[doc.ID()] != string(doc.Body()) {
+			t.Errorf("%s is %.100s, want %.100s", doc.ID(), doc.Body(), want[doc.ID()])
+		}
+	}
+	if n != len(want) || int64(n) != info.Documents {
+		t.Errorf("%d documents are restored, %d were there, and the backup has %d", n, len(want), info.Documents)
+	}
+	made := make(map[string]bool)
+	for range 100 {
+		m, err := restored.Store(ctx, "Docs", json.RawMessage(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Get(ctx, m.ID); !errors.Is(err, jay.ErrNotFound) || made[m.ID] {
+			t.Fatalf("%s is made, and was there: %v", m.ID, err)
+		}
+		made[m.ID] = true
+	}
+}
+
+// Ensure that a write during a backup is not in it, however it is done and wherever
+// the backup is: the writes happen between two pieces of the stream.
+func TestBackup_OneMoment(t *testing.T) {
+	db := memory(t, nil)
+	fill := func(n int) {
+		var b jay.Batch
+		for i := range 3000 {
+			b.Put(fmt.Sprint("docs/", i), []byte(fmt.Sprintf(`{"n":%d,"i":%d,"s":"%x"}`, n, i, strings.Repeat(fmt.Sprint(i*7919), 60))), jay.InCollection("Docs"))
+		}
+		if _, err := db.Apply(ctx, &b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill(0)
+	want := documentsOf(t, db)
+	var stream bytes.Buffer
+	writes := 0
+	_, err := db.Backup(ctx, writing{&stream, func() {
+		writes++
+		put(t, db, fmt.Sprint("new/", writes), `{}`)
+		put(t, db, fmt.Sprint("docs/", 2999-writes), `{"changed":true}`)
+		if err := db.Delete(ctx, fmt.Sprint("docs/", writes)); err != nil {
+			t.Error(err)
+		}
+	}})
+	if err != nil || writes < 5 {
+		t.Fatalf("%d writes, %v", writes, err)
+	}
+	restored := restoreMemory(t, jay.Options{}, stream.Bytes())
+	got := documentsOf(t, restored)
+	sameDocuments(t, want, got)
+}
+
+// Ensure that a database that is closed while it is backed up ends the backup, and that
+// a context and an error of the writer do.
+func TestBackup_Ends(t *testing.T) {
+	fill := func() *jay.DB {
+		db := memory(t, nil)
+		for i := range 10 {
+			put(t, db, fmt.Sprint("d/", i), `{"s":"`+strings.Repeat("x", 300_000)+`"}`)
+		}
+		return db
+	}
+	db := fill()
+	var closed bool
+	_, err := db.Backup(ctx, writing{io.Discard, func() {
+		if !closed {
+			closed = true
+			closeDB(t, db)
+		}
+	}})
+	if !errors.Is(err, jay.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	db = fill()
+	ending, cancel := context.WithCancel(ctx)
+	if _, err = db.Backup(ending, writing{io.Discard, cancel}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err = db.Backup(ctx, fullWriter{}); !errors.Is(err, errFull) {
+		t.Errorf("a writer that fails: %v", err)
+	}
+	info, stream := backUp(t, db) // none of those has moved the floor
+	if _, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(stream)); err != nil || info.Documents != 10 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+var errFull = errors.New("no space left")
+
+type fullWriter struct{}
+
+func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
+
+// blocksOf returns where the blocks of a backup begin, and its end.
+func blocksOf(t testing.TB, stream []byte) (starts []int) {
+	t.Helper()
+	at := bytes.IndexByte(stream, '\n') + 1
+	for at < len(stream) {
+		starts = append(starts, at)
+		at += 17 + int(binary.BigEndian.Uint32(stream[at+9:]))
+	}
+	if at != len(stream) {
+		t.Fatalf("the blocks end at %d of %d", at, len(stream))
+	}
+	return append(starts, at)
+}
+
+// incompressible returns a database with so many documents of a few kB.
+func incompressible(t testing.TB, n int) *jay.DB {
+	t.Helper()
+	db := memory(t, nil)
+	state := uint64(1)
+	var b jay.Batch
+	for i := range n {
+		var text strings.Builder
+		for text.Len() < 4000 {
+			state = state*6364136223846793005 + 1442695040888963407
+			fmt.Fprintf(&text, "%x", state)
+		}
+		b.Put(fmt.Sprint("docs/", i), []byte(`{"s":"`+text.String()+`"}`), jay.InCollection("Docs"))
+	}
+	if _, err := db.Apply(ctx, &b); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// Ensure that a backup that was cut is refused, wherever it was: at every 64 KB, at and
+// around the bounds of blocks, and near its ends. Nothing is left where a restore was begun.
+func TestBackup_Cut(t *testing.T) {
+	_, stream := backUp(t, incompressible(t, 1200))
+	cuts := []int{0, 1, 10, 20, 21, 22, len(stream) - 1}
+	for at := 64 << 10; at < len(stream); at += 64 << 10 {
+		cuts = append(cuts, at)
+	}
+	for _, at := range blocksOf(t, stream) {
+		cuts = append(cuts, at-1, at, at+1, at+17)
+	}
+	n := 0
+	for _, cut := range cuts {
+		if cut >= len(stream) {
+			continue
+		}
+		n++
+		checkRefused(t, fmt.Sprint("cut at ", cut), stream[:cut], n%8 == 0)
+	}
+	t.Logf("%d cuts of %d bytes in %d blocks", n, len(stream), len(blocksOf(t, stream))-1)
+	checkRefused(t, "a byte more", append(bytes.Clone(stream), 0), true)
+	checkRefused(t, "twice", append(bytes.Clone(stream), stream...), true)
+}
+
+// checkRefused checks that a stream is a *BackupError that says what is wrong, for
+// VerifyBackup and, if wanted, for Restore, which leaves nothing.
+func checkRefused(t testing.TB, what string, stream []byte, restore bool) {
+	t.Helper()
+	var damage *jay.BackupError
+	_, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(stream))
+	if !errors.Is(err, jay.ErrBackup) || !errors.As(err, &damage) || damage.Problem == "" {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if !restore {
+		return
+	}
+	disk := storagetest.NewDisk()
+	_, err = jay.Restore(ctx, "new", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: disk}}, bytes.NewReader(stream))
+	if !errors.As(err, &damage) {
+		t.Fatalf("restore, %s: %v", what, err)
+	}
+	names, err := disk.List("/")
+	if err != nil || len(names) > 0 {
+		t.Fatalf("restore, %s, leaves %q: %v", what, names, err)
+	}
+}
+
+// Ensure that a changed byte is noticed in every block, in its head and in its data, and
+// in the first line.
+func TestBackup_Flipped(t *testing.T) {
+	_, stream := backUp(t, incompressible(t, 1200))
+	starts := blocksOf(t, stream)
+	n := 0
+	flip := func(at int, with byte) {
+		n++
+		damaged := bytes.Clone(stream)
+		damaged[at] ^= with
+		checkRefused(t, fmt.Sprintf("byte %d of %d changed by %x", at, len(stream), with), damaged, n%16 == 0)
+	}
+	for at := range starts[0] {
+		flip(at, 1)
+	}
+	for i, start := range starts[:len(starts)-1] {
+		size := starts[i+1] - start
+		for at := range 17 {
+			flip(start+at, 1<<(n%8))
+		}
+		for _, at := range []int{17, 18, size / 2, size - 1} {
+			flip(start+at, 1<<(n%8))
+		}
+	}
+	t.Logf("%d flips in %d blocks", n, len(starts)-1)
+
+	// Blocks that are exchanged, left out, or of another backup.
+	block := func(i int) []byte { return stream[starts[i]:starts[i+1]] }
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	head, last := stream[:starts[0]], len(starts)-2
+	checkRefused(t, "two exchanged", join(head, block(0), block(2), block(1), stream[starts[3]:]), true)
+	checkRefused(t, "one left out", join(head, block(0), stream[starts[2]:]), true)
+	checkRefused(t, "no data", join(head, block(0), block(last)), true)
+	_, other := backUp(t, incompressible(t, 1200))
+	others := blocksOf(t, other)
+	checkRefused(t, "a block of another", join(stream[:starts[1]], other[others[1]:others[2]], stream[starts[2]:]), true)
+}
+
+// Ensure that what is no backup, and what a newer Jay has written, is refused with the
+// reason.
+func TestBackup_Foreign(t *testing.T) {
+	_, stream := backUp(t, incompressible(t, 3))
+	for _, text := range []string{"", "x", `{"a":1}` + "\n", "jay database, format 4\n", "jay backup, format \n", "jay backup, format 1", "jay backup, format -1\n", "jay backup, format 1x\n", "jay backup, format 999999999999\n", "\x1f\x8b\x08"} {
+		checkRefused(t, fmt.Sprintf("%q", text), []byte(text), true)
+	}
+	newer := bytes.Replace(stream, []byte("format 1\n"), []byte("format 2\n"), 1)
+	checkRefused(t, "a newer format", newer, true)
+	for _, call := range []func() error{
+		func() error { _, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(newer)); return err },
+		func() error { _, err := jay.ReadBackup(bytes.NewReader(newer)); return err },
+	} {
+		err := call()
+		var f *jay.FormatError
+		if !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) || !errors.As(err, &f) || f.What != "backup" || f.Found != 2 || f.Newest != 1 {
+			t.Errorf("a newer format: got %v, want a FormatError of a backup", err)
+		}
+	}
+}
+
+// Ensure that a chain is restored in its order only, and only whole.
+func TestRestore_Chain(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "a", `{}`)
+	info, full := backUp(t, db)
+	put(t, db, "b", `{}`)
+	info, one := backUp(t, db, jay.BackupSince(info.ID))
+	put(t, db, "c", `{}`)
+	_, two := backUp(t, db, jay.BackupSince(info.ID))
+	_, again := backUp(t, db)
+	_, other := backUp(t, incompressible(t, 1))
+	for _, row := range []struct {
+		name    string
+		streams [][]byte
+		stream  int
+	}{
+		{"no full one", [][]byte{one}, 0},
+		{"one left out", [][]byte{full, two}, 1},
+		{"exchanged", [][]byte{full, two, one}, 1},
+		{"twice", [][]byte{full, one, one}, 2},
+		{"two full ones", [][]byte{full, again}, 1},
+		{"of another full one", [][]byte{again, one}, 1},
+		{"of another database", [][]byte{other, one}, 1},
+	} {
+		disk := storagetest.NewDisk()
+		_, err := jay.Restore(ctx, "new", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: disk}}, readersOf(row.streams...)...)
+		var damage *jay.BackupError
+		if !errors.As(err, &damage) || damage.Stream != row.stream {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		if names, _ := disk.List("/"); len(names) > 0 {
+			t.Errorf("%s: %q is left", row.name, names)
+		}
+	}
+	whole, err := jay.VerifyBackup(ctx, nil, readersOf(full, one, two)...)
+	if err != nil || len(whole) != 3 || whole[2].Base != whole[1].ID {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	if _, err := jay.VerifyBackup(ctx, nil, readersOf(one, two)...); err != nil {
+		t.Errorf("the end of a chain: %v", err)
+	}
+	if n := len(documentsOf(t, restoreMemory(t, jay.Options{}, full, one, two))); n != 3 {
+		t.Errorf("%d documents are restored", n)
+	}
+}
+
+// Ensure that an application keeps its promise of IDs when yesterday's backup is
+// restored and the original has gone on: under a new node tag without more, and under the same one only
+// with floors for all that it may have used.
+func TestRestore_Promise(t *testing.T) {
+	made := make(map[string]string) // who made an ID
+	make1 := func(db *jay.DB, who string, identities bool) {
+		t.Helper()
+		ids := []string{"orders/", ""}
+		if identities {
+			ids = append(ids, "invoices|")
+		}
+		for range 40 {
+			for _, request := range ids {
+				m, err := db.Put(ctx, request, json.RawMessage(`{}`), jay.InCollection("Mixed"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if made[m.ID] != "" {
+					t.Fatalf("%s makes %s, which %s has made", who, m.ID, made[m.ID])
+				}
+				made[m.ID] = who
+			}
+			m, err := db.Store(ctx, "Users", json.RawMessage(`{}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made[m.ID] != "" {
+				t.Fatalf("%s makes %s, which %s has made", who, m.ID, made[m.ID])
+			}
+			made[m.ID] = who
+		}
+	}
+	db := memory(t, nil)
+	make1(db, "the original", true)
+	_, stream := backUp(t, db)
+	make1(db, "the original, later", true) // lost with it
+	used, err := db.Counters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	copied := restoreMemory(t, jay.Options{}, stream)
+	if _, err := copied.Put(ctx, "invoices|", json.RawMessage(`{}`)); !errors.Is(err, jay.ErrNeedsFloor) {
+		t.Errorf("an identity without a floor: %v", err)
+	}
+	make1(copied, "a copy", false)
+	if err := copied.RaiseCounters(ctx, jay.Counters{Identities: map[string]int64{"invoices|": 1000}}); err != nil {
+		t.Fatal(err)
+	}
+	make1(copied, "a copy with a floor", true)
+
+	restore := func(o jay.RestoreOptions) (*storagetest.Disk, error) {
+		disk := storagetest.NewDisk()
+		o.Options = &jay.Options{FS: disk}
+		_, err := jay.Restore(ctx, "db", o, bytes.NewReader(stream))
+		return disk, err
+	}
+	for _, row := range []struct {
+		o       jay.RestoreOptions
+		want    error
+		mention string
+	}{
+		{jay.RestoreOptions{}, jay.ErrOption, "CopyTag"},
+		{jay.RestoreOptions{CopyTag: "B", SameTag: true}, jay.ErrOption, "exclude"},
+		{jay.RestoreOptions{CopyTag: "b"}, jay.ErrOption, ""},
+		{jay.RestoreOptions{CopyTag: "A"}, jay.ErrFixed, "A"},
+		{jay.RestoreOptions{SameTag: true}, jay.ErrNeedsFloor, "identity invoices| (40), hilo users"},
+		{jay.RestoreOptions{SameTag: true, Floors: jay.Counters{Etag: used.Etag, HiLo: used.HiLo}}, jay.ErrNeedsFloor, "invoices|"},
+		{jay.RestoreOptions{SameTag: true, Floors: jay.Counters{Etag: used.Etag, HiLo: used.HiLo, Identities: map[string]int64{"invoices|": 39}}}, jay.ErrNeedsFloor, "invoices| (40)"},
+	} {
+		disk, err := restore(row.o)
+		if !errors.Is(err, row.want) || !strings.Contains(err.Error(), row.mention) {
+			t.Errorf("%+v: %v", row.o, err)
+		}
+		if names, _ := disk.List("/"); len(names) > 0 {
+			t.Errorf("%+v: %q is left", row.o, names)
+		}
+	}
+	disk, err := restore(jay.RestoreOptions{SameTag: true, Floors: used})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, same)
+	make1(same, "the restored one", true)
+}
+
+// Ensure that the first backup of a restored database is a full one.
+func TestRestore_NoBase(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "a", `{}`)
+	info, stream := backUp(t, db)
+	restored := restoreMemory(t, jay.Options{}, stream)
+	for _, base := range []string{info.ID} {
+		if _, err := restored.Backup(ctx, io.Discard, jay.BackupSince(base)); !errors.Is(err, jay.ErrBackupBase) {
+			t.Errorf("%v", err)
+		}
+	}
+	next, again := backUp(t, restored)
+	put(t, restored, "b", `{}`)
+	_, more := backUp(t, restored, jay.BackupSince(next.ID))
+	disk := storagetest.NewDisk()
+	if _, err := jay.Restore(ctx, "new", jay.RestoreOptions{CopyTag: "C", Options: &jay.Options{FS: disk}}, readersOf(again, more)...); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that indexes are built by a restore, unique ones too, and are right.
+func TestRestore_Indexes(t *testing.T) {
+	db := memory(t, nil)
+	for _, ix := range []jay.Index{{Fields: []string{"City", "-Age"}}, {Fields: []string{"Mail"}, Unique: true}} {
+		if err := db.EnsureIndex(ctx, "Users", ix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 700 {
+		put(t, db, fmt.Sprint("users/", i), fmt.Sprintf(`{"City":["a","b%d"],"Age":%d,"Mail":"m%d"}`, i%9, i, i), jay.InCollection("Users"))
+	}
+	_, stream := backUp(t, db)
+	restored := restoreMemory(t, jay.Options{}, stream)
+	if err := checks.Indexes(restored); err != nil {
+		t.Error(err)
+	}
+	all, err := restored.Indexes(ctx, "")
+	if err != nil || len(all) != 2 || all[0].State != jay.IndexReady || all[1].State != jay.IndexReady {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, err := restored.Put(ctx, "users/x", json.RawMessage(`{"Mail":"m5"}`), jay.InCollection("Users")); !errors.Is(err, jay.ErrUnique) {
+		t.Errorf("a value of a unique index again: %v", err)
+	}
+}
+
+// Ensure that the directory to be made must not exist, that a directory that is being
+// made is no database, and that options that write elsewhere are refused.
+func TestRestore_Directory(t *testing.T) {
+	_, stream := backUp(t, incompressible(t, 5))
+	dir := filepath.Join(t.TempDir(), "db")
+	o := jay.RestoreOptions{CopyTag: "B"}
+	info, err := jay.Restore(ctx, dir, o, bytes.NewReader(stream))
+	if err != nil || info.Documents != 5 || info.NodeTag != "B" {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	if _, err := jay.Restore(ctx, dir, o, bytes.NewReader(stream)); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a directory that is there: %v", err)
+	}
+	if _, err := os.Stat(dir + ".unfinished"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what was made: %v", err)
+	}
+	other := filepath.Join(t.TempDir(), "db")
+	if err := os.Mkdir(other+".unfinished", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jay.Restore(ctx, other, o, bytes.NewReader(stream)); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "remove it") {
+		t.Errorf("a directory that is being made: %v", err)
+	}
+	for _, options := range []jay.Options{{CopyTag: "C"}, {NodeTag: "C"}, {ReadOnly: true}, {AcceptLoss: func(*jay.DamageError) {}}} {
+		if _, err := jay.Restore(ctx, other, jay.RestoreOptions{CopyTag: "B", Options: &options}, bytes.NewReader(stream)); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("%+v: %v", options, err)
+		}
+	}
+	if _, err := jay.Restore(ctx, dir+"2", o); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("no backup: %v", err)
+	}
+	if _, err := jay.Restore(ctx, "", o, bytes.NewReader(stream)); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("no directory: %v", err)
+	}
+}

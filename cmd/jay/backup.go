@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// backupCommand writes a backup.
+type backupCommand struct {
+	File   string `arg:"" help:"File to write, - for standard output."`
+	Since  string `placeholder:"FILE" help:"Write only what has changed since this backup, which must be one of this database."`
+	Once   bool   `help:"No backup is going to follow this one: nothing is written to the database."`
+	Verify bool   `help:"Read the file to its end afterwards, and before that the one of --since."`
+}
+
+// Help is shown by jay backup --help.
+func (*backupCommand) Help() string {
+	return `A backup has everything: documents, attachments, revisions, counters, configuration, subscriptions and the declarations of indexes. It is compressed, and damage to it is noticed. jay restore makes a database of it. A program that has the database open makes backups by itself, with DB.Backup, while it writes.
+
+With --since the backup is incremental. To restore it, the one that it follows is needed, and the one which that follows, down to a full one.
+
+A file is there when it is complete: it is written under another name first.
+
+Examples:
+
+    jay backup monday.backup
+    jay backup --since monday.backup tuesday.backup
+    jay backup --verify - | ssh backups 'cat > jay.backup'`
+}
+
+// backupResult is what backup and verify print with --json, verify one for each file.
+type backupResult struct {
+	File string `json:"file"`
+	jay.BackupInfo
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// Run writes the backup.
+func (c *backupCommand) Run(ctx context.Context, a *app) error {
+	toStdout := c.File == stdinName
+	if toStdout && c.Verify {
+		return usageError{text: "--verify reads the file again, which standard output does not allow"}
+	}
+	options := []jay.BackupOption{}
+	if c.Once {
+		options = append(options, jay.BackupOnce())
+	}
+	if c.Since != "" {
+		base, err := c.base(ctx, a)
+		if err != nil {
+			return err
+		}
+		options = append(options, jay.BackupSince(base.ID))
+	}
+	return a.withDatabase(false, func(db *jay.DB) error {
+		if toStdout {
+			_, err := db.Backup(ctx, a.stdout, options...)
+			return err
+		}
+		r := backupResult{File: c.File}
+		start := time.Now()
+		bar := a.newByteProgress("backup", -1)
+		err := replaceFile(c.File, "", func(w io.Writer) (err error) {
+			r.BackupInfo, err = db.Backup(ctx, w, append(options, jay.BackupProgress(bar.set))...)
+			return err
+		})
+		bar.done()
+		if err != nil {
+			return err
+		}
+		r.Seconds = time.Since(start).Seconds()
+		if c.Verify {
+			if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {
+				return err
+			}
+		}
+		if a.json {
+			return a.printLine(r)
+		}
+		what := count(r.Documents, "document")
+		if r.Base != "" {
+			what += " written and " + thousands(r.Deletions) + " deleted since"
+		}
+		return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s\n", what, size(r.Bytes), r.Seconds, c.File))
+	})
+}
+
+// base returns what the backup of --since is.
+func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error) {
+	if c.Verify {
+		all, err := a.verifyFiles(ctx, []string{c.Since})
+		if err != nil {
+			return jay.BackupInfo{}, err
+		}
+		return all[0], nil
+	}
+	f, err := os.Open(c.Since)
+	if err != nil {
+		return jay.BackupInfo{}, err
+	}
+	defer f.Close()
+	info, err := jay.ReadBackup(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", c.Since, err)
+	}
+	return info, err
+}
+
+// verifyCommand checks backups.
+type verifyCommand struct {
+	Files []string `arg:"" help:"Backups, each one that follows the one before it."`
+}
+
+// Help is shown by jay verify --help.
+func (*verifyCommand) Help() string {
+	return `It reads the files to their end, and needs no database.
+
+Example:
+
+    jay verify monday.backup tuesday.backup`
+}
+
+// Run checks the files.
+func (c *verifyCommand) Run(ctx context.Context, a *app) error {
+	all, err := a.verifyFiles(ctx, c.Files)
+	for i, info := range all {
+		if a.json {
+			err = andThen(err, a.printLine(backupResult{File: c.Files[i], BackupInfo: info}))
+			continue
+		}
+		kind := "full"
+		if info.Base != "" {
+			kind = fmt.Sprintf("since etag %d", info.After)
+		}
+		err = andThen(err, a.print(fmt.Sprintf("%s is whole: %s, up to etag %d, %s, made %s\n", c.Files[i], kind, info.Etag, count(info.Documents, "document"), info.Created.Format(time.RFC3339))))
+	}
+	return err
+}
+
+// verifyFiles reads backups to their end.
+func (a *app) verifyFiles(ctx context.Context, names []string) (whole []jay.BackupInfo, err error) {
+	err = withFiles(names, func(readers []io.Reader, total int64) error {
+		bar := a.newByteProgress("verify", total)
+		defer bar.done()
+		whole, err = jay.VerifyBackup(ctx, bar.set, readers...)
+		return nameFile(err, names)
+	})
+	return whole, err
+}
+
+// nameFile adds the name of the file that an error of a backup is about.
+func nameFile(err error, names []string) error {
+	if damage, is := errors.AsType[*jay.BackupError](err); is && damage.Stream < len(names) {
+		return fmt.Errorf("%s: %w", names[damage.Stream], err)
+	}
+	return err
+}
+
+// withFiles calls fn with readers of files, and how many bytes these have, -1 if that
+// is not known.
+func withFiles(names []string, fn func(readers []io.Reader, total int64) error) (err error) {
+	var readers []io.Reader
+	total := int64(0)
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+			total = -1
+		} else if total >= 0 {
+			total += info.Size()
+		}
+		readers = append(readers, bufio.NewReaderSize(f, 256<<10))
+	}
+	return fn(readers, total)
+}

@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/jaydb/jay"
+)
+
+// completionCommand prints the script with which a command shell completes jay.
+type completionCommand struct {
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
+}
+
+// Help is shown by jay completion --help.
+func (*completionCommand) Help() string {
+	return `The script asks jay itself what may stand at the cursor: commands, flags and their values, files, collections and IDs.
+
+Examples:
+
+    source <(jay completion bash)                                   in ~/.bashrc
+    source <(jay completion zsh)                                    in ~/.zshrc, behind compinit
+    jay completion fish > ~/.config/fish/completions/jay.fish`
+}
+
+//go:embed completion
+var completionScripts embed.FS
+
+// Run prints the script.
+func (c *completionCommand) Run(a *app) error {
+	text, err := completionScripts.ReadFile("completion/jay." + c.Shell)
+	if err != nil {
+		return err
+	}
+	return a.print(string(text))
+}
+
+// completeCommand is what the scripts call. It prints a line that says how to complete,
+// and then the candidates, one a line. It reports no error: nothing is completed then.
+type completeCommand struct {
+	Shell  string   `enum:"bash,zsh,fish" required:"" help:"The shell that asks."`
+	Breaks string   `help:"Characters at which bash splits words."`
+	Words  []string `arg:"" optional:"" help:"The words behind jay up to the cursor; for bash, the line in one word."`
+}
+
+// How to complete.
+const (
+	completeWords   = ":words"   // with the candidates
+	completeNoSpace = ":nospace" // likewise, and the word goes on
+	completeFiles   = ":files"   // with names of files
+)
+
+// Run prints the candidates.
+func (c *completeCommand) Run(ctx context.Context, k *kong.Context, a *app) error {
+	given, raw := c.Words, ""
+	if c.Shell == "bash" {
+		given, raw = bashWords(strings.Join(c.Words, " "))
+		given = given[min(1, len(given)):]
+	}
+	if len(given) == 0 {
+		given = []string{""}
+	}
+	w := &commandWords{app: a, node: k.Model.Node, last: given[len(given)-1]}
+	w.walk(given[:len(given)-1])
+	directive, all := w.candidates(ctx)
+	if err := a.print(directive + "\n"); err != nil {
+		return err
+	}
+	for _, one := range all {
+		text := one.value
+		switch c.Shell {
+		case "bash":
+			text = bashCandidate(text, raw, c.Breaks)
+		case "fish":
+			text += "\t" + one.help
+		}
+		if strings.ContainsAny(text, "\n\r\x00") {
+			continue // a line is a candidate
+		}
+		if err := a.print(text + "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commandWords walks over the words of a command line.
+type commandWords struct {
+	app  *app
+	node *kong.Node // the command so far
+	last string     // the word at the cursor, as far as it is typed
+
+	arguments int        // words before it that are no flags
+	flag      *kong.Flag // whose value it is, or nil
+	literal   bool       // a word before it is --
+}
+
+// walk looks at the words before the cursor.
+func (w *commandWords) walk(words []string) {
+	for _, word := range words {
+		switch {
+		case w.flag != nil:
+			w.note(w.flag, word)
+			w.flag = nil
+		case w.literal || word == "-" || !strings.HasPrefix(word, "-"):
+			w.argument(word)
+		case word == "--":
+			w.literal = true
+		default:
+			name, value, assigned := strings.Cut(word, "=")
+			f := w.find(name)
+			switch {
+			case f == nil || f.IsBool() && !assigned:
+			case assigned:
+				w.note(f, value)
+			default:
+				w.flag = f
+			}
+		}
+	}
+}
+
+// argument descends into a command, or counts an argument.
+func (w *commandWords) argument(word string) {
+	if w.arguments == 0 && !w.literal {
+		for _, child := range w.node.Children {
+			if child.Name == word || slices.Contains(child.Aliases, word) {
+				w.node = child
+				return
+			}
+		}
+	}
+	if w.arguments == 0 && w.node.DefaultCmd != nil {
+		w.node = w.node.DefaultCmd
+	}
+	w.arguments++
+}
+
+// note remembers which database is named.
+func (w *commandWords) note(f *kong.Flag, value string) {
+	if f.Name == "db" {
+		w.app.dir = value
+	}
+}
+
+// flags returns the flags of the command and of those above it.
+func (w *commandWords) flags() (all []*kong.Flag) {
+	for n := w.node; n != nil; n = n.Parent {
+		for _, f := range n.Flags {
+			if !f.Hidden {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// find returns the flag --name or -n, or nil.
+func (w *commandWords) find(name string) *kong.Flag {
+	for _, f := range w.flags() {
+		if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
+			return f
+		}
+	}
+	return nil
+}
+
+// described is a candidate with what it is.
+type described struct{ value, help string }
+
+// candidates returns what may stand at the cursor.
+func (w *commandWords) candidates(ctx context.Context) (directive string, all []described) {
+	switch {
+	case w.flag != nil:
+		return w.values(ctx, w.flag.Value, "", w.last)
+	case !w.literal && strings.HasPrefix(w.last, "-"):
+		name, typed, assigned := strings.Cut(w.last, "=")
+		if assigned {
+			if f := w.find(name); f != nil {
+				return w.values(ctx, f.Value, name+"=", typed)
+			}
+			return completeWords, nil
+		}
+		for _, f := range w.flags() {
+			all = append(all, described{"--" + f.Name, f.Help})
+		}
+	case w.arguments == 0 && len(w.node.Children) > 0:
+		for _, child := range w.node.Children {
+			if !child.Hidden {
+				all = append(all, described{child.Name, child.Help})
+			}
+		}
+		if len(filter(all, w.last)) == 0 && w.node.DefaultCmd != nil {
+			w.node = w.node.DefaultCmd
+			return w.candidates(ctx)
+		}
+	default:
+		return w.positional(ctx)
+	}
+	return completeWords, filter(all, w.last)
+}
+
+// positional returns what may stand at the cursor as an argument.
+func (w *commandWords) positional(ctx context.Context) (directive string, all []described) {
+	if len(w.node.Positional) == 0 {
+		return completeWords, nil
+	}
+	at := min(w.arguments, len(w.node.Positional)-1)
+	v := w.node.Positional[at]
+	if w.arguments > at && !v.IsSlice() {
+		return completeWords, nil
+	}
+	return w.values(ctx, v, "", w.last)
+}
+
+// values returns the values of a flag or an argument that begin with typed, behind a
+// prefix.
+func (w *commandWords) values(ctx context.Context, v *kong.Value, prefix, typed string) (directive string, all []described) {
+	var found []candidate
+	switch {
+	case v.Enum != "":
+		found = plain(slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" }), true)
+	case v.Name == "collection" || strings.HasPrefix(v.Help, "The collection"):
+		found = w.app.fromDatabase(func(s *shell) []candidate { return s.collectionCandidates(ctx) })
+	case v.Name == "id" && v.Flag == nil:
+		found = w.app.fromDatabase(func(s *shell) []candidate { return s.idCandidates(ctx, typed) })
+	case slices.Contains(fileValues, v.Name):
+		if prefix == "" || w.last != "" {
+			return completeFiles, nil
+		}
+	}
+	directive = completeWords
+	for _, c := range found {
+		if c.fits(typed) {
+			all = append(all, described{prefix + c.text, ""})
+			if !c.ends {
+				directive = completeNoSpace
+			}
+		}
+	}
+	return directive, all
+}
+
+// fileValues are the flags and arguments that are names of files or directories.
+var fileValues = []string{"db", "data", "dir", "dst", "file", "include-to", "rejects", "src"}
+
+// filter returns those that begin with a prefix.
+func filter(all []described, prefix string) []described {
+	return slices.DeleteFunc(all, func(d described) bool { return !strings.HasPrefix(d.value, prefix) })
+}
+
+// fromDatabase looks for candidates in the database, which it opens to read only. One
+// that is in use, or cannot be opened, has none.
+func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) {
+	options := a.options
+	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // Tab changes nothing
+	db, err := jay.Open(a.dir, &options)
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	return look(newShell(a, db, false))
+}
+
+// bashWords splits a line as bash does, as far as the quotes ' and " and the backslash
+// go. The last word is the one at the cursor, "" behind a blank; raw is how it is written.
+func bashWords(line string) (words []string, raw string) {
+	var word strings.Builder
+	start, inWord, quote := 0, false, byte(0)
+	for i := 0; i < len(line); i++ {
+		c := line[i]
+		if quote == 0 && (c == ' ' || c == '\t' || c == '\n') {
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+			continue
+		}
+		if !inWord {
+			start, inWord = i, true
+		}
+		switch {
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case quote != 0 && c == quote:
+			quote = 0
+		case c == '\\' && quote != '\'' && i+1 < len(line):
+			i++
+			word.WriteByte(line[i])
+		default:
+			word.WriteByte(c)
+		}
+	}
+	if inWord {
+		raw = line[start:]
+	}
+	return append(words, word.String()), raw
+}
+
+// bashCandidate returns a candidate as bash wants it: without what stands before the last
+// character at which bash splits words, and written as in a command line.
+func bashCandidate(text, raw, breaks string) string {
+	if raw != "" && (raw[0] == '\'' || raw[0] == '"') {
+		return text // readline has the quote
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if strings.ContainsRune(" \t!\"#$&'()*;<>?[\\]^`{|}~", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	cut := 0
+	for _, r := range ":=@" {
+		if strings.ContainsRune(breaks, r) {
+			cut = max(cut, strings.LastIndexByte(raw, byte(r))+1)
+		}
+	}
+	if written := b.String(); cut <= len(written) && strings.EqualFold(written[:cut], raw[:cut]) {
+		return written[cut:]
+	}
+	return b.String()
+}

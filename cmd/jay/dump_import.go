@@ -1,0 +1,385 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/transfer"
+)
+
+// dumpTag begins the tag of a content that jay export has written: its hash is a SHA-256.
+// RavenDB's hashes are of other kinds, by version, and are only names here.
+const dumpTag = "jay sha256 "
+
+// maxDumpContents is how many contents of attachments an import of a dump remembers, for
+// later documents that have the same ones. maxDumpPending is how many may wait for one
+// document, in a temporary file, and maxDumpContent their size.
+const (
+	maxDumpContents = 1 << 20
+	maxDumpPending  = 10_000
+	maxDumpContent  = 16 << 30
+)
+
+// dumpLoader stores the items of a dump.
+type dumpLoader struct {
+	*loader
+	spool   *os.File // contents that wait for their document
+	size    int64    // of spool
+	pending map[string]content
+	known   map[string]place // where a content is stored
+
+	hasPast   bool             // the revisions are stored already
+	documents bool             // a document was read
+	left      map[string]int64 // items by section that have no place in Jay
+}
+
+// content is a part of the spool.
+type content struct {
+	offset, size int64
+}
+
+// place is an attachment that is stored.
+type place struct{ id, name string }
+
+// loadDumpPast stores the revisions that a dump holds, and nothing else.
+func (l *loader) loadDumpPast(ctx context.Context, r io.Reader) error {
+	d := &dumpLoader{loader: l}
+	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
+	for {
+		item, err := items.Next()
+		v := value{number: item.Number, offset: item.Offset, text: item.Text}
+		if err == io.EOF {
+			return l.flushRevisions(ctx)
+		}
+		if err != nil {
+			return l.fail(v, refused(err))
+		}
+		if item.Section == transfer.DumpRevisions && item.Attachment == nil {
+			if err := d.revision(ctx, v, false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// loadDump stores what a dump holds. If hasPast is true, it leaves the revisions out.
+func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader, hasPast bool) (err error) {
+	d := &dumpLoader{loader: l, hasPast: hasPast, pending: make(map[string]content), known: make(map[string]place), left: make(map[string]int64)}
+	defer func() { err = andThen(err, d.closeSpool()) }()
+	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
+	for {
+		item, err := items.Next()
+		v := value{number: item.Number, offset: item.Offset, text: item.Text}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if stop := l.flush(ctx); stop != nil {
+				return stop // an error of the items before this one comes first
+			}
+			return l.fail(v, refused(err))
+		}
+		if err := d.add(ctx, item, v); err != nil {
+			return err
+		}
+	}
+	for _, section := range slices.Sorted(maps.Keys(d.left)) {
+		verb := "are"
+		if d.left[section] == 1 {
+			verb = "is"
+		}
+		a.note("%s of %s %s left out: Jay has no place for such items", count(d.left[section], "item"), section, verb)
+	}
+	return l.flush(ctx)
+}
+
+// add stores an item, or remembers it for later.
+func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) error {
+	again, err := d.resume.take(v.text)
+	if err != nil {
+		return d.fail(v, err)
+	}
+	switch {
+	case item.Attachment != nil && item.Section != transfer.DumpDocuments:
+		if item.Section != transfer.DumpRevisions { // a time series
+			d.left[item.Section]++
+		}
+		return nil
+	case item.Attachment != nil:
+		if again {
+			return nil
+		}
+		v.text = bytes.Clone(v.text) // the content takes its place
+		if err := d.hold(ctx, item.Attachment, v.text); err != nil {
+			return d.refuse(ctx, v, err)
+		}
+		return nil
+	}
+	switch item.Section {
+	case transfer.DumpBuildVersion, transfer.DumpDatabaseRecord:
+		return nil
+	case transfer.DumpDocuments:
+		d.documents = true
+		return d.document(ctx, v, again)
+	case transfer.DumpRevisions:
+		if d.hasPast {
+			return nil
+		}
+		if d.documents {
+			// The past of a document comes before it, and RavenDB writes it behind: --revisions.
+			d.left[item.Section]++
+			return nil
+		}
+		return d.revision(ctx, v, again)
+	case transfer.DumpIdentities:
+		if err := d.identity(ctx, v.text); err != nil {
+			return d.refuse(ctx, v, err)
+		}
+		return nil
+	}
+	if item.Section == transfer.DumpCompareExchange {
+		if err := d.exchange(ctx, v.text); err != nil {
+			return d.refuse(ctx, v, err)
+		}
+		return nil
+	}
+	d.left[item.Section]++
+	return nil
+}
+
+// dumpExchange is a compare-exchange value in a dump. Value is a text of JSON, an object
+// with the value as its member Object.
+type dumpExchange struct {
+	Key   string
+	Value string
+}
+
+// exchangeValue is the Value of a dumpExchange.
+type exchangeValue struct {
+	Object json.RawMessage
+	Custom json.RawMessage `json:"@metadata,omitempty"`
+}
+
+// exchange stores a compare-exchange value. The documents before it are stored first, as
+// a guard says that there is a document.
+func (d *dumpLoader) exchange(ctx context.Context, text []byte) error {
+	var item dumpExchange
+	var v exchangeValue
+	if err := json.Unmarshal(text, &item); err != nil || item.Key == "" {
+		return fmt.Errorf("%w: a compare-exchange value has a Key and a Value: %.100q", jay.ErrInvalidDocument, text)
+	}
+	if err := json.Unmarshal([]byte(item.Value), &v); err != nil || v.Object == nil {
+		return fmt.Errorf("%w: the Value of a compare-exchange value is a text with an Object: %.100q", jay.ErrInvalidDocument, text)
+	}
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
+	return putExchange(ctx, d.db, item.Key, v.Object, v.Custom)
+}
+
+// revision adds a revision to those that wait to be imported.
+func (d *dumpLoader) revision(ctx context.Context, v value, again bool) error {
+	if again {
+		return nil
+	}
+	v.text = bytes.Clone(v.text)
+	d.past = append(d.past, pastLine{v, v.text})
+	if d.pastBytes += len(v.text); len(d.past) == maxRevisionLines || d.pastBytes >= batchBytes {
+		return d.flushRevisions(ctx)
+	}
+	return nil
+}
+
+// identity raises an identity to the value that the dump has.
+func (d *dumpLoader) identity(ctx context.Context, text []byte) error {
+	var item struct {
+		Key   string
+		Value json.RawMessage
+	}
+	if err := json.Unmarshal(text, &item); err != nil || item.Key == "" {
+		return fmt.Errorf("%w: an identity has a Key and a Value: %.100q", jay.ErrInvalidDocument, text)
+	}
+	n, err := strconv.ParseInt(strings.Trim(string(item.Value), `"`), 10, 64)
+	if err != nil || n < 0 {
+		return fmt.Errorf("%w: the Value of an identity is a number: %.100q", jay.ErrInvalidDocument, text)
+	}
+	return d.db.RaiseCounters(ctx, jay.Counters{Identities: map[string]int64{item.Key: n}})
+}
+
+// document stores a document with its attachments.
+func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
+	id, attachments, err := attachmentsOf(v.text)
+	if err != nil {
+		return d.refuse(ctx, v, err)
+	}
+	if again {
+		for _, at := range attachments {
+			d.remember(at.Hash, place{id, at.Name})
+		}
+		return nil
+	}
+	if err := d.flushRevisions(ctx); err != nil {
+		return err
+	}
+	if len(attachments) == 0 {
+		if err := d.makeRoom(ctx, v); err != nil {
+			return err
+		}
+		return d.addDocument(ctx, v)
+	}
+
+	// The attachments follow the document, and the checkpoint comes with the next batch:
+	// an import that is stopped here stores both once more.
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
+	if err := d.addDocument(ctx, v); err != nil || len(d.items) == 0 {
+		return err
+	}
+	d.items[0].unmarked = true
+	before := d.loader.documents
+	if err := d.flush(ctx); err != nil || d.loader.documents == before {
+		return err // or it was rejected
+	}
+	for _, at := range attachments {
+		if err := d.attach(ctx, id, at); err != nil {
+			if err := d.reject(v, err); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	return d.clearSpool()
+}
+
+// attachmentsOf returns the ID and the attachments of a document of a dump.
+func attachmentsOf(text []byte) (id string, list []jay.Attachment, err error) {
+	if !bytes.Contains(text, []byte(`"@attachments"`)) {
+		return "", nil, nil
+	}
+	m := metadataOf(text)
+	given := m.Get(`\@attachments`)
+	if !given.Exists() {
+		return "", nil, nil
+	}
+	if err := json.Unmarshal([]byte(given.Raw), &list); err != nil {
+		return "", nil, errAttachment("@attachments: %v", err)
+	}
+	return m.Get(`\@id`).Str, list, nil
+}
+
+// hold copies a content to the spool.
+func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text []byte) error {
+	if _, found := d.pending[a.Hash]; found {
+		return nil // skipped by the next read
+	}
+	if len(d.pending) == maxDumpPending || a.Size > maxDumpContent {
+		return errAttachment("a dump has at most %d contents in front of a document, of at most %d bytes", maxDumpPending, int64(maxDumpContent))
+	}
+	var tag struct{ Tag string }
+	_ = json.Unmarshal(text, &tag) // it may have any form
+	if d.spool == nil {
+		f, err := os.CreateTemp("", "jay-import-*")
+		if err != nil {
+			return err
+		}
+		d.spool = f
+		_ = os.Remove(f.Name()) // where the system allows it, a kill leaves nothing behind
+	}
+	if _, err := d.spool.Seek(d.size, io.SeekStart); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(d.spool, sum), contextReader{ctx, a})
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errAttachment("the dump ends where %d bytes of a content of %d are missing", a.Size-n, a.Size)
+	}
+	if err != nil {
+		return err
+	}
+	if got := base64.StdEncoding.EncodeToString(sum.Sum(nil)); strings.HasPrefix(tag.Tag, dumpTag) && got != a.Hash {
+		return errAttachment("a content has the hash %s, not %s", got, a.Hash)
+	}
+	d.pending[a.Hash] = content{d.size, n}
+	d.size += n
+	return nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// attach puts an attachment of a document that is stored.
+func (d *dumpLoader) attach(ctx context.Context, id string, at jay.Attachment) error {
+	to := d.db.Attachments(id)
+	if c, found := d.pending[at.Hash]; found {
+		if _, err := to.Put(ctx, at.Name, io.NewSectionReader(d.spool, c.offset, c.size), jay.ContentType(at.ContentType)); err != nil {
+			return err
+		}
+		d.remember(at.Hash, place{id, at.Name})
+		return nil
+	}
+	from, found := d.known[at.Hash]
+	if !found {
+		return errAttachment("%q of %q has a content that does not come before it, with the hash %q", at.Name, id, at.Hash)
+	}
+	r, err := d.db.Attachments(from.id).Get(ctx, from.name)
+	if err != nil {
+		return err
+	}
+	_, err = to.Put(ctx, at.Name, r, jay.ContentType(at.ContentType))
+	return andThen(err, r.Close())
+}
+
+// remember notes where a content is stored.
+func (d *dumpLoader) remember(hash string, at place) {
+	if _, found := d.known[hash]; !found && len(d.known) < maxDumpContents {
+		d.known[hash] = at
+	}
+}
+
+// clearSpool forgets the contents that waited.
+func (d *dumpLoader) clearSpool() error {
+	clear(d.pending)
+	if d.size == 0 {
+		return nil
+	}
+	d.size = 0
+	return d.spool.Truncate(0)
+}
+
+func (d *dumpLoader) closeSpool() error {
+	if d.spool == nil {
+		return nil
+	}
+	err := os.Remove(d.spool.Name())
+	if closed := d.spool.Close(); errors.Is(err, os.ErrNotExist) || closed != nil {
+		return closed
+	}
+	if err != nil {
+		err = os.Remove(d.spool.Name()) // a file that is open cannot be removed on Windows
+	}
+	return err
+}

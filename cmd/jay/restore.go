@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// restoreCommand makes a database of backups.
+type restoreCommand struct {
+	Dir     string   `arg:"" help:"Directory to make."`
+	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order."`
+	SameTag bool     `help:"Restore in the place of the original, under its node tag. Needs --floor for every counter and the etag."`
+	Floor   []string `sep:"none" placeholder:"NAME=N" help:"A number that the original has not passed: etag=N, users|=N of an identity, users=N of HiLo. Several can be given."`
+	Floors  string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
+}
+
+// Help is shown by jay restore --help.
+func (*restoreCommand) Help() string {
+	return `The directory is there when all is restored, its indexes are built, and it was read and found consistent.
+
+The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag cannot be told apart, and make the same IDs.
+
+Examples:
+
+    jay restore --copy-tag B new.db monday.backup tuesday.backup
+    jay restore --same-tag --floor etag=5000000 --floor 'invoices|=9000' --floor orders=200000 jay.db monday.backup`
+}
+
+// restoreResult is what restore prints with --json.
+type restoreResult struct {
+	Dir string `json:"dir"`
+	jay.RestoreInfo
+	Seconds float64 `json:"seconds"`
+}
+
+// Run restores.
+func (c *restoreCommand) Run(ctx context.Context, a *app) error {
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	floors, err := c.floors()
+	if err != nil {
+		return err
+	}
+	options := a.options
+	o := jay.RestoreOptions{CopyTag: options.CopyTag, SameTag: c.SameTag, Floors: floors, Options: &options}
+	switch options.CopyTag = ""; {
+	case o.CopyTag == "" && !o.SameTag:
+		return usageError{text: "choose --copy-tag TAG, or --same-tag with --floor: the original may have made IDs since the backup"}
+	case o.CopyTag != "" && o.SameTag:
+		return usageError{text: "--copy-tag and --same-tag exclude each other"}
+	}
+	r := restoreResult{Dir: c.Dir}
+	start := time.Now()
+	err = withFiles(c.Files, func(readers []io.Reader, total int64) (err error) {
+		bar := a.newByteProgress("restore", total)
+		defer bar.done()
+		o.Progress = bar.set
+		r.RestoreInfo, err = jay.Restore(ctx, c.Dir, o, readers...)
+		return nameFile(err, c.Files)
+	})
+	if err != nil {
+		return err
+	}
+	if r.Seconds = time.Since(start).Seconds(); a.json {
+		return a.printLine(r)
+	}
+	return a.print(fmt.Sprintf("restored %s and %d indexes in %.1f s to %s, with node tag %s\n", count(r.Documents, "document"), r.Indexes, r.Seconds, c.Dir, r.NodeTag))
+}
+
+// floors returns the numbers of --floor and --floors.
+func (c *restoreCommand) floors() (f jay.Counters, err error) {
+	if c.Floors != "" {
+		text, err := os.ReadFile(c.Floors)
+		if err != nil {
+			return f, err
+		}
+		if err := json.Unmarshal(text, &f); err != nil {
+			return f, fmt.Errorf("%s: %w", c.Floors, err)
+		}
+	}
+	for _, one := range c.Floor {
+		i := strings.LastIndexByte(one, '=')
+		if i < 0 {
+			return f, usageError{text: fmt.Sprintf("--floor is NAME=N, got %q", one)}
+		}
+		name := one[:i]
+		n, err := strconv.ParseUint(one[i+1:], 10, 63)
+		if err != nil || name == "" {
+			return f, usageError{text: fmt.Sprintf("--floor is NAME=N with a number that is not negative, got %q", one)}
+		}
+		switch {
+		case name == "etag":
+			f.Etag = n
+		case strings.HasSuffix(name, "|"):
+			if f.Identities == nil {
+				f.Identities = make(map[string]int64)
+			}
+			f.Identities[name] = int64(n)
+		default:
+			if f.HiLo == nil {
+				f.HiLo = make(map[string]int64)
+			}
+			f.HiLo[name] = int64(n)
+		}
+	}
+	return f, nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"github.com/jaydb/jay"
+)
+
+// checkpointPrefix is where imports with --resume note how far they are. Their documents
+// are in the collection @imports.
+const (
+	checkpointPrefix     = "Raven/Jay/Import/"
+	checkpointCollection = "@imports"
+	maxCheckpointName    = 200
+)
+
+// mark is a place in the inputs of an import: behind how many records, and a checksum of
+// them, so that an import does not go on in another input.
+type mark struct {
+	records int64
+	sum     uint32
+}
+
+// checkpoint is the document of an import with --resume. It is written in the transaction
+// of each batch: what it says is stored is stored, and nothing else is.
+type checkpoint struct {
+	Records   int64  `json:"records"`
+	Checksum  uint32 `json:"checksum"`
+	Documents int64  `json:"documents"`
+	Finished  bool   `json:"finished"`
+}
+
+// resumption is an import that can go on where it was stopped.
+type resumption struct {
+	name  string
+	found checkpoint // of an earlier run
+	at    mark       // the last record that was read
+	again bool       // the last record was stored by an earlier run
+}
+
+// checkResume returns an error if --resume has a name that cannot be.
+func checkResume(name string) error {
+	if name == "" || len(name) > maxCheckpointName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '|' || r == '/' }) {
+		return usageError{text: fmt.Sprintf("--resume takes a name of 1 to %d bytes without / and |, got %q", maxCheckpointName, name)}
+	}
+	return nil
+}
+
+func (r *resumption) id() string { return checkpointPrefix + r.name }
+
+// load reads the checkpoint of an earlier run.
+func (r *resumption) load(ctx context.Context, db *jay.DB) error {
+	doc, err := db.Get(ctx, r.id())
+	if errors.Is(err, jay.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(doc.Body(), &r.found)
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint %q: %w", r.id(), err)
+	}
+	return nil
+}
+
+// crcTable is that of the checksum of a checkpoint. Part of the format. Must not change.
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// take notes that a record was read, and reports whether an earlier run has done with it.
+// Without --resume it does nothing.
+func (r *resumption) take(text []byte) (again bool, err error) {
+	if r == nil {
+		return false, nil
+	}
+	r.at.records++
+	r.at.sum = crc32.Update(r.at.sum, crcTable, text)
+	r.at.sum = crc32.Update(r.at.sum, crcTable, []byte{'\n'})
+	if r.again = r.at.records <= r.found.Records; r.again && r.at.records == r.found.Records && r.at.sum != r.found.Checksum {
+		return true, r.errOther()
+	}
+	return r.again, nil
+}
+
+// errOther is the error for an input that is not the one of the earlier run.
+func (r *resumption) errOther() error {
+	return fmt.Errorf("%w: --resume %s: the input is not the one of the earlier run, which read %s of it; with another name it is imported from the start", jay.ErrUsage, r.name, count(r.found.Records, "record"))
+}
+
+// mark returns the place behind the last record.
+func (r *resumption) mark() mark {
+	if r == nil {
+		return mark{}
+	}
+	return r.at
+}
+
+// addTo adds the checkpoint to the batch that stores the documents up to m.
+func (r *resumption) addTo(b *jay.Batch, m mark, documents int64, finished bool) error {
+	text, err := json.Marshal(checkpoint{Records: m.records, Checksum: m.sum, Documents: documents, Finished: finished})
+	if err != nil {
+		return err
+	}
+	b.Put(r.id(), text, jay.InCollection(checkpointCollection))
+	return nil
+}
+
+// finish notes that all inputs are stored.
+func (r *resumption) finish(ctx context.Context, db *jay.DB, documents int64) error {
+	if r.at.records < r.found.Records {
+		return r.errOther()
+	}
+	var b jay.Batch
+	if err := r.addTo(&b, r.at, documents, true); err != nil {
+		return err
+	}
+	_, err := db.Apply(ctx, &b)
+	return err
+}

@@ -1,0 +1,394 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/index"
+	"github.com/jaydb/jay/internal/catalog"
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/settings"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of a transaction of Apply.
+const (
+	applyBytes = 4 << 20
+	applyOps   = 8192
+)
+
+// Applier puts a chain of backups into an empty store. It is not safe for concurrent
+// use.
+type Applier struct {
+	Progress  func(bytes int64) // or nil: called after each transaction, with how many bytes of streams were read
+	MaxFormat int               // of keys and values, that the store can have
+
+	engine storage.Engine
+	done   []Header // the backups that are applied
+	read   int64    // bytes of their streams
+	ops    []Op     // of the next transaction
+	size   int      // bytes in ops
+	rules  ids.Rules
+	folded string // separator
+}
+
+// NewApplier marks a new store as one that is being restored, on disk, so that it is
+// never taken for a whole database.
+func NewApplier(ctx context.Context, engine storage.Engine) (*Applier, error) {
+	it, err := engine.Iterate(nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	empty := !it.First()
+	if err := errs.First(it.Error(), it.Close()); err != nil {
+		return nil, err
+	}
+	if !empty {
+		return nil, fmt.Errorf("%w: the store is not empty", errs.ErrBackup)
+	}
+	err = engine.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set(recordKey(format.RestoringName), []byte("{}"), nil)
+		return nil
+	})
+	return &Applier{engine: engine}, err
+}
+
+// Finish removes the mark. Everything is on disk when it returns.
+func Finish(ctx context.Context, engine storage.Engine) error {
+	return engine.Update(ctx, true, func(tx storage.Tx) error {
+		tx.Delete(recordKey(format.RestoringName))
+		return nil
+	})
+}
+
+// IsRestoring reports whether a store has the mark.
+func IsRestoring(r docs.Getter) (bool, error) { return docs.Exists(r, recordKey(format.RestoringName)) }
+
+// Apply applies the next backup of the chain: a full one, then those that follow each
+// other. It returns what the stream says of itself, when it was read to its end and found whole.
+func (a *Applier) Apply(ctx context.Context, r io.Reader) (Header, Trailer, error) {
+	in, err := NewReader(r, len(a.done))
+	if err != nil {
+		return Header{}, Trailer{}, err
+	}
+	defer in.Close()
+	if err := CheckChain(a.done, in.Header); err != nil {
+		return in.Header, Trailer{}, err
+	}
+	if in.Header.Format > a.MaxFormat {
+		return in.Header, Trailer{}, &Error{Stream: len(a.done), Offset: -1, Problem: "it cannot be restored", Cause: &storage.FormatError{What: "database", Found: in.Header.Format, Newest: a.MaxFormat}}
+	}
+	err = a.apply(ctx, in)
+	a.done, a.read = append(a.done, in.Header), a.read+in.Bytes
+	return in.Header, in.Trailer, err
+}
+
+// CheckChain refuses a backup that does not follow those before it.
+func CheckChain(before []Header, h Header) error {
+	wrong := func(text string, args ...any) error {
+		return &Error{Stream: len(before), Offset: -1, Problem: fmt.Sprintf(text, args...)}
+	}
+	if len(before) == 0 {
+		if h.Base != "" {
+			return wrong("it is an incremental one, which follows %s: begin with the full one", errs.Shorten(h.Base))
+		}
+		return nil
+	}
+	last := before[len(before)-1]
+	switch {
+	case h.Base == "":
+		return wrong("it is a full one: it follows none")
+	case h.Base != last.ID:
+		return wrong("it follows %s, and the one before it is %s", errs.Shorten(h.Base), errs.Shorten(last.ID))
+	case h.Database != last.Database || h.After != last.Etag || h.Etag < h.After:
+		return wrong("it contradicts the one that it follows")
+	}
+	return nil
+}
+
+func (a *Applier) apply(ctx context.Context, in *Reader) error {
+	walked, err := counters.Walked(a.engine)
+	if err != nil {
+		return err
+	}
+	incremental := in.Header.Base != ""
+	if incremental {
+		if err := a.readRules(); err != nil {
+			return err
+		}
+	}
+	for {
+		op, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.add(ctx, op, incremental); err != nil {
+			return err
+		}
+		if len(a.ops) == 0 && a.Progress != nil {
+			a.Progress(a.read + in.Bytes)
+		}
+	}
+	if err := a.flush(ctx, incremental); err != nil {
+		return err
+	}
+	if !incremental {
+		return nil
+	}
+	if err := a.removeDeletions(ctx, walked); err != nil {
+		return err
+	}
+	return a.removeChunks(ctx)
+}
+
+// readRules reads how the database folds IDs.
+func (a *Applier) readRules() error {
+	stored, err := settings.Load(a.engine)
+	if err != nil {
+		return err
+	}
+	a.rules = ids.Rules{Separator: stored.Separator, CaseSensitive: stored.CaseSensitive}
+	a.folded = a.rules.Fold(stored.Separator)
+	return nil
+}
+
+// add adds an operation to the next transaction.
+func (a *Applier) add(ctx context.Context, op Op, incremental bool) error {
+	if op.Kind == opClear {
+		if err := a.flush(ctx, incremental); err != nil {
+			return err
+		}
+		hi := op.Value
+		if len(hi) == 0 {
+			hi = nil
+		}
+		return a.clear(ctx, op.Key, hi, nil)
+	}
+	if op.Key[0] == format.SpaceDocument && (len(op.Key) < 3 || op.Key[len(op.Key)-1] != 0) {
+		return &Error{Stream: len(a.done), Offset: -1, Problem: fmt.Sprintf("%.100q is not the key of a document", op.Key)}
+	}
+	a.ops = append(a.ops, Op{op.Kind, bytes.Clone(op.Key), bytes.Clone(op.Value)})
+	if a.size += len(op.Key) + len(op.Value); a.size >= applyBytes || len(a.ops) >= applyOps {
+		return a.flush(ctx, incremental)
+	}
+	return nil
+}
+
+// flush commits what is gathered.
+func (a *Applier) flush(ctx context.Context, incremental bool) error {
+	if len(a.ops) == 0 {
+		return nil
+	}
+	err := a.engine.Update(ctx, false, func(tx storage.Tx) error {
+		for _, op := range a.ops {
+			if incremental && op.Key[0] == format.SpaceDocument {
+				if err := a.follow(tx, op); err != nil {
+					return err
+				}
+			}
+			if op.Kind == opSet {
+				tx.Set(op.Key, op.Value, nil)
+			} else {
+				tx.Delete(op.Key)
+			}
+		}
+		return nil
+	})
+	clear(a.ops)
+	a.ops, a.size = a.ops[:0], 0
+	return err
+}
+
+// follow stages what follows from the change of a document: its membership and what is due for it, and the
+// end of the record of the change that made the older version.
+func (a *Applier) follow(tx storage.Tx, op Op) error {
+	id := string(format.DocumentID(op.Key))
+	var etag, node uint64
+	if op.Kind == opSet {
+		h, _, err := metadata.Decode(op.Value)
+		if err != nil {
+			return fmt.Errorf("document %q: %w", id, err)
+		}
+		etag, node = h.Etag, h.Node
+	}
+	old, closer, err := tx.Get(op.Key)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	if err == nil {
+		h, err := derived(old, id, a.folded, func(key, _ []byte) { tx.Delete(key) })
+		if err := errs.First(err, closer.Close()); err != nil {
+			return err
+		}
+		if h.Etag != etag || h.Node != node {
+			tx.Delete(format.ChangeKey(nil, h.Node, h.Etag))
+		}
+	}
+	if op.Kind == opSet {
+		_, err = derived(op.Value, id, a.folded, func(key, value []byte) { tx.Set(key, value, nil) })
+		return err
+	}
+	return nil
+}
+
+// derived calls fn with the keys that follow from the record of a document, but for
+// that of its change. They are new memory.
+func derived(record []byte, id, foldedSeparator string, fn func(key, value []byte)) (h metadata.Header, err error) {
+	if h, _, err = metadata.Decode(record); err != nil {
+		return h, fmt.Errorf("document %q: %w", id, err)
+	}
+	collection := format.CollectionKey(string(h.Collection))
+	if !format.IsClustered(id, collection, foldedSeparator) {
+		fn(format.MemberKey(nil, collection, id), nil)
+	}
+	if h.Timed {
+		times := h.Times()
+		for kind, at := range map[byte]time.Time{format.DueExpiry: times.Expires, format.DueRefresh: times.Refresh} {
+			if !at.IsZero() {
+				fn(format.TimeKey(nil, at, kind, id), []byte(collection))
+			}
+		}
+	}
+	return h, nil
+}
+
+// clear deletes the keys of a range, but for those that keep wants, and the mark.
+func (a *Applier) clear(ctx context.Context, lo, hi []byte, keep func(key, value []byte) (bool, error)) error {
+	mark := recordKey(format.RestoringName)
+	var next []byte // where the following transaction goes on
+	for more := true; more; lo = next {
+		err := a.engine.Update(ctx, false, func(tx storage.Tx) (err error) {
+			it, err := tx.Iterate(lo, hi)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errs.First(err, it.Close()) }()
+			more = false
+			n := 0
+			for ok := it.First(); ok; ok = it.Next() {
+				if bytes.Equal(it.Key(), mark) {
+					continue
+				}
+				if keep != nil {
+					kept, err := keep(it.Key(), it.Value())
+					if err != nil {
+						return err
+					}
+					if kept {
+						continue
+					}
+				}
+				tx.Delete(bytes.Clone(it.Key()))
+				if n++; n == applyOps {
+					next, more = append(bytes.Clone(it.Key()), 0), true
+					break
+				}
+			}
+			return it.Error()
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeDeletions removes the records of deletions that the database has removed since
+// the base, which had none up to an etag.
+func (a *Applier) removeDeletions(ctx context.Context, walked uint64) error {
+	until, err := counters.Walked(a.engine)
+	if err != nil || until <= walked {
+		return err
+	}
+	nodes, err := settings.Origins(a.engine)
+	if err != nil {
+		return err
+	}
+	for node := range nodes {
+		lo, hi := format.ChangeKey(nil, node, walked+1), format.ChangeKey(nil, node, min(until, math.MaxInt64)+1)
+		err := a.clear(ctx, lo, hi, func(_, value []byte) (bool, error) {
+			kind, _, _, err := format.SplitChange(value)
+			return kind != format.ChangeDelete, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeChunks removes the chunks of streams that no content has any more.
+func (a *Applier) removeChunks(ctx context.Context) error {
+	var live []uint64
+	it, err := a.engine.Iterate(format.ContentPrefix(), format.PrefixEnd(format.ContentPrefix()))
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; ok = it.Next() {
+		var c format.Content
+		if c, err = format.DecodeContent(it.Value()); err == nil {
+			live = append(live, c.Stream)
+		}
+	}
+	if err = errs.First(errs.First(err, it.Error()), it.Close()); err != nil {
+		return err
+	}
+	slices.Sort(live)
+	return a.clear(ctx, []byte{format.SpaceChunks}, []byte{format.SpaceChunks + 1}, func(key, _ []byte) (bool, error) {
+		stream, _, err := format.SplitChunkKey(key)
+		_, found := slices.BinarySearch(live, stream)
+		return found, err
+	})
+}
+
+// Complete makes a database of what was applied: its indexes are to be built, and no
+// backup of the original can be followed.
+func (a *Applier) Complete(ctx context.Context) error {
+	key := format.AppendKey(nil, format.SpaceMeta, format.IndexesName)
+	var record catalog.Record
+	value, closer, err := a.engine.Get(key)
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	indexes := err == nil
+	if indexes {
+		err = json.Unmarshal(value, &record)
+		if err := errs.First(err, closer.Close()); err != nil {
+			return fmt.Errorf("record of indexes: %w: %w", errs.ErrCorrupt, err)
+		}
+		rebuild(&record)
+	}
+	return a.engine.Update(ctx, true, func(tx storage.Tx) error {
+		Forget(tx)
+		tx.Delete(recordKey(format.FloorPrefix + format.BackupFloor))
+		if indexes {
+			return env.SetJSON(tx, key, record)
+		}
+		return nil
+	})
+}
+
+// rebuild declares the indexes as to be built. Those that were being dropped are gone,
+// and so are those that were to replace one: that one is there.
+func rebuild(r *catalog.Record) {
+	r.Indexes = slices.DeleteFunc(r.Indexes, func(e catalog.RecordEntry) bool { return e.State == index.Dropping || e.Replaces != 0 })
+	for i := range r.Indexes {
+		r.Indexes[i].State = index.Building
+	}
+}

@@ -1,0 +1,451 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/jaydb/jay/internal/counters"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// Source produces the operations of a backup from a snapshot, a block at a time. Each
+// kind of key has its way into an incremental backup:
+//
+//	documents            those that a record of a change names since the base; membership and what is due follow from them
+//	records of changes   those since the base; the reader removes the ones that they replaced
+//	revisions            those of the documents that have changed
+//	chunks               those of streams that were begun since the base; streams do not change
+//	entries of indexes   none: the reader builds the indexes anew
+//	everything else      all of it
+//
+// It is not safe for concurrent use.
+type Source struct {
+	Etag uint64        // of the newest change in the snapshot
+	Made format.Backup // what the database is to remember; without an ID
+
+	env      *env.Env
+	snapshot storage.Reader
+	base     *format.Backup // nil for a full backup
+	dead     []uint64       // streams that no content has, ascending
+	parts    []part
+}
+
+// part produces a part of the operations, some at each call.
+type part interface {
+	// next appends operations to w until it is full. done is true when there are no more.
+	next(ctx context.Context, w *Writer) (done bool, err error)
+	close() error
+}
+
+// NewSource prepares a backup of what a snapshot shows: a full one without a base, or
+// what has changed since. It returns a *BaseError if that is not known. Close must
+// follow.
+func NewSource(e *env.Env, snapshot storage.Reader, base string) (*Source, error) {
+	s := &Source{env: e, snapshot: snapshot}
+	var err error
+	if s.Etag, err = counters.NewestChange(e, snapshot); err != nil {
+		return nil, err
+	}
+	if err := s.note(); err != nil {
+		return nil, err
+	}
+	if base == "" {
+		s.parts = s.full()
+		return s, nil
+	}
+	if err := s.follow(base); err != nil {
+		return nil, err
+	}
+	s.parts = s.since()
+	return s, nil
+}
+
+// note finds what the next backup will need to know of this one.
+func (s *Source) note() (err error) {
+	s.Made = format.Backup{Etag: s.Etag}
+	if s.Made.Rewritten, err = numberAt(s.snapshot, format.RewrittenName); err != nil {
+		return err
+	}
+	if s.Made.Revised, err = numberAt(s.snapshot, format.RevisedName); err != nil {
+		return err
+	}
+	if s.Made.Revisions, err = hasAny(s.snapshot, format.SpaceRevisions); err != nil {
+		return err
+	}
+	if s.Made.Streams, err = nextStream(s.snapshot); err != nil {
+		return err
+	}
+	// A stream that is being written may be completed later: those from it on belong
+	// to the next backup.
+	uploads, err := streams(s.snapshot, format.UploadPrefix())
+	if err != nil {
+		return err
+	}
+	if len(uploads) > 0 {
+		s.Made.Streams = min(s.Made.Streams, uploads[0])
+	}
+	garbage, err := streams(s.snapshot, format.GarbagePrefix())
+	if err != nil {
+		return err
+	}
+	s.dead = append(uploads, garbage...)
+	slices.Sort(s.dead)
+	return nil
+}
+
+// follow finds the base.
+func (s *Source) follow(id string) error {
+	known, err := Known(s.snapshot)
+	if err != nil {
+		return err
+	}
+	mark, err := counters.Mark(s.snapshot)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(known.Made, func(b format.Backup) bool { return b.ID == id })
+	if i < 0 {
+		return &BaseError{Base: id, Oldest: mark, Problem: fmt.Sprintf("this database has not made it, or it was not to be followed, or it is none of the last %d", MaxKnown)}
+	}
+	base := known.Made[i]
+	if base.Etag < mark {
+		return &BaseError{Base: id, Etag: base.Etag, Oldest: mark, Problem: fmt.Sprintf("it has etag %d, and records of deletions up to etag %d are gone: a backup from etag %d on could be followed", base.Etag, mark, mark)}
+	}
+	s.base = &base
+	return nil
+}
+
+// Base returns the etag of the base, 0 for a full backup.
+func (s *Source) Base() uint64 {
+	if s.base == nil {
+		return 0
+	}
+	return s.base.Etag
+}
+
+// full is all keys that are not made anew.
+func (s *Source) full() []part {
+	return []part{
+		&keys{from: s.snapshot, hi: []byte{format.SpaceIndex}, skip: s.isLeftOut},
+		&keys{from: s.snapshot, lo: []byte{format.SpaceIndexState + 1}, skip: s.isLeftOut},
+	}
+}
+
+// isLeftOut reports whether a key is in no backup.
+func (s *Source) isLeftOut(key []byte) bool {
+	switch key[0] {
+	case format.SpaceAttachments:
+		return bytes.HasPrefix(key, format.UploadPrefix()) || bytes.HasPrefix(key, format.GarbagePrefix())
+	case format.SpaceChunks:
+		stream, _, err := format.SplitChunkKey(key)
+		_, dead := slices.BinarySearch(s.dead, stream)
+		return err == nil && dead
+	}
+	return false
+}
+
+// wholes are the ranges of keys that an incremental backup carries whole: all but
+// those of the spaces b, c, d, e, r, t, x and y. A key space that a later version adds is
+// among them.
+var wholes = [][2][]byte{
+	{nil, {format.SpaceChunks}},
+	{{format.SpaceChanges + 1}, {format.SpaceRevisions}},
+	{{format.SpaceRevisions + 1}, {format.SpaceTimes}},
+	{{format.SpaceTimes + 1}, {format.SpaceIndex}},
+	{{format.SpaceIndexState + 1}, nil},
+}
+
+// since is what has changed since the base.
+func (s *Source) since() []part {
+	var parts []part
+	for _, r := range wholes {
+		parts = append(parts, &keys{from: s.snapshot, lo: r[0], hi: r[1], clear: true, skip: s.isLeftOut})
+	}
+	d := &changed{source: s}
+	if s.Made.Revised != s.base.Revised {
+		parts = append(parts, &keys{from: s.snapshot, lo: []byte{format.SpaceRevisions}, hi: []byte{format.SpaceRevisions + 1}, clear: true})
+	} else {
+		d.revisions = s.Made.Revisions || s.base.Revisions
+	}
+	parts = append(parts, d)
+	if s.Made.Rewritten != s.base.Rewritten {
+		parts = append(parts, &keys{from: s.snapshot, lo: []byte{format.SpaceDocument}, hi: []byte{format.SpaceDocument + 1}, take: isFlagged})
+	}
+	return append(parts, &keys{from: s.snapshot, lo: format.ChunkKey(s.base.Streams, 0), hi: []byte{format.SpaceChunks + 1}, skip: s.isLeftOut})
+}
+
+// isFlagged reports whether a document has a flag that changes without an etag.
+func isFlagged(record []byte) (bool, error) {
+	h, _, err := metadata.Decode(record)
+	return h.Timed || h.Revision != 0, err
+}
+
+// Next appends operations until w is full, and reports whether there are no more.
+func (s *Source) Next(ctx context.Context, w *Writer) (done bool, err error) {
+	for !w.Full() {
+		if len(s.parts) == 0 {
+			return true, nil
+		}
+		done, err := s.parts[0].next(ctx, w)
+		if err != nil {
+			return false, err
+		}
+		if done {
+			if err := s.parts[0].close(); err != nil {
+				return false, err
+			}
+			s.parts = s.parts[1:]
+		}
+	}
+	return false, nil
+}
+
+// Close closes what is open. The snapshot is the caller's.
+func (s *Source) Close() (err error) {
+	for _, p := range s.parts {
+		err = errs.First(err, p.close())
+	}
+	s.parts = nil
+	return err
+}
+
+// checkEvery is after how many keys the context is looked at.
+const checkEvery = 1024
+
+// keys sets all keys of a range.
+type keys struct {
+	from   storage.Reader
+	lo, hi []byte
+	clear  bool                             // first
+	skip   func(key []byte) bool            // or nil
+	take   func(value []byte) (bool, error) // or nil
+	it     storage.Iterator
+}
+
+func (k *keys) next(ctx context.Context, w *Writer) (done bool, err error) {
+	ok := true
+	if k.it == nil {
+		if k.it, err = k.from.Iterate(k.lo, k.hi); err != nil {
+			return false, err
+		}
+		if k.clear {
+			w.Clear(k.lo, k.hi)
+		}
+		ok = k.it.First()
+	} else {
+		ok = k.it.Next()
+	}
+	for n := 1; ok; ok = k.it.Next() {
+		if n++; n%checkEvery == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if k.skip != nil && k.skip(k.it.Key()) {
+			continue
+		}
+		if k.take != nil {
+			if take, err := k.take(k.it.Value()); err != nil {
+				return false, fmt.Errorf("key %q: %w", k.it.Key(), err)
+			} else if !take {
+				continue
+			}
+		}
+		w.Set(k.it.Key(), k.it.Value())
+		if w.Full() {
+			return false, nil
+		}
+	}
+	return true, k.it.Error()
+}
+
+func (k *keys) close() error {
+	if k.it == nil {
+		return nil
+	}
+	return k.it.Close()
+}
+
+// changed is the documents that have changed since the base, and their records of
+// changes, in the order of etags.
+type changed struct {
+	source    *Source
+	revisions bool // there may be some, and those of these documents are needed
+	nodes     []uint64
+	it        storage.Iterator
+	begun     bool
+}
+
+func (c *changed) next(ctx context.Context, w *Writer) (done bool, err error) {
+	if !c.begun {
+		c.begun = true
+		for node := range c.source.env.Origins {
+			c.nodes = append(c.nodes, node)
+		}
+		slices.Sort(c.nodes)
+	}
+	for n := 1; ; n++ {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		ok, err := c.advance()
+		if err != nil || !ok {
+			return !ok, err
+		}
+		if err := c.write(w, c.it.Key(), c.it.Value()); err != nil {
+			return false, err
+		}
+		if w.Full() {
+			return false, nil
+		}
+	}
+}
+
+// advance moves to the next record of a change. It reports false at the end.
+func (c *changed) advance() (bool, error) {
+	for {
+		if c.it != nil {
+			if c.it.Next() {
+				return true, nil
+			}
+			if err := errs.First(c.it.Error(), c.it.Close()); err != nil {
+				return false, err
+			}
+			c.it = nil
+		}
+		if len(c.nodes) == 0 {
+			return false, nil
+		}
+		lo, hi := format.ChangeKey(nil, c.nodes[0], c.source.base.Etag+1), format.ChangeKey(nil, c.nodes[0], math.MaxUint64)
+		c.nodes = c.nodes[1:]
+		var err error
+		if c.it, err = c.source.snapshot.Iterate(lo, hi); err != nil {
+			return false, err
+		}
+		if c.it.First() {
+			return true, nil
+		}
+	}
+}
+
+// write writes a record of a change, and the document that it names.
+func (c *changed) write(w *Writer, key, value []byte) error {
+	kind, _, id, err := format.SplitChange(value)
+	if err != nil {
+		return err
+	}
+	w.Set(key, value)
+	folded := string(id)
+	document := format.NewDocumentKey(folded)
+	record, closer, err := c.source.snapshot.Get(document)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		if kind != format.ChangeDelete {
+			return fmt.Errorf("document %q: a change names it, and it is not there: %w", folded, errs.ErrCorrupt)
+		}
+		w.Delete(document)
+	case err != nil:
+		return err
+	case kind == format.ChangeDelete:
+		// It was made again, and a later record names it.
+		return closer.Close()
+	default:
+		w.Set(document, record)
+		if err := closer.Close(); err != nil {
+			return err
+		}
+	}
+	if !c.revisions {
+		return nil
+	}
+	deleted := format.DeletedKey(nil, folded)
+	history := format.HistoryKey(nil, folded)
+	if err := c.replace(w, deleted, append(deleted, 0)); err != nil {
+		return err
+	}
+	return c.replace(w, history, format.PrefixEnd(history))
+}
+
+// replace writes all keys of a range in the place of those that the base has.
+func (c *changed) replace(w *Writer, lo, hi []byte) (err error) {
+	w.Clear(lo, hi)
+	it, err := c.source.snapshot.Iterate(lo, hi)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		w.Set(it.Key(), it.Value())
+	}
+	return it.Error()
+}
+
+func (c *changed) close() error {
+	if c.it == nil {
+		return nil
+	}
+	return c.it.Close()
+}
+
+// numberAt returns a number under 'm', 0 if there is none.
+func numberAt(r docs.Getter, name string) (n int64, err error) {
+	value, closer, err := r.Get(recordKey(name))
+	if errors.Is(err, storage.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err = format.DecodeNumber(value)
+	return n, errs.First(err, closer.Close())
+}
+
+// hasAny reports whether a key space has a key.
+func hasAny(r storage.Reader, space byte) (found bool, err error) {
+	it, err := r.Iterate([]byte{space}, []byte{space + 1})
+	if err != nil {
+		return false, err
+	}
+	found = it.First()
+	return found, errs.First(it.Error(), it.Close())
+}
+
+// streams returns the streams that the keys with a prefix name, ascending.
+func streams(r storage.Reader, prefix []byte) (all []uint64, err error) {
+	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		stream, err := format.StreamOf(it.Key())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, stream)
+	}
+	return all, it.Error()
+}
+
+// nextStream returns the number of the next stream.
+func nextStream(r docs.Getter) (uint64, error) {
+	value, closer, err := r.Get(format.NextStreamKey())
+	if errors.Is(err, storage.ErrNotFound) {
+		return 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := format.DecodeNumber(value)
+	return uint64(n), errs.First(err, closer.Close())
+}
+
+var _ io.Closer = (*Source)(nil)

@@ -1,0 +1,165 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/query"
+)
+
+// describe says in words what a key is.
+func (v *verifier) describe(key []byte) string {
+	if len(key) == 0 {
+		return "the first key"
+	}
+	name, rest := cutName(key)
+	switch key[0] {
+	case format.SpaceAttachments:
+		return describeAttachment(key)
+	case format.SpaceChunks:
+		if stream, chunk, err := format.SplitChunkKey(key); err == nil {
+			return fmt.Sprintf("chunk %d of stream %d", chunk, stream)
+		}
+	case format.SpaceMembers:
+		id, _ := cutName(append([]byte{0}, rest...))
+		return fmt.Sprintf("entry of document %q in collection %q", id, name)
+	case format.SpaceDocument:
+		return fmt.Sprintf("document %q", name)
+	case format.SpaceChanges:
+		if etag, err := format.EtagOf(key); err == nil {
+			node, _ := format.NodeOf(key)
+			return fmt.Sprintf("change with etag %d of node %d", etag, node)
+		}
+	case format.SpaceHiLo:
+		return fmt.Sprintf("HiLo tag %q", name)
+	case format.SpaceIdentity:
+		return fmt.Sprintf("identity %q", name)
+	case format.SpaceCounts:
+		if len(key) > 1 && key[1] == 1 {
+			return fmt.Sprintf("number of revisions of collection %q", trimEnd(key[2:]))
+		}
+		switch string(key) {
+		case string(format.ContentTallyKey()):
+			return "numbers of attachments"
+		case string(format.AppendTimesTallyKey(nil)):
+			return "numbers of what is due"
+		}
+		return fmt.Sprintf("numbers of collection %q", name)
+	case format.SpaceMeta:
+		return fmt.Sprintf("record %q of the database", name)
+	case format.SpaceNode:
+		if len(key) == 5 {
+			return fmt.Sprintf("node %d", binary.BigEndian.Uint32(key[1:]))
+		}
+	case format.SpaceTimes:
+		if due, err := format.DecodeDue(key, nil); err == nil {
+			what := "expiry"
+			if due.Kind == format.DueRefresh {
+				what = "refresh"
+			}
+			return fmt.Sprintf("%s of document %q at %s", what, due.FoldedID, due.At.Format("2006-01-02T15:04:05.999999999Z07:00"))
+		}
+	case format.SpaceRevisions:
+		if len(key) > 1 && key[1] == 0 {
+			return fmt.Sprintf("deleted document %q", trimEnd(key[2:]))
+		}
+		if id, number, err := format.SplitRevisionKey(key); err == nil {
+			if number == 0 {
+				return fmt.Sprintf("history of document %q", id)
+			}
+			return fmt.Sprintf("revision %d of document %q", number, id)
+		}
+	case format.SpaceExchange:
+		return fmt.Sprintf("compare-exchange value %q", name)
+	case format.SpaceRequests:
+		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
+	case format.SpaceSubscription:
+		return fmt.Sprintf("subscription %q", name)
+	case format.SpaceIndex:
+		return v.describeEntry(key)
+	case format.SpaceIndexState:
+		if len(key) == 6 {
+			return fmt.Sprintf("state of index %d", binary.BigEndian.Uint32(key[1:]))
+		}
+	}
+	return fmt.Sprintf("key %q", shorten(key))
+}
+
+// describeEntry says in words what an index key is.
+func (v *verifier) describeEntry(key []byte) string {
+	if len(key) < 5 {
+		return fmt.Sprintf("key %q", shorten(key))
+	}
+	number := binary.BigEndian.Uint32(key[1:])
+	ix := v.byNumber[number]
+	if ix == nil {
+		return fmt.Sprintf("entry %x of index %d", shorten(key[5:]), number)
+	}
+	return fmt.Sprintf("entry of index %q of %s: %s", ix.Info.Name, ix.Info.Collection, textOf(ix, key))
+}
+
+// textOf returns the values and the ID in an index key.
+func textOf(ix *openIndex, key []byte) string {
+	text, rest := []byte{'['}, key[5:]
+	for i := range ix.Fields {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		value, _ := query.DecodeKey(rest)
+		var ok bool
+		if rest, ok = query.SkipKey(rest); !ok {
+			return fmt.Sprintf("%x", shorten(key[5:]))
+		}
+		raw := string(value.Raw())
+		if raw == "" {
+			raw = "missing"
+		}
+		text = append(text, shortText(raw)...)
+	}
+	text = append(text, ']')
+	if len(rest) == 0 {
+		return string(text)
+	}
+	id, err := ix.AppendDecodedID(nil, key, nil)
+	if err != nil {
+		return fmt.Sprintf("%x", shorten(key[5:]))
+	}
+	return fmt.Sprintf("%s of document %q", text, shorten(id))
+}
+
+func shortText(s string) string {
+	if len(s) > 60 {
+		return strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+func describeAttachment(key []byte) string {
+	if len(key) > 1 {
+		switch key[1] {
+		case 'c':
+			return fmt.Sprintf("content %x", shorten(key[2:]))
+		case 'g', 'u':
+			what := map[byte]string{'g': "stream %d, which is to be removed", 'u': "stream %d, which is being written"}[key[1]]
+			if stream, err := format.StreamOf(key); err == nil {
+				return fmt.Sprintf(what, stream)
+			}
+		case 'n':
+			return "the next stream number"
+		}
+	}
+	return fmt.Sprintf("key %q", shorten(key))
+}
+
+// cutName returns the name in a key, behind its first byte, and what follows its 00.
+func cutName(key []byte) (name string, rest []byte) {
+	text, rest, _ := bytes.Cut(key[1:], []byte{0})
+	return string(text), rest
+}
+
+func trimEnd(name []byte) string { return strings.TrimSuffix(string(name), "\x00") }
+
+func shorten(b []byte) []byte { return b[:min(len(b), 100)] }

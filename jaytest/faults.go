@@ -1,0 +1,114 @@
+package jaytest
+
+import (
+	"math/rand/v2"
+	"sync"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// FillDisk fills the disk: from now on no file grows, and none can be made. The error is
+// storagetest.ErrFull, which is a syscall.ENOSPC. A write that meets it returns
+// jay.ErrUnknownOutcome, later ones jay.ErrFailed; reads go on. Restart makes room and
+// opens the database again.
+func (db *DB) FillDisk() { db.Disk.Fill() }
+
+// FailSyncs lets n more commits reach the disk. From then on syncs and writes fail with
+// storagetest.ErrInjected, as on a disk that has died.
+func (db *DB) FailSyncs(n int) { db.Disk.FailAfter(n) }
+
+// FailReads makes every read of a document fail with jay.ErrUnreadable, as a disk does
+// that has died. It compacts the database first, and opens it again: else the documents
+// would be read from memory. So it replaces DB.DB, as Restart does.
+func (db *DB) FailReads() {
+	db.t.Helper()
+	if err := db.Compact(background); err != nil {
+		db.t.Fatalf("jaytest: compact: %v", err)
+	}
+	db.Restart()
+	db.Disk.FailReads(1)
+}
+
+// Heal ends all faults of the disk. A database that has failed remains so until Restart.
+func (db *DB) Heal() {
+	db.Disk.Heal()
+	db.Disk.FailReads(0)
+}
+
+// maxPowerCuts is how many syncs EveryPowerCut follows.
+const maxPowerCuts = 1000
+
+// EveryPowerCut tests what a power failure leaves of an operation. It runs act once for
+// each of its syncs, each time in a new database that prepare has filled: the power goes
+// at that sync, act runs to its end in a world that is gone, and check gets the database
+// as the machine finds it, after Check. It does that twice for each sync: once nothing
+// that was not synced is kept, once about half of it. At last check gets the
+// database after an act without a failure. It returns the number of failures.
+//
+// What check must find is what the operation promises, such as: all of it is there, or
+// none. An act that syncs nothing, or more than 1,000 times, fails the test. Act may
+// use several goroutines, if they have ended when it returns. Prepare may be nil.
+func EveryPowerCut(t T, opts *jay.Options, prepare, act, check func(db *DB)) (cuts int) {
+	t.Helper()
+	for n := range maxPowerCuts {
+		for _, keep := range []int{0, 50} {
+			if !powerCut(t, opts, n, keep, prepare, act, check) {
+				if n == 0 {
+					t.Fatalf("jaytest: EveryPowerCut: the operation synced nothing, so that no power failure was tested")
+				}
+				return cuts
+			}
+			cuts++
+		}
+	}
+	t.Fatalf("jaytest: EveryPowerCut: the operation syncs more than %d times", maxPowerCuts)
+	return cuts
+}
+
+// powerCut cuts the power at the sync of act that n others precede. It returns false if
+// there is none.
+func powerCut(t T, opts *jay.Options, n, keep int, prepare, act, check func(db *DB)) bool {
+	t.Helper()
+	db := newDB(t, opts)
+	db.open()
+	if prepare != nil {
+		prepare(db)
+	}
+	cut := &armed{left: n}
+	db.Disk.OnSync(func() { cut.sync(db.Disk, keep) })
+	act(db)
+	db.Disk.OnSync(nil)
+	found := cut.found()
+	db.stop()
+	if found != nil {
+		db.Disk = found
+	}
+	db.open()
+	Check(t, db.DB)
+	check(db)
+	db.stop()
+	return found != nil
+}
+
+// armed is a loss of power that is to come.
+type armed struct {
+	mu   sync.Mutex
+	left int               // syncs before it. Guarded by mu.
+	disk *storagetest.Disk // as it is found after the loss. Guarded by mu.
+}
+
+// sync notes a sync that has no effect yet.
+func (a *armed) sync(disk *storagetest.Disk, keep int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left--; a.left == -1 {
+		a.disk = disk.Crash(keep, rand.New(rand.NewPCG(uint64(keep), 1)))
+	}
+}
+
+func (a *armed) found() *storagetest.Disk {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.disk
+}

@@ -1,0 +1,83 @@
+package jay
+
+import (
+	"context"
+	"time"
+
+	"github.com/jaydb/jay/internal/observe"
+	"github.com/jaydb/jay/internal/write"
+)
+
+// Observer is called for each operation on a database (Options.Observer), so that a
+// program can trace and count them: jayprometheus.Observer and jayotel.Observer do.
+//
+// Both methods are called on the goroutine of the operation, outside of all locks; that is
+// mostly the caller's, and one of Jay's for a BulkWriter. The operation waits for them, so
+// they must be quick. They must be safe for concurrent use, and must not use the database.
+// A panic reaches the caller of the operation. One in End comes when the operation has
+// been done.
+type Observer interface {
+	// Begin is called before an operation. What it returns becomes the context of the
+	// operation, so that it can carry a span; it must be derived from ctx. nil means ctx.
+	Begin(ctx context.Context, o *Operation) context.Context
+
+	// End is called when the operation has ended, with the context that Begin returned and
+	// the same Operation, whose fields are complete. o may be kept, Query must not be
+	// called later.
+	End(ctx context.Context, o *Operation)
+}
+
+// Operation is an operation on a database, as an Observer sees it.
+//
+// The verbs are get, get many, exists and read of single documents; query, count and scan
+// (DB.Documents); put, insert, replace, delete, patch, attach and revise of one document,
+// batch for several writes in one commit, and bulk for a batch of a BulkWriter; update and
+// view for transactions, whose own queries are operations, too, but not their other
+// reads and writes; flush, compact and sweep.
+type Operation struct {
+	Verb       string
+	Collection string        // as the call names it, or the documents do; "" if neither does
+	ID         string        // of one document; "" for several, and until a write has made it
+	Query      func() string // the text of a query or a count, with its values; else nil
+	Documents  int64         // that were returned, counted or written; set at the end
+	Began      time.Time
+	Duration   time.Duration // without the time of the caller's loop over the answers; set at the end
+	Err        error         // set at the end
+}
+
+// newWatch returns what operations are reported to; nil for nothing.
+func newWatch(o *Options) *observe.Watch {
+	w := observe.Watch{Slow: o.SlowOperation, Log: o.Logger}
+	if observer := o.Observer; observer != nil {
+		w.Begin = func(ctx context.Context, o *observe.Operation) context.Context {
+			return observer.Begin(ctx, (*Operation)(o))
+		}
+		w.End = func(ctx context.Context, o *observe.Operation) { observer.End(ctx, (*Operation)(o)) }
+	}
+	return observe.New(w)
+}
+
+// operationOf describes the writes of one commit.
+func operationOf(ops []*op) (o observe.Operation) {
+	o.Verb = "batch"
+	if len(ops) == 1 {
+		o.Verb, o.ID = verbs[ops[0].Verb], ops[0].RequestID
+	}
+	o.Collection = ops[0].Collection
+	for _, other := range ops {
+		if other.Collection != o.Collection {
+			o.Collection = ""
+		}
+	}
+	return o
+}
+
+var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach"}
+
+// completeOperation adds what is known when the writes have been made.
+func completeOperation(o *observe.Operation, ops []*op) {
+	o.Documents = int64(len(ops))
+	if len(ops) == 1 && ops[0].ID != "" {
+		o.ID = ops[0].ID
+	}
+}

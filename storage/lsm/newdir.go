@@ -1,0 +1,60 @@
+package lsm
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Unfinished is behind the name of a directory that is being made.
+const Unfinished = ".unfinished"
+
+// NewDirectory is a directory that appears in one step: it is made under another name,
+// Path, and renamed by Commit.
+type NewDirectory struct {
+	Path string // of the directory while it is made
+
+	fs  vfs.FS
+	dir string
+}
+
+// PrepareDirectory returns the directory under which dir is to be made. It makes
+// nothing. Both must not exist: the error is an fs.ErrExist otherwise. A nil file
+// system is that of the machine.
+func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
+	if files == nil {
+		files = vfs.Default
+	}
+	d := &NewDirectory{Path: dir + Unfinished, fs: files, dir: dir}
+	for _, name := range []string{dir, d.Path} {
+		_, err := files.Stat(name)
+		if err == nil {
+			err = &fs.PathError{Op: "make", Path: name, Err: fs.ErrExist}
+			if name != dir {
+				return nil, fmt.Errorf("%w: it is being made, or was left by a process that ended before it was whole: remove it then", err)
+			}
+			return nil, err
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return nil, openError(err)
+		}
+	}
+	return d, nil
+}
+
+// Commit gives the directory its name, durably. Nothing in it may be open.
+func (d *NewDirectory) Commit() error {
+	if _, err := d.fs.Stat(d.dir); err == nil {
+		return &fs.PathError{Op: "rename", Path: d.dir, Err: fs.ErrExist}
+	}
+	if err := d.fs.Rename(d.Path, d.dir); err != nil {
+		return openError(err)
+	}
+	return openError(syncDir(d.fs, d.fs.PathDir(d.dir)))
+}
+
+// Abandon removes what was made.
+func (d *NewDirectory) Abandon() error { return d.fs.RemoveAll(d.Path) }
