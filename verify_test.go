@@ -157,7 +157,6 @@ func sample(t *testing.T) *jay.DB {
 		must(t, db.EnsureIndex(ctx, "Users", ix))
 	}
 	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Notes": {}}}))
-	must(t, second(db.CompareExchange().Put(ctx, "Taken", 1, 0)))
 	must(t, second(db.NextIdentity(ctx, "once", jay.RequestID("once"))))
 	must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Users", Deletions: true}))
 	put := func(id, body string, opts ...jay.WriteOption) jay.Metadata {
@@ -235,6 +234,20 @@ var plants = []struct {
 	{"the rules of revisions are no JSON", func(p *planting) { p.set(meta("revisions"), []byte("x")) }, "revisions-config"},
 	{"the state of the counts", func(p *planting) { p.set(meta("counts"), []byte{7}) }, "counts-state"},
 	{"the state of the times", func(p *planting) { p.set(meta("times"), []byte("x")) }, "times-state"},
+	{"the list of backups", func(p *planting) { p.set(meta("backups"), []byte("x")) }, "backups-record"},
+	{"a number for backups", func(p *planting) { p.set(meta("rewritten"), []byte("x")) }, "backups-record"},
+	{"a restore that did not end", func(p *planting) { p.set(meta("restoring"), []byte("{}")) }, "restore-unfinished"},
+	{"a compare-exchange value is no record", func(p *planting) { p.set([]byte("vlock\x00"), []byte("x")) }, "exchange-record"},
+	{"a compare-exchange value is no JSON", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 3}).AppendHead(nil), "{"...))
+	}, "exchange-record"},
+	{"a compare-exchange value has another key", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 3, Key: []byte("Door")}).AppendHead(nil), "1"...))
+	}, "exchange-record"},
+	{"a compare-exchange value is ahead", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 1 << 40}).AppendHead(nil), "1"...))
+	}, "etag-behind"},
+	{"the key of a compare-exchange value has no end", func(p *planting) { p.set([]byte("vlock"), []byte("x")) }, "key-malformed"},
 	{"a rename", func(p *planting) { p.set(meta("rename/a"), []byte("x")) }, "rename-record"},
 	{"a floor", func(p *planting) { p.set(meta("floor/backup"), []byte("x")) }, "floor-record"},
 	{"the floor of a subscription is gone", func(p *planting) { p.remove(meta("floor/subscription/mail")) }, "floor-missing"},
@@ -547,19 +560,6 @@ var plants = []struct {
 		p.set(format.SubscriptionProgressKey("mail"), []byte(`{"position":99999999,"worker":0,"acknowledged":0}`))
 		p.set(meta("floor/subscription/mail"), number(99999999))
 	}, "subscription-ahead"},
-	{"a compare-exchange value is no JSON", func(p *planting) {
-		p.set(format.ExchangeKey(nil, "taken"), []byte("\x01\x00\x01{"))
-	}, "compare-exchange-record"},
-	{"a compare-exchange value of another key", func(p *planting) {
-		p.set(format.ExchangeKey(nil, "other"), p.get(format.ExchangeKey(nil, "taken")))
-	}, "compare-exchange-record"},
-	{"a compare-exchange key that is not folded", func(p *planting) {
-		p.set(format.ExchangeKey(nil, "Taken"), p.get(format.ExchangeKey(nil, "taken")))
-	}, "key-malformed"},
-	{"an index beyond the etags", func(p *planting) {
-		x := format.Exchange{Index: 1 << 50}
-		p.set(format.ExchangeKey(nil, "ahead"), append(x.AppendHead(nil), '1'))
-	}, "compare-exchange-ahead"},
 	{"a request without its number", func(p *planting) { p.remove(format.RequestNumberKey(0)) }, "request-record"},
 	{"a request without its result", func(p *planting) { p.remove(format.RequestKey("once")) }, "request-record"},
 	{"a key of no kind of a request", func(p *planting) { p.set([]byte("qz"), []byte("x")) }, "key-malformed"},

@@ -88,7 +88,6 @@ type copying struct {
 	settings  format.Settings
 	origins   map[uint64]format.Origin
 	own       format.Origin
-	nextIndex uint32
 	gaps      int
 	lastEtag  uint64
 	position  uint64 // highest of a subscription
@@ -128,7 +127,6 @@ func Copy(ctx context.Context, from Source, to storage.Engine, config Config) (*
 		{"references", c.countReferences},
 		{"counters", c.copyCounters},
 		{"subscriptions", c.copySubscriptions},
-		{"compare-exchange values", c.copyExchanges},
 		{"settings", c.writeSettings},
 	} {
 		c.step = step.name
@@ -813,6 +811,19 @@ func (c *copying) copyCounters() error {
 	if err != nil {
 		return err
 	}
+	lo, hi = space(format.SpaceExchange)
+	err = c.each(lo, hi, func(key, value []byte) error {
+		x, err := format.DecodeExchange(value)
+		if err != nil || !json.Valid(x.Value) || len(key) < 3 || key[len(key)-1] != 0 {
+			c.lost("record", "compare-exchange value "+strings.TrimSuffix(string(key[1:]), "\x00"), "it cannot be decoded")
+			return nil
+		}
+		c.lastEtag = max(c.lastEtag, x.Index)
+		return c.set(key, value)
+	})
+	if err != nil {
+		return err
+	}
 	// Counters that were lost, or that never were: they begin above what is in use.
 	for prefix, h := range c.highest {
 		if name := prefix + ids.IdentityMark; h.identity > 0 && !seenIdentity[name] {
@@ -863,21 +874,6 @@ func (c *copying) setIdentity(name string, r format.Identity) error {
 	}
 	c.result.Counters++
 	return c.set(format.AppendKey(nil, format.SpaceIdentity, name), r.Append(nil))
-}
-
-// copyExchanges copies the compare-exchange values. Results of requests are left behind:
-// what was not lost of the calls is in the documents.
-func (c *copying) copyExchanges() error {
-	lo, hi := space(format.SpaceExchange)
-	return c.each(lo, hi, func(key, value []byte) error {
-		x, err := format.DecodeExchange(value)
-		if err != nil || !json.Valid(x.Value) {
-			c.lost("compare-exchange value", strings.Trim(string(key[1:]), "\x00"), "it cannot be decoded")
-			return nil
-		}
-		c.position = max(c.position, x.Index) // etags go on behind it
-		return c.set(key, value)
-	})
 }
 
 // copySubscriptions copies those with a definition and a position.

@@ -72,12 +72,12 @@ func (v *verifier) describe(key []byte) string {
 			}
 			return fmt.Sprintf("revision %d of document %q", number, id)
 		}
-	case format.SpaceExchange:
-		return fmt.Sprintf("compare-exchange value %q", name)
-	case format.SpaceRequests:
-		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
 	case format.SpaceSubscription:
 		return fmt.Sprintf("subscription %q", name)
+	case format.SpaceRequests:
+		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
+	case format.SpaceExchange:
+		return fmt.Sprintf("compare-exchange value %q", name)
 	case format.SpaceIndex:
 		return v.describeEntry(key)
 	case format.SpaceIndexState:

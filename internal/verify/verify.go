@@ -156,7 +156,6 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"counters", v.readCounters},
 		{"expiry", v.readTimes},
 		{"subscriptions", v.readSubscriptions},
-		{"compare-exchange values", v.readExchanges},
 		{"results of requests", v.readRequests},
 		{"indexes", v.readIndexes},
 		{"attachments", v.readAttachments},

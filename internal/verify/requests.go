@@ -8,29 +8,6 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// readExchanges reads the compare-exchange values.
-func (v *verifier) readExchanges() error {
-	return v.readAll(format.SpaceExchange, func(_ storage.Reader, key, value []byte) error {
-		name, rest := cutName(key)
-		if name == "" || len(rest) > 0 || key[len(key)-1] != 0 || v.rules.Fold(name) != name {
-			v.damage(KeyMalformed, key, "the key is not a folded one and 00")
-			return nil
-		}
-		x, err := format.DecodeExchange(value)
-		switch {
-		case err != nil:
-			v.damage(ExchangeRecord, key, "%v", err)
-		case x.Key != nil && v.rules.Fold(string(x.Key)) != name:
-			v.damage(ExchangeRecord, key, "it was written under the key %s", quote(string(x.Key)))
-		case !json.Valid(x.Value) || x.Metadata != nil && !json.Valid(x.Metadata):
-			v.damage(ExchangeRecord, key, "it is no JSON")
-		case v.ceilingOK && v.ceiling > 0 && x.Index > v.ceiling: // without a ceiling the documents say so
-			v.damage(ExchangeAhead, key, "its index is %d, and etags are reserved up to %d", x.Index, v.ceiling)
-		}
-		return nil
-	})
-}
-
 // readRequests reads the results of requests: each has a number, and each number a result.
 func (v *verifier) readRequests() error {
 	var state format.RequestState
