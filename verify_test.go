@@ -157,6 +157,7 @@ func sample(t *testing.T) *jay.DB {
 		must(t, db.EnsureIndex(ctx, "Users", ix))
 	}
 	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Collections: map[string]jay.RevisionRule{"Notes": {}}}))
+	must(t, second(db.NextIdentity(ctx, "once", jay.RequestID("once"))))
 	must(t, db.Subscriptions().Ensure(ctx, jay.Subscription{Name: "mail", Query: "from Users", Deletions: true}))
 	put := func(id, body string, opts ...jay.WriteOption) jay.Metadata {
 		m, err := db.Put(ctx, id, json.RawMessage(body), opts...)
@@ -559,6 +560,9 @@ var plants = []struct {
 		p.set(format.SubscriptionProgressKey("mail"), []byte(`{"position":99999999,"worker":0,"acknowledged":0}`))
 		p.set(meta("floor/subscription/mail"), number(99999999))
 	}, "subscription-ahead"},
+	{"a request without its number", func(p *planting) { p.remove(format.RequestNumberKey(0)) }, "request-record"},
+	{"a request without its result", func(p *planting) { p.remove(format.RequestKey("once")) }, "request-record"},
+	{"a key of no kind of a request", func(p *planting) { p.set([]byte("qz"), []byte("x")) }, "key-malformed"},
 	{"a record of an unknown kind of a subscription", func(p *planting) { p.set([]byte("smail\x00z"), []byte("{}")) }, "key-malformed"},
 }
 

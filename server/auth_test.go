@@ -91,6 +91,8 @@ func TestAuth_Rights(t *testing.T) {
 		{"PUT", "/databases/a/hilo/return?tag=users&end=32&last=1", "", "writer"},
 		{"POST", "/databases/a/identity/next?name=users", "", "writer"},
 		{"PUT", "/databases/a/cmpxchg?key=k&index=9", `{"Object":1}`, "writer"},
+		{"POST", "/jay/v1/databases/a/query", `{"Query":"from Users"}`, "reader"},
+		{"PUT", "/jay/v1/databases/a/indexes", `{}`, "admin"},
 		{"PUT", "/databases/a/admin/configuration/client", `{}`, "admin"},
 		{"GET", "/admin/databases?name=a", "", "admin"},
 		{"PUT", "/admin/databases?name=new", `{}`, "admin"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/common/expfmt"
 )
 
@@ -36,7 +37,7 @@ func newMetrics(s *Server) *metrics {
 		gauge("jay_http_memory_bytes", "Bytes of the bodies of requests and replies in memory.", func() float64 { return float64(s.memory.used.Load()) }),
 		gauge("jay_databases", "Databases that there are.", func() float64 { return float64(len(s.databases.list())) }),
 		gauge("jay_databases_open", "Databases that are open.", func() float64 { return float64(s.databases.opened()) }),
-		prometheus.NewProcessCollector(prometheus.ProcessCollectorOpts{}), prometheus.NewGoCollector())
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
 	return m
 }
 

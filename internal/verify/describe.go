@@ -74,6 +74,8 @@ func (v *verifier) describe(key []byte) string {
 		}
 	case format.SpaceSubscription:
 		return fmt.Sprintf("subscription %q", name)
+	case format.SpaceRequests:
+		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
 	case format.SpaceExchange:
 		return fmt.Sprintf("compare-exchange value %q", name)
 	case format.SpaceIndex:

@@ -26,6 +26,7 @@ const (
 	BackupsRecord     Kind = "backups-record"
 	RestoreUnfinished Kind = "restore-unfinished"
 	ExchangeRecord    Kind = "exchange-record"
+	RequestRecord     Kind = "request-record"
 	RenameRecord      Kind = "rename-record"
 	FloorRecord       Kind = "floor-record"
 	FloorMissing      Kind = "floor-missing"
@@ -146,6 +147,7 @@ var meanings = map[Kind]Meaning{
 	TimesState:        {"nothing", rebuild, false},
 	BackupsRecord:     {"which backups an incremental one can follow", "make a full backup", false},
 	RestoreUnfinished: {"what the restore has not come to: the database does not open", "restore again, into a new directory", false},
+	RequestRecord:     {"results of calls with a request ID, which repeated calls would be answered with", "jay repair leaves them behind", false},
 	ExchangeRecord:    {"the compare-exchange value", restore, false},
 	RenameRecord:      {"how far the renaming of a collection was", "call RenameCollection again", false},
 	FloorRecord:       {"which records of deletions are still needed", rebuild, false},

@@ -19,7 +19,7 @@ import (
 // known are the first bytes of all keys.
 var known = []byte{
 	format.SpaceAttachments, format.SpaceChunks, format.SpaceMembers, format.SpaceDocument, format.SpaceChanges,
-	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceRevisions,
+	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceRequests, format.SpaceRevisions,
 	format.SpaceSubscription, format.SpaceTimes, format.SpaceExchange, format.SpaceIndex, format.SpaceIndexState,
 }
 

@@ -156,6 +156,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"counters", v.readCounters},
 		{"expiry", v.readTimes},
 		{"subscriptions", v.readSubscriptions},
+		{"results of requests", v.readRequests},
 		{"indexes", v.readIndexes},
 		{"attachments", v.readAttachments},
 		{"damages", v.lookAgain},
