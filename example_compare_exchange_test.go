@@ -185,3 +185,42 @@ func ExampleClusterWide() {
 
 	// Output: {"Id":"users/1"}
 }
+
+func ExampleRequestID() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	for range 2 { // the answer got lost, and the caller asks again
+		n, err := db.NextIdentity(ctx, "invoices", jay.RequestID("6e1f1b3a"))
+		fmt.Println(n, err)
+	}
+
+	// Output:
+	// 1 <nil>
+	// 1 <nil>
+}
+
+func ExampleCallOption() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var b jay.Batch
+	b.Put("invoices|", []byte(`{"Total":12}`))
+	for range 2 {
+		results, err := db.Apply(ctx, &b, jay.RequestID("6e1f1b3b"))
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(results[0].ID)
+	}
+
+	// Output:
+	// invoices/1
+	// invoices/1
+}

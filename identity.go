@@ -7,6 +7,7 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/internal/write"
 )
 
@@ -14,15 +15,15 @@ import (
 // it: "users" and "users|" name the same counter, folded. As in Put, numbers whose
 // document exists are skipped. The number is on disk before NextIdentity returns,
 // under any durability.
-func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error) {
-	err = db.onIdentity(ctx, "next", name, func(t *write.Txn, request string) error {
+//
+// With RequestID a repeated call returns the number of the first one.
+func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption) (n int64, err error) {
+	return db.onIdentity(ctx, "next", name, "", opts, func(t *write.Txn, request string) (int64, error) {
 		if _, err := db.resolver.Identity(t, request); err != nil {
-			return err
+			return 0, err
 		}
-		n, err = t.Identity(db.env.Rules.Fold(request))
-		return err
+		return t.Identity(db.env.Rules.Fold(request))
 	})
-	return n, err
 }
 
 // SeedIdentity sets the last used number of an identity to value, so that the next
@@ -38,20 +39,17 @@ func (db *DB) NextIdentity(ctx context.Context, name string) (n int64, err error
 // Under Relaxed durability a crash can undo a forced seed downward: the block of
 // numbers that was reserved before stays reserved, and the counter continues after
 // it, higher than it was forced to. Seed it again.
-func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool) (last int64, err error) {
+func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force bool, opts ...CallOption) (last int64, err error) {
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
-	err = db.onIdentity(ctx, "seed", name, func(t *write.Txn, request string) error {
+	return db.onIdentity(ctx, "seed", name, fmt.Sprintf(" %d %t", value, force), opts, func(t *write.Txn, request string) (int64, error) {
 		counter := db.env.Rules.Fold(request)
 		if force {
-			last = value
-			return t.SetIdentity(counter, value)
+			return value, t.SetIdentity(counter, value)
 		}
-		last, err = t.RaiseIdentity(counter, value)
-		return err
+		return t.RaiseIdentity(counter, value)
 	})
-	return last, err
 }
 
 // Identities returns the last used number of every identity, by the folded
@@ -61,23 +59,38 @@ func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
 	return counters.Identities, err
 }
 
-// onIdentity runs fn in a synced transaction with the request that name
-// stands for.
-func (db *DB) onIdentity(ctx context.Context, verb, name string, fn func(t *write.Txn, request string) error) error {
+// onIdentity runs fn in a synced transaction with the request that name stands for, and
+// returns its result. With a request ID it runs once.
+func (db *DB) onIdentity(ctx context.Context, verb, name, details string, opts []CallOption, fn func(t *write.Txn, request string) (int64, error)) (n int64, err error) {
 	if err := db.env.Enter(); err != nil {
-		return err
+		return 0, err
 	}
 	defer db.env.Exit()
 	request, strategy := db.resolver.Request(name)
 	if strategy != ids.Identity && !strings.HasSuffix(request, ids.IdentityMark) {
 		request += ids.IdentityMark
 	}
-	err := checkIdentity(db, name, request)
+	err = checkIdentity(db, name, request)
+	var once *requests.Request
 	if err == nil {
-		err = db.writer.Transact(ctx, true, func(t *write.Txn) error { return fn(t, request) })
+		once, err = requestOf(opts, verb+" "+db.env.Rules.Fold(request)+details)
+	}
+	if err == nil {
+		err = db.writer.Transact(ctx, true, func(t *write.Txn) (err error) {
+			if once != nil {
+				if err := once.Find(t.Tx); err != nil {
+					return err
+				}
+			}
+			if n, err = fn(t, request); err == nil && once != nil {
+				err = once.Keep(t.Tx, n)
+			}
+			return err
+		})
+		_, err = repeated(err, &n)
 	}
 	if err != nil {
-		return fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
+		return 0, fmt.Errorf("%s identity %q: %w", verb, errs.Shorten(name), err)
 	}
-	return nil
+	return n, nil
 }

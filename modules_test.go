@@ -25,6 +25,7 @@ var dependencies = map[string]string{
 	"github.com/evanphx/json-patch/v5":    "RFC 6902 and 7396",
 	"github.com/google/uuid":              "GUIDs",
 	"github.com/go-openapi/inflect":       "plurals of collection names",
+	"github.com/klauspost/compress":       "zstd of backups; Pebble compiles it",
 }
 
 // A requirement of a go.mod: on a line of its own or in a block.

@@ -233,6 +233,20 @@ var plants = []struct {
 	{"the rules of revisions are no JSON", func(p *planting) { p.set(meta("revisions"), []byte("x")) }, "revisions-config"},
 	{"the state of the counts", func(p *planting) { p.set(meta("counts"), []byte{7}) }, "counts-state"},
 	{"the state of the times", func(p *planting) { p.set(meta("times"), []byte("x")) }, "times-state"},
+	{"the list of backups", func(p *planting) { p.set(meta("backups"), []byte("x")) }, "backups-record"},
+	{"a number for backups", func(p *planting) { p.set(meta("rewritten"), []byte("x")) }, "backups-record"},
+	{"a restore that did not end", func(p *planting) { p.set(meta("restoring"), []byte("{}")) }, "restore-unfinished"},
+	{"a compare-exchange value is no record", func(p *planting) { p.set([]byte("vlock\x00"), []byte("x")) }, "exchange-record"},
+	{"a compare-exchange value is no JSON", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 3}).AppendHead(nil), "{"...))
+	}, "exchange-record"},
+	{"a compare-exchange value has another key", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 3, Key: []byte("Door")}).AppendHead(nil), "1"...))
+	}, "exchange-record"},
+	{"a compare-exchange value is ahead", func(p *planting) {
+		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 1 << 40}).AppendHead(nil), "1"...))
+	}, "etag-behind"},
+	{"the key of a compare-exchange value has no end", func(p *planting) { p.set([]byte("vlock"), []byte("x")) }, "key-malformed"},
 	{"a rename", func(p *planting) { p.set(meta("rename/a"), []byte("x")) }, "rename-record"},
 	{"a floor", func(p *planting) { p.set(meta("floor/backup"), []byte("x")) }, "floor-record"},
 	{"the floor of a subscription is gone", func(p *planting) { p.remove(meta("floor/subscription/mail")) }, "floor-missing"},

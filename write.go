@@ -74,12 +74,35 @@ func (b *Batch) Reset() {
 // returns the metadata of each write; that of a delete has only an ID, and an
 // Etag if there was a document. The batch
 // can be applied again after an error: semantic IDs stay, others are made anew.
-func (db *DB) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
+//
+// With RequestID the batch is applied once: the metadata of a repeated call has ID,
+// Collection, ChangeVector, Etag and LastModified, and Returning is left alone.
+func (db *DB) Apply(ctx context.Context, b *Batch, opts ...CallOption) ([]Metadata, error) {
 	if b == nil {
 		return nil, fmt.Errorf("%w: nil batch", ErrUsage)
 	}
+	if len(opts) > 0 {
+		return db.applyOnce(ctx, b, opts)
+	}
 	if err := db.write(ctx, b.ops); err != nil {
 		return nil, err
+	}
+	return results(db, b.ops), nil
+}
+
+// applyOnce is Apply with options.
+func (db *DB) applyOnce(ctx context.Context, b *Batch, opts []CallOption) ([]Metadata, error) {
+	r, err := requestOf(opts, fmt.Sprintf("apply of %d", len(b.ops)))
+	if err != nil {
+		return nil, err
+	}
+	if r != nil && len(b.ops) > 0 {
+		keepResults(db, b.ops, r)
+		defer func() { b.ops[0].Once = nil }()
+	}
+	var kept []keptMetadata
+	if found, err := repeated(db.write(ctx, b.ops), &kept); found || err != nil {
+		return keptResults(kept), err
 	}
 	return results(db, b.ops), nil
 }

@@ -55,7 +55,7 @@ func newWorld(t *testing.T, opts jayotel.Options) *world {
 func attributeOf(all []attribute.KeyValue, key string) string {
 	for _, a := range all {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -80,7 +80,7 @@ func (c *call) bulkDocs() error {
 			return fmt.Errorf("command %d: %w", i, err)
 		}
 	}
-	written, err := c.db.Apply(c.ctx, &b)
+	written, err := c.db.Apply(c.ctx, &b, c.once()...)
 	if err != nil {
 		return err
 	}

@@ -313,7 +313,7 @@ func serve(t *testing.T, change func(o *server.Options)) (h *host, end func() er
 	lender.Start()
 	t.Cleanup(lender.Close)
 	lender.URL = "http://" + l.Addr().String()
-	return &host{t: t, s: s, http: lender}, func() error {
+	return &host{t: t, dir: o.Data, s: s, http: lender}, func() error {
 		cancel()
 		return <-ended
 	}

@@ -25,12 +25,17 @@ type call struct {
 	database *database
 	db       *jay.DB
 	index    string // that the query names, as it was defined
+	who      *Grant // nil without authentication
+
+	requestID string // of a command that its database carries out once, or ""
 
 	status  int
 	reply   http.Header
 	out     []byte
 	nested  bool // in a multi_get
 	started bool // the head of a stream was sent
+
+	contentType string // of a reply that is no JSON
 
 	taken int64 // bytes of the server's budget
 }

@@ -56,7 +56,7 @@ func (c *call) clusterBatch(request *batchRequest) error {
 			return fmt.Errorf("command %d: %w", i, err)
 		}
 	}
-	written, err := c.db.Apply(c.ctx, &b)
+	written, err := c.db.Apply(c.ctx, &b, c.once()...)
 	if err != nil {
 		return clusterProblem(err, request)
 	}
@@ -69,7 +69,7 @@ func (c *call) clusterBatch(request *batchRequest) error {
 		newest = max(newest, m.Etag)
 		cmd := &request.Commands[i]
 		if cmd.Type == "PUT" && !unguarded {
-			m.ChangeVector = withGuard(m.ChangeVector, guards[i].Index)
+			m.ChangeVector = withGuard(m.ChangeVector, m.Etag) // a repeated batch has no guards; their index is the etag
 		}
 		reply = append(reply, cmd.clusterResult(m)...)
 	}

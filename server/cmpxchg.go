@@ -181,11 +181,13 @@ func (c *call) putExchange() error {
 	if err != nil {
 		return err
 	}
-	next, err := c.db.CompareExchange().Put(c.ctx, key, value, index, opts...) // checks the key
+	var b jay.Batch
+	b.PutCompareExchange(key, value, index, opts...)
+	written, err := c.db.Apply(c.ctx, &b, c.once()...)
 	if err != nil {
 		return c.replyConflict(err)
 	}
-	return c.replyExchange(next, c.body, true)
+	return c.replyExchange(written[0].Etag, c.body, true)
 }
 
 // deleteExchange deletes a compare-exchange value, if it has the index. One that is not
@@ -206,8 +208,9 @@ func (c *call) deleteExchange() error {
 	if v.Index != index {
 		return c.replyExchange(v.Index, was, false)
 	}
-	err = c.db.CompareExchange().Delete(c.ctx, key, index)
-	if err != nil {
+	var b jay.Batch
+	b.DeleteCompareExchange(key, index)
+	if _, err := c.db.Apply(c.ctx, &b, c.once()...); err != nil {
 		return c.replyConflict(err)
 	}
 	return c.replyExchange(index, was, true)

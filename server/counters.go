@@ -72,7 +72,7 @@ func (c *call) hiloReturn() error {
 
 // identityNext uses the next number of an identity.
 func (c *call) identityNext() error {
-	n, err := c.db.NextIdentity(c.ctx, c.params.get("name"))
+	n, err := c.db.NextIdentity(c.ctx, c.params.get("name"), c.once()...)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *call) identitySeed() error {
 	if err != nil {
 		return err
 	}
-	last, err := c.db.SeedIdentity(c.ctx, c.params.get("name"), value, force)
+	last, err := c.db.SeedIdentity(c.ctx, c.params.get("name"), value, force, c.once()...)
 	if err != nil {
 		return err
 	}

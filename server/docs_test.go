@@ -80,8 +80,8 @@ func TestGuide_Curl(t *testing.T) {
 // curl is a command.
 type curl struct {
 	method, path, body, write string
-	file                      string // that the reply goes to
 	headers                   []string
+	quiet                     bool // the body is not printed
 }
 
 // parseCurl reads the options that the guide uses. Arguments are words, or in single
@@ -103,12 +103,13 @@ func parseCurl(t *testing.T, line string) (c curl) {
 			c.headers = append(c.headers, name, value)
 		case "-d":
 			c.body = next()
+		case "-o":
+			next()
+			c.quiet = true
 		case "-w":
 			c.write = next()
 		case "--head":
 			c.method = "HEAD"
-		case "-o":
-			c.file = next()
 		case "-G":
 			asQuery = true
 		case "--data-urlencode":
@@ -156,12 +157,12 @@ func (h *host) run(c curl) string {
 	if m := operationNumber.FindStringSubmatch(a.body); m != nil {
 		h.operation = m[1]
 	}
-	if c.file != "" {
-		a.body = ""
-	}
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {
 		out = fmt.Sprintf("HTTP/1.1 %d …\nEtag: %s\n…", a.status, a.header.Get("ETag"))
+	}
+	if c.quiet {
+		out = ""
 	}
 	out += strings.ReplaceAll(c.write, "%{http_code}", fmt.Sprint(a.status))
 	for _, one := range changing {

@@ -117,6 +117,8 @@ func problemOf(err error) *problem {
 		return hide(http.StatusInternalServerError, typeUnknownOutcome, "it is not known whether the write has happened: read what is there before repeating it")
 	case is(jay.ErrFailed):
 		return hide(http.StatusInternalServerError, typeInternal, "the database takes no writes since its disk has failed")
+	case is(jay.ErrDiskFull):
+		return hide(http.StatusInsufficientStorage, typeInternal, "the disk of the database is almost full: deletions go on, and other writes when there is room again")
 	case is(context.Canceled, context.DeadlineExceeded):
 		return hide(http.StatusInternalServerError, typeRequestCancelled, "the request was cancelled")
 	case is(jay.ErrClosed, jay.ErrClientClosed):

@@ -36,6 +36,9 @@ func (s *Server) allowsHost(host string) bool {
 	if isLoopback(name) {
 		return true
 	}
+	if s.opts.TLSCertificate != "" && s.certificates.names(name) {
+		return true
+	}
 	return slices.ContainsFunc(s.opts.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"time"
@@ -31,9 +32,29 @@ type Options struct {
 	// of no use. "*" allows every host.
 	Hosts []string
 
-	// AnyoneMayReadAndWrite lets Serve listen on an address that is not a loopback one.
+	// TLSCertificate and TLSKey are files in PEM. With them Serve takes TLS connections,
+	// of version 1.2 at least. Files that have changed are read again.
+	TLSCertificate string
+	TLSKey         string
+
+	// ClientCAs are the authorities whose client certificates count by their common name:
+	// see Access.AllowSubject.
+	ClientCAs *x509.CertPool
+
+	// Authenticate makes every request need a token or a client certificate: see Access. On
+	// an address that is not a loopback one, Serve does so in any case, and needs TLS.
+	Authenticate bool
+
+	// NoEncryption lets Serve listen without TLS on an address that is not a loopback
+	// one, as behind a proxy that encrypts.
 	//
-	// Danger: there is no authentication, and no encryption.
+	// Danger: tokens and documents can be read, and changed, on their way.
+	NoEncryption bool
+
+	// AnyoneMayReadAndWrite lets Serve listen on an address that is not a loopback one
+	// without TLS, and answer without authentication.
+	//
+	// Danger: every program that reaches the address can read and change everything.
 	AnyoneMayReadAndWrite bool
 
 	// IdleAfter is how long a database stays open after its last request. The default
@@ -151,6 +172,9 @@ func (o Options) withDefaults() (Options, error) {
 		if value < 0 {
 			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)
 		}
+	}
+	if err := o.checkTLS(); err != nil {
+		return o, err
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

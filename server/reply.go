@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"io"
@@ -42,13 +43,14 @@ func (c *call) fail(err error, id string) {
 	// deadlines is one of a test, or wrapped by a user.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(time.Second))
 	c.reply.Del("ETag")
+	c.contentType = ""
 	c.status, c.out = p.status, p.body(c.r.URL.RequestURI())
 }
 
 // send writes the reply.
 func (c *call) send() {
 	if len(c.out) > 0 && c.status != http.StatusNoContent && c.status != http.StatusNotModified {
-		c.reply.Set("Content-Type", "application/json; charset=utf-8")
+		c.reply.Set("Content-Type", cmp.Or(c.contentType, "application/json; charset=utf-8"))
 		c.compress()
 	} else {
 		c.out = nil
@@ -180,6 +182,7 @@ func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // logRequest writes the record of a request.
 func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Time) {
 	took := time.Since(start)
+	s.metrics.observe(c, w.status, w.bytes, took)
 	level, message := slog.LevelInfo, "server: request"
 	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream && !c.route.socket) { // a stream takes as long as its reader
 		level, message = slog.LevelWarn, "server: slow request"
@@ -190,6 +193,10 @@ func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Ti
 	if !s.opts.Logger.Enabled(c.ctx, level) {
 		return
 	}
-	s.opts.Logger.LogAttrs(c.ctx, level, message, slog.String("request", id), slog.String("remote", c.r.RemoteAddr), slog.String("method", c.r.Method),
+	sender := ""
+	if c.who != nil {
+		sender = c.who.Name
+	}
+	s.opts.Logger.LogAttrs(c.ctx, level, message, slog.String("request", id), slog.String("sender", sender), slog.String("remote", c.r.RemoteAddr), slog.String("method", c.r.Method),
 		slog.String("url", c.r.URL.RequestURI()), slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took))
 }

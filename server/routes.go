@@ -16,10 +16,14 @@ type route struct {
 	body   bool                             // it takes one
 	parts  bool                             // its body may be multipart
 	lazy   bool                             // it may stand in a multi_get
-	raft   bool                             // its reply is kept by its raft-request-id
+	raft   bool                             // its reply is kept by its raft-request-id, in the server's own database
+	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
 	free   bool                             // it is answered under any load and for any host, and says nothing
 	stream bool                             // it writes its reply itself
 	socket bool                             // it becomes a websocket
+	named  bool                             // the parameter name is that of its database
+	open   bool                             // every sender with credentials may ask; run looks at rights
+	needs  Right                            // see right
 
 	refused string // why it is not there, if run is nil
 }
@@ -30,30 +34,35 @@ var routes = []*route{
 	{method: "GET", path: "/healthz", run: (*call).healthz, free: true},
 	{method: "GET", path: "/readyz", run: (*call).readyz, free: true},
 
-	{method: "GET", path: "/topology", run: (*call).topology},
-	{method: "GET", path: "/cluster/topology", run: (*call).clusterTopology},
-	{method: "GET", path: "/cluster/node-info", run: (*call).nodeInfo},
-	{method: "GET", path: "/build/version", run: (*call).buildVersion},
-	{method: "GET", path: "/info/tcp", run: (*call).tcpInfo},
-	{method: "GET", path: "/databases", run: (*call).listDatabases},
-	{method: "GET", path: "/admin/databases", run: (*call).getDatabase},
-	{method: "PUT", path: "/admin/databases", run: (*call).createDatabase, body: true, raft: true},
-	{method: "DELETE", path: "/admin/databases", run: (*call).deleteDatabases, body: true, raft: true},
+	{method: "GET", path: "/metrics", run: (*call).getMetrics, needs: ReadRight},
+	{method: "POST", path: "/jay/v1/session", run: (*call).beginSession, open: true},
+	{method: "GET", path: "/jay/v1/session", run: (*call).getSession, open: true},
+	{method: "DELETE", path: "/jay/v1/session", run: (*call).endSession, open: true},
+
+	{method: "GET", path: "/topology", run: (*call).topology, named: true, needs: ReadRight},
+	{method: "GET", path: "/cluster/topology", run: (*call).clusterTopology, open: true},
+	{method: "GET", path: "/cluster/node-info", run: (*call).nodeInfo, open: true},
+	{method: "GET", path: "/build/version", run: (*call).buildVersion, open: true},
+	{method: "GET", path: "/info/tcp", run: (*call).tcpInfo, open: true},
+	{method: "GET", path: "/databases", run: (*call).listDatabases, open: true},
+	{method: "GET", path: "/admin/databases", run: (*call).getDatabase, named: true},
+	{method: "PUT", path: "/admin/databases", run: (*call).createDatabase, body: true, raft: true, open: true},
+	{method: "DELETE", path: "/admin/databases", run: (*call).deleteDatabases, body: true, raft: true, open: true},
 
 	{method: "GET", path: "{D}/docs", run: (*call).getDocuments, lazy: true},
-	{method: "POST", path: "{D}/docs", run: (*call).getDocuments, body: true, lazy: true},
+	{method: "POST", path: "{D}/docs", run: (*call).getDocuments, body: true, lazy: true, needs: ReadRight},
 	{method: "HEAD", path: "{D}/docs", run: (*call).headDocument},
 	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
-	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true},
-	{method: "POST", path: "{D}/multi_get", body: true}, // run is set below: it runs routes
+	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true, once: true},
+	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
 	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
-	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, raft: true, params: parseExchangeParams},
-	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, raft: true, params: parseExchangeParams},
-	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, once: true, params: parseExchangeParams},
+	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext, needs: WriteRight},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
-	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, raft: true},
-	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, raft: true},
+	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, once: true},
+	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, once: true},
 	{method: "GET", path: "{D}/debug/identities", run: (*call).identities},
 	{method: "GET", path: "{D}/stats", run: (*call).stats, lazy: true},
 	{method: "GET", path: "{D}/collections/stats", run: (*call).collectionStats, lazy: true},
@@ -62,11 +71,11 @@ var routes = []*route{
 	{method: "PUT", path: "{D}/admin/configuration/client", run: (*call).putClientConfiguration, body: true, raft: true},
 	{method: "GET", path: "{D}/info/tcp", run: (*call).tcpInfo},
 
-	{method: "POST", path: "{D}/queries", run: (*call).query, body: true, lazy: true},
+	{method: "POST", path: "{D}/queries", run: (*call).query, body: true, lazy: true, needs: ReadRight},
 	{method: "GET", path: "{D}/queries", run: (*call).query, lazy: true},
 	{method: "GET", path: "{D}/streams/docs", run: (*call).streamDocuments, stream: true},
 	{method: "GET", path: "{D}/streams/queries", run: (*call).streamQuery, stream: true},
-	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true},
+	{method: "POST", path: "{D}/streams/queries", run: (*call).streamQuery, body: true, stream: true, needs: ReadRight},
 
 	{method: "POST", path: "{J}/query", run: (*call).ownPage, body: true},
 	{method: "POST", path: "{J}/explain", run: (*call).ownExplain, body: true},
@@ -96,11 +105,11 @@ var routes = []*route{
 	{method: "GET", path: "{D}/changes", run: (*call).changes, socket: true},
 
 	{method: "GET", path: "{D}/attachments", run: (*call).getAttachment, stream: true},
-	{method: "POST", path: "{D}/attachments", run: (*call).getAttachment, body: true, stream: true},
+	{method: "POST", path: "{D}/attachments", run: (*call).getAttachment, body: true, stream: true, needs: ReadRight},
 	{method: "HEAD", path: "{D}/attachments", run: (*call).headAttachment},
 	{method: "PUT", path: "{D}/attachments", run: (*call).putAttachment, stream: true},
 	{method: "DELETE", path: "{D}/attachments", run: (*call).deleteAttachment},
-	{method: "POST", path: "{D}/attachments/bulk", run: (*call).bulkAttachments, body: true, stream: true},
+	{method: "POST", path: "{D}/attachments/bulk", run: (*call).bulkAttachments, body: true, stream: true, needs: ReadRight},
 	{method: "GET", path: "{D}/revisions", run: (*call).getRevisions, lazy: true},
 	{method: "GET", path: "{D}/revisions/count", run: (*call).revisionsCount},
 	{method: "GET", path: "{D}/revisions/config", run: (*call).revisionsConfig},
@@ -121,7 +130,7 @@ var routes = []*route{
 	{method: "GET", path: "{D}/indexes/stats", run: (*call).indexesStats},
 	{method: "GET", path: "{D}/indexes/status", run: (*call).indexesStatus},
 	{method: "GET", path: "{D}/indexes/errors", run: (*call).indexesErrors},
-	{method: "POST", path: "{D}/indexes/has-changed", run: (*call).indexHasChanged, body: true},
+	{method: "POST", path: "{D}/indexes/has-changed", run: (*call).indexHasChanged, body: true, needs: ReadRight},
 	{method: "POST", path: "{D}/indexes/set-lock", run: (*call).setIndexLock, body: true, raft: true},
 	{method: "POST", path: "{D}/indexes/set-priority", run: (*call).setIndexPriority, body: true, raft: true},
 	{method: "POST", path: "{D}/admin/indexes/start", run: (*call).runningIndex},

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -27,10 +28,14 @@ type Server struct {
 	sockets   *gate // of changes sockets
 	memory    *budget
 
-	operations *operations
-	hubs       *hubs
-	vectors    *vectors
-	defining   sync.Mutex // held while an index definition changes
+	operations    *operations
+	hubs          *hubs
+	vectors       *vectors
+	defining      sync.Mutex // held while an index definition changes
+	auth          *authentication
+	authenticates atomic.Bool // requests need credentials
+	certificates  *certificates
+	metrics       *metrics
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -52,12 +57,15 @@ func Open(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	s.auth, s.certificates = &authentication{s: s, access: AccessOf(o.Data)}, &certificates{s: s}
+	s.authenticates.Store(o.Authenticate)
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
 	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
 	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
 	s.operations.changed = s.hubs.publishOperation
+	s.metrics = newMetrics(s)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
@@ -118,8 +126,9 @@ func (s *Server) begin() error {
 // way finish within Options.ShutdownTimeout, ends the others, and closes the databases as
 // Close does. It closes l.
 //
-// Serve refuses an address that is not a loopback one, unless
-// Options.AnyoneMayReadAndWrite is set.
+// On an address that is not a loopback one, Serve needs a certificate, and requests need
+// credentials: see Options.Authenticate. Without them it returns jay.ErrOption, unless
+// Options.NoEncryption or AnyoneMayReadAndWrite is set.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if err := s.checkAddress(l.Addr()); err != nil {
 		return errors.Join(err, l.Close(), s.Close())
@@ -132,7 +141,13 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.opts.Logger.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- h.Serve(newLimitListener(l, s.opts.MaxConnections)) }()
+	l = newLimitListener(l, s.opts.MaxConnections)
+	if s.opts.TLSCertificate != "" {
+		h.TLSConfig = s.tlsConfig(h)
+		go func() { served <- h.ServeTLS(l, "", "") }()
+	} else {
+		go func() { served <- h.Serve(l) }()
+	}
 	var err error
 	select {
 	case err = <-served:
@@ -151,13 +166,27 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, s.Close())
 }
 
-// checkAddress refuses an address that others can reach.
+// checkAddress refuses an address that others can reach, unless TLS and authentication are
+// there, which it switches on, or an option says what to do without.
 func (s *Server) checkAddress(a net.Addr) error {
+	o := &s.opts
+	if o.TLSCertificate != "" {
+		if _, err := s.certificates.get(nil); err != nil {
+			return fmt.Errorf("server: %w: the certificate: %w", jay.ErrOption, err)
+		}
+	}
 	tcp, is := a.(*net.TCPAddr)
-	if s.opts.AnyoneMayReadAndWrite || is && tcp.IP.IsLoopback() || a.Network() == "unix" {
+	if near := is && tcp.IP.IsLoopback() || a.Network() == "unix"; near || o.AnyoneMayReadAndWrite {
 		return nil
 	}
-	return fmt.Errorf("server: %w: %s is not a loopback address, and the server has no authentication: listen on 127.0.0.1, or set AnyoneMayReadAndWrite", jay.ErrOption, a)
+	if o.TLSCertificate == "" && !o.NoEncryption {
+		return fmt.Errorf("server: %w: %s is not a loopback address, and the server has no certificate: set TLSCertificate and TLSKey, or listen on 127.0.0.1; NoEncryption does without", jay.ErrOption, a)
+	}
+	if s.auth.current().n == 0 {
+		return fmt.Errorf("server: %w: %s is not a loopback address, and no token and no certificate has rights: make one with Access.CreateToken, or listen on 127.0.0.1; AnyoneMayReadAndWrite does without", jay.ErrOption, a)
+	}
+	s.authenticates.Store(true)
+	return nil
 }
 
 // ServeHTTP implements http.Handler.
@@ -218,6 +247,9 @@ func (c *call) handle() (err error) {
 		return err
 	}
 	defer s.under.Done()
+	if err := c.authenticate(); err != nil { // before it takes a place
+		return err
+	}
 	gate := s.gate
 	switch {
 	case c.route.stream:
@@ -255,18 +287,26 @@ func (c *call) onDatabase(fn func() error) (err error) {
 	return fn()
 }
 
-// remembered runs the route, unless its reply is kept by a raft-request-id.
+// remembered runs the route, unless its reply is kept by a raft-request-id. Those that
+// write to a database pass the ID on, to its commit: see call.once.
 func (c *call) remembered() error {
 	id := c.params.get(raftParam)
-	if id == "" || !c.route.raft {
+	if id == "" || !c.route.raft && !c.route.once {
 		return c.route.run(c)
 	}
 	if len(id) > 128 {
 		return badRequest("%s has at most 128 characters", raftParam)
 	}
+	if c.who != nil {
+		id += " " + c.who.Name // a reply is for its sender
+	}
 	// A client that goes away may ask again: the command ends, and its reply is kept.
 	c.ctx = context.WithoutCancel(c.ctx)
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
+	if c.route.once {
+		c.requestID = key
+		return c.route.run(c)
+	}
 	ran := false
 	r, err := c.s.results.once(c.ctx, key, func() (result, error) {
 		ran = true
@@ -277,6 +317,15 @@ func (c *call) remembered() error {
 		c.status, c.out = r.Status, r.Body
 	}
 	return err
+}
+
+// once makes a call of the database one that is carried out once, if the client has given
+// it an ID.
+func (c *call) once() []jay.CallOption {
+	if c.requestID == "" {
+		return nil
+	}
+	return []jay.CallOption{jay.RequestID(c.requestID)}
 }
 
 // requestID returns the ID of a request, which the client may have given.

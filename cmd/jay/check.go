@@ -34,6 +34,7 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if c.Dir == "" {
 		c.Dir = a.dir
 	}
+	a.dir = c.Dir // for errors
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}

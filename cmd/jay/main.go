@@ -37,6 +37,8 @@ func main() {
 // commandLine is what kong parses the arguments into.
 type commandLine struct {
 	DB               *string          `group:"every" name:"db" placeholder:"DIR" help:"Directory of the database, $$JAY_DB or else ${dir}."`
+	URL              string           `group:"every" name:"url" placeholder:"URL" help:"A database of a running server, in place of a directory: http://HOST/databases/NAME."`
+	Token            string           `group:"every" name:"token" placeholder:"TOKEN" help:"Token for --url, $$JAY_TOKEN unless given."`
 	JSON             bool             `group:"every" name:"json" help:"Print results and errors as JSON, for machines."`
 	MaxDocumentBytes int              `group:"rare" placeholder:"N" default:"${bytes}" help:"Refuse documents of more bytes of JSON. The default is 32 MiB."`
 	MaxDepth         int              `group:"rare" placeholder:"N" default:"${depth}" help:"Refuse documents with objects and arrays nested deeper. The default is ${depth}."`
@@ -72,7 +74,7 @@ type commandLine struct {
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
 	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
-	Serve         serveCommand         `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
+	Serve         serveCommands        `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`
@@ -140,7 +142,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		a.command = command.Selected().FullPath()
 		a.configure(&line, getenv)
 		command.BindTo(ctx, (*context.Context)(nil))
-		err = command.Run(a)
+		if line.URL == "" {
+			err = command.Run(a)
+		} else {
+			err = a.runRemote(ctx, &line, getenv)
+		}
 	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = interrupted{err}

@@ -19,6 +19,7 @@ type restoreCommand struct {
 	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order."`
 	SameTag bool     `help:"Restore in the place of the original, under its node tag. Needs --floor for every counter and the etag."`
 	Floor   []string `sep:"none" placeholder:"NAME=N" help:"A number that the original has not passed: etag=N, users|=N of an identity, users=N of HiLo. Several can be given."`
+	Damaged bool     `name:"accept-damage" help:"Go on if the original was damaged when it was backed up, and say what is."`
 	Floors  string   `placeholder:"FILE" help:"The same as JSON, as .counters of jay stats --json."`
 }
 
@@ -38,7 +39,8 @@ Examples:
 type restoreResult struct {
 	Dir string `json:"dir"`
 	jay.RestoreInfo
-	Seconds float64 `json:"seconds"`
+	Damages []jay.Damage `json:"damages,omitempty"` // that were accepted
+	Seconds float64      `json:"seconds"`
 }
 
 // Run restores.
@@ -59,6 +61,9 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: "--copy-tag and --same-tag exclude each other"}
 	}
 	r := restoreResult{Dir: c.Dir}
+	if c.Damaged {
+		o.Damage = func(d jay.Damage) { r.Damages = append(r.Damages, d) }
+	}
 	start := time.Now()
 	err = withFiles(c.Files, func(readers []io.Reader, total int64) (err error) {
 		bar := a.newByteProgress("restore", total)
@@ -72,6 +77,11 @@ func (c *restoreCommand) Run(ctx context.Context, a *app) error {
 	}
 	if r.Seconds = time.Since(start).Seconds(); a.json {
 		return a.printLine(r)
+	}
+	for _, d := range r.Damages {
+		if err := a.print(d.String() + "\n"); err != nil {
+			return err
+		}
 	}
 	return a.print(fmt.Sprintf("restored %s and %d indexes in %.1f s to %s, with node tag %s\n", count(r.Documents, "document"), r.Indexes, r.Seconds, c.Dir, r.NodeTag))
 }

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -22,12 +26,21 @@ type serveCommand struct {
 	MaxRequests int           `placeholder:"N" default:"256" help:"Requests that run at a time. The default is 256."`
 	MaxBody     int64         `name:"max-body-bytes" placeholder:"N" default:"134217728" help:"Bytes of a request's body. The default is 128 MiB."`
 	LogLevel    slog.Level    `placeholder:"LEVEL" default:"info" help:"debug, info, warn or error. The default is info, which has each request."`
-	Anyone      bool          `name:"insecure-anyone-may-read-and-write" help:"Listen on an address that others can reach. There is no authentication yet."`
+	SlowAfter   time.Duration `placeholder:"D" default:"1s" help:"Log a request that takes so long as slow. The default is 1s."`
+	TLSCert     string        `name:"tls-cert" placeholder:"FILE" help:"Certificate of the server, in PEM. It is read again when it has changed."`
+	TLSKey      string        `name:"tls-key" placeholder:"FILE" help:"Its private key, in PEM."`
+	ClientCA    string        `name:"tls-client-ca" placeholder:"FILE" help:"Authorities whose client certificates count by their common name, in PEM."`
+	Pprof       string        `name:"pprof" placeholder:"ADDRESS" help:"Serve Go's profiles on this loopback address, such as 127.0.0.1:6060."`
+	Auth        bool          `name:"authenticate" help:"Ask for a token or a client certificate on a loopback address, too."`
+	Plain       bool          `name:"insecure-no-encryption" help:"Listen without TLS on an address that others can reach, as behind a proxy that encrypts."`
+	Anyone      bool          `name:"insecure-anyone-may-read-and-write" help:"Listen on an address that others can reach without TLS, and ask for no credentials."`
 }
 
 // Help is shown by jay serve --help.
 func (*serveCommand) Help() string {
 	return `Answers RavenDB's HTTP protocol, for RavenDB's own clients and for curl, over the databases of one directory. A request creates a database. The log goes to stderr, as text, or as JSON with --json; the address goes to stdout.
+
+On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
 
@@ -45,16 +58,28 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		return usageError{text: "serve takes --data, a directory of databases, and not --db", command: a.command}
 	}
 	a.dir = c.Data // for messages
-	if c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxBody <= 0 {
+	if c.SlowAfter <= 0 || c.Shutdown <= 0 || c.IdleAfter <= 0 || c.MaxRequests <= 0 || c.MaxBody <= 0 {
 		return usageError{text: "durations and numbers of serve must be above 0", command: a.command}
 	}
 	var handler slog.Handler = slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
 	if a.json {
 		handler = slog.NewJSONHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})
 	}
+	var authorities *x509.CertPool
+	if c.ClientCA != "" {
+		all, err := server.ReadCertificates(c.ClientCA)
+		if err != nil {
+			return err
+		}
+		authorities = x509.NewCertPool()
+		for _, one := range all {
+			authorities.AddCert(one)
+		}
+	}
 	s, err := server.Open(server.Options{
 		Data: c.Data, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
-		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody,
+		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
+		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
 	if errors.Is(err, jay.ErrLocked) {
 		return explained{text: fmt.Sprintf("data directory %q is open in another process: wait until that ends, or name another one with --data", c.Data), err: err}
@@ -62,23 +87,44 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.Pprof != "" {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+		if err := servePprof(ctx, c.Pprof, mux); err != nil {
+			return andThen(err, s.Close())
+		}
+	}
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return andThen(err, s.Close())
 	}
-	if err := a.printAddress(l.Addr()); err != nil {
+	scheme := "http://"
+	if c.TLSCert != "" {
+		scheme = "https://"
+	}
+	if err := a.printAddress(scheme + l.Addr().String()); err != nil {
 		return andThen(errors.Join(err, l.Close()), s.Close())
 	}
-	return s.Serve(ctx, l)
+	if err = s.Serve(ctx, l); errors.Is(err, jay.ErrOption) {
+		return explained{text: inServe.Replace(err.Error()), err: err}
+	}
+	return err
 }
 
 // printAddress prints the URL of the server at once, for a program that waits for it.
-func (a *app) printAddress(address net.Addr) error {
+func (a *app) printAddress(url string) error {
 	var err error
 	if a.json {
-		err = a.printLine(map[string]string{"url": "http://" + address.String()})
+		err = a.printLine(map[string]string{"url": url})
 	} else {
-		err = a.print(fmt.Sprintf("Serving http://%s\n", address))
+		err = a.print("Serving " + url + "\n")
 	}
 	return andThen(err, a.stdout.Flush())
 }
+
+// inServe adds to names of package server the flags that stand for them.
+var inServe = strings.NewReplacer("TLSCertificate and TLSKey", "--tls-cert and --tls-key", "NoEncryption", "--insecure-no-encryption",
+	"AnyoneMayReadAndWrite", "--insecure-anyone-may-read-and-write", "Access.CreateToken", "jay serve token create")

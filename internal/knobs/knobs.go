@@ -33,3 +33,6 @@ var HeldEtags uint64 = 1_000_000
 // FloorEtags is how many etags back from the newest a subscription keeps the records of
 // deletions that it has not come to.
 var FloorEtags uint64 = 10_000_000
+
+// KeptRequests replaces the number of results of requests that are kept, unless it is 0.
+var KeptRequests uint64

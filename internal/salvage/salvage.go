@@ -88,7 +88,6 @@ type copying struct {
 	settings  format.Settings
 	origins   map[uint64]format.Origin
 	own       format.Origin
-	nextIndex uint32
 	gaps      int
 	lastEtag  uint64
 	position  uint64 // highest of a subscription
@@ -808,6 +807,19 @@ func (c *copying) copyCounters() error {
 		}
 		seenIdentity[name] = true
 		return c.setIdentity(name, r)
+	})
+	if err != nil {
+		return err
+	}
+	lo, hi = space(format.SpaceExchange)
+	err = c.each(lo, hi, func(key, value []byte) error {
+		x, err := format.DecodeExchange(value)
+		if err != nil || !json.Valid(x.Value) || len(key) < 3 || key[len(key)-1] != 0 {
+			c.lost("record", "compare-exchange value "+strings.TrimSuffix(string(key[1:]), "\x00"), "it cannot be decoded")
+			return nil
+		}
+		c.lastEtag = max(c.lastEtag, x.Index)
+		return c.set(key, value)
 	})
 	if err != nil {
 		return err

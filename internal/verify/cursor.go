@@ -54,13 +54,6 @@ func (k *cursor) next() error {
 	return k.settle()
 }
 
-// seek moves on to the first key from this one on.
-func (k *cursor) seek(key []byte) error {
-	k.from = append(k.from[:0:0], key...)
-	k.ok = k.it.SeekGE(key)
-	return k.settle()
-}
-
 // settle looks why the cursor has stopped.
 func (k *cursor) settle() error {
 	if k.ok {

@@ -74,6 +74,8 @@ func (v *verifier) describe(key []byte) string {
 		}
 	case format.SpaceSubscription:
 		return fmt.Sprintf("subscription %q", name)
+	case format.SpaceExchange:
+		return fmt.Sprintf("compare-exchange value %q", name)
 	case format.SpaceIndex:
 		return v.describeEntry(key)
 	case format.SpaceIndexState:

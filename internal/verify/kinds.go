@@ -14,30 +14,33 @@ const (
 
 // Damage to keys and to the records that describe the database.
 const (
-	KeyUnknown       Kind = "key-unknown"
-	KeyMalformed     Kind = "key-malformed"
-	SettingsRecord   Kind = "settings-record"
-	NodeRecord       Kind = "node-record"
-	NodeMissing      Kind = "node-missing"
-	CatalogRecord    Kind = "catalog-record"
-	RevisionsConfig  Kind = "revisions-config"
-	CountsState      Kind = "counts-state"
-	TimesState       Kind = "times-state"
-	RenameRecord     Kind = "rename-record"
-	FloorRecord      Kind = "floor-record"
-	FloorMissing     Kind = "floor-missing"
-	FloorExtra       Kind = "floor-extra"
-	EtagRecord       Kind = "etag-record"
-	EtagBehind       Kind = "etag-behind"
-	EtagForeign      Kind = "etag-foreign"
-	DocumentRecord   Kind = "document-record"
-	DocumentBody     Kind = "document-body"
-	DocumentMetadata Kind = "document-metadata"
-	DocumentID       Kind = "document-id"
-	DocumentName     Kind = "document-collection"
-	DocumentTimes    Kind = "document-times"
-	DocumentList     Kind = "document-attachments"
-	DocumentLost     Kind = "document-lost"
+	KeyUnknown        Kind = "key-unknown"
+	KeyMalformed      Kind = "key-malformed"
+	SettingsRecord    Kind = "settings-record"
+	NodeRecord        Kind = "node-record"
+	NodeMissing       Kind = "node-missing"
+	CatalogRecord     Kind = "catalog-record"
+	RevisionsConfig   Kind = "revisions-config"
+	CountsState       Kind = "counts-state"
+	TimesState        Kind = "times-state"
+	BackupsRecord     Kind = "backups-record"
+	RestoreUnfinished Kind = "restore-unfinished"
+	ExchangeRecord    Kind = "exchange-record"
+	RenameRecord      Kind = "rename-record"
+	FloorRecord       Kind = "floor-record"
+	FloorMissing      Kind = "floor-missing"
+	FloorExtra        Kind = "floor-extra"
+	EtagRecord        Kind = "etag-record"
+	EtagBehind        Kind = "etag-behind"
+	EtagForeign       Kind = "etag-foreign"
+	DocumentRecord    Kind = "document-record"
+	DocumentBody      Kind = "document-body"
+	DocumentMetadata  Kind = "document-metadata"
+	DocumentID        Kind = "document-id"
+	DocumentName      Kind = "document-collection"
+	DocumentTimes     Kind = "document-times"
+	DocumentList      Kind = "document-attachments"
+	DocumentLost      Kind = "document-lost"
 )
 
 // Damage to what must agree with the documents.
@@ -132,22 +135,25 @@ var meanings = map[Kind]Meaning{
 	FileDamaged: {"what is in the damaged block or record", salvage, false},
 	Unreadable:  {"the records in this range", salvage, false},
 
-	KeyUnknown:      {"nothing, if a newer version wrote it", "open the database with the version that wrote it", false},
-	KeyMalformed:    {"what the record said", harmless, false},
-	SettingsRecord:  {"the settings of the database: it does not open", salvage, false},
-	NodeRecord:      {"which database a node number means: the change vectors of its documents", salvage, false},
-	NodeMissing:     {"which database a node number means: the change vectors of its documents", salvage, false},
-	CatalogRecord:   {"which indexes there are: the database does not open", "jay repair leaves the indexes out; declare them again", false},
-	RevisionsConfig: {"of which collections revisions are kept: the database does not open", "jay repair leaves it out; configure revisions again", false},
-	CountsState:     {"nothing", rebuild, false},
-	TimesState:      {"nothing", rebuild, false},
-	RenameRecord:    {"how far the renaming of a collection was", "call RenameCollection again", false},
-	FloorRecord:     {"which records of deletions are still needed", rebuild, false},
-	FloorMissing:    {"deletions that the subscription has not seen may be forgotten", rebuild, false},
-	FloorExtra:      {"nothing; records of deletions are kept for no one", rebuild, false},
-	EtagRecord:      {"which etags are used: the database does not open", rebuild, false},
-	EtagBehind:      {"the promise that no etag, and no ID made of one, comes twice", "stop writing; jay repair raises the counters above all numbers in use", false},
-	EtagForeign:     {"the place of the document in the order of changes", rebuild, false},
+	KeyUnknown:        {"nothing, if a newer version wrote it", "open the database with the version that wrote it", false},
+	KeyMalformed:      {"what the record said", harmless, false},
+	SettingsRecord:    {"the settings of the database: it does not open", salvage, false},
+	NodeRecord:        {"which database a node number means: the change vectors of its documents", salvage, false},
+	NodeMissing:       {"which database a node number means: the change vectors of its documents", salvage, false},
+	CatalogRecord:     {"which indexes there are: the database does not open", "jay repair leaves the indexes out; declare them again", false},
+	RevisionsConfig:   {"of which collections revisions are kept: the database does not open", "jay repair leaves it out; configure revisions again", false},
+	CountsState:       {"nothing", rebuild, false},
+	TimesState:        {"nothing", rebuild, false},
+	BackupsRecord:     {"which backups an incremental one can follow", "make a full backup", false},
+	RestoreUnfinished: {"what the restore has not come to: the database does not open", "restore again, into a new directory", false},
+	ExchangeRecord:    {"the compare-exchange value", restore, false},
+	RenameRecord:      {"how far the renaming of a collection was", "call RenameCollection again", false},
+	FloorRecord:       {"which records of deletions are still needed", rebuild, false},
+	FloorMissing:      {"deletions that the subscription has not seen may be forgotten", rebuild, false},
+	FloorExtra:        {"nothing; records of deletions are kept for no one", rebuild, false},
+	EtagRecord:        {"which etags are used: the database does not open", rebuild, false},
+	EtagBehind:        {"the promise that no etag, and no ID made of one, comes twice", "stop writing; jay repair raises the counters above all numbers in use", false},
+	EtagForeign:       {"the place of the document in the order of changes", rebuild, false},
 
 	DocumentRecord:   {"the document", restore, false},
 	DocumentBody:     {"the document, or a part of it", restore, false},

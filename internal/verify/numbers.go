@@ -158,7 +158,7 @@ func (v *verifier) readCounters() error {
 	if err != nil {
 		return err
 	}
-	return v.walk([]byte{format.SpaceIdentity}, []byte{format.SpaceIdentity + 1}, func(_ storage.Reader, key, value []byte) error {
+	err = v.walk([]byte{format.SpaceIdentity}, []byte{format.SpaceIdentity + 1}, func(_ storage.Reader, key, value []byte) error {
 		if !v.isName(key) {
 			return nil
 		}
@@ -172,6 +172,31 @@ func (v *verifier) readCounters() error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return v.readAll(format.SpaceExchange, v.exchange)
+}
+
+// exchange looks at a compare-exchange value.
+func (v *verifier) exchange(_ storage.Reader, key, value []byte) error {
+	if !v.isName(key) {
+		return nil
+	}
+	x, err := format.DecodeExchange(value)
+	switch folded := string(format.ExchangeName(key)); {
+	case err != nil:
+		v.damage(ExchangeRecord, key, "its record of %d bytes cannot be decoded", len(value))
+		return nil
+	case x.Key != nil && v.rules.Fold(string(x.Key)) != folded, v.rules.Fold(folded) != folded:
+		v.damage(ExchangeRecord, key, "the key in its record is %q", shorten(x.Key))
+	case !json.Valid(x.Value), x.Metadata != nil && !json.Valid(x.Metadata):
+		v.damage(ExchangeRecord, key, "its value is not the JSON that was stored")
+	}
+	if v.ceilingOK && x.Index > v.ceiling {
+		v.damage(EtagBehind, key, "its index is %d, and etags are reserved up to %d only", x.Index, v.ceiling)
+	}
+	return nil
 }
 
 // isName reports whether a key is a name and 00, and notes it if not.

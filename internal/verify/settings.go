@@ -20,7 +20,7 @@ import (
 var known = []byte{
 	format.SpaceAttachments, format.SpaceChunks, format.SpaceMembers, format.SpaceDocument, format.SpaceChanges,
 	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceRevisions,
-	format.SpaceSubscription, format.SpaceTimes, format.SpaceIndex, format.SpaceIndexState,
+	format.SpaceSubscription, format.SpaceTimes, format.SpaceExchange, format.SpaceIndex, format.SpaceIndexState,
 }
 
 // readSettings reads what describes the database, and looks for keys of no known kind.
@@ -118,6 +118,16 @@ func (v *verifier) record(name string, key, value []byte) {
 		} else {
 			v.timed = true
 		}
+	case name == format.BackupsName:
+		if err := json.Unmarshal(value, new(format.Backups)); err != nil {
+			v.damage(BackupsRecord, key, "%v: %.200q", err, value)
+		}
+	case name == format.RewrittenName, name == format.RevisedName:
+		if _, err := format.DecodeNumber(value); err != nil {
+			v.damage(BackupsRecord, key, "%v", err)
+		}
+	case name == format.RestoringName:
+		v.damage(RestoreUnfinished, key, "a restore into this directory was not finished")
 	case strings.HasPrefix(name, format.RenamePrefix):
 		var r format.Rename
 		if err := json.Unmarshal(value, &r); err != nil || metadata.CheckCollection(r.From) != nil || metadata.CheckCollection(r.To) != nil {
@@ -127,6 +137,19 @@ func (v *verifier) record(name string, key, value []byte) {
 		if _, err := etagIn(value); err != nil {
 			v.damage(FloorRecord, key, "%v", err)
 		}
+	case name == format.BackupsName: // they belong to a floor
+		if err := json.Unmarshal(value, new(format.Backups)); err != nil {
+			v.damage(FloorRecord, key, "the record is no list of backups: %.200q", value)
+		}
+	case name == format.RewrittenName, name == format.RevisedName:
+		if _, err := format.DecodeNumber(value); err != nil {
+			v.damage(FloorRecord, key, "%v", err)
+		}
+	case name == format.SizesName: // how far sizes are counted, as with CountsName
+		if _, err := format.DecodeCountState(value); err != nil {
+			v.damage(CountsState, key, "%v", err)
+		}
+	case name == format.RestoringName: // Open refuses it
 	default:
 		v.damage(KeyUnknown, key, "no record of this name is known")
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/requests"
 	"github.com/jaydb/jay/metadata"
 )
 
@@ -75,12 +76,19 @@ type Request struct {
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document
 	UsageError   error
+	Once         *Once                          // of the first op of a call with a request ID
 	Patching     *Patching                      // of a patch
 	Attaching    *Attaching                     // of a change of attachments
 	Exchanging   *Exchanging                    // of a change of a compare-exchange value
 	Guard        *Guard                         // of a document that a cluster-wide transaction writes
 	Returning    *metadata.Metadata             // gets the result
 	Committed    func(result metadata.Metadata) // called after the commit
+}
+
+// Once makes the transaction of an op and those behind it happen once.
+type Once struct {
+	Request *requests.Request
+	Result  func() any // of all, when they are staged
 }
 
 // Prepared is the result of preparing the request, outside the transaction.

@@ -321,7 +321,7 @@ func (t *Txn) stagePatch(o *Op) error {
 		return err
 	}
 	old := oldFrom(&before, o.Collection)
-	old.Size, old.Body, old.ID = before.Size()+len(g.base), g.base, docs.WrittenID(&before, o.FoldedID)
+	old.Body, old.Size, old.ID = g.base, before.Size()+len(g.base), docs.WrittenID(&before, o.FoldedID)
 	if (g.changed || retimed) && o.keeps(t.rules(), &before) {
 		old.keepVersion(&before, g.base)
 	}

@@ -15,6 +15,15 @@ import (
 // Run stages ops, in their order. It returns errIDInUse when all are looked at, so
 // that every ID that is in use is marked.
 func (t *Txn) Run(ops []*Op) error {
+	var once *Once
+	if len(ops) > 0 {
+		once = ops[0].Once
+	}
+	if once != nil {
+		if err := once.Request.Find(t.Tx); err != nil {
+			return err
+		}
+	}
 	taken := false
 	t.hint, t.ops = uint64(len(ops)), ops
 	for _, o := range ops {
@@ -35,6 +44,9 @@ func (t *Txn) Run(ops []*Op) error {
 	}
 	if taken {
 		return errIDInUse
+	}
+	if once != nil {
+		return once.Request.Keep(t.Tx, once.Result())
 	}
 	return nil
 }

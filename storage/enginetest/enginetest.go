@@ -42,6 +42,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"additions to a number all count", testAdd},
 		{"concurrent additions to a number all count", testAddTogether},
 		{"a key has several numbers", testAddSeveral},
+		{"keys beside numbers have other values", testAddBeside},
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 		{"who waits for the next commit misses none", testNextCommit},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -41,6 +42,20 @@ func testAdd(t *testing.T, e storage.Engine) {
 	want(t, read(t, before, "k"), numberText(3))
 	if err := before.Close(); err != nil {
 		t.Error(err)
+	}
+
+	// A key beside it that is no number, and is removed and set again, does not become one.
+	for _, text := range []string{"a text of many bytes", "", "another text"} {
+		update(t, e, func(tx storage.Tx) error {
+			if tx.Delete([]byte("k text")); text != "" {
+				tx.Set([]byte("k text"), []byte(text), nil)
+			}
+			return nil
+		})
+		if text == "" {
+			text = "absent"
+		}
+		want(t, read(t, e, "k text"), text)
 	}
 
 	// A transaction that fails adds nothing.
@@ -116,6 +131,25 @@ func testAddSeveral(t *testing.T, e storage.Engine) {
 		return nil
 	})
 	want(t, read(t, e, "k"), numberText(0, 0, 0, 0, 0, 0, 0, 8))
+}
+
+// Keys beside those of numbers have values of their own, which may be as long as numbers.
+func testAddBeside(t *testing.T, e storage.Engine) {
+	update(t, e, func(tx storage.Tx) error { tx.Add([]byte("n"), 1); return nil })
+	for _, text := range []string{strings.Repeat("a", 16), strings.Repeat("b", 28), strings.Repeat("c", 64), strings.Repeat("d", 65), "", strings.Repeat("e", 8)} {
+		update(t, e, func(tx storage.Tx) error {
+			tx.Set([]byte("nother"), []byte(text), nil)
+			tx.Add([]byte("n"), 1)
+			return nil
+		})
+		want(t, read(t, e, "nother"), text)
+	}
+	update(t, e, func(tx storage.Tx) error {
+		tx.Set([]byte("n"), []byte(numberText(5, 6)), nil)
+		return nil
+	})
+	update(t, e, func(tx storage.Tx) error { tx.Add([]byte("n"), 1); return nil })
+	want(t, read(t, e, "n"), numberText(6, 6))
 }
 
 // Several goroutines add to several numbers, remove them and fail, so that some of

@@ -195,7 +195,9 @@ func open(dir string, opts Options) (*Engine, error) {
 // kept until Pebble has ended.
 func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	done := make(chan error, 1)
-	e.freezeFS = newFreezeFS(options.FS)
+	e.freezeFS = newFreezeFS(options.FS, e.fail)
+	e.freezeFS.opening.Store(!e.readOnly)
+	defer e.freezeFS.opening.Store(false)
 	e.checkpointFS = &checkpointFS{FS: e.freezeFS, raw: e.controlFS.FS, dir: e.path}
 	options.FS = e.checkpointFS
 	go func() {

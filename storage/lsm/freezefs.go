@@ -17,13 +17,33 @@ import (
 // engine. Pebble would retry to write a table for ever, and cannot be made to stop;
 // frozen, it ends, and the directory can be unlocked. What it keeps in memory is
 // bounded by the size of the logs and memtables.
+//
+// While Pebble opens a store, the first error of a change freezes the file system, and
+// makes the engine fail: an Open of Pebble's that returns an error closes what a
+// goroutine of its own, which reads statistics of new tables, may still use, and that
+// panics. So it ends well instead, and the engine is closed.
 type freezeFS struct {
 	vfs.FS
-	frozen atomic.Bool
-	memory *vfs.MemFS // new files, by their names without the directory
+	frozen  atomic.Bool
+	opening atomic.Bool
+	fail    func(error) // of the engine
+	memory  *vfs.MemFS  // new files, by their names without the directory
 }
 
-func newFreezeFS(fs vfs.FS) *freezeFS { return &freezeFS{FS: fs, memory: vfs.NewMem()} }
+func newFreezeFS(fs vfs.FS, fail func(error)) *freezeFS {
+	return &freezeFS{FS: fs, fail: fail, memory: vfs.NewMem()}
+}
+
+// absorbs reports whether the error of a change is kept from Pebble: then the file
+// system is frozen, and the change is to be made again.
+func (f *freezeFS) absorbs(err error) bool {
+	if err == nil || !f.opening.Load() || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist) {
+		return false
+	}
+	f.fail(err)
+	f.freeze()
+	return true
+}
 
 // freeze freezes the file system, for good.
 func (f *freezeFS) freeze() { f.frozen.Store(true) }
@@ -46,10 +66,13 @@ func (f *freezeFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File
 		return f.memory.Create(f.PathBase(name), category)
 	}
 	file, err := f.FS.Create(name, category)
+	if f.absorbs(err) {
+		return f.Create(name, category)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &freezeFile{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, fs: f}, nil
 }
 
 // ReuseForWrite implements vfs.FS.
@@ -58,10 +81,13 @@ func (f *freezeFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrite
 		return f.memory.Create(f.PathBase(newname), category)
 	}
 	file, err := f.FS.ReuseForWrite(oldname, newname, category)
+	if f.absorbs(err) {
+		return f.ReuseForWrite(oldname, newname, category)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &freezeFile{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, fs: f}, nil
 }
 
 // OpenReadWrite implements vfs.FS.
@@ -70,10 +96,13 @@ func (f *freezeFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, op
 		return f.memory.OpenReadWrite(f.PathBase(name), category, opts...)
 	}
 	file, err := f.FS.OpenReadWrite(name, category, opts...)
+	if f.absorbs(err) {
+		return f.OpenReadWrite(name, category, opts...)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &freezeFile{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, fs: f}, nil
 }
 
 // OpenDir implements vfs.FS.
@@ -82,7 +111,7 @@ func (f *freezeFS) OpenDir(name string) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &freezeFile{File: file, frozen: &f.frozen}, nil
+	return &freezeFile{File: file, fs: f}, nil
 }
 
 // Open implements vfs.FS.
@@ -121,7 +150,11 @@ func (f *freezeFS) Remove(name string) error {
 	case f.frozen.Load():
 		return nil
 	}
-	return f.FS.Remove(name)
+	err := f.FS.Remove(name)
+	if f.absorbs(err) {
+		return nil
+	}
+	return err
 }
 
 // RemoveAll implements vfs.FS.
@@ -140,7 +173,11 @@ func (f *freezeFS) Rename(oldname, newname string) error {
 	case f.frozen.Load():
 		return nil
 	}
-	return f.FS.Rename(oldname, newname)
+	err := f.FS.Rename(oldname, newname)
+	if f.absorbs(err) {
+		return nil
+	}
+	return err
 }
 
 // Link implements vfs.FS.
@@ -156,34 +193,46 @@ func (f *freezeFS) MkdirAll(dir string, perm os.FileMode) error {
 	if f.frozen.Load() {
 		return nil
 	}
-	return f.FS.MkdirAll(dir, perm)
+	err := f.FS.MkdirAll(dir, perm)
+	if f.absorbs(err) {
+		return nil
+	}
+	return err
 }
 
 // freezeFile is a file that was opened before the freeze.
 type freezeFile struct {
 	vfs.File
-	frozen *atomic.Bool
+	fs *freezeFS
 }
 
 // Write implements vfs.File.
 func (f *freezeFile) Write(p []byte) (int, error) {
-	if f.frozen.Load() {
+	if f.fs.frozen.Load() {
 		return len(p), nil
 	}
-	return f.File.Write(p)
+	n, err := f.File.Write(p)
+	if f.fs.absorbs(err) {
+		return len(p), nil
+	}
+	return n, err
 }
 
 // WriteAt implements vfs.File.
 func (f *freezeFile) WriteAt(p []byte, offset int64) (int, error) {
-	if f.frozen.Load() {
+	if f.fs.frozen.Load() {
 		return len(p), nil
 	}
-	return f.File.WriteAt(p, offset)
+	n, err := f.File.WriteAt(p, offset)
+	if f.fs.absorbs(err) {
+		return len(p), nil
+	}
+	return n, err
 }
 
 // Preallocate implements vfs.File.
 func (f *freezeFile) Preallocate(offset, length int64) error {
-	if f.frozen.Load() {
+	if f.fs.frozen.Load() {
 		return nil
 	}
 	return f.File.Preallocate(offset, length)
@@ -197,15 +246,23 @@ func (f *freezeFile) SyncData() error { return f.unlessFrozen(f.File.SyncData) }
 
 // SyncTo implements vfs.File.
 func (f *freezeFile) SyncTo(length int64) (bool, error) {
-	if f.frozen.Load() {
+	if f.fs.frozen.Load() {
 		return true, nil
 	}
-	return f.File.SyncTo(length)
+	full, err := f.File.SyncTo(length)
+	if f.fs.absorbs(err) {
+		return true, nil
+	}
+	return full, err
 }
 
 func (f *freezeFile) unlessFrozen(sync func() error) error {
-	if f.frozen.Load() {
+	if f.fs.frozen.Load() {
 		return nil
 	}
-	return sync()
+	err := sync()
+	if f.fs.absorbs(err) {
+		return nil
+	}
+	return err
 }

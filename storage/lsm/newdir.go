@@ -45,13 +45,17 @@ func PrepareDirectory(files FS, dir string) (*NewDirectory, error) {
 	return d, nil
 }
 
-// Commit gives the directory its name, durably. Nothing in it may be open.
+// Commit gives the directory its name, durably, or removes it. Nothing in it may be
+// open.
 func (d *NewDirectory) Commit() error {
-	if _, err := d.fs.Stat(d.dir); err == nil {
-		return &fs.PathError{Op: "rename", Path: d.dir, Err: fs.ErrExist}
+	_, err := d.fs.Stat(d.dir)
+	if err == nil {
+		err = &fs.PathError{Op: "rename", Path: d.dir, Err: fs.ErrExist}
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = d.fs.Rename(d.Path, d.dir)
 	}
-	if err := d.fs.Rename(d.Path, d.dir); err != nil {
-		return openError(err)
+	if err != nil {
+		return errors.Join(openError(err), d.Abandon())
 	}
 	return openError(syncDir(d.fs, d.fs.PathDir(d.dir)))
 }

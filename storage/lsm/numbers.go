@@ -115,8 +115,7 @@ func (n *numbers) put(db *pebble.DB, batch *pebble.Batch, s *staging, order []in
 		adds = adds || s.entries[i].added
 		entries++
 	}
-	_, found := n.known[string(key)]
-	if !adds && !found {
+	if !adds {
 		// A later batch of the group may add to what this one sets: it must not read
 		// the numbers from Pebble, which does not have the batch yet.
 		last := &s.entries[order[entries-1]]
@@ -126,6 +125,8 @@ func (n *numbers) put(db *pebble.DB, batch *pebble.Batch, s *staging, order []in
 				return 0, err
 			}
 			n.keep(key, &sum)
+		} else {
+			delete(n.known, string(key)) // it is no number, or no longer
 		}
 		return 0, nil
 	}

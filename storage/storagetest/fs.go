@@ -27,12 +27,14 @@ type Disk struct {
 	vfs.FS
 	mem     *vfs.MemFS
 	failing atomic.Bool
-	tables  atomic.Bool   // whether writes of tables fail
-	full    atomic.Bool   // whether no file can be made
-	blind   atomic.Int64  // which reads of tables fail: each nth; 0 for none
-	reads   atomic.Int64  // of tables
-	after   atomic.Int64  // syncs until the disk fails; negative means never
-	onSync  atomic.Value  // func()
+	tables  atomic.Bool  // whether writes of tables fail
+	full    atomic.Bool  // whether no file can be made
+	blind   atomic.Int64 // which reads of tables fail: each nth; 0 for none
+	reads   atomic.Int64 // of tables
+	after   atomic.Int64 // syncs until the disk fails; negative means never
+	onSync  atomic.Value // func()
+	onAny   atomic.Value // func()
+	room    atomic.Pointer[room]
 	syncs   atomic.Uint64 // syncs of the log seen
 
 	holds       atomic.Pointer[[]*Hold]
@@ -80,6 +82,12 @@ func (d *Disk) inject(op errorfs.Op) error {
 			d.failing.Store(true)
 		}
 	}
+	if hook, ok := d.onAny.Load().(func()); ok && hook != nil && isSync(op.Kind) {
+		hook()
+	}
+	if r := d.room.Load(); r != nil && operationOf(op.Kind) == Creations && strings.HasPrefix(op.Path, r.prefix) && r.left.Add(-1) < 0 {
+		return ErrInjected
+	}
 	if d.full.Load() && (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) {
 		return ErrInjected
 	}
@@ -99,8 +107,23 @@ func (d *Disk) Fail() { d.failing.Store(true) }
 // FailTables makes every write of a table fail from now on. The log goes on.
 func (d *Disk) FailTables() { d.tables.Store(true) }
 
-// Heal ends what Fail, Fill, FailTables, FailCreations and FailAfter began.
+// room is for how many files there is room.
+type room struct {
+	prefix string
+	left   atomic.Int64
+}
+
+// FailCreationsIn lets n more creations, links and renames of files and directories succeed
+// whose paths begin with prefix; later ones fail.
+func (d *Disk) FailCreationsIn(prefix string, n int) {
+	r := &room{prefix: prefix}
+	r.left.Store(int64(n))
+	d.room.Store(r)
+}
+
+// Heal ends what Fail, FailTables, FailCreations, FailCreationsIn, Fill and FailAfter began.
 func (d *Disk) Heal() {
+	d.room.Store(nil)
 	d.faults.filled.Store(false)
 	d.after.Store(-1)
 	d.failing.Store(false)
@@ -128,6 +151,9 @@ func (d *Disk) Syncs() uint64 { return d.syncs.Load() }
 
 // OnSync calls fn at every sync of the log, before it takes effect.
 func (d *Disk) OnSync(fn func()) { d.onSync.Store(fn) }
+
+// OnAnySync calls fn at every sync of a file or directory, before it takes effect.
+func (d *Disk) OnAnySync(fn func()) { d.onAny.Store(fn) }
 
 // Crash returns the disk as a machine that lost its power now would find it:
 // all that was synced, and each piece of the rest with this probability, in

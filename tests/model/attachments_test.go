@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -49,7 +49,8 @@ func TestAttachments_Model(t *testing.T) {
 			"close and open the database": m.reopen,
 		})
 		m.endReaders()
-		noError(t, errors.Join(checks.Counts(m.db), m.db.Close()))
+		jaytest.Verify(t, m.db)
+		noError(t, m.db.Close())
 	})
 }
 
@@ -274,7 +275,8 @@ func (m *attachmentsModel) endReaders() {
 
 func (m *attachmentsModel) reopen(*rapid.T) {
 	m.endReaders()
-	noError(m.t, errors.Join(checks.Counts(m.db), m.db.Close()))
+	jaytest.Verify(m.t, m.db)
+	noError(m.t, m.db.Close())
 	m.open()
 }
 

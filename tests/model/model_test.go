@@ -16,7 +16,6 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/ids"
-	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -205,9 +204,6 @@ func (w *world) open(t *rapid.T) {
 
 func (w *world) close(t *rapid.T) {
 	jaytest.Verify(t, w.db)
-	if err := checks.Counts(w.db); err != nil {
-		t.Fatalf("%s: %v", w.tag, err)
-	}
 	if err := w.db.Close(); err != nil {
 		t.Fatalf("%s: close: %v", w.tag, err)
 	}

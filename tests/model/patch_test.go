@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/patch"
 )
@@ -26,7 +25,7 @@ func TestPatch_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db, err := jay.OpenMemory(&jay.Options{MaxDocumentBytes: 400, MaxDepth: 8, CaseSensitive: rapid.Bool().Draw(t, "case-sensitive")})
 		ok(err)
-		defer func() { ok(errors.Join(checks.Counts(db), db.Close())) }()
+		defer func() { jaytest.Verify(t, db); ok(db.Close()) }()
 		ok(db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}))
 		docs, err := jay.CollectionOf[struct3](db, jay.Named("Docs"))
 		ok(err)

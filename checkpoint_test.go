@@ -1,0 +1,232 @@
+package jay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// Ensure that a checkpoint that is made while everything writes opens, has all that was acknowledged
+// before and of what came later a prefix, and that neither notices the other afterwards.
+func TestCheckpoint_WhileWriting(t *testing.T) {
+	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
+		dir := t.TempDir()
+		db := open(t, filepath.Join(dir, "db"), &jay.Options{Durability: durability})
+		defer db.Close()
+		if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
+			t.Fatal(err)
+		}
+		const before = 200
+		for i := range before {
+			put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
+		}
+		var writer sync.WaitGroup
+		done := make(chan struct{})
+		writer.Go(func() {
+			for i := before; ; i++ {
+				select {
+				case <-done:
+					return
+				default:
+					put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
+				}
+			}
+		})
+		for round := range 3 {
+			if err := db.Checkpoint(ctx, filepath.Join(dir, fmt.Sprint("copy", round))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		close(done)
+		writer.Wait()
+		for round := range 3 {
+			copied := open(t, filepath.Join(dir, fmt.Sprint("copy", round)), &jay.Options{CopyTag: "B", MustExist: true})
+			all := documentsOf(t, copied)
+			for i := range len(all) {
+				if all[fmt.Sprint("docs/", i)] == "" {
+					t.Fatalf("round %d: of %d documents, number %d is missing", round, len(all), i)
+				}
+			}
+			if len(all) < before {
+				t.Errorf("round %d: %d documents", round, len(all))
+			}
+			if err := errors.Join(checks.Indexes(copied), checks.Counts(copied)); err != nil {
+				t.Errorf("round %d: %v", round, err)
+			}
+			put(t, copied, "only-here", `{}`)
+			if err := copied.Compact(ctx); err != nil {
+				t.Error(err)
+			}
+			closeDB(t, copied)
+		}
+		if _, err := db.Get(ctx, "only-here"); !errors.Is(err, jay.ErrNotFound) {
+			t.Errorf("a document of a checkpoint: %v", err)
+		}
+		if err := db.Compact(ctx); err != nil {
+			t.Error(err)
+		}
+		closeDB(t, db)
+		db = open(t, filepath.Join(dir, "db"), nil)
+		if err := checks.Indexes(db); err != nil {
+			t.Error(err)
+		}
+		closeDB(t, db)
+	}
+}
+
+// Ensure that a checkpoint takes the place of nothing, lies outside of the database, and
+// is refused where it cannot be.
+func TestCheckpoint_Refused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "db")
+	db := open(t, path, nil)
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	there, unfinished := filepath.Join(dir, "there"), filepath.Join(dir, "begun.unfinished")
+	for _, name := range []string{there, unfinished} {
+		if err := os.Mkdir(name, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{there, path, strings.TrimSuffix(unfinished, ".unfinished")} {
+		if err := db.Checkpoint(ctx, name); err == nil || name != path && !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	inside := filepath.Join(path, "copy")
+	if err := db.Checkpoint(ctx, inside); err == nil {
+		t.Error("a checkpoint in the directory of the database")
+	}
+	if _, err := os.Stat(inside); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s: %v", inside, err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := db.Checkpoint(ended, filepath.Join(dir, "x")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	if err := memory(t, nil).Checkpoint(ctx, "x"); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("in memory: %v", err)
+	}
+	if err := db.Checkpoint(ctx, filepath.Join(dir, "good")); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that a loss of power at any sync while checkpoints are made leaves whole ones
+// or none under their names, and the database as it was; and that what is left of one
+// under another name does no harm.
+func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, db)
+	var mu sync.Mutex // guards what follows
+	acked := 0
+	var crashed []*storagetest.Disk
+	var atLeast []int
+	random := rand.New(rand.NewPCG(1, 50))
+	disk.OnAnySync(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		crashed = append(crashed, disk.Crash(50, random))
+		atLeast = append(atLeast, acked)
+	})
+	for round := range 3 {
+		for i := range 5 {
+			put(t, db, fmt.Sprint("docs/", i+5*round), `{}`)
+			mu.Lock()
+			acked++
+			mu.Unlock()
+		}
+		if err := db.Checkpoint(ctx, fmt.Sprint("copy", round)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk.OnAnySync(nil)
+	whole := 0
+	for i, d := range crashed {
+		names, err := d.List("/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ".unfinished") {
+				continue
+			}
+			got := jay.Options{FS: d, MustExist: true}
+			one, err := jay.Open(name, &got)
+			if err != nil {
+				t.Fatalf("crash %d: %s: %v", i, name, err)
+			}
+			n, want := len(documentsOf(t, one)), atLeast[i]
+			if _, err := fmt.Sscanf(name, "copy%d", &want); err == nil {
+				want = 5 * (want + 1)
+				whole++
+			}
+			if n < want {
+				t.Errorf("crash %d: %s has %d documents, want %d", i, name, n, want)
+			}
+			closeDB(t, one)
+		}
+	}
+	if len(crashed) < 20 || whole == 0 {
+		t.Errorf("%d crashes, %d whole checkpoints", len(crashed), whole)
+	}
+}
+
+// Ensure that a disk without room for a checkpoint fails the checkpoint, and not the
+// database.
+func TestCheckpoint_NoRoom(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	for files := range 80 {
+		disk.FailCreationsIn("copy", files)
+		err := db.Checkpoint(ctx, "copy")
+		disk.Heal()
+		if err == nil {
+			if files < 4 {
+				t.Errorf("a checkpoint of %d files", files)
+			}
+			return
+		}
+		if names, _ := disk.List("/"); len(names) != 1 {
+			t.Errorf("with room for %d files, %q are left", files, names)
+		}
+		put(t, db, "a", `{}`)
+	}
+	t.Error("no checkpoint was made")
+}
+
+// Ensure that a checkpoint is refused while another one is made.
+func TestCheckpoint_OneAtATime(t *testing.T) {
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	defer closeDB(t, db)
+	put(t, db, "a", `{}`)
+	var once sync.Once
+	var second error
+	disk.OnAnySync(func() { once.Do(func() { second = db.Checkpoint(ctx, "second") }) })
+	if err := db.Checkpoint(ctx, "first"); err != nil {
+		t.Fatal(err)
+	}
+	disk.OnAnySync(nil)
+	if second == nil || !strings.Contains(second.Error(), "another") {
+		t.Errorf("a second one: %v", second)
+	}
+	if err := db.Checkpoint(ctx, "third"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay"
+)
+
+// remote is a database of a running server, for --url.
+type remote struct {
+	base   string // its URL, without a slash at the end
+	token  string
+	client *http.Client
+}
+
+// newRemote checks --url and --token.
+func newRemote(text, token string) (*remote, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		return nil, usageError{text: fmt.Sprintf("--url is that of a database, such as http://127.0.0.1:8080/databases/acorns, not %.200q", text)}
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	if before, name, found := strings.Cut(path, "/databases/"); !found || name == "" || strings.Contains(name, "/") {
+		return nil, usageError{text: fmt.Sprintf("--url names no database: it ends with /databases/NAME, such as %s://%s%s/databases/acorns", u.Scheme, u.Host, before)}
+	}
+	if token != "" && u.Scheme == "http" && !isLoopbackHost(u.Hostname()) {
+		return nil, usageError{text: "a token is not sent without TLS to another machine: use https"}
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	return &remote{base: u.Scheme + "://" + u.Host + path, token: token, client: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // which would get the token
+	}}, nil
+}
+
+func isLoopbackHost(name string) bool {
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(name)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// maxReplyBytes bounds a reply that is read whole.
+const maxReplyBytes = 512 << 20
+
+// ask sends a request. The body must be closed.
+func (r *remote) ask(ctx context.Context, method, path string, params url.Values, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, r.base+path+"?"+params.Encode(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if r.token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	reply, err := r.client.Do(request)
+	if err != nil {
+		if cause := (*url.Error)(nil); errors.As(err, &cause) {
+			err = cause.Err // without the URL's parameters
+		}
+		return nil, fmt.Errorf("%s: %w", r.base, err)
+	}
+	if reply.StatusCode >= 300 {
+		defer reply.Body.Close()
+		return nil, r.problem(reply)
+	}
+	return reply, nil
+}
+
+// problem returns the error of a reply.
+func (r *remote) problem(reply *http.Response) error {
+	text, _ := io.ReadAll(io.LimitReader(reply.Body, 64<<10)) // what can be read says why
+	var said struct{ Message string }
+	if json.Unmarshal(text, &said) != nil || said.Message == "" {
+		said.Message = reply.Status
+	}
+	is := map[int]error{http.StatusNotFound: jay.ErrNotFound, http.StatusConflict: jay.ErrConflict, http.StatusRequestEntityTooLarge: jay.ErrTooLarge}[reply.StatusCode]
+	return explained{text: fmt.Sprintf("%s: %s (%d)", r.base, said.Message, reply.StatusCode), err: is}
+}
+
+// read sends a request and returns the body of the reply.
+func (r *remote) read(ctx context.Context, method, path string, params url.Values, body []byte) ([]byte, error) {
+	reply, err := r.ask(ctx, method, path, params, body)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(reply.Body, maxReplyBytes+1))
+	if err == nil && len(text) > maxReplyBytes {
+		err = fmt.Errorf("%s: %w: the reply has more than %d bytes", r.base, jay.ErrTooLarge, maxReplyBytes)
+	}
+	return text, err
+}
+
+// lines sends a request and calls fn with each line of the reply.
+func (r *remote) lines(ctx context.Context, method, path string, params url.Values, body []byte, fn func(line []byte) error) error {
+	reply, err := r.ask(ctx, method, path, params, body)
+	if err != nil {
+		return err
+	}
+	defer reply.Body.Close()
+	in := bufio.NewReaderSize(reply.Body, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n') // the server bounds a document
+		if len(line) > 0 && err == nil {
+			if err := fn(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF && len(line) == 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: the reply ends before its end: %w", r.base, err)
+		}
+	}
+}
+
+// runRemote runs the command of a command line with --url.
+func (a *app) runRemote(ctx context.Context, line *commandLine, getenv func(string) string) error {
+	token := line.Token
+	if token == "" {
+		token = getenv("JAY_TOKEN")
+	}
+	r, err := newRemote(line.URL, token)
+	if err != nil {
+		return err
+	}
+	return a.onRemote(ctx, r, a.command, line)
+}
+
+// onRemote runs a command on a server. Those that need the directory are refused.
+func (a *app) onRemote(ctx context.Context, r *remote, command string, line *commandLine) error {
+	if a.dirGiven {
+		return usageError{text: "--url and --db are two databases"}
+	}
+	switch command {
+	case "jay get":
+		return line.Get.remote(ctx, a, r)
+	case "jay put":
+		return line.Put.remote(ctx, a, r)
+	case "jay query":
+		return line.Query.remote(ctx, a, r)
+	case "jay stats":
+		return a.printReply(r.read(ctx, "GET", "/stats", nil, nil))
+	case "jay export":
+		return line.Export.remote(ctx, a, r)
+	case "jay ids list":
+		return a.printReply(r.read(ctx, "GET", "/debug/identities", nil, nil))
+	case "jay ids next":
+		return a.printReply(r.read(ctx, "POST", "/identity/next", url.Values{"name": {line.IDs.Next.Name}}, nil))
+	}
+	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, export, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
+}
+
+// printReply prints a reply as a line.
+func (a *app) printReply(text []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.print(string(bytes.TrimSpace(text)) + "\n")
+}
+
+// remote prints documents of a server.
+func (c *getCommand) remote(ctx context.Context, a *app, r *remote) error {
+	body, err := json.Marshal(map[string][]string{"Ids": c.IDs})
+	if err != nil {
+		return err
+	}
+	text, err := r.read(ctx, "POST", "/docs", nil, body)
+	var reply struct{ Results []json.RawMessage }
+	switch {
+	case errors.Is(err, jay.ErrNotFound): // of one document
+		reply.Results = make([]json.RawMessage, len(c.IDs))
+	case err != nil:
+		return err
+	default:
+		if err := json.Unmarshal(text, &reply); err != nil || len(reply.Results) != len(c.IDs) {
+			return fmt.Errorf("%s: not the reply of jay serve", r.base)
+		}
+	}
+	for i, doc := range reply.Results {
+		if doc == nil || string(doc) == "null" {
+			a.failed = true
+			a.complain(fmt.Errorf("no document %q", c.IDs[i]), kindOf(jay.ErrNotFound))
+			continue
+		}
+		if err := a.print(string(doc) + "\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remote stores a document on a server.
+func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if c.ID == nil || c.Collection != "" || c.Insert || c.TTL != nil || c.Expires != nil || c.Refresh != nil {
+		return usageError{text: "put with --url takes --id and --if-match; the document's own @metadata names the collection"}
+	}
+	body, err := c.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	command := map[string]any{"Type": "PUT", "Id": *c.ID, "Document": json.RawMessage(body)}
+	if c.IfMatch != nil {
+		command["ChangeVector"] = *c.IfMatch
+	}
+	if !json.Valid(body) {
+		return &jay.DocumentError{Rule: "it must be JSON"}
+	}
+	var batch bytes.Buffer
+	encoder := json.NewEncoder(&batch)
+	encoder.SetEscapeHTML(false) // the document is stored as it is
+	if err := encoder.Encode(map[string]any{"Commands": []any{command}}); err != nil {
+		return err
+	}
+	text, err := r.read(ctx, "POST", "/bulk_docs", nil, batch.Bytes())
+	if err != nil {
+		return err
+	}
+	id := gjson.GetBytes(text, `Results.0.\@id`).Str
+	if id == "" {
+		return fmt.Errorf("%s: not the reply of jay serve", r.base)
+	}
+	if a.json {
+		return a.printLine(map[string]string{"id": id})
+	}
+	return a.print(id + "\n")
+}
+
+// remote prints the answers of a server, one a line.
+func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if c.Explain || c.NoScan || c.IncludeTo != "" {
+		return usageError{text: "query with --url takes no --explain, --no-scan and --include-to"}
+	}
+	params, err := parseParams(c.Param)
+	if err != nil {
+		return err
+	}
+	text, err := c.text(ctx, a)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(map[string]any{"Query": text, "QueryParameters": params})
+	if err != nil {
+		return err
+	}
+	return r.lines(ctx, "POST", "/streams/queries", url.Values{"format": {"jsonl"}}, body, func(line []byte) error {
+		var one struct{ Item json.RawMessage }
+		if err := json.Unmarshal(line, &one); err != nil {
+			return fmt.Errorf("%s: not the reply of jay serve", r.base)
+		}
+		if one.Item == nil { // the statistics
+			return nil
+		}
+		return a.print(string(one.Item) + "\n")
+	})
+}
+
+// remote writes the documents of a server.
+func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
+	if c.Collection != "" {
+		return usageError{text: "export with --url takes no --collection: jay query has the documents of one"}
+	}
+	write := func(w io.Writer) error {
+		return r.lines(ctx, "GET", "/streams/docs", url.Values{"format": {"jsonl"}}, nil, func(line []byte) error {
+			_, err := w.Write(line)
+			return err
+		})
+	}
+	if c.File == "" || c.File == stdinName {
+		return write(a.stdout)
+	}
+	return writeFile(c.File, write)
+}
+
+// pprofHeaderTimeout is how long a request for a profile may take to come.
+const pprofHeaderTimeout = 10 * time.Second
+
+// servePprof serves Go's profiles on a loopback address until ctx ends.
+func servePprof(ctx context.Context, address string, mux http.Handler) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	if tcp, is := l.Addr().(*net.TCPAddr); !is || !tcp.IP.IsLoopback() {
+		return errors.Join(usageError{text: fmt.Sprintf("--pprof takes a loopback address, not %s", l.Addr())}, l.Close())
+	}
+	s := &http.Server{ReadHeaderTimeout: pprofHeaderTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		host, _, err := net.SplitHostPort(q.Host)
+		if err != nil {
+			host = q.Host
+		}
+		if !isLoopbackHost(strings.Trim(host, "[]")) || q.Header.Get("Origin") != "" { // a page whose name was rebound
+			http.Error(w, "profiles are for programs of this machine", http.StatusForbidden)
+			return
+		}
+		mux.ServeHTTP(w, q)
+	})}
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	go func() { _ = s.Serve(l) }() // it ends with ctx
+	return nil
+}

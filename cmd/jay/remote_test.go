@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay/server"
+)
+
+// Ensure that the commands that work on a running server do, with its token, and that
+// others say so.
+func TestRemote(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	token, err := server.AccessOf(data).CreateToken("t", server.Rights{"*": server.AdminRight}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.Open(server.Options{Data: data, Authenticate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(s)
+	defer func() {
+		h.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	call := func(want int, stdin string, args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		getenv := func(name string) string {
+			if name == "JAY_TOKEN" {
+				return token
+			}
+			return ""
+		}
+		if got := run(context.Background(), args, strings.NewReader(stdin), &out, &errs, getenv); got != want {
+			t.Fatalf("jay %s: exit %d, want %d: %s", strings.Join(args, " "), got, want, &errs)
+		}
+		return out.String(), errs.String()
+	}
+	contains := func(what, text, part string) {
+		t.Helper()
+		if !strings.Contains(text, part) {
+			t.Errorf("%s: %q lacks %q", what, text, part)
+		}
+	}
+	r, err := newRemote(h.URL+"/databases/acorns", token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&remote{h.URL, token, r.client}).read(t.Context(), "PUT", "/admin/databases", map[string][]string{"name": {"acorns"}}, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	at := "--url=" + h.URL + "/databases/acorns"
+
+	out, _ := call(0, `{"Name":"Ann & Co","n":1.50,"@metadata":{"@collection":"Users"}}`, at, "put", "--id", "users/ann")
+	contains("put", out, "users/ann\n")
+	out, _ = call(0, `{}`, at, "put", "--id", "users|", "--json")
+	contains("identity", out, `{"id":"users/1"}`)
+	out, _ = call(0, "", at, "get", "users/ann")
+	contains("get", out, `{"Name":"Ann & Co","n":1.50,"@metadata":{"@collection":"Users",`)
+	_, errs := call(1, "", at, "get", "users/none")
+	contains("missing", errs, `no document "users/none"`)
+	out, errs = call(1, "", at, "get", "users/ann", "users/none")
+	contains("one of two", out, "Ann & Co")
+	contains("the other", errs, "users/none")
+	_, errs = call(1, `{}`, at, "put", "--id", "users/ann", "--if-match", "A:1-x", "--json")
+	contains("conflict", errs, `"kind":"conflict"`)
+	_, errs = call(1, `{`, at, "put", "--id", "users/ann")
+	contains("bad document", errs, "must be JSON")
+	out, _ = call(0, "", at, "query", "from Users where n > $least", "--param", "least=1")
+	contains("query", out, `"Name":"Ann & Co"`)
+	_, errs = call(1, "", at, "query", "frm Users")
+	contains("bad query", errs, "unexpected")
+	out, _ = call(0, "", at, "stats")
+	contains("stats", out, `"CountOfDocuments":2`)
+	out, _ = call(0, "", at, "ids", "list")
+	contains("identities", out, `{"users|":1}`)
+	out, _ = call(0, "", at, "ids", "next", "users")
+	contains("next", out, `{"NewIdentityValue":2}`)
+	file := filepath.Join(dir, "all.ndjson")
+	call(0, "", at, "export", file)
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Count(string(text), "\n") != 2 {
+		t.Errorf("export: %q, %v", text, err)
+	}
+	call(0, "", "--db", filepath.Join(dir, "copy"), "import", file)
+
+	_, errs = call(2, "", at, "list")
+	contains("another command", errs, "works on a directory")
+	_, errs = call(2, "", at, "--db", "x", "get", "a")
+	contains("two databases", errs, "are two databases")
+	_, errs = call(1, "", at, "--token", "jay_wrong", "get", "users/ann")
+	contains("a wrong token", errs, "the token is not valid (401)")
+	_, errs = call(1, "", "--url", h.URL+"/databases/none", "stats")
+	contains("no database", errs, "does not exist")
+	for _, bad := range []string{"ftp://x/databases/a", "http://", h.URL, h.URL + "/databases/", h.URL + "/databases/a/docs", "http://u:p@x/databases/a", "%"} {
+		if _, errs = call(2, "", "--url", bad, "stats"); !strings.Contains(errs, "--url") {
+			t.Errorf("%s: %s", bad, errs)
+		}
+	}
+	_, errs = call(2, "", "--url", "http://jay.example/databases/a", "stats")
+	contains("a token in the open", errs, "without TLS")
+}
+
+// Ensure that profiles are for programs of this machine.
+func TestServePprof(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := servePprof(ctx, "0.0.0.0:0", http.NotFoundHandler()); err == nil || !strings.Contains(err.Error(), "loopback") {
+		t.Errorf("another address: got %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := servePprof(ctx, address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		host, origin string
+		status       int
+	}{{"", "", 418}, {"localhost", "", 418}, {"evil.example", "", 403}, {"", "http://evil.example", 403}} {
+		r, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/debug/pprof/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Host = test.host; test.host == "" {
+			r.Host = address
+		}
+		if test.origin != "" {
+			r.Header.Set("Origin", test.origin)
+		}
+		reply, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reply.Body.Close(); reply.StatusCode != test.status {
+			t.Errorf("%+v: status %d", test, reply.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package jay_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/jaydb/jay"
+)
+
+// A full backup, an incremental one that follows it, and the database that both make.
+func ExampleDB_Backup() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`), jay.InCollection("Users"))
+
+	var monday, tuesday bytes.Buffer
+	info, err := db.Backup(ctx, &monday)
+	if err != nil {
+		log.Fatal(err)
+	}
+	db.Put(ctx, "users/bob", json.RawMessage(`{"Name":"Bob"}`), jay.InCollection("Users"))
+	next, err := db.Backup(ctx, &tuesday, jay.BackupSince(info.ID))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("full:", info.Documents, "document; since then:", next.Documents)
+
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("jay-restored-", os.Getpid()))
+	defer os.RemoveAll(dir)
+	restored, err := jay.Restore(ctx, dir, jay.RestoreOptions{CopyTag: "B"}, &monday, &tuesday)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("restored:", restored.Documents, "documents, under the tag", restored.NodeTag)
+	// Output:
+	// full: 1 document; since then: 1
+	// restored: 2 documents, under the tag B
+}
+
+// Progress of a backup that none is going to follow.
+func ExampleBackupOption() {
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var out bytes.Buffer
+	_, err = db.Backup(context.Background(), &out, jay.BackupOnce(), jay.BackupProgress(func(bytes int64) {}))
+	fmt.Println(err)
+	// Output: <nil>
+}
+
+// What a backup is can be read from its beginning.
+func ExampleBackupInfo() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.Put(ctx, "a", json.RawMessage(`{}`))
+	var out bytes.Buffer
+	made, err := db.Backup(ctx, &out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	read, err := jay.ReadBackup(&out)
+	fmt.Println(read.ID == made.ID, read.Etag, read.Base == "", err)
+	// Output: true 1 true <nil>
+}
+
+// A backup that was cut short.
+func ExampleBackupError() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var out bytes.Buffer
+	if _, err := db.Backup(ctx, &out); err != nil {
+		log.Fatal(err)
+	}
+	out.Truncate(out.Len() - 1)
+	_, err = jay.VerifyBackup(ctx, nil, &out)
+	var damage *jay.BackupError
+	fmt.Println(errors.As(err, &damage), damage.Problem)
+	// Output: true it ends here, without its trailer: it was cut short, or never completed
+}
+
+// If nothing is known of the base, make a full backup.
+func ExampleBackupBaseError() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	var out bytes.Buffer
+	_, err = db.Backup(ctx, &out, jay.BackupSince("the ID of the last one"))
+	var base *jay.BackupBaseError
+	if errors.As(err, &base) {
+		out.Reset()
+		_, err = db.Backup(ctx, &out)
+	}
+	fmt.Println(base.Base, err)
+	// Output: the ID of the last one <nil>
+}
+
+// In the place of the original, whose counters were seen to be below these numbers.
+func ExampleRestoreOptions() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.Put(ctx, "invoices|", json.RawMessage(`{}`))
+	var out bytes.Buffer
+	if _, err := db.Backup(ctx, &out); err != nil {
+		log.Fatal(err)
+	}
+
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("jay-in-place-", os.Getpid()))
+	defer os.RemoveAll(dir)
+	floors := jay.Counters{Etag: 1_000_000, Identities: map[string]int64{"invoices|": 5000}}
+	if _, err := jay.Restore(ctx, dir, jay.RestoreOptions{SameTag: true, Floors: floors}, &out); err != nil {
+		log.Fatal(err)
+	}
+	restored, err := jay.Open(dir, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer restored.Close()
+	m, err := restored.Put(ctx, "invoices|", json.RawMessage(`{}`))
+	fmt.Println(m.ID, err)
+	// Output: invoices/5001 <nil>
+}
+
+// What a restore has made.
+func ExampleRestoreInfo() {
+	ctx := context.Background()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Name"}})
+	var out bytes.Buffer
+	if _, err := db.Backup(ctx, &out); err != nil {
+		log.Fatal(err)
+	}
+	dir := filepath.Join(os.TempDir(), fmt.Sprint("jay-info-", os.Getpid()))
+	defer os.RemoveAll(dir)
+	var info jay.RestoreInfo
+	info, err = jay.Restore(ctx, dir, jay.RestoreOptions{CopyTag: "B"}, &out)
+	fmt.Println(len(info.Backups), info.Indexes, info.NodeTag, err)
+	// Output: 1 1 B <nil>
+}
+
+// A checkpoint, read by two handles at once.
+func ExampleDB_Checkpoint() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "jay")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	db, err := jay.Open(filepath.Join(dir, "db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+	db.Put(ctx, "users/ann", json.RawMessage(`{"Name":"Ann"}`))
+	if err := db.Checkpoint(ctx, filepath.Join(dir, "copy")); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		reader, err := jay.Open(filepath.Join(dir, "copy"), &jay.Options{ReadOnly: true})
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer reader.Close()
+		doc, err := reader.Get(ctx, "users/ann")
+		fmt.Println(string(doc.Body()), err)
+		_, err = reader.Put(ctx, "users/bob", json.RawMessage(`{}`))
+		fmt.Println(errors.Is(err, jay.ErrReadOnly))
+	}
+	// Output:
+	// {"Name":"Ann"} <nil>
+	// true
+	// {"Name":"Ann"} <nil>
+	// true
+}

@@ -1,0 +1,151 @@
+// Package requests keeps the results of calls that have a request ID, in the commit of the
+// call: so a call that is made again, as its caller did not get the answer, is answered
+// and not carried out. The newest results are kept.
+package requests
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/docs"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/knobs"
+	"github.com/jaydb/jay/storage"
+)
+
+// Bounds of what is kept: beyond them the oldest results go.
+const (
+	Most         = 10_000
+	MostBytes    = 64 << 20
+	MaxBytes     = 16 << 20 // of one result
+	MaxIDBytes   = 256
+	mostRemovals = 64 // that one call makes, so that none takes long
+)
+
+// Request is one call. A nil one has no ID.
+type Request struct {
+	ID   string
+	Call string // what is called, so that the ID of another call is not taken for this one
+}
+
+// Repeated ends the transaction of a call that has a result.
+type Repeated struct{ Result json.RawMessage }
+
+// Error says so.
+func (*Repeated) Error() string { return "the call was carried out before" }
+
+// record is the JSON of a result.
+type record struct {
+	Call   string          `json:"call"`
+	Result json.RawMessage `json:"result"`
+}
+
+// CheckID checks the ID of a request.
+func CheckID(id string) error {
+	if id == "" || len(id) > MaxIDBytes {
+		return fmt.Errorf("%w: a request id has 1 to %d bytes, not %d", ids.ErrUsage, MaxIDBytes, len(id))
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] == 0x7f {
+			return fmt.Errorf("%w: a request id has no control characters", ids.ErrUsage)
+		}
+	}
+	return nil
+}
+
+// Find returns a *Repeated if there is a result of the call.
+func (r *Request) Find(from docs.Getter) error {
+	value, closer, err := from.Get(format.RequestKey(r.ID))
+	if err == storage.ErrNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, text, err := format.DecodeRequest(value)
+	var found record
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err := errs.First(err, closer.Close()); err != nil {
+		return fmt.Errorf("result of request %q: %w: %w", errs.Shorten(r.ID), errs.ErrCorrupt, err)
+	}
+	if found.Call != r.Call {
+		return fmt.Errorf("%w: the request id %q is that of another call: %s, not %s", ids.ErrUsage, errs.Shorten(r.ID), found.Call, r.Call)
+	}
+	return &Repeated{bytes.Clone(found.Result)}
+}
+
+// Keep stages the result of the call, and removes the oldest ones that are too many.
+func (r *Request) Keep(tx storage.Tx, result any) error {
+	text, err := json.Marshal(result)
+	if err == nil {
+		text, err = json.Marshal(record{r.Call, text})
+	}
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxBytes {
+		return fmt.Errorf("%w: the result of a call with a request id has %d bytes, at most %d", storage.ErrTooLarge, len(text), MaxBytes)
+	}
+	state, err := readState(tx)
+	if err != nil {
+		return err
+	}
+	tx.Set(format.RequestKey(r.ID), binary.BigEndian.AppendUint64(nil, state.Next), text)
+	tx.Set(format.RequestNumberKey(state.Next), []byte(r.ID), nil)
+	state.Next++
+	state.Bytes += uint64(len(text))
+	most := uint64(Most)
+	if knobs.KeptRequests > 0 {
+		most = knobs.KeptRequests
+	}
+	for n := 0; n < mostRemovals && state.First+1 < state.Next && (state.Next-state.First > most || state.Bytes > MostBytes); n++ {
+		if err := remove(tx, &state); err != nil {
+			return err
+		}
+	}
+	tx.Set(format.RequestStateKey, state.Append(nil), nil)
+	return nil
+}
+
+// remove stages the removal of the oldest result.
+func remove(tx storage.Tx, state *format.RequestState) error {
+	key := format.RequestNumberKey(state.First)
+	value, closer, err := tx.Get(key)
+	if err != nil {
+		return fmt.Errorf("request number %d: %w: %w", state.First, errs.ErrCorrupt, err)
+	}
+	result := format.RequestKey(string(value))
+	if err := closer.Close(); err != nil {
+		return err
+	}
+	value, closer, err = tx.Get(result)
+	if err != nil {
+		return fmt.Errorf("request number %d: %w: %w", state.First, errs.ErrCorrupt, err)
+	}
+	state.Bytes -= min(state.Bytes, uint64(len(value)-8))
+	if err := closer.Close(); err != nil {
+		return err
+	}
+	tx.Delete(key)
+	tx.Delete(result)
+	state.First++
+	return nil
+}
+
+func readState(from docs.Getter) (format.RequestState, error) {
+	value, closer, err := from.Get(format.RequestStateKey)
+	if err == storage.ErrNotFound {
+		return format.RequestState{}, nil
+	}
+	if err != nil {
+		return format.RequestState{}, err
+	}
+	state, err := format.DecodeRequestState(value)
+	return state, errs.First(err, closer.Close())
+}

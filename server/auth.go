@@ -1,0 +1,240 @@
+package server
+
+import (
+	"crypto/subtle"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// authentication says who sends a request, if Options.Authenticate asks for it.
+type authentication struct {
+	s        *Server
+	access   Access
+	sessions sessions
+
+	mu      sync.Mutex
+	checked time.Time   // when the file was looked at. Guarded by mu.
+	info    os.FileInfo // of the file that was read; nil for none. Guarded by mu.
+	grants  *grants     // Guarded by mu.
+}
+
+// grants are those of the file, by what they are found by. They do not change.
+type grants struct {
+	byToken      map[string]*Grant // by the hash
+	byThumbprint map[string]*Grant
+	bySubject    map[string]*Grant
+	n            int
+}
+
+func newGrants(list []Grant) *grants {
+	gs := &grants{byToken: make(map[string]*Grant), byThumbprint: make(map[string]*Grant), bySubject: make(map[string]*Grant), n: len(list)}
+	for i := range list {
+		g := &list[i]
+		switch {
+		case g.Token != "":
+			gs.byToken[g.Token] = g
+		case g.Thumbprint != "":
+			gs.byThumbprint[g.Thumbprint] = g
+		case g.Subject != "":
+			gs.bySubject[g.Subject] = g
+		}
+	}
+	return gs
+}
+
+// accessCheck is how often the file is looked at for changes.
+const accessCheck = time.Second
+
+// current returns the grants of the file. If the file cannot be read any more, those that
+// were read before go on.
+func (a *authentication) current() *grants {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.s.opts.Now()
+	if a.grants != nil && now.Sub(a.checked) < accessCheck && !now.Before(a.checked) {
+		return a.grants
+	}
+	if err := a.load(); err != nil {
+		a.s.opts.Logger.Error("server: the access file cannot be read, what was read before goes on", "err", err)
+	}
+	a.checked = now
+	if a.grants == nil {
+		a.grants = newGrants(nil)
+	}
+	return a.grants
+}
+
+// load reads the file if it has changed. a.mu is held.
+func (a *authentication) load() error {
+	info, err := os.Stat(a.access.file())
+	if os.IsNotExist(err) {
+		a.info, a.grants = nil, newGrants(nil)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if a.info != nil && os.SameFile(info, a.info) && info.ModTime().Equal(a.info.ModTime()) && info.Size() == a.info.Size() {
+		return nil
+	}
+	list, err := a.access.List()
+	if err != nil {
+		return err
+	}
+	a.info, a.grants = info, newGrants(list)
+	return nil
+}
+
+// unauthorized refuses a request without valid credentials; 403 is for those without the
+// right.
+func unauthorized(format string, args ...any) *problem {
+	return &problem{status: http.StatusUnauthorized, kind: typeAuthorization, message: fmt.Sprintf(format, args...), headers: map[string]string{"WWW-Authenticate": `Bearer realm="jay"`}}
+}
+
+// identify returns who sends a request. Each kind of credentials that a request brings
+// must be valid: one that was withdrawn is not made up for by another.
+func (a *authentication) identify(r *http.Request) (*Grant, error) {
+	gs, now := a.current(), a.s.opts.Now()
+	if token, found := bearer(r); found {
+		return gs.token(hashOf(token), now)
+	}
+	if cookie, err := r.Cookie(sessionCookie); err == nil {
+		if err := a.sameOrigin(r); err != nil {
+			return nil, err
+		}
+		hash, found := a.sessions.find(cookie.Value, now)
+		if !found {
+			return nil, unauthorized("the session has ended: log in again")
+		}
+		return gs.token(hash, now)
+	}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		return a.certificate(gs, r.TLS.PeerCertificates, now)
+	}
+	return nil, unauthorized("the request needs a token, in the header Authorization: Bearer …, or a client certificate")
+}
+
+// bearer returns the token of a request.
+func bearer(r *http.Request) (token string, found bool) {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", true // other credentials are no token
+	}
+	return strings.TrimSpace(token), true
+}
+
+// token returns the grant of a token, by its hash.
+func (gs *grants) token(hash string, now time.Time) (*Grant, error) {
+	g := gs.byToken[hash]
+	// The look-up by the hash of 32 random bytes says nothing about the token; the
+	// comparison takes the same time for every hash of that length.
+	if g == nil || subtle.ConstantTimeCompare([]byte(g.Token), []byte(hash)) != 1 {
+		return nil, unauthorized("the token is not valid")
+	}
+	return g.valid(now)
+}
+
+func (g *Grant) valid(now time.Time) (*Grant, error) {
+	if !g.Expires.IsZero() && !now.Before(g.Expires) {
+		return nil, unauthorized("the token or certificate has expired")
+	}
+	return g, nil
+}
+
+// certificate returns the grant of a client certificate: by its thumbprint, or by its
+// common name if a certificate authority of the server has signed it. TLS has checked that
+// the client has its key.
+func (a *authentication) certificate(gs *grants, chain []*x509.Certificate, now time.Time) (*Grant, error) {
+	leaf := chain[0]
+	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
+		return nil, unauthorized("the client certificate is not valid now")
+	}
+	if g := gs.byThumbprint[thumbprint(leaf)]; g != nil {
+		return g.valid(now)
+	}
+	if g := gs.bySubject[leaf.Subject.CommonName]; g != nil && a.s.opts.ClientCAs != nil {
+		others := x509.NewCertPool()
+		for _, c := range chain[1:] {
+			others.AddCert(c)
+		}
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: a.s.opts.ClientCAs, Intermediates: others, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if err == nil {
+			return g.valid(now)
+		}
+	}
+	return nil, unauthorized("the client certificate has no rights here; its thumbprint is %s", thumbprint(leaf))
+}
+
+// authenticate notes who sends the request, and refuses those who may not do it. It
+// comes before anything is read or opened, so that a database that is not there, and one
+// without rights, look the same.
+func (c *call) authenticate() error {
+	a := c.s.auth
+	if !c.s.authenticates.Load() {
+		return nil
+	}
+	who, err := a.identify(c.r)
+	if err != nil {
+		return err
+	}
+	c.who = who
+	if c.route.open {
+		return nil
+	}
+	name := c.name
+	if c.route.named { // the database is in the query
+		params, err := parseParams(c.r.URL.RawQuery)
+		if err != nil {
+			return err
+		}
+		name = params.get("name")
+	}
+	return c.need(name, c.route.right())
+}
+
+// need refuses those who do not have a right in a database; "" is the server.
+func (c *call) need(name string, right Right) error {
+	if c.may(name, right) {
+		return nil
+	}
+	return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: fmt.Sprintf("%s has not the right %q that this needs", c.who.Name, right)}
+}
+
+// may reports whether the sender of the request has a right in a database.
+func (c *call) may(name string, right Right) bool {
+	if c.who == nil {
+		return true // without authentication
+	}
+	key := ""
+	if name != "" {
+		var err error
+		if key, err = checkName(name); err != nil {
+			key = "" // no database has this name
+		}
+	}
+	return c.who.Rights.in(key) >= right
+}
+
+// right returns what the route needs.
+func (r *route) right() Right {
+	switch {
+	case r.needs != NoRight:
+		return r.needs
+	case r.path[0] == '/':
+		return AdminRight // of the server; what needs less says so
+	case strings.HasPrefix(r.path, "{D}/admin/"):
+		return AdminRight
+	case r.method == http.MethodGet || r.method == http.MethodHead:
+		return ReadRight
+	}
+	return WriteRight
+}
