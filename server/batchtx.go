@@ -41,6 +41,9 @@ func (r *batchRequest) needsTransaction() bool {
 
 // bulkTransaction carries out the commands in a transaction.
 func (c *call) bulkTransaction(request *batchRequest) error {
+	if c.requestID != "" {
+		return notSupported("%s of a batch with patches or attachments is not there", raftParam)
+	}
 	streams := 0
 	for i := range request.Commands {
 		cmd := &request.Commands[i]

@@ -24,10 +24,10 @@ type call struct {
 	name     string // of the database, as the client spells it
 	database *database
 	db       *jay.DB
+	index    string // that the query names, as it was defined
 	who      *Grant // nil without authentication
 
 	requestID string // of a command that its database carries out once, or ""
-	index     string // that the query names, as it was defined
 
 	status  int
 	reply   http.Header

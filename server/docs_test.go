@@ -80,7 +80,6 @@ func TestGuide_Curl(t *testing.T) {
 // curl is a command.
 type curl struct {
 	method, path, body, write string
-	file                      string // that the reply goes to
 	headers                   []string
 }
 
@@ -107,8 +106,6 @@ func parseCurl(t *testing.T, line string) (c curl) {
 			c.write = next()
 		case "--head":
 			c.method = "HEAD"
-		case "-o":
-			c.file = next()
 		case "-G":
 			asQuery = true
 		case "--data-urlencode":
@@ -155,9 +152,6 @@ func (h *host) run(c curl) string {
 	}
 	if m := operationNumber.FindStringSubmatch(a.body); m != nil {
 		h.operation = m[1]
-	}
-	if c.file != "" {
-		a.body = ""
 	}
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {

@@ -114,6 +114,7 @@ func TestChanges(t *testing.T) {
 	}
 	one.command("unwatch-doc", `"users/1"`)
 	h.want(201, "PUT", "/databases/a/docs?id=users/1", `{}`)
+	all.want("DocumentChange") // it was passed on, to those who watch
 	one.command("watch-docs", `""`)
 	h.want(201, "PUT", "/databases/a/docs?id=last", `{}`)
 	equal(t, "behind unwatch", one.want("DocumentChange")["Id"], "last")

@@ -20,10 +20,10 @@ type route struct {
 	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
 	free   bool                             // it is answered under any load and for any host, and says nothing
 	stream bool                             // it writes its reply itself
+	socket bool                             // it becomes a websocket
 	named  bool                             // the parameter name is that of its database
 	open   bool                             // every sender with credentials may ask; run looks at rights
 	needs  Right                            // see right
-	socket bool                             // it becomes a websocket
 
 	refused string // why it is not there, if run is nil
 }
@@ -54,7 +54,7 @@ var routes = []*route{
 	{method: "HEAD", path: "{D}/docs", run: (*call).headDocument},
 	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
-	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, once: true, parts: true},
+	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true, once: true},
 	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
 	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
 	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
@@ -123,7 +123,7 @@ var routes = []*route{
 	{method: "POST", path: "{D}/admin/refresh/config", run: (*call).putRefreshConfig, body: true, raft: true},
 
 	{method: "GET", path: "{D}/indexes", run: (*call).getIndexes},
-	{method: "PUT", path: "{D}/indexes", run: (*call).putIndexes, body: true, raft: true},
+	{method: "PUT", path: "{D}/indexes", run: (*call).putIndexes, body: true, raft: true, needs: AdminRight},
 	{method: "PUT", path: "{D}/admin/indexes", run: (*call).putIndexes, body: true, raft: true},
 	{method: "DELETE", path: "{D}/indexes", run: (*call).deleteIndex, raft: true},
 	{method: "RESET", path: "{D}/indexes", run: (*call).resetIndex},

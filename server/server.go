@@ -28,15 +28,14 @@ type Server struct {
 	sockets   *gate // of changes sockets
 	memory    *budget
 
+	operations    *operations
+	hubs          *hubs
+	vectors       *vectors
+	defining      sync.Mutex // held while an index definition changes
 	auth          *authentication
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
 	metrics       *metrics
-
-	operations *operations
-	hubs       *hubs
-	vectors    *vectors
-	defining   sync.Mutex // held while an index definition changes
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -63,10 +62,10 @@ func Open(o Options) (*Server, error) {
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
-	s.metrics = newMetrics(s)
 	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
 	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
 	s.operations.changed = s.hubs.publishOperation
+	s.metrics = newMetrics(s)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
