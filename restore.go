@@ -282,9 +282,12 @@ func checkRestore(ctx context.Context, db *DB, accept func(Damage)) error {
 	if err != nil {
 		return err
 	}
-	// A key that Verify does not know is carried as it is, and is none of a backup's.
-	isUnknown := func(d Damage) bool { return d.Kind == string(verify.KeyUnknown) }
-	damages := slices.DeleteFunc(report.Damages, isUnknown)
+	// A key that Verify does not know is carried as it is, and is none of a backup's. The
+	// mark of the restore that is under way is there until its end.
+	isOurs := func(d Damage) bool {
+		return d.Kind == string(verify.KeyUnknown) || d.Kind == string(verify.RestoreUnfinished)
+	}
+	damages := slices.DeleteFunc(report.Damages, isOurs)
 	if len(damages) > 0 && accept == nil {
 		return fmt.Errorf("%w: what was restored has %d damages, as the original had them: %s", ErrBackup, report.Found, damages[0])
 	}

@@ -80,6 +80,7 @@ func TestGuide_Curl(t *testing.T) {
 // curl is a command.
 type curl struct {
 	method, path, body, write string
+	file                      string // that takes the body, which is not printed
 	headers                   []string
 }
 
@@ -106,6 +107,8 @@ func parseCurl(t *testing.T, line string) (c curl) {
 			c.write = next()
 		case "--head":
 			c.method = "HEAD"
+		case "-o":
+			c.file = next()
 		case "-G":
 			asQuery = true
 		case "--data-urlencode":
@@ -152,6 +155,9 @@ func (h *host) run(c curl) string {
 	}
 	if m := operationNumber.FindStringSubmatch(a.body); m != nil {
 		h.operation = m[1]
+	}
+	if c.file != "" {
+		a.body = ""
 	}
 	out := strings.ReplaceAll(a.body, h.http.URL, "http://127.0.0.1:8080")
 	if c.method == "HEAD" {

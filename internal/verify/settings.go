@@ -137,19 +137,6 @@ func (v *verifier) record(name string, key, value []byte) {
 		if _, err := etagIn(value); err != nil {
 			v.damage(FloorRecord, key, "%v", err)
 		}
-	case name == format.BackupsName: // they belong to a floor
-		if err := json.Unmarshal(value, new(format.Backups)); err != nil {
-			v.damage(FloorRecord, key, "the record is no list of backups: %.200q", value)
-		}
-	case name == format.RewrittenName, name == format.RevisedName:
-		if _, err := format.DecodeNumber(value); err != nil {
-			v.damage(FloorRecord, key, "%v", err)
-		}
-	case name == format.SizesName: // how far sizes are counted, as with CountsName
-		if _, err := format.DecodeCountState(value); err != nil {
-			v.damage(CountsState, key, "%v", err)
-		}
-	case name == format.RestoringName: // Open refuses it
 	default:
 		v.damage(KeyUnknown, key, "no record of this name is known")
 	}
