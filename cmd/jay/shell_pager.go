@@ -105,13 +105,10 @@ const (
 
 // wait waits for a key.
 func (p *pager) wait() error {
-	if _, err := p.out.WriteString(pagerPrompt); err != nil {
-		return err
-	}
-	if err := p.out.Flush(); err != nil {
-		return err
-	}
-	key, err := p.console.readKey(p.ctx)
+	key, err := p.console.readKey(p.ctx, func() error {
+		_, err := p.out.WriteString(pagerPrompt)
+		return errors.Join(err, p.out.Flush())
+	})
 	if _, writeErr := p.out.WriteString(pagerErase); writeErr != nil {
 		return writeErr
 	}

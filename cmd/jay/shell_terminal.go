@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ var errInterrupt = errors.New("interrupted")
 // console is the terminal of a shell: it reads lines, which the user edits, and single
 // keys, and knows its size. It is for one goroutine.
 type console struct {
-	in   io.Reader
+	in   *typed
 	out  io.Writer
 	raw  func() (restore func() error, err error) // raw mode: keys come at once, and no signals
 	size func() (width, height int)
@@ -55,8 +56,8 @@ func newConsole(in, out *os.File, h *history) *console {
 
 // newConsoleOn returns the console of any terminal.
 func newConsoleOn(in io.Reader, out io.Writer, h *history, raw func() (func() error, error), size func() (int, int)) *console {
-	c := &console{in: in, out: out, raw: raw, size: size, history: h, searched: -1}
-	c.keys = &keyReader{r: in, before: func() { _ = c.editor.SetSize(size()) }}
+	c := &console{in: &typed{r: in}, out: out, raw: raw, size: size, history: h, searched: -1}
+	c.keys = &keyReader{r: c.in, before: func() { _ = c.editor.SetSize(size()) }}
 	c.editor = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
@@ -117,21 +118,72 @@ func await(ctx context.Context, fn func() error) error {
 	}
 }
 
-// readKey waits for a key and returns its first byte.
-func (c *console) readKey(ctx context.Context) (key byte, err error) {
+// readKey shows a prompt, waits for a key and returns its first byte. Keys that are
+// typed when the prompt is there are no signals any more.
+func (c *console) readKey(ctx context.Context, prompt func() error) (key byte, err error) {
 	restore, err := c.raw()
 	if err != nil {
 		return 0, err
 	}
-	var b [16]byte // a key such as PgDn has several bytes
-	err = await(ctx, func() error {
-		n, err := c.in.Read(b[:])
-		if n > 0 {
-			return nil
+	err = prompt()
+	if err == nil {
+		var b []byte // a key such as PgDn has several bytes
+		if b, err = c.in.next(ctx); err == nil {
+			key = b[0]
 		}
-		return err
-	})
-	return b[0], errors.Join(err, restore())
+	}
+	return key, errors.Join(err, restore())
+}
+
+// typed reads a terminal so that a read can be given up: what it would have brought comes
+// with the next one, and is not lost. It is for one goroutine.
+type typed struct {
+	r       io.Reader
+	reading chan typedBytes // of a read that was given up; nil for none
+	held    []byte          // read and not given yet
+}
+
+// typedBytes are what a read has brought.
+type typedBytes struct {
+	bytes []byte
+	err   error
+}
+
+// next returns what is typed next, at least a byte. It returns the context's error when
+// that ends before.
+func (t *typed) next(ctx context.Context) ([]byte, error) {
+	if len(t.held) > 0 {
+		b := t.held
+		t.held = nil
+		return b, nil
+	}
+	if t.reading == nil {
+		reading := make(chan typedBytes, 1)
+		go func() {
+			var b [256]byte
+			n, err := t.r.Read(b[:])
+			reading <- typedBytes{b[:n], err}
+		}()
+		t.reading = reading
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case read := <-t.reading:
+		t.reading = nil
+		if len(read.bytes) > 0 {
+			return read.bytes, nil // an error comes again with the next read
+		}
+		return nil, cmp.Or(read.err, io.ErrNoProgress)
+	}
+}
+
+// Read implements io.Reader.
+func (t *typed) Read(p []byte) (int, error) {
+	b, err := t.next(context.Background())
+	n := copy(p, b)
+	t.held = b[n:]
+	return n, err
 }
 
 // Keys that the editor leaves to the shell.

@@ -163,7 +163,7 @@ func TestPager(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			// Each key comes alone, as it is typed.
 			c, _ := fakeConsole("", nil, 10, row.height)
-			c.in = &oneByOne{keys: row.keys}
+			c.in = &typed{r: &oneByOne{keys: row.keys}}
 			var screen bytes.Buffer
 			p := newPager(t.Context(), &screen, c)
 			_, err := io.WriteString(p, row.text)
@@ -311,5 +311,43 @@ func TestShell_CompleteBounds(t *testing.T) {
 	cancel()
 	if got := s.complete(ctx, "get us"); got.insert != "" || len(got.candidates) > 0 {
 		t.Errorf("without time: got %+v", got)
+	}
+}
+
+// Ensure that what is typed while nobody waits for it any more comes with the next read.
+func TestTyped_GivenUp(t *testing.T) {
+	t.Parallel()
+	r, w := io.Pipe()
+	in := &typed{r: r}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if b, err := in.next(ctx); !errors.Is(err, context.Canceled) || len(b) > 0 {
+		t.Errorf("got %q, %v", b, err)
+	}
+	for _, text := range []string{"list", "\r"} {
+		if _, err := io.WriteString(w, text); err != nil { // a reader is there, the one that was given up first
+			t.Fatal(err)
+		}
+		var b [2]byte
+		got := ""
+		for len(got) < len(text) {
+			n, err := in.Read(b[:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += string(b[:n])
+		}
+		if got != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+		if _, err := in.next(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("behind %q: %v", text, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.next(t.Context()); err != io.EOF {
+		t.Errorf("at the end: %v", err)
 	}
 }
