@@ -90,23 +90,28 @@ type copying struct {
 	own       format.Origin
 	gaps      int
 	lastEtag  uint64
+	imported  uint64 // highest etag of an imported revision
 	position  uint64 // highest of a subscription
 	oldEtag   uint64
 	stream    uint64
 	highest   map[string]*highest
 	again     []string // folded IDs of documents that need another etag
 
+	// listed has the documents of which newestVersion has listed what is lost: changes up to
+	// these etags are not listed again.
+	listed map[string]uint64
+
 	batch      []record
 	batchBytes int
 }
 
-// record is a record to be written.
+// record is a record to be written, or without a value a key to be removed.
 type record struct{ key, value []byte }
 
 // highest are the numbers in use of a prefix of IDs.
 type highest struct{ identity, hilo int64 }
 
-// maxPrefixes bounds the prefixes whose numbers are known.
+// maxPrefixes bounds the prefixes whose numbers are known, and other lists of its kind.
 const maxPrefixes = 100_000
 
 // unused is the number of references of a content to which no document was seen to refer.
@@ -114,7 +119,7 @@ const unused = 1 << 40
 
 // Copy copies what can be read to a new engine, and syncs it.
 func Copy(ctx context.Context, from Source, to storage.Engine, config Config) (*Result, error) {
-	c := &copying{ctx: ctx, from: from, to: to, config: config, result: new(Result), origins: make(map[uint64]format.Origin), highest: make(map[string]*highest)}
+	c := &copying{ctx: ctx, from: from, to: to, config: config, result: new(Result), origins: make(map[uint64]format.Origin), highest: make(map[string]*highest), listed: make(map[string]uint64)}
 	for _, step := range []struct {
 		name string
 		run  func() error
@@ -149,8 +154,15 @@ func (c *copying) lost(what, id, why string, args ...any) {
 
 // set writes a record with the next batch.
 func (c *copying) set(key, value []byte) error {
-	c.batch = append(c.batch, record{bytes.Clone(key), append([]byte{}, value...)})
-	c.batchBytes += len(key) + len(value)
+	return c.add(record{bytes.Clone(key), append([]byte{}, value...)})
+}
+
+// remove removes a record with the next batch.
+func (c *copying) remove(key []byte) error { return c.add(record{key: bytes.Clone(key)}) }
+
+func (c *copying) add(r record) error {
+	c.batch = append(c.batch, r)
+	c.batchBytes += len(r.key) + len(r.value)
 	if len(c.batch) < batchRecords && c.batchBytes < batchBytes {
 		return nil
 	}
@@ -163,7 +175,11 @@ func (c *copying) flush() error {
 	}
 	err := c.to.Update(c.ctx, false, func(tx storage.Tx) error {
 		for _, r := range c.batch {
-			tx.Set(r.key, r.value, nil)
+			if r.value == nil {
+				tx.Delete(r.key)
+			} else {
+				tx.Set(r.key, r.value, nil)
+			}
 		}
 		return nil
 	})
@@ -481,7 +497,7 @@ func (c *copying) copyRevisions() error {
 			body, err = h.Decode(text)
 		}
 		if err == nil {
-			_, err = metadata.Scan(body, limits)
+			err = c.checkVersion(string(folded), &h, body)
 		}
 		if err != nil {
 			c.lost("revision", string(folded), "revision %d: %v", number, err)
@@ -497,6 +513,8 @@ func (c *copying) copyRevisions() error {
 		last, etag = last+1, h.Etag
 		if foreign == nil {
 			c.lastEtag = max(c.lastEtag, h.Etag)
+		} else {
+			c.imported = max(c.imported, h.Etag)
 		}
 		if h.Revision != 0 {
 			h.Revision = last
@@ -521,16 +539,7 @@ func (c *copying) copyDocuments() error {
 		folded := string(format.DocumentID(key))
 		h, body, err := metadata.Decode(value)
 		if err == nil {
-			_, err = metadata.Scan(body, limits)
-		}
-		if err == nil && h.Custom != nil {
-			_, err = metadata.Scan(h.Custom, limits)
-		}
-		if err == nil {
-			err = errs.First(metadata.CheckCollection(string(h.Collection)), c.rules.Check(folded))
-		}
-		if err == nil && (c.rules.Fold(folded) != folded || h.ID != nil && c.rules.Fold(string(h.ID)) != folded) {
-			err = errors.New("its ID is not that of its key")
+			err = c.checkVersion(folded, &h, body)
 		}
 		c.use(folded)
 		if err != nil {
@@ -541,23 +550,38 @@ func (c *copying) copyDocuments() error {
 	})
 }
 
-// copyDocument writes one document.
+// checkVersion returns an error unless a version of a document is whole.
+func (c *copying) checkVersion(folded string, h *metadata.Header, body []byte) error {
+	_, err := metadata.Scan(body, limits)
+	if err == nil && h.Custom != nil {
+		_, err = metadata.Scan(h.Custom, limits)
+	}
+	if err == nil {
+		err = errs.First(metadata.CheckCollection(string(h.Collection)), c.rules.Check(folded))
+	}
+	if err == nil && (c.rules.Fold(folded) != folded || h.ID != nil && c.rules.Fold(string(h.ID)) != folded) {
+		err = errors.New("its ID is not that of its key")
+	}
+	return err
+}
+
+// copyDocument writes one document, in its newest version.
 func (c *copying) copyDocument(folded string, h *metadata.Header, body []byte) error {
+	v, err := c.newestVersion(folded, h, body)
+	if v == nil || err != nil {
+		return err
+	}
+	h, body = &v.header, v.body
 	list, err := c.attachments(folded, h)
 	if err != nil {
 		return err
-	}
-	if h.Revision != 0 {
-		if h.Revision, err = c.nextRevision(folded); err != nil {
-			return err
-		}
 	}
 	if h.Timed && h.Times() == (metadata.Times{}) {
 		h.Timed = false
 	}
 	collection := format.CollectionKey(string(h.Collection))
 	_, known := c.origins[h.Node]
-	fresh := !known || h.Etag == 0 || h.Etag > math.MaxInt64
+	fresh := !known || v.foreign || h.Etag == 0 || h.Etag > math.MaxInt64
 	if !fresh {
 		c.lastEtag = max(c.lastEtag, h.Etag)
 	}
@@ -582,6 +606,11 @@ func (c *copying) copyDocument(folded string, h *metadata.Header, body []byte) e
 	}
 	if !format.IsClustered(folded, collection, c.separator) {
 		if err := c.set(format.MemberKey(nil, collection, folded), nil); err != nil {
+			return err
+		}
+	}
+	if v.revision != 0 {
+		if err := c.takeRevision(folded, v.revision); err != nil {
 			return err
 		}
 	}
@@ -634,25 +663,6 @@ func (c *copying) refer(hash *format.Hash) error {
 	}
 	content.References++
 	return c.set(key, content.Append(nil))
-}
-
-// nextRevision returns the number after that of the newest revision that was copied.
-func (c *copying) nextRevision(folded string) (uint64, error) {
-	if err := c.flush(); err != nil {
-		return 0, err
-	}
-	latest := c.to.Latest()
-	defer latest.Close()
-	it, err := latest.Iterate(format.RevisionKey(nil, folded, 1), format.PrefixEnd(format.HistoryKey(nil, folded)))
-	if err != nil {
-		return 0, err
-	}
-	defer it.Close()
-	if !it.Last() {
-		return 1, it.Error()
-	}
-	_, number, err := format.SplitRevisionKey(it.Key())
-	return number + 1, err
 }
 
 // use notes the number of an ID.
@@ -716,6 +726,7 @@ func (c *copying) readChanges() error {
 			has = h.Etag
 		}
 		switch {
+		case change.Kind == format.ChangePut && etag <= c.listed[change.FoldedID]:
 		case change.Kind == format.ChangePut && record == nil:
 			c.lost("document", change.FoldedID, "it was written with etag %d into %q, and is not there", etag, change.Collection)
 		case change.Kind == format.ChangePut && has < etag:
@@ -929,7 +940,7 @@ const margin = 1 << 20
 // writeSettings gives etags to the documents that have none of their own, and writes the
 // settings.
 func (c *copying) writeSettings() error {
-	last := max(c.lastEtag, c.oldEtag&math.MaxInt64, c.position)
+	last := max(c.lastEtag, c.imported, c.oldEtag&math.MaxInt64, c.position)
 	if c.gaps > 0 || c.result.LostCount > 0 {
 		last += margin
 	}
