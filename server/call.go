@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/jaydb/jay"
 )
@@ -77,6 +78,9 @@ func (c *call) empty(status int) error {
 func (c *call) decode(v any) error {
 	if len(c.body) == 0 {
 		return badRequest("the request needs a body of JSON")
+	}
+	if !utf8.Valid(c.body) { // encoding/json would replace what is not
+		return badRequest("the body is not UTF-8")
 	}
 	if err := json.Unmarshal(c.body, v); err != nil {
 		return badRequest("the body is not the JSON of this request: %v", err)

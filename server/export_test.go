@@ -16,13 +16,16 @@ func (s *Server) CheckLoad() (requests int, bytes int64) {
 }
 
 // Route describes an endpoint, for tests.
-type Route struct{ Method, Path, Refused string }
+type Route struct {
+	Method, Path, Refused string
+	Body                  bool // it is read as a whole
+}
 
 // Routes returns the endpoints, for tests.
 func Routes() []Route {
 	var all []Route
 	for _, r := range routes {
-		all = append(all, Route{r.method, r.path, r.refused})
+		all = append(all, Route{r.method, r.path, r.refused, r.body})
 	}
 	return all
 }

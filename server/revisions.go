@@ -388,6 +388,12 @@ func (c *call) raftIndex() error {
 
 // enforceRevisions removes, as an operation, the revisions that the rules do not keep.
 func (c *call) enforceRevisions() error {
+	if len(c.body) > 0 {
+		var given map[string]json.RawMessage // what clients may say of the collections changes nothing
+		if err := c.decode(&given); err != nil {
+			return err
+		}
+	}
 	db := c.db
 	return c.background(func(ctx context.Context, o *operation) (any, error) {
 		done, err := db.Revisions().Purge(ctx, jay.RevisionPurge{Retention: true, Progress: func(p jay.RevisionsPurged) {
