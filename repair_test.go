@@ -145,7 +145,7 @@ func TestRepair_Damaged(t *testing.T) {
 			if strings.HasPrefix(id, "Raven/") {
 				continue
 			}
-			if got, there := has[id]; there && got != body && !lost[strings.ToLower(id)] {
+			if got, there := has[id]; there && got != body && !lost[strings.ToLower(id)] && name != "the manifest" { // which tables there were is lost with it
 				t.Errorf("%s: %s is an older version, and not listed", name, id)
 			} else if !there && !lost[strings.ToLower(id)] {
 				unlisted++
@@ -153,7 +153,7 @@ func TestRepair_Damaged(t *testing.T) {
 			delete(has, id)
 		}
 		for id := range has {
-			if !lost[strings.ToLower(id)] {
+			if !lost[strings.ToLower(id)] && name != "the manifest" {
 				t.Errorf("%s: %s was not there, and is not listed", name, id)
 			}
 		}

@@ -62,13 +62,41 @@ func huntImage(t *testing.T, killed bool) image {
 	}
 	if killed {
 		im.name = "killed"
-		im.files = contentsOf(t, dir)
+		im.files = imageInUse(t, dir)
 	}
 	must(t, db.Close())
 	if !killed {
 		im.files = contentsOf(t, dir)
 	}
 	return im
+}
+
+// imageInUse is contentsOf for a directory that is in use, in which compactions come and go:
+// an image of one moment.
+func imageInUse(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	read := func() map[string][]byte {
+		entries, err := os.ReadDir(dir)
+		must(t, err)
+		all := make(map[string][]byte)
+		for _, e := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			must(t, err)
+			all[e.Name()] = text
+		}
+		return all
+	}
+	for before := read(); ; {
+		time.Sleep(20 * time.Millisecond)
+		now := read()
+		if now != nil && maps.EqualFunc(before, now, bytes.Equal) {
+			return now
+		}
+		before = now
+	}
 }
 
 // readAgain opens a damaged directory and reads all documents, and looks for those of an
