@@ -72,6 +72,7 @@ func TestMinFreeBytes(t *testing.T) {
 			_, err := db.Attachments("users/1").Put(ctx, "a", strings.NewReader(strings.Repeat("a", 1<<20)))
 			return err
 		},
+		"value":  func() error { _, err := db.CompareExchange().Put(ctx, "lock", 1, 0); return err },
 		"rename": func() error { _, err := db.RenameCollection(ctx, "Users", "People"); return err },
 	}
 	disk.SetFreeBytes(1<<20 - 1)
@@ -111,7 +112,7 @@ func TestMinFreeBytes(t *testing.T) {
 	must(t, db.Compact(ctx))
 
 	disk.SetFreeBytes(10 << 20)
-	for _, name := range []string{"put", "insert", "store", "replace", "patch", "batch", "update", "query", "bulk", "attachment", "rename"} {
+	for _, name := range []string{"put", "insert", "store", "replace", "patch", "batch", "update", "query", "bulk", "attachment", "value", "rename"} {
 		if err := writes[name](); err != nil {
 			t.Errorf("%s, with room: %v", name, err)
 		}

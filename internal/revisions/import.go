@@ -49,6 +49,7 @@ func (m *Imported) Check() (err error) {
 // it has; the document is not there yet. Otherwise the error is an errs.ErrExists. The
 // etags of all must be reserved.
 func (r *Reader) Import(ctx context.Context, all []Imported) (stored int, err error) {
+	r.Env.Room.Look()
 	err = r.Env.Engine.Update(ctx, r.Env.Synced, func(tx storage.Tx) error {
 		stored = 0
 		for i := range all {
@@ -88,6 +89,9 @@ func (r *Reader) stageImport(tx storage.Tx, m *Imported) (isNew bool, err error)
 		h.ID = []byte(m.ID)
 	}
 	head := h.AppendTail(h.AppendHead(format.AppendRevision(nil, m.Deletion, m.ChangeVector)))
+	if err := r.Env.Room.Spend(len(head) + len(m.Body)); err != nil {
+		return false, err
+	}
 	tx.Set(format.RevisionKey(nil, m.FoldedID, s.Last+1), head, m.Body)
 	tx.Set(format.HistoryKey(nil, m.FoldedID), format.History{First: s.First, Last: s.Last + 1}.Append(nil), nil)
 	tx.Set(format.DeletedKey(nil, m.FoldedID), nil, nil) // as long as the document is not there

@@ -87,21 +87,27 @@ func (t *Txn) stageExchange(o *Op) error {
 	if err != nil {
 		return err
 	}
-	t.setExchange(o.RequestID, x.Folded, etag, o.Header.Custom, o.JSON)
+	if err := t.setExchange(o.RequestID, x.Folded, etag, o.Header.Custom, o.JSON); err != nil {
+		return err
+	}
 	t.exchanged = etag
 	o.Outcome, o.Header.Etag = Present, etag
 	return nil
 }
 
-// setExchange stages a value.
-func (t *Txn) setExchange(key, folded string, index uint64, custom, value []byte) {
+// setExchange stages a value, if the disk has room for it.
+func (t *Txn) setExchange(key, folded string, index uint64, custom, value []byte) error {
 	record := format.Exchange{Index: index, Metadata: custom}
 	if key != folded {
 		record.Key = []byte(key)
 	}
 	t.key = format.ExchangeKey(t.key[:0], folded)
 	t.value = record.AppendHead(t.value[:0])
+	if err := t.Writer.Env.Room.Spend(len(t.key) + len(t.value) + len(value)); err != nil {
+		return err
+	}
 	t.Tx.Set(t.key, t.value, value)
+	return nil
 }
 
 // compare returns a *CompareExchangeError if a value does not have an index. The error
@@ -145,8 +151,7 @@ func (t *Txn) stageGuard(o *Op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	t.setExchange(format.GuardPrefix+o.ID, folded, etag, nil, value)
-	return nil
+	return t.setExchange(format.GuardPrefix+o.ID, folded, etag, nil, value)
 }
 
 // publishGuard gives the caller of o the new index of the guard.
