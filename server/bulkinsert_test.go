@@ -267,6 +267,7 @@ func TestBulkInsert_Ends(t *testing.T) {
 	w, _ := h.openBulkInsert(id)
 	defer w.Close()
 	fmt.Fprintf(w, "[%s", put("n/1", 1))
+	h.under(id)
 	state := h.ended("/databases/a/operations/state?id=" + id)
 	equal(t, "status", state.text(t, "Status"), "Faulted")
 	equal(t, "error", strings.Contains(state.text(t, "Result", "Error"), "has sent nothing"), true)

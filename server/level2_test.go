@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -307,10 +308,10 @@ func TestRevisions_ByVector(t *testing.T) {
 	h.stop()
 	h = startIn(t, dir)
 	for i, vector := range vectors {
-		a := h.want(200, "GET", "/databases/a/revisions?changeVector="+vector, "")
+		a := h.want(200, "GET", "/databases/a/revisions?changeVector="+url.QueryEscape(vector), "")
 		equal(t, vector, a.text(t, "Results", 0, "n"), i)
 	}
-	a := h.want(200, "GET", "/databases/a/revisions?changeVector="+vectors[1]+"&changeVector=none&changeVector="+vectors[0], "")
+	a := h.want(200, "GET", "/databases/a/revisions?changeVector="+url.QueryEscape(vectors[1])+"&changeVector=none&changeVector="+url.QueryEscape(vectors[0]), "")
 	equal(t, "several", a.text(t, "Results", 0, "n")+a.text(t, "Results", 1)+a.text(t, "Results", 2, "n"), "1<nil>0")
 	h.want(204, "POST", "/databases/a/revisions/revert/docs", `{"IdToChangeVector":{"u/1":"`+vectors[0]+`"}}`)
 	equal(t, "reverted", h.want(200, "GET", "/databases/a/docs?id=u/1", "").text(t, "Results", 0, "n"), 0)
