@@ -282,7 +282,8 @@ func (db *DB) shutDown() (err error) {
 		if err := checkContents(context.Background(), db); errors.Is(err, attachments.ErrInconsistent) {
 			invariants.Broken("%v", err)
 		}
-		if err := expiry.Check(db.env.Engine); errors.Is(err, expiry.ErrEntries) {
+		moment := db.env.Engine.Latest() // writes may go on
+		if err := errors.Join(expiry.Check(moment), moment.Close()); errors.Is(err, expiry.ErrEntries) {
 			invariants.Broken("%v", err)
 		}
 		if err := checkRevisions(db); errors.Is(err, revisions.ErrContradiction) {

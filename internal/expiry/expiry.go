@@ -242,8 +242,12 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed 
 			more, _, err = s.round(ctx, now, false)
 		}
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
-		err = cause // ErrClosed, if Close has ended it
+	if cause := context.Cause(ctx); err != nil && cause != nil { // ErrClosed, if Close has ended it
+		if errors.Is(err, storage.ErrUnknownOutcome) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		} else {
+			err = cause
+		}
 	}
 	s.agenda.Wake() // its look has told the agenda to wait for what the worker does not know
 	deleted, refreshed = s.Done()
