@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,13 +90,14 @@ type stepping struct {
 	t      testing.TB
 	db     *DB
 	random *rand.Rand
-	now    time.Time
+	now    atomic.Pointer[time.Time] // the sweeper reads it, too
 	n      int
 }
 
 func newStepping(t testing.TB, seed uint64, opts Options) *stepping {
-	s := &stepping{t: t, random: rand.New(rand.NewPCG(seed, 50)), now: time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)}
-	opts.Now = func() time.Time { return s.now }
+	s := &stepping{t: t, random: rand.New(rand.NewPCG(seed, 50))}
+	s.advance(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
+	opts.Now = func() time.Time { return *s.now.Load() }
 	db, err := OpenMemory(&opts)
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +106,9 @@ func newStepping(t testing.TB, seed uint64, opts Options) *stepping {
 	s.db = db
 	return s
 }
+
+// advance sets the clock.
+func (s *stepping) advance(to time.Time) { s.now.Store(&to) }
 
 func (s *stepping) must(err error) {
 	s.t.Helper()
@@ -141,7 +146,7 @@ func (s *stepping) collection(id string) string {
 func (s *stepping) step() {
 	ctx := context.Background()
 	s.n++
-	s.now = s.now.Add(time.Second)
+	s.advance(s.now.Load().Add(time.Second))
 	id := s.id()
 	body := fmt.Sprintf(`{"n":%d,"city":"c%d","tags":["a%d","b"],"text":%q}`, s.n, s.n%7, s.n%5, strings.Repeat("x", s.random.IntN(200)))
 	switch s.random.IntN(24) {
@@ -159,7 +164,7 @@ func (s *stepping) step() {
 		_, err := s.db.Put(ctx, "logs/", []byte(body), InCollection("Logs"))
 		s.must(err)
 	case 5, 6:
-		at := s.now.Add(time.Duration(s.random.IntN(100)+50) * time.Hour)
+		at := s.now.Load().Add(time.Duration(s.random.IntN(100)+50) * time.Hour)
 		opts := []WriteOption{ExpiresAt(at)}
 		if s.n%2 == 0 {
 			opts[0] = RefreshAt(at)
@@ -190,7 +195,7 @@ func (s *stepping) step() {
 		}
 	case 11:
 		if s.random.IntN(4) == 0 {
-			_, err := s.db.Revisions().Purge(ctx, RevisionPurge{Before: s.now.Add(-time.Duration(s.random.IntN(300)) * time.Second)})
+			_, err := s.db.Revisions().Purge(ctx, RevisionPurge{Before: s.now.Load().Add(-time.Duration(s.random.IntN(300)) * time.Second)})
 			s.must(err)
 		}
 	case 12:

@@ -220,7 +220,9 @@ func (db *DB) updateOnce(ctx context.Context, issued *issuedIDs, fn func(*Tx) er
 		}
 		if wrote || err != nil {
 			if err == nil {
+				t.mu.Lock() // another goroutine may have written in the transaction
 				issued.written = int64(len(t.ops))
+				t.mu.Unlock()
 			}
 			return err
 		}
