@@ -208,7 +208,7 @@ func (c *importCommand) load(ctx context.Context, a *app, l *loader, bar *progre
 
 func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name string, bar *progress) error {
 	format := formatOf(name, c.Format)
-	if c.Revisions && format == formatDump && (l.resume == nil || l.resume.found.Records == 0) {
+	if c.Revisions && format == formatDump && !l.resume.isBehind() {
 		if err := c.loadPast(ctx, a, l, name); err != nil {
 			return err
 		}

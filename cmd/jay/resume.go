@@ -91,6 +91,9 @@ func (r *resumption) errOther() error {
 	return fmt.Errorf("%w: --resume %s: the input is not the one of the earlier run, which read %s of it; with another name it is imported from the start", jay.ErrUsage, r.name, count(r.found.Records, "record"))
 }
 
+// isBehind reports whether an earlier run has stored records that are still to come.
+func (r *resumption) isBehind() bool { return r != nil && r.at.records < r.found.Records }
+
 // mark returns the place behind the last record.
 func (r *resumption) mark() mark {
 	if r == nil {
@@ -111,7 +114,7 @@ func (r *resumption) addTo(b *jay.Batch, m mark, documents int64, finished bool)
 
 // finish notes that all inputs are stored.
 func (r *resumption) finish(ctx context.Context, db *jay.DB, documents int64) error {
-	if r.at.records < r.found.Records {
+	if r.isBehind() {
 		return r.errOther()
 	}
 	var b jay.Batch
