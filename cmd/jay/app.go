@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"github.com/jaydb/jay"
 )
@@ -73,6 +74,13 @@ func (a *app) printLine(v any) error {
 		return err
 	}
 	return a.print(string(text) + "\n")
+}
+
+// writeLine writes a value as one line of JSON, in which <, > and & are as they are.
+func writeLine(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
 }
 
 func (a *app) print(text string) error {

@@ -49,60 +49,44 @@ const (
 // lineBytes is how many bytes of an attachment one line has.
 const lineBytes = 48 << 10
 
-// writeAttachments writes the attachments of a document, and returns how many bytes
-// that were.
-func writeAttachments(ctx context.Context, db *jay.DB, w io.Writer, doc *jay.Document) (written int64, err error) {
+// writeAttachments writes the attachments of a document.
+func writeAttachments(ctx context.Context, db *jay.DB, w io.Writer, doc *jay.Document) error {
 	for _, a := range doc.Metadata().Attachments {
-		n, err := writeAttachment(ctx, db, w, doc.ID(), a)
-		if written += n; err != nil {
-			return written, err
+		if err := writeAttachment(ctx, db, w, doc.ID(), a); err != nil {
+			return err
 		}
 	}
-	return written, nil
+	return nil
 }
 
-func writeAttachment(ctx context.Context, db *jay.DB, w io.Writer, id string, a jay.Attachment) (written int64, err error) {
+func writeAttachment(ctx context.Context, db *jay.DB, w io.Writer, id string, a jay.Attachment) (err error) {
 	r, err := db.Attachments(id).Get(ctx, a.Name)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { err = andThen(err, r.Close()) }()
-	lines := json.NewEncoder(countedWriter{w, &written})
-	lines.SetEscapeHTML(false)
-	if err := lines.Encode(attachmentLine{json.RawMessage(attachmentMark), attachmentVersion, id, a.Name, a.ContentType, a.Size, a.Hash}); err != nil {
-		return written, err
+	if err := writeLine(w, attachmentLine{json.RawMessage(attachmentMark), attachmentVersion, id, a.Name, a.ContentType, a.Size, a.Hash}); err != nil {
+		return err
 	}
 	buffer := make([]byte, lineBytes)
 	for {
 		if err := ctx.Err(); err != nil {
-			return written, err
+			return err
 		}
 		n, err := io.ReadFull(r, buffer)
 		if n > 0 {
-			if err := lines.Encode(attachmentData{json.RawMessage(attachmentDataMark), buffer[:n]}); err != nil {
-				return written, err
+			if err := writeLine(w, attachmentData{json.RawMessage(attachmentDataMark), buffer[:n]}); err != nil {
+				return err
 			}
 		}
 		switch err {
 		case nil:
 		case io.EOF, io.ErrUnexpectedEOF:
-			return written, nil
+			return nil
 		default:
-			return written, err
+			return err
 		}
 	}
-}
-
-// countedWriter counts what is written.
-type countedWriter struct {
-	w io.Writer
-	n *int64
-}
-
-func (c countedWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	*c.n += int64(n)
-	return n, err
 }
 
 // incoming is an attachment of which an import has read a part.

@@ -29,14 +29,7 @@ type cmpxchgLine struct {
 // writeExchanges writes the lines of all compare-exchange values.
 func writeExchanges(ctx context.Context, db *jay.DB, w io.Writer) error {
 	return eachExchange(ctx, db, "", "", 0, func(v *jay.CompareExchangeValue) error {
-		var line bytes.Buffer
-		encoder := json.NewEncoder(&line)
-		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(cmpxchgLine{cmpxchgMark, v.Key, v.Value, v.Metadata}); err != nil {
-			return err
-		}
-		_, err := w.Write(line.Bytes())
-		return err
+		return writeLine(w, cmpxchgLine{cmpxchgMark, v.Key, v.Value, v.Metadata})
 	})
 }
 

@@ -98,6 +98,7 @@ func (e *exporter) note(ctx context.Context, a *app, format exchangeFormat) erro
 
 // write writes an export as a stream.
 func (c *exportCommand) write(ctx context.Context, e *exporter, w io.Writer, format exchangeFormat, comma byte) error {
+	w = countingWriter{e, w}
 	switch format {
 	case formatCSV:
 		return e.writeCSV(ctx, w, comma)
@@ -152,7 +153,7 @@ func (e *exporter) writeLines(ctx context.Context, w io.Writer) error {
 	if _, err := w.Write(line); err != nil {
 		return err
 	}
-	if e.summary.Revisions, e.summary.Bytes, err = writeRevisions(ctx, e.db, e.collection, w, e.bar); err != nil {
+	if e.summary.Revisions, err = writeRevisions(ctx, e.db, e.collection, w); err != nil {
 		return err
 	}
 	err = e.eachExported(ctx, func(doc *jay.Document) error {
@@ -160,14 +161,10 @@ func (e *exporter) writeLines(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		line = append(line, '\n')
-		e.wrote(len(line))
-		if _, err = w.Write(line); err != nil {
+		if _, err = w.Write(append(line, '\n')); err != nil {
 			return err
 		}
-		n, err := writeAttachments(ctx, e.db, w, doc)
-		e.wrote(int(n))
-		return err
+		return writeAttachments(ctx, e.db, w, doc)
 	})
 	if err != nil || e.collection != "" {
 		return err

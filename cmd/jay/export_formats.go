@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -127,7 +126,7 @@ func (e *exporter) writeCSV(ctx context.Context, w io.Writer, comma byte) error 
 	if err != nil {
 		return err
 	}
-	rows, err := transfer.NewCSVWriter(countingWriter{e, w}, &columns, comma)
+	rows, err := transfer.NewCSVWriter(w, &columns, comma)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,6 @@ func (e *exporter) writeExtended(ctx context.Context, w io.Writer) error {
 			return named(doc, err)
 		}
 		line = append(line, '\n')
-		e.wrote(len(line))
 		_, err = w.Write(line)
 		if cap(line) > 1<<20 {
 			line = nil
@@ -163,7 +161,7 @@ func (e *exporter) writeDump(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dump, err := transfer.NewDumpWriter(countingWriter{e, w}, filepath.Base(e.summary.database))
+	dump, err := transfer.NewDumpWriter(w, filepath.Base(e.summary.database))
 	if err != nil {
 		return err
 	}
@@ -217,20 +215,15 @@ func (e *exporter) writeDumpExchanges(ctx context.Context, dump *transfer.DumpWr
 	if err := dump.Section(transfer.DumpCompareExchange); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
 	return eachExchange(ctx, e.db, "", "", 0, func(v *jay.CompareExchangeValue) error {
-		text.Reset()
-		if err := encoder.Encode(exchangeValue{v.Value, v.Metadata}); err != nil {
+		var value, item bytes.Buffer
+		if err := writeLine(&value, exchangeValue{v.Value, v.Metadata}); err != nil {
 			return err
 		}
-		value := string(bytes.TrimSpace(text.Bytes()))
-		text.Reset()
-		if err := encoder.Encode(dumpExchange{v.Key, value}); err != nil {
+		if err := writeLine(&item, dumpExchange{v.Key, strings.TrimSpace(value.String())}); err != nil {
 			return err
 		}
-		return dump.Item(bytes.TrimSpace(text.Bytes()))
+		return dump.Item(bytes.TrimSpace(item.Bytes()))
 	})
 }
 

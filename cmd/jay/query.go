@@ -161,9 +161,7 @@ func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error 
 	if !a.json {
 		return a.print(e.String() + "\n")
 	}
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetEscapeHTML(false) // queries are full of < and >
-	return encoder.Encode(e)
+	return writeLine(a.stdout, e)
 }
 
 // answer prints the answers and returns how many there were.

@@ -226,9 +226,7 @@ func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
 		return &jay.DocumentError{Rule: "it must be JSON"}
 	}
 	var batch bytes.Buffer
-	encoder := json.NewEncoder(&batch)
-	encoder.SetEscapeHTML(false) // the document is stored as it is
-	if err := encoder.Encode(map[string]any{"Commands": []any{command}}); err != nil {
+	if err := writeLine(&batch, map[string]any{"Commands": []any{command}}); err != nil { // the document as it is
 		return err
 	}
 	text, err := r.read(ctx, "POST", "/bulk_docs", nil, batch.Bytes())

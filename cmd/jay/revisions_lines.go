@@ -29,32 +29,31 @@ type configurationLine struct {
 
 // writeRevisions writes the lines of the revisions of a collection, or of all, and
 // returns how many revisions they are.
-func writeRevisions(ctx context.Context, db *jay.DB, collection string, w io.Writer, bar *progress) (n, bytes int64, err error) {
+func writeRevisions(ctx context.Context, db *jay.DB, collection string, w io.Writer) (n int64, err error) {
 	config := db.Revisions().Configuration()
 	if config.Default != nil || len(config.Collections) > 0 {
 		line, err := json.Marshal(configurationLine{configurationMark, config})
 		if err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 		if _, err := w.Write(append(line, '\n')); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
 	for rev, err := range db.Revisions().All(ctx, collection) {
 		if err != nil {
-			return n, bytes, err
+			return n, err
 		}
 		line, err := revisionLine(rev)
 		if err != nil {
-			return n, bytes, err
+			return n, err
 		}
 		if _, err := w.Write(line); err != nil {
-			return n, bytes, err
+			return n, err
 		}
-		n, bytes = n+1, bytes+int64(len(line))
-		bar.add(len(line))
+		n++
 	}
-	return n, bytes, nil
+	return n, nil
 }
 
 func revisionLine(rev *jay.Revision) ([]byte, error) {

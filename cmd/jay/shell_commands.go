@@ -70,13 +70,6 @@ func (s *shell) usage(name string) error {
 	return fmt.Errorf("%s: wrong arguments: write %s", name, shellCommands[name].usage)
 }
 
-// writeLine writes a value as one line of JSON.
-func writeLine(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
-}
-
 // print prints a value as one line of JSON.
 func (s *shell) print(v any) error { return writeLine(s.app.stdout, v) }
 
