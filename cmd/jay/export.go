@@ -72,7 +72,12 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 		e.bar = a.newByteProgress("export", -1)
 		var err error
 		if format == formatSQLite {
-			err = replaceByPath(c.File, func(temporary string) error { return e.writeSQLite(ctx, temporary, c.Table, c.Columns) })
+			err = replaceByPath(c.File, func(temporary string) error {
+				if err := e.writeSQLite(ctx, temporary, c.Table, c.Columns); err != nil {
+					return err
+				}
+				return syncFile(temporary)
+			})
 		} else {
 			err = replaceFile(c.File, compression, func(w io.Writer) error { return c.write(ctx, e, w, format, comma) })
 		}
@@ -185,11 +190,7 @@ func writeFile(name string, fn func(io.Writer) error) error {
 }
 
 // replaceFile is writeFile with a compression that the caller names, or none.
-func replaceFile(name, compression string, fn func(io.Writer) error) (err error) {
-	// A rename must replace the target of a symbolic link, not the link.
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
+func replaceFile(name, compression string, fn func(io.Writer) error) error {
 	info, err := os.Stat(name)
 	switch {
 	case err == nil && info.IsDir():
@@ -203,23 +204,40 @@ func replaceFile(name, compression string, fn func(io.Writer) error) (err error)
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return err
 	}
+	return replaceByPath(name, func(temporary string) error {
+		f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return err
+		}
+		if err := writePacked(f, compression, fn); err != nil {
+			return errors.Join(err, f.Close())
+		}
+		return errors.Join(f.Sync(), f.Close())
+	})
+}
 
-	// Write and sync a temporary file, and then rename it: a crash leaves the old
-	// file or the new one.
+// replaceByPath atomically replaces the file name by the one that fn makes, and syncs,
+// under the name that it is given: a crash leaves the old file or the new one.
+func replaceByPath(name string, fn func(temporary string) error) (err error) {
+	// A rename must replace the target of a symbolic link, not the link.
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
 	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err != nil {
-		return err
+	if _, err := os.Lstat(temporary); err == nil {
+		return fmt.Errorf("%s is there already", temporary)
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.Remove(temporary))
+			if removeErr := os.Remove(temporary); !errors.Is(removeErr, os.ErrNotExist) {
+				err = errors.Join(err, removeErr)
+			}
 		}
 	}()
-	if err := writePacked(f, compression, fn); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := fn(temporary); err != nil {
 		return err
 	}
 	if err := os.Rename(temporary, name); err != nil {
@@ -227,6 +245,15 @@ func replaceFile(name, compression string, fn func(io.Writer) error) (err error)
 	}
 	syncDirectory(filepath.Dir(name))
 	return nil
+}
+
+// syncFile makes a file durable that is closed.
+func syncFile(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // syncDirectory makes a rename durable where the system supports that. It ignores

@@ -405,43 +405,6 @@ func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) e
 	return nil
 }
 
-// replaceByPath atomically replaces the file name by the one that fn makes under the name
-// that it is given.
-func replaceByPath(name string, fn func(temporary string) error) (err error) {
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
-	}
-	temporary := fmt.Sprintf("%s.%d.tmp", name, os.Getpid())
-	if _, err := os.Lstat(temporary); err == nil {
-		return fmt.Errorf("%s is there already", temporary)
-	}
-	defer func() {
-		if err != nil {
-			if removeErr := os.Remove(temporary); !errors.Is(removeErr, os.ErrNotExist) {
-				err = errors.Join(err, removeErr)
-			}
-		}
-	}()
-	if err := fn(temporary); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(temporary, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary, name); err != nil {
-		return err
-	}
-	syncDirectory(filepath.Dir(name))
-	return nil
-}
-
 // writePacked calls fn with a buffered writer to f, which compresses if a compression is
 // named.
 func writePacked(f *os.File, compression string, fn func(io.Writer) error) error {
