@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -10,6 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -104,10 +106,10 @@ func errAttachment(format string, args ...any) error {
 }
 
 // addAttachment takes a line of an attachment, and reports whether it is one.
-func (l *loader) addAttachment(ctx context.Context, v value) (found bool, err error) {
+func (l *loader) addAttachment(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	kind := ""
-	if bytes.Contains(v.text, []byte(`"@jay"`)) {
-		kind = metadataOf(v.text).Get(`\@jay`).Str
+	if strings.Contains(m.Raw, `"@jay"`) {
+		kind = m.Get(`\@jay`).Str
 	}
 	switch {
 	case kind == "attachment-data":
@@ -129,9 +131,7 @@ func (l *loader) addAttachment(ctx context.Context, v value) (found bool, err er
 // beginAttachment begins a put.
 func (l *loader) beginAttachment(ctx context.Context, v value) error {
 	var line attachmentLine
-	decoder := json.NewDecoder(bytes.NewReader(v.text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
+	if err := decodeLine(v.text, &line); err != nil {
 		return errAttachment("%v", err)
 	}
 	if line.Version != attachmentVersion {

@@ -1,11 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -36,14 +37,12 @@ func writeExchanges(ctx context.Context, db *jay.DB, w io.Writer) error {
 // addExchange stores the compare-exchange value of a value, if that is a cmpxchgLine, in
 // the place of the one that is there. The documents before it are stored first, as a guard
 // says that there is a document.
-func (l *loader) addExchange(ctx context.Context, v value) (found bool, err error) {
-	if !bytes.Contains(v.text, []byte(`"`+cmpxchgMark+`"`)) || metadataOf(v.text).Str != cmpxchgMark {
+func (l *loader) addExchange(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
+	if m.Str != cmpxchgMark {
 		return false, nil
 	}
 	var line cmpxchgLine
-	decoder := json.NewDecoder(bytes.NewReader(v.text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
+	if err := decodeLine(v.text, &line); err != nil {
 		return true, fmt.Errorf("%w: compare-exchange value: %w", jay.ErrInvalidDocument, err)
 	}
 	if err := l.flush(ctx); err != nil {

@@ -1,9 +1,12 @@
 package main
 
 import (
-	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -24,23 +27,16 @@ type countersLine struct {
 // Part of the export format. Must not change.
 const countersMark = `{"@jay":"counters"}`
 
-// parseCounters returns the counters that text holds, if it is a countersLine.
-func parseCounters(text []byte) (c jay.Counters, found bool, err error) {
-	if !bytes.Contains(text, []byte(`"@jay"`)) {
-		return jay.Counters{}, false, nil
+// addCounters raises the counters to those of a value, if that is a countersLine.
+func (l *loader) addCounters(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
+	if !strings.Contains(m.Raw, `"@jay"`) || len(m.Map()) != 1 || m.Get(`\@jay`).Str != "counters" {
+		return false, nil
 	}
-	m := metadataOf(text)
-	if len(m.Map()) != 1 || m.Get(`\@jay`).Str != "counters" {
-		return jay.Counters{}, false, nil
-	}
-
 	var line countersLine
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
-		return jay.Counters{}, true, fmt.Errorf("%w: counters: %w", jay.ErrInvalidDocument, err)
+	if err := decodeLine(v.text, &line); err != nil {
+		return true, fmt.Errorf("%w: counters: %w", jay.ErrInvalidDocument, err)
 	}
-	return line.Counters, true, nil
+	return true, l.db.RaiseCounters(ctx, line.Counters)
 }
 
 // appendCounters appends the line for c.

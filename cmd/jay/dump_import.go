@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
 )
@@ -122,10 +124,7 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 			return nil
 		}
 		v.text = bytes.Clone(v.text) // the content takes its place
-		if err := d.hold(ctx, item.Attachment, v.text); err != nil {
-			return d.refuse(ctx, v, err)
-		}
-		return nil
+		return d.refuse(ctx, v, d.hold(ctx, item.Attachment, v.text))
 	}
 	switch item.Section {
 	case transfer.DumpBuildVersion, transfer.DumpDatabaseRecord:
@@ -144,16 +143,9 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 		}
 		return d.revision(ctx, v, again)
 	case transfer.DumpIdentities:
-		if err := d.identity(ctx, v.text); err != nil {
-			return d.refuse(ctx, v, err)
-		}
-		return nil
-	}
-	if item.Section == transfer.DumpCompareExchange {
-		if err := d.exchange(ctx, v.text); err != nil {
-			return d.refuse(ctx, v, err)
-		}
-		return nil
+		return d.refuse(ctx, v, d.identity(ctx, v.text))
+	case transfer.DumpCompareExchange:
+		return d.refuse(ctx, v, d.exchange(ctx, v.text))
 	}
 	d.left[item.Section]++
 	return nil
@@ -220,7 +212,8 @@ func (d *dumpLoader) identity(ctx context.Context, text []byte) error {
 
 // document stores a document with its attachments.
 func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
-	id, attachments, err := attachmentsOf(v.text)
+	m := metadataOf(v.text)
+	id, attachments, err := attachmentsOf(m)
 	if err != nil {
 		return d.refuse(ctx, v, err)
 	}
@@ -237,7 +230,7 @@ func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
 		if err := d.makeRoom(ctx, v); err != nil {
 			return err
 		}
-		return d.addDocument(ctx, v)
+		return d.addDocument(ctx, v, m)
 	}
 
 	// The attachments follow the document, and the checkpoint comes with the next batch:
@@ -245,7 +238,7 @@ func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
 	if err := d.flush(ctx); err != nil {
 		return err
 	}
-	if err := d.addDocument(ctx, v); err != nil || len(d.items) == 0 {
+	if err := d.addDocument(ctx, v, m); err != nil || len(d.items) == 0 {
 		return err
 	}
 	d.items[0].unmarked = true
@@ -264,12 +257,12 @@ func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
 	return d.clearSpool()
 }
 
-// attachmentsOf returns the ID and the attachments of a document of a dump.
-func attachmentsOf(text []byte) (id string, list []jay.Attachment, err error) {
-	if !bytes.Contains(text, []byte(`"@attachments"`)) {
+// attachmentsOf returns the ID and the attachments of a document of a dump, whose @metadata
+// is m.
+func attachmentsOf(m gjson.Result) (id string, list []jay.Attachment, err error) {
+	if !strings.Contains(m.Raw, `"@attachments"`) {
 		return "", nil, nil
 	}
-	m := metadataOf(text)
 	given := m.Get(`\@attachments`)
 	if !given.Exists() {
 		return "", nil, nil

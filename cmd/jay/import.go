@@ -358,7 +358,7 @@ func (l *loader) loadValues(ctx context.Context, values source) error {
 			err = l.add(ctx, v)
 		case err == nil:
 			if err = l.makeRoom(ctx, v); err == nil {
-				err = l.addDocument(ctx, v)
+				err = l.addDocument(ctx, v, metadataOf(v.text))
 			}
 		default:
 			if stop := l.flush(ctx); stop != nil {

@@ -64,42 +64,28 @@ func (l *loader) add(ctx context.Context, v value) error {
 	if err := l.makeRoom(ctx, v); err != nil {
 		return err
 	}
-	// Some lines of an export are not documents: those of attachments, and the counters.
-	if found, err := l.addAttachment(ctx, v); found {
-		if err != nil {
-			return l.refuse(ctx, v, err)
-		}
-		return nil
-	}
-	counters, found, err := parseCounters(v.text)
-	if err == nil && found {
-		err = l.db.RaiseCounters(ctx, counters)
-	}
-	if err != nil {
-		return l.refuse(ctx, v, err)
+	// Some lines of an export are not documents, as their @metadata says.
+	m := metadataOf(v.text)
+	found, err := l.addAttachment(ctx, v, m)
+	if !found {
+		found, err = l.addCounters(ctx, v, m)
 	}
 	if found {
-		return nil
+		return l.refuse(ctx, v, err)
 	}
-	if found, err := l.addRevision(ctx, v); found || err != nil {
+	if found, err := l.addRevision(ctx, v, m); found || err != nil {
 		return err
 	}
 	if err := l.flushRevisions(ctx); err != nil {
 		return err
 	}
-	if found, err := l.addSubscription(ctx, v); found || err != nil {
-		if err != nil {
-			return l.refuse(ctx, v, err)
-		}
-		return nil
+	if found, err = l.addSubscription(ctx, v, m); !found {
+		found, err = l.addExchange(ctx, v, m)
 	}
-	if found, err := l.addExchange(ctx, v); found {
-		if err != nil {
-			return l.refuse(ctx, v, err)
-		}
-		return nil
+	if found {
+		return l.refuse(ctx, v, err)
 	}
-	return l.addDocument(ctx, v)
+	return l.addDocument(ctx, v, m)
 }
 
 // makeRoom flushes the batch if it is full.
@@ -110,9 +96,10 @@ func (l *loader) makeRoom(ctx context.Context, v value) error {
 	return nil
 }
 
-// addDocument adds a copy of a document to the batch, which has room.
-func (l *loader) addDocument(ctx context.Context, v value) error {
-	it, err := l.plan(v)
+// addDocument adds a copy of a document, whose @metadata is m, to the batch, which has
+// room.
+func (l *loader) addDocument(ctx context.Context, v value, m gjson.Result) error {
+	it, err := l.plan(v, m)
 	if err != nil {
 		return l.refuse(ctx, v, err)
 	}
@@ -121,9 +108,12 @@ func (l *loader) addDocument(ctx context.Context, v value) error {
 	return nil
 }
 
-// refuse rejects a value that cannot go into a batch. It flushes the batch first,
-// so that the documents before the value are stored.
+// refuse rejects a value that cannot go into a batch, and does nothing without an err. It
+// flushes the batch first, so that the documents before the value are stored.
 func (l *loader) refuse(ctx context.Context, v value, err error) error {
+	if err == nil {
+		return nil
+	}
 	if stop := l.flush(ctx); stop != nil {
 		return stop
 	}
@@ -158,15 +148,22 @@ func metadataOf(text []byte) gjson.Result {
 	return gjson.GetBytes(text, metadataPath)
 }
 
+// decodeLine decodes a line of an export that is no document. A field that it has no place
+// for is an error: a newer jay has written it.
+func decodeLine(text []byte, line any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(line)
+}
+
 // hasCollection reports whether a @metadata object names a collection, with a valid
 // value or not.
 func hasCollection(m gjson.Result) bool {
 	return m.Get(`\@collection`).Exists() || m.Get("Raven-Entity-Name").Exists()
 }
 
-// plan decides how a document is stored.
-func (l *loader) plan(v value) (item, error) {
-	m := metadataOf(v.text)
+// plan decides how a document is stored, whose @metadata is m.
+func (l *loader) plan(v value, m gjson.Result) (item, error) {
 	it := item{value: v, request: l.request, collection: l.collection}
 	if !m.Exists() {
 		return it, l.checkPlan(it)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/jaydb/jay"
 )
 
@@ -75,8 +77,7 @@ const maxRevisionLines = 200
 
 // addRevision looks whether a value is a line about revisions. It imports revisions in
 // batches, and takes over a configuration where there is none.
-func (l *loader) addRevision(ctx context.Context, v value) (found bool, err error) {
-	m := metadataOf(v.text)
+func (l *loader) addRevision(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	if m.Str == "" || !strings.HasPrefix(m.Str, revisionMarksBegin) {
 		return false, nil
 	}

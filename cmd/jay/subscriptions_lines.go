@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"github.com/jaydb/jay"
 )
@@ -55,14 +56,12 @@ func writeSubscriptions(ctx context.Context, db *jay.DB, w io.Writer) error {
 
 // addSubscription makes the subscription of a value, if that is a subscriptionLine. The
 // documents before it are stored first.
-func (l *loader) addSubscription(ctx context.Context, v value) (found bool, err error) {
-	if !bytes.Contains(v.text, []byte(`"`+subscriptionMark+`"`)) || metadataOf(v.text).Str != subscriptionMark {
+func (l *loader) addSubscription(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
+	if m.Str != subscriptionMark {
 		return false, nil
 	}
 	var line subscriptionLine
-	decoder := json.NewDecoder(bytes.NewReader(v.text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&line); err != nil {
+	if err := decodeLine(v.text, &line); err != nil {
 		return true, fmt.Errorf("%w: subscription: %w", jay.ErrInvalidDocument, err)
 	}
 	if err := l.flush(ctx); err != nil {
