@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"io"
 )
 
@@ -90,6 +92,23 @@ func (a *readAhead) Read(p []byte) (int, error) {
 
 // stop ends the reading in the background.
 func (a *readAhead) stop() { a.cancel() }
+
+// errLongLine is returned for a line that is longer than it may be.
+var errLongLine = errors.New("the line is too long")
+
+// readLine reads a line with its end, of at most limit bytes.
+func readLine(r *bufio.Reader, limit int) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > limit {
+			return nil, errLongLine
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
 
 // countedReader calls count with the number of bytes of each Read.
 type countedReader struct {

@@ -55,7 +55,7 @@ func isLoopbackHost(name string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// maxReplyBytes bounds a reply that is read whole.
+// maxReplyBytes bounds a reply that is read whole, and each line of any other.
 const maxReplyBytes = 512 << 20
 
 // ask sends a request. The body must be closed.
@@ -118,17 +118,17 @@ func (r *remote) lines(ctx context.Context, method, path string, params url.Valu
 	defer reply.Body.Close()
 	in := bufio.NewReaderSize(reply.Body, 64<<10)
 	for {
-		line, err := in.ReadBytes('\n') // the server bounds a document
-		if len(line) > 0 && err == nil {
-			if err := fn(line); err != nil {
-				return err
-			}
-		}
-		if err == io.EOF && len(line) == 0 {
+		line, err := readLine(in, maxReplyBytes)
+		switch {
+		case err == io.EOF && len(line) == 0:
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, errLongLine):
+			return fmt.Errorf("%s: %w: a line of the reply has more than %d bytes", r.base, jay.ErrTooLarge, maxReplyBytes)
+		case err != nil:
 			return fmt.Errorf("%s: the reply ends before its end: %w", r.base, err)
+		}
+		if err := fn(line); err != nil {
+			return err
 		}
 	}
 }
@@ -159,6 +159,9 @@ func (a *app) onRemote(ctx context.Context, r *remote, command string, line *com
 	case "jay query":
 		return line.Query.remote(ctx, a, r)
 	case "jay stats":
+		if line.Stats.Disk || line.Stats.Watch != 0 {
+			return usageError{text: "stats with --url takes no --disk and --watch"}
+		}
 		return a.printReply(r.read(ctx, "GET", "/stats", nil, nil))
 	case "jay export":
 		return line.Export.remote(ctx, a, r)
@@ -276,6 +279,9 @@ func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
 func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.Collection != "" {
 		return usageError{text: "export with --url takes no --collection: jay query has the documents of one"}
+	}
+	if format := formatOf(c.File, c.Format); format != formatNDJSON {
+		return usageError{text: fmt.Sprintf("export with --url writes ndjson, and not %s", format)}
 	}
 	write := func(w io.Writer) error {
 		return r.lines(ctx, "GET", "/streams/docs", url.Values{"format": {"jsonl"}}, nil, func(line []byte) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -96,6 +97,15 @@ func TestRemote(t *testing.T) {
 		t.Errorf("export: %q, %v", text, err)
 	}
 	call(0, "", "--db", filepath.Join(dir, "copy"), "import", file)
+
+	// What a server cannot do is refused, and not left out.
+	for _, args := range [][]string{{"export", filepath.Join(dir, "all.csv")}, {"export", "--format", "json"}, {"stats", "--disk"}, {"stats", "--watch", "1s"}} {
+		_, errs = call(2, "", append([]string{at}, args...)...)
+		contains(strings.Join(args, " "), errs, "with --url")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "all.csv")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused export: %v", err)
+	}
 
 	_, errs = call(2, "", at, "list")
 	contains("another command", errs, "works on a directory")

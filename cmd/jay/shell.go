@@ -130,17 +130,11 @@ func (s *shell) script(ctx context.Context, r io.Reader) error {
 
 // readScriptLine reads a line of at most limit bytes.
 func readScriptLine(r *bufio.Reader, limit int) (string, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > limit {
-			return "", fmt.Errorf("a line of more than %d bytes: import large documents with jay import", limit)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return strings.TrimRight(string(line), "\r\n"), err
-		}
+	line, err := readLine(r, limit)
+	if errors.Is(err, errLongLine) {
+		return "", fmt.Errorf("a line of more than %d bytes: import large documents with jay import", limit)
 	}
+	return strings.TrimRight(string(line), "\r\n"), err
 }
 
 // scriptError is the error of a statement of a script.
