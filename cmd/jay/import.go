@@ -230,7 +230,7 @@ func (c *importCommand) loadFile(ctx context.Context, a *app, l *loader, name st
 		a.promptForInput("documents")
 	}
 	l.file = shown
-	ahead := newReadAhead(ctx, &boundedReader{transfer.NewUnpacked(countedReader{r, bar.add}), c.MaxInput, c.MaxInput})
+	ahead := newReadAhead(ctx, &boundedReader{r: transfer.NewUnpacked(countedReader{r, bar.add}), max: c.MaxInput})
 	defer ahead.stop()
 	if format == formatDump {
 		return l.loadDump(ctx, a, ahead, c.Revisions)
@@ -253,7 +253,7 @@ func (c *importCommand) loadPast(ctx context.Context, a *app, l *loader, name st
 	}
 	defer f.Close()
 	l.file = name
-	ahead := newReadAhead(ctx, &boundedReader{transfer.NewUnpacked(f), c.MaxInput, c.MaxInput})
+	ahead := newReadAhead(ctx, &boundedReader{r: transfer.NewUnpacked(f), max: c.MaxInput})
 	defer ahead.stop()
 	return l.loadDumpPast(ctx, ahead)
 }
@@ -276,6 +276,13 @@ func (c *importCommand) source(l *loader, r io.Reader, name string, format excha
 
 func (c *importCommand) loadSQLite(ctx context.Context, l *loader, name string, bar *progress) error {
 	l.file = name
+	info, err := os.Stat(name)
+	if err == nil && c.MaxInput > 0 && info.Size() > c.MaxInput {
+		err = errInputTooLarge(c.MaxInput)
+	}
+	if err != nil {
+		return l.fail(value{}, err)
+	}
 	rows, err := openSQLite(ctx, name, sqliteOptions{c.Table, c.IDColumn, c.JSONColumn, c.IDPrefix, c.Collection, l.maxBytes})
 	if err != nil {
 		if _, is := errors.AsType[usageError](err); is {
@@ -284,9 +291,7 @@ func (c *importCommand) loadSQLite(ctx context.Context, l *loader, name string, 
 		return l.fail(value{}, err)
 	}
 	err = l.loadValues(ctx, rows)
-	if info, statErr := os.Stat(name); statErr == nil {
-		bar.add(int(info.Size()))
-	}
+	bar.add(int(info.Size()))
 	return andThen(err, rows.close())
 }
 

@@ -128,20 +128,18 @@ func (e errInputTooLarge) Error() string {
 // Is makes errors.Is(err, jay.ErrTooLarge) true.
 func (errInputTooLarge) Is(target error) bool { return target == jay.ErrTooLarge }
 
-// boundedReader fails once more than left bytes were read. A left below 0 is no bound.
+// boundedReader fails once more than max bytes were read. A max of 0 is no bound.
 type boundedReader struct {
 	r    io.Reader
 	max  int64
-	left int64
+	read int64
 }
 
 // Read implements io.Reader.
 func (b *boundedReader) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
-	if b.max > 0 {
-		if b.left -= int64(n); b.left < 0 {
-			return 0, errInputTooLarge(b.max)
-		}
+	if b.read += int64(n); b.max > 0 && b.read > b.max {
+		return 0, errInputTooLarge(b.max)
 	}
 	return n, err
 }
