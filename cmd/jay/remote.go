@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -293,32 +291,4 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 		return write(a.stdout)
 	}
 	return writeFile(c.File, write)
-}
-
-// pprofHeaderTimeout is how long a request for a profile may take to come.
-const pprofHeaderTimeout = 10 * time.Second
-
-// servePprof serves Go's profiles on a loopback address until ctx ends.
-func servePprof(ctx context.Context, address string, mux http.Handler) error {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	if tcp, is := l.Addr().(*net.TCPAddr); !is || !tcp.IP.IsLoopback() {
-		return errors.Join(usageError{text: fmt.Sprintf("--pprof takes a loopback address, not %s", l.Addr())}, l.Close())
-	}
-	s := &http.Server{ReadHeaderTimeout: pprofHeaderTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		host, _, err := net.SplitHostPort(q.Host)
-		if err != nil {
-			host = q.Host
-		}
-		if !isLoopbackHost(strings.Trim(host, "[]")) || q.Header.Get("Origin") != "" { // a page whose name was rebound
-			http.Error(w, "profiles are for programs of this machine", http.StatusForbidden)
-			return
-		}
-		mux.ServeHTTP(w, q)
-	})}
-	context.AfterFunc(ctx, func() { _ = s.Close() })
-	go func() { _ = s.Serve(l) }() // it ends with ctx
-	return nil
 }
