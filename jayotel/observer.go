@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -30,7 +31,7 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 
 	// Attributes are added to every span and metric, such as db.namespace, so that several
-	// databases can be told apart.
+	// databases can be kept apart.
 	Attributes []attribute.KeyValue
 
 	// QueryText puts the text of queries into spans, as db.query.text, cut at 1,000
@@ -41,8 +42,8 @@ type Options struct {
 	// background work makes no traces of its own.
 	OnlyChildren bool
 
-	// MaxCollections bounds the number of collections with metrics of their own (Observe),
-	// those with the most bytes. The others are added up as @others. The default is 200.
+	// MaxCollections bounds the number of collections of each metric of Observe: those
+	// with its largest values. The others are added up as @others. The default is 200.
 	MaxCollections int
 }
 
@@ -120,11 +121,12 @@ var none = trace.SpanFromContext(context.Background())
 
 // End implements jay.Observer.
 func (o *Observer) End(ctx context.Context, op *jay.Operation) {
-	attributes := append(o.options.Attributes[:len(o.options.Attributes):len(o.options.Attributes)], operationAttributes(op)...)
-	if kind := errorType(op.Err); kind != "" {
-		attributes = append(attributes, attribute.String("error.type", kind))
+	own := operationAttributes(op)
+	kind := errorType(op.Err)
+	if kind != "" {
+		own = append(own, attribute.String("error.type", kind))
 	}
-	set := metric.WithAttributeSet(attribute.NewSet(attributes...))
+	set := metric.WithAttributeSet(attribute.NewSet(slices.Concat(o.options.Attributes, own)...))
 	o.duration.Record(ctx, op.Duration.Seconds(), set)
 	o.rows.Record(ctx, op.Documents, set)
 
@@ -133,13 +135,10 @@ func (o *Observer) End(ctx context.Context, op *jay.Operation) {
 		if op.ID != "" {
 			span.SetAttributes(attribute.String("jay.document.id", shorten(op.ID)))
 		}
-		span.SetAttributes(operationAttributes(op)...)
+		span.SetAttributes(own...)
 		span.SetAttributes(attribute.Int64("db.response.returned_rows", op.Documents), attribute.Int64("jay.duration_us", int64(op.Duration/time.Microsecond)))
-		if kind := errorType(op.Err); kind != "" {
-			span.SetAttributes(attribute.String("error.type", kind))
-			if kind != "not_found" { // an answer like any other
-				span.SetStatus(codes.Error, shorten(op.Err.Error()))
-			}
+		if kind != "" && kind != "not_found" { // an answer like any other
+			span.SetStatus(codes.Error, shorten(op.Err.Error()))
 		}
 	}
 	span.End()

@@ -17,9 +17,9 @@ type CollectorOptions struct {
 	// databases can be in one registry.
 	Labels prometheus.Labels
 
-	// MaxCollections bounds the number of collections with metrics of their own, those
-	// with the most bytes. The others are added up as the collection @others. The default
-	// is 200.
+	// MaxCollections bounds the number of collections of each metric: those with its
+	// largest values. The others are added up as the collection @others. The default is
+	// 200.
 	MaxCollections int
 
 	// Timeout bounds the time that a scrape waits for the figures. The default is 5 s.

@@ -1,10 +1,6 @@
 package jayprometheus
 
-import (
-	"time"
-
-	"github.com/jaydb/jay"
-)
+import "github.com/jaydb/jay"
 
 // metric is one figure of the database.
 type metric struct {
@@ -58,19 +54,17 @@ var gauges = []metric{
 var counters = []metric{
 	{"commits_total", "Commits.", func(s *jay.Stats) float64 { return float64(s.Engine.Commits) }},
 	{"log_syncs_total", "Syncs of the log.", func(s *jay.Stats) float64 { return float64(s.Engine.LogSyncs) }},
-	{"log_sync_seconds_total", "Time that the syncs of the log took.", func(s *jay.Stats) float64 { return seconds(s.Engine.LogSyncTime) }},
+	{"log_sync_seconds_total", "Time that the syncs of the log took.", func(s *jay.Stats) float64 { return s.Engine.LogSyncTime.Seconds() }},
 	{"written_bytes_total", "Bytes written to the log and to tables.", func(s *jay.Stats) float64 { return float64(s.Engine.WrittenBytes) }},
 	{"cache_hits_total", "Blocks found in the cache.", func(s *jay.Stats) float64 { return float64(s.Engine.CacheHits) }},
 	{"cache_misses_total", "Blocks read from the disk.", func(s *jay.Stats) float64 { return float64(s.Engine.CacheMisses) }},
 	{"flushes_total", "Flushes of memory to tables.", func(s *jay.Stats) float64 { return float64(s.Engine.Flushes) }},
 	{"compactions_total", "Merges of tables.", func(s *jay.Stats) float64 { return float64(s.Engine.Compactions) }},
 	{"stalls_total", "Times that writers had to wait for flushes or compactions.", func(s *jay.Stats) float64 { return float64(s.Engine.Stalls) }},
-	{"stall_seconds_total", "Time that they waited.", func(s *jay.Stats) float64 { return seconds(s.Engine.StallTime) }},
+	{"stall_seconds_total", "Time that they waited.", func(s *jay.Stats) float64 { return s.Engine.StallTime.Seconds() }},
 	{"expired_total", "Documents that have expired and were deleted.", func(s *jay.Stats) float64 { return float64(s.Expiry.Deleted) }},
 	{"refreshed_total", "Documents that were refreshed.", func(s *jay.Stats) float64 { return float64(s.Expiry.Refreshed) }},
 }
-
-func seconds(d time.Duration) float64 { return d.Seconds() }
 
 // collections are the figures of each collection.
 var collections = []struct {
