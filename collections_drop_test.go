@@ -71,7 +71,7 @@ func TestDropCollection_Crash(t *testing.T) {
 		put(t, db, "others/1", `{}`, jay.InCollection("Others"))
 		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"N"}, Unique: true}))
 		random := rand.New(rand.NewPCG(uint64(round), 3))
-		cut := jaytest.CutPower(disk, round, 50, random)
+		cut := disk.CutPower(round, 50, random)
 		_, err := db.DropCollection(ctx, "Users")
 		must(t, err)
 		disk.OnSync(func() {})

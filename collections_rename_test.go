@@ -268,7 +268,7 @@ func TestRenameCollection_Crash(t *testing.T) {
 		db := onDisk(t, disk, jay.Options{})
 		fillUsers(t, db)
 		random := rand.New(rand.NewPCG(uint64(rounds), 15))
-		cut := jaytest.CutPower(disk, rounds, 50, random)
+		cut := disk.CutPower(rounds, 50, random)
 		_, err := db.RenameCollection(ctx, "Users", "People")
 		must(t, err)
 		disk.OnSync(func() {})

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -156,7 +155,7 @@ func TestCollections_Crash(t *testing.T) {
 			}
 			db := onDisk(t, disk, opts)
 			random := rand.New(rand.NewPCG(uint64(round), uint64(percent)))
-			cut := jaytest.CutPower(disk, 3+random.IntN(30), percent, random)
+			cut := disk.CutPower(3+random.IntN(30), percent, random)
 			var writers sync.WaitGroup
 			for w := range 3 {
 				writers.Go(func() { countedWrites(t, db, uint64(10*round+w), cut.Happened) })

@@ -656,7 +656,7 @@ func TestCompareExchange_Crash_AtEachSync(t *testing.T) {
 				name := fmt.Sprintf("durability %d, %d%% kept, crash at sync %d", durability, percent, at)
 				disk := storagetest.NewDisk()
 				db := onDisk(t, disk, jay.Options{Durability: durability})
-				cut := jaytest.CutPower(disk, at, percent, rand.New(rand.NewPCG(uint64(at), uint64(percent))))
+				cut := disk.CutPower(at, percent, rand.New(rand.NewPCG(uint64(at), uint64(percent))))
 				given, seen := make(map[uint64]string), make(map[uint64]bool) // all indexes, and those from before the crash
 				acknowledged := 0
 				must(t, exchangesUntilCrash(db, func(index uint64, what string, step int) {

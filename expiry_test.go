@@ -883,7 +883,7 @@ func TestExpiry_Crash_AtAnySync(t *testing.T) {
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{Now: clock.Now})
 			gone := make(map[string]bool) // as a sweep before the crash has reported
-			cut := jaytest.CutPower(disk, syncs, percent, random)
+			cut := disk.CutPower(syncs, percent, random)
 			alive := make(map[string]time.Time)
 			for step := 0; !cut.Happened(); step++ {
 				id := fmt.Sprint("leases/", step)

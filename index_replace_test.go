@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -28,7 +27,7 @@ func TestReplaceIndex_Crash_AtAnySync(t *testing.T) {
 		must(t, db.EnsureIndex(ctx, "Events", text))
 
 		random := rand.New(rand.NewPCG(uint64(at), 1))
-		cut := jaytest.CutPower(disk, at, []int{0, 50, 100}[at%3], random)
+		cut := disk.CutPower(at, []int{0, 50, 100}[at%3], random)
 		must(t, db.EnsureIndex(ctx, "Events", instants, jay.ReplaceIndex()))
 		if err := db.EnsureIndex(ctx, "Events", text); !errors.Is(err, jay.ErrIndexExists) {
 			t.Errorf("the old one, without ReplaceIndex: %v", err)

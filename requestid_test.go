@@ -140,7 +140,7 @@ func TestRequestID_Crash_AtEachSync(t *testing.T) {
 		for at := 0; ; at++ {
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{})
-			cut := jaytest.CutPower(disk, at, percent, rand.New(rand.NewPCG(uint64(at), uint64(percent))))
+			cut := disk.CutPower(at, percent, rand.New(rand.NewPCG(uint64(at), uint64(percent))))
 			answered := 0
 			for i := range 4 {
 				n, err := db.NextIdentity(ctx, "users", jay.RequestID(fmt.Sprint(i)))

@@ -2,10 +2,8 @@ package jaytest
 
 import (
 	"math/rand/v2"
-	"sync"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/storage/storagetest"
 )
 
 // FillDisk fills the disk: from now on no file grows, and none can be made. The error is
@@ -75,11 +73,10 @@ func powerCut(t T, opts *jay.Options, n, keep int, prepare, act, check func(db *
 	if prepare != nil {
 		prepare(db)
 	}
-	cut := &armed{left: n}
-	db.Disk.OnSync(func() { cut.sync(db.Disk, keep) })
+	cut := db.Disk.CutPower(n, keep, rand.New(rand.NewPCG(uint64(keep), 1)))
 	act(db)
 	db.Disk.OnSync(nil)
-	found := cut.found()
+	found := cut.Disk()
 	db.stop()
 	if found != nil {
 		db.Disk = found
@@ -89,26 +86,4 @@ func powerCut(t T, opts *jay.Options, n, keep int, prepare, act, check func(db *
 	check(db)
 	db.stop()
 	return found != nil
-}
-
-// armed is a loss of power that is to come.
-type armed struct {
-	mu   sync.Mutex
-	left int               // syncs before it. Guarded by mu.
-	disk *storagetest.Disk // as it is found after the loss. Guarded by mu.
-}
-
-// sync notes a sync that has no effect yet.
-func (a *armed) sync(disk *storagetest.Disk, keep int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.left--; a.left == -1 {
-		a.disk = disk.Crash(keep, rand.New(rand.NewPCG(uint64(keep), 1)))
-	}
-}
-
-func (a *armed) found() *storagetest.Disk {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.disk
 }

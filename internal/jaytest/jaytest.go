@@ -290,35 +290,3 @@ func Finished(group *sync.WaitGroup) <-chan struct{} {
 	}()
 	return done
 }
-
-// PowerCut is a loss of power at a sync to come.
-type PowerCut struct {
-	mu   sync.Mutex
-	left int
-	disk *storagetest.Disk
-}
-
-// CutPower has the power go at the sync of disk that n others precede. Of what is not
-// synced then, each piece is kept with a probability in percent. The disk itself goes on:
-// what happens from then on, happens in a world that is gone.
-func CutPower(disk *storagetest.Disk, n, percent int, random *rand.Rand) *PowerCut {
-	cut := &PowerCut{left: n}
-	disk.OnSync(func() {
-		cut.mu.Lock()
-		defer cut.mu.Unlock()
-		if cut.left--; cut.left == -1 {
-			cut.disk = disk.Crash(percent, random)
-		}
-	})
-	return cut
-}
-
-// Happened reports whether the power is gone.
-func (c *PowerCut) Happened() bool { return c.Disk() != nil }
-
-// Disk returns the disk as it is found after the loss, nil as long as there is power.
-func (c *PowerCut) Disk() *storagetest.Disk {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.disk
-}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -37,7 +36,7 @@ func TestCrash_DeletionsRemoved(t *testing.T) {
 					t.Fatalf("cut %d: the highest etag is %d, and %d was used", cut, c.Etag, highest)
 				}
 
-				power := jaytest.CutPower(disk, random.IntN(20), percent, random)
+				power := disk.CutPower(random.IntN(20), percent, random)
 				for range 6 {
 					for _, request := range []string{"users/", "users|", "plain"} {
 						m, err := db.Put(ctx, request, []byte(`{}`), jay.InCollection("Users"))

@@ -62,7 +62,7 @@ func TestIndex_Crash_AtAnySync(t *testing.T) {
 // that is gone.
 func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uint64, percent int) *storagetest.Disk {
 	random := rand.New(rand.NewPCG(seed, uint64(percent)))
-	cut := jaytest.CutPower(disk, random.IntN(40), percent, random)
+	cut := disk.CutPower(random.IntN(40), percent, random)
 	var writers sync.WaitGroup
 	writers.Go(func() {
 		g := querytest.New(seed)
