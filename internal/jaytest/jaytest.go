@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -188,27 +189,14 @@ func NumberAfter(id, prefix string) int64 {
 	return n
 }
 
-// Clock is a clock that tests move. It is safe for concurrent use.
-type Clock struct {
-	mu  sync.Mutex
-	now time.Time // Guarded by mu.
-}
+// Clock is the clock of the public package.
+type Clock = jaytest.Clock
 
-// NewClock returns a clock that stands still until Advance.
-func NewClock() *Clock { return &Clock{now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
-
-// Now returns the clock's time, for Options.Now.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-// Advance moves the clock.
-func (c *Clock) Advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+// NewClock returns a clock that stands still at noon of 21 November 2026, until Advance.
+func NewClock() *Clock {
+	c := jaytest.NewClock()
+	c.Set(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	return c
 }
 
 // Goroutines is the number of goroutines of Concurrently.
