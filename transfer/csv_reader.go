@@ -124,12 +124,7 @@ func (c *CSVReader) next() (Record, error) {
 }
 
 func (c *CSVReader) header() error {
-	for _, want := range []byte("\xef\xbb\xbf") { // a byte order mark, or nothing of it
-		if b, err := c.peek(); err != nil || b != want {
-			break
-		}
-		c.i++
-	}
+	c.skipMark()
 	bad, err := c.row()
 	if err == io.EOF {
 		return invalid("a CSV file begins with a header", "it is empty")
@@ -150,6 +145,27 @@ func (c *CSVReader) header() error {
 	}
 	c.root, c.types, c.inferred = root, types, inferred
 	return nil
+}
+
+// skipMark skips a byte order mark. Other characters begin with a part of its bytes, such as
+// those of full width: these are given back.
+func (c *CSVReader) skipMark() {
+	const mark = "\xef\xbb\xbf"
+	n := 0
+	for n < len(mark) {
+		if b, err := c.peek(); err != nil || b != mark[n] {
+			break
+		}
+		c.i++
+		n++
+	}
+	if n == 0 || n == len(mark) {
+		return
+	}
+	rest := append(make([]byte, 0, cap(c.buf)+n), mark[:n]...)
+	rest = append(rest, c.buf[c.i:]...)
+	c.base += int64(c.i - n)
+	c.buf, c.i = rest, 0
 }
 
 // at returns a cell of the row.

@@ -252,3 +252,21 @@ func (e endless) Read(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// Ensure that a byte order mark is skipped, and that a name which begins with some of its
+// bytes keeps them.
+func TestCSV_Mark(t *testing.T) {
+	for _, name := range []string{"n", "\ufeffn", "\uff4e" /* EF BD 8E */, "\ufef0" /* EF BB B0 */} {
+		text := name + "\n7\n"
+		for _, src := range []io.Reader{strings.NewReader(text), iotest.OneByteReader(strings.NewReader(text))} {
+			rec, err := transfer.NewCSVReader(src, transfer.CSVOptions{}).Next()
+			want := `{"` + strings.TrimPrefix(name, "\ufeff") + `":"7"}`
+			if err != nil || string(rec.Text) != want || rec.Offset != int64(len(name)+1) {
+				t.Errorf("%q: got %q at byte %d, %v, want %q at byte %d", name, rec.Text, rec.Offset, err, want, len(name)+1)
+			}
+		}
+	}
+	if _, err := transfer.NewCSVReader(strings.NewReader("\xef\xbb"), transfer.CSVOptions{}).Next(); err != io.EOF {
+		t.Errorf("a part of a mark: got %v, want io.EOF behind a header", err)
+	}
+}
