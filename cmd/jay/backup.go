@@ -32,7 +32,7 @@ Examples:
 
     jay backup monday.backup
     jay backup --since monday.backup tuesday.backup
-    jay backup --verify - | ssh backups 'cat > jay.backup'`
+    jay backup - | ssh backups 'cat > jay.backup'`
 }
 
 // backupResult is what backup and verify print with --json, verify one for each file.
