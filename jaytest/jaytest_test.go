@@ -275,8 +275,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Ensure that the end of a test finds a database that is not whole, and that options which
-// would take the clock and the disk away are refused.
+// Ensure that options which would take the clock and the disk away are refused.
 func TestOpen_Refused(t *testing.T) {
 	for name, opts := range map[string]*jay.Options{
 		"Options.FS":  {FS: storagetest.NewDisk()},

@@ -43,18 +43,15 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	}
 	files := a.newByteProgress("check files", -1)
 	records := a.newCountProgress("check records", -1)
-	var bytes, keys int64
 	options := a.options
 	r, err := jay.VerifyDir(ctx, c.Dir, &options, &jay.VerifyOptions{
 		MaxDamages: c.Max, BytesPerSecond: c.Rate, SkipFiles: c.SkipFiles,
 		Progress: func(p jay.VerifyProgress) {
 			if p.Step == "files" {
-				files.add(int(p.Bytes - bytes))
-				bytes = p.Bytes
+				files.set(p.Bytes)
 				return
 			}
-			records.add(int(p.Keys - keys))
-			keys = p.Keys
+			records.set(p.Keys)
 		},
 	})
 	files.done()

@@ -42,9 +42,9 @@ type dumpLoader struct {
 	pending map[string]content
 	known   map[string]place // where a content is stored
 
-	hasPast   bool             // the revisions are stored already
-	documents bool             // a document was read
-	left      map[string]int64 // items by section that have no place in Jay
+	hasPast bool             // the revisions are stored already
+	begun   bool             // a document was read
+	left    map[string]int64 // items by section that have no place in Jay
 }
 
 // content is a part of the spool.
@@ -130,13 +130,13 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 	case transfer.DumpBuildVersion, transfer.DumpDatabaseRecord:
 		return nil
 	case transfer.DumpDocuments:
-		d.documents = true
+		d.begun = true
 		return d.document(ctx, v, again)
 	case transfer.DumpRevisions:
 		if d.hasPast {
 			return nil
 		}
-		if d.documents {
+		if d.begun {
 			// The past of a document comes before it, and RavenDB writes it behind: --revisions.
 			d.left[item.Section]++
 			return nil
@@ -242,8 +242,8 @@ func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
 		return err
 	}
 	d.items[0].unmarked = true
-	before := d.loader.documents
-	if err := d.flush(ctx); err != nil || d.loader.documents == before {
+	before := d.documents
+	if err := d.flush(ctx); err != nil || d.documents == before {
 		return err // or it was rejected
 	}
 	for _, at := range attachments {

@@ -384,17 +384,21 @@ func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) e
 			break
 		}
 	}
-	if format != formatDump && e.collection == "" {
-		if values, err := e.db.CompareExchange().List(ctx, "", "", 1); err != nil {
+	if e.collection == "" { // only the export of all would have these
+		values, err := e.db.CompareExchange().List(ctx, "", "", 1)
+		if err != nil {
 			return err
-		} else if len(values) > 0 {
+		}
+		if len(values) > 0 && format != formatDump {
 			what = append(what, "compare-exchange values")
 		}
-	}
-	if subs, err := e.db.Subscriptions().List(ctx); err != nil {
-		return err
-	} else if len(subs) > 0 && e.collection == "" {
-		what = append(what, count(int64(len(subs)), "subscription"))
+		subs, err := e.db.Subscriptions().List(ctx)
+		if err != nil {
+			return err
+		}
+		if len(subs) > 0 {
+			what = append(what, count(int64(len(subs)), "subscription"))
+		}
 	}
 	if e.unnamed > 0 {
 		a.note("%s with a quote or a backslash in the name left out of the view", count(e.unnamed, "field"))

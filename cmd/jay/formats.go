@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// format is the form of an import or an export.
+// exchangeFormat is the form of an import or an export.
 type exchangeFormat string
 
 const (

@@ -77,7 +77,7 @@ func (c *statsCommand) show(ctx context.Context, a *app, db *jay.DB) error {
 		err = a.printLine(r)
 	} else {
 		if c.Watch > 0 && a.width > 0 {
-			err = a.print("\x1b[H\x1b[2J") // over what is on the terminal
+			err = a.print(clearScreen)
 		}
 		if err == nil {
 			err = a.printStats(s, r)

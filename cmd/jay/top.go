@@ -270,6 +270,9 @@ func (h *histogram) quantile(q float64) float64 {
 	return last
 }
 
+// clearScreen removes what is on the terminal.
+const clearScreen = "\x1b[H\x1b[2J"
+
 // printTop prints a look, over the one before on a terminal.
 func (a *app) printTop(all []topResult) error {
 	if a.json {
@@ -280,7 +283,7 @@ func (a *app) printTop(all []topResult) error {
 	}
 	var b strings.Builder
 	if a.width > 0 {
-		b.WriteString("\x1b[H\x1b[2J")
+		b.WriteString(clearScreen)
 	}
 	for i := range all {
 		if i > 0 {
