@@ -27,7 +27,7 @@ type restoreCommand struct {
 func (*restoreCommand) Help() string {
 	return `The directory is there when all is restored, its indexes are built, and it was read and found consistent.
 
-The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag cannot be told apart, and make the same IDs.
+The original may have made IDs since the backup, which the restored database does not know of. So it gets a node tag of its own with --copy-tag. Or it takes the place of the original with --same-tag and numbers that the original has not passed: two databases under one tag make the same IDs, and cannot be distinguished.
 
 Examples:
 

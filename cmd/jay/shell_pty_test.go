@@ -228,7 +228,7 @@ func TestShell_Interrupt(t *testing.T) {
 	s.expect(shellPrompt)
 	s.send("from Users;\r")
 	s.expect("│ users/")
-	s.pause.Lock() // nobody reads: the shell waits for its terminal
+	s.pause.Lock() // nothing reads: the shell waits for its terminal
 	s.send("\x03")
 	s.pause.Unlock()
 	s.expect("jay: interrupted")

@@ -314,7 +314,7 @@ func TestShell_CompleteBounds(t *testing.T) {
 	}
 }
 
-// Ensure that what is typed while nobody waits for it any more comes with the next read.
+// Ensure that what is typed while nothing waits for it any more comes with the next read.
 func TestTyped_GivenUp(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
