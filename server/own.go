@@ -235,6 +235,8 @@ func (c *call) ownChanges() error {
 	if ends {
 		opts = append(opts, jay.UntilCaughtUp())
 	}
+	opened := make(chan struct{})
+	opts = append(opts, jay.Opened(func() { close(opened) }))
 	ctx, cancel := c.streamContext()
 	defer cancel()
 	type event struct {
@@ -255,7 +257,6 @@ func (c *call) ownChanges() error {
 	}()
 	defer func() { cancel(); <-ended }()
 
-	// The first look shows whether the token is good, while an error can have a status.
 	control := http.NewResponseController(c.w)
 	begin := func() {
 		if !c.started {
@@ -273,8 +274,9 @@ func (c *call) ownChanges() error {
 		}
 		return control.Flush()
 	}
-	first := time.NewTimer(50 * time.Millisecond)
-	defer first.Stop()
+	// A reply that has begun promises every change from then on, and an error has no status
+	// any more: it begins with the first change, or a moment after the feed has its position.
+	var live <-chan time.Time
 	heartbeat := time.NewTicker(feedHeartbeat)
 	defer heartbeat.Stop()
 	for {
@@ -285,7 +287,10 @@ func (c *call) ownChanges() error {
 				return e.err
 			}
 			text = appendEvent(nil, e.change)
-		case <-first.C:
+		case <-opened:
+			opened, live = nil, time.After(50*time.Millisecond)
+			continue
+		case <-live:
 			text = []byte(": live\n\n")
 		case <-heartbeat.C:
 			text = []byte(": nothing new\n\n")
@@ -294,6 +299,10 @@ func (c *call) ownChanges() error {
 		case <-c.s.ctx.Done():
 			return errShutdown
 		case <-ended:
+			if err := ctx.Err(); err != nil { // cut short, which is not the end of the changes
+				return err
+			}
+			begin() // there may have been none
 			return nil
 		}
 		if err := write(text); err != nil {
