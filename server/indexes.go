@@ -81,6 +81,8 @@ func parseDefinition(text json.RawMessage) (d definition, err error) {
 	switch {
 	case name == "" || len(name) > maxIndexNameBytes || strings.ContainsAny(name, "\x00\r\n:"):
 		return d, badRequest("the name of an index has 1 to %d bytes, without a colon and line breaks: %.150q", maxIndexNameBytes, name)
+	case name[len(name)-1] == '/' || name[len(name)-1] == '|': // its record's ID would be one to be made
+		return d, badRequest("the name of an index must not end with '/' or '|': %.150q", name)
 	case strings.HasPrefix(strings.ToLower(name), "auto/"):
 		return d, badRequest("index %.150q: names of automatic indexes begin with Auto/", name)
 	case len(given.Maps) == 0:

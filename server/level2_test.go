@@ -361,6 +361,7 @@ func TestIndexes(t *testing.T) {
 		h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[`+definition+`]}`), 501, "NotSupportedException")
 	}
 	for _, body := range []string{``, `{}`, `{"Indexes":[]}`, `{"Indexes":[1]}`, `{"Indexes":[{"Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"a:b","Maps":["map('A', u => ({ n: u.n }))"]}]}`,
+		`{"Indexes":[{"Name":"X/","Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"X|","Maps":["map('A', u => ({ n: u.n }))"]}]}`,
 		`{"Indexes":[{"Name":"Auto/X","Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n, 'n': u.n }))"]}]}`} {
 		h.checkProblem(h.do("PUT", "/databases/a/indexes", body), 400, "BadRequestException")
 	}
