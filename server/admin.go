@@ -34,7 +34,7 @@ func (c *call) listDatabases() error {
 	if err != nil {
 		return err
 	}
-	names := slices.DeleteFunc(c.s.databases.list(), func(name string) bool { return !c.may(name, ReadRight) })
+	names := slices.DeleteFunc(c.s.databases.list(), func(name string) bool { return !c.who.may(name, ReadRight) })
 	if name, found := c.params.find("name"); found {
 		names = slices.DeleteFunc(names, func(other string) bool { return !strings.EqualFold(name, other) })
 	}
@@ -106,7 +106,7 @@ func (c *call) createDatabase() error {
 	if inRecord != "" && inRecord != name {
 		return badRequest("the URL names the database %.140q, and its record %.140q", name, inRecord)
 	}
-	if err := c.need(name, AdminRight); err != nil {
+	if err := c.who.need(name, AdminRight); err != nil {
 		return err
 	}
 	if err := checkRecord(given); err != nil {
@@ -148,7 +148,7 @@ func (c *call) deleteDatabases() error {
 		return badRequest("DatabaseNames names no database")
 	}
 	for _, name := range request.DatabaseNames { // before the first is deleted
-		if err := c.need(name, AdminRight); err != nil {
+		if err := c.who.need(name, AdminRight); err != nil {
 			return err
 		}
 		if _, _, err := c.s.databases.recordOf(name); err != nil {

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
@@ -254,6 +255,46 @@ func TestAuth_Reload(t *testing.T) {
 	if err != nil || len(list) != 4 || list[3].Name != "late" {
 		t.Errorf("got %v, %v", list, err)
 	}
+}
+
+// Ensure that sockets and streams end when their sender loses the right to them, or its
+// token expires, and that those of others go on.
+func TestAuth_StreamsEnd(t *testing.T) {
+	t.Parallel()
+	h, tokens, now := guarded(t)
+	expiring, err := server.AccessOf(h.dir).CreateToken("expiring", server.Rights{"a": server.ReadRight}, now.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.advance(2 * time.Second)
+	withdrawn, expired, kept := h.listen(tokens["reader"]), h.listen(expiring), h.listen(tokens["writer"])
+	r, err := http.NewRequest("GET", h.http.URL+"/jay/v1/databases/a/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+tokens["reader"])
+	feed, err := h.http.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Body.Close()
+	h.s.EndStreams()
+	for _, l := range []*listener{withdrawn, expired, kept} {
+		l.command("watch-docs", "null")
+	}
+	if err := server.AccessOf(h.dir).Withdraw("reader"); err != nil {
+		t.Fatal(err)
+	}
+	now.advance(2 * time.Hour)
+	h.s.EndStreams()
+	for _, l := range []*listener{withdrawn, expired} {
+		if _, err := l.next(); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+			t.Errorf("got %v, want the end of the socket", err)
+		}
+	}
+	_, _ = io.ReadAll(feed.Body) // it ends
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`, "Authorization", "Bearer "+tokens["root"])
+	equal(t, "a socket with the right", kept.want("DocumentChange")["Id"], "x")
 }
 
 // Ensure that grants that cannot be are refused, and that one process at a time changes the

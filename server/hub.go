@@ -356,7 +356,7 @@ func (c *call) changes() error {
 	}()
 	ctx, cancel := c.streamContext()
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server or the database ends") })
+	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server, the database or the right to it ends") })
 	defer stop()
 	for {
 		// Its end is that of the connection: a context that ends would cut the connection

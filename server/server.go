@@ -74,6 +74,7 @@ func Open(o Options) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close())
 	}
 	s.janitor.Go(s.closeIdle)
+	s.janitor.Go(s.endStreamsInTime)
 	return s, nil
 }
 

@@ -88,13 +88,15 @@ func (c *call) streamQuery() error {
 	})
 }
 
-// streamContext returns a context that also ends with the server, and with the database
-// of the call.
+// streamContext returns a context that also ends with the server, with the database
+// of the call, and when its sender loses the right to it.
 func (c *call) streamContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	ofServer := context.AfterFunc(c.s.ctx, cancel)
 	ofDatabase := context.AfterFunc(c.s.databases.contextOf(c.database), cancel)
+	unfollow := c.s.auth.follow(c, cancel)
 	return ctx, func() {
+		unfollow()
 		ofServer()
 		ofDatabase()
 		cancel()
