@@ -145,7 +145,9 @@ func (c *call) getAttachment() error {
 	c.reply.Set("Content-Length", strconv.FormatInt(content.Info().Size, 10))
 	c.started, c.status = true, http.StatusOK
 	c.w.WriteHeader(http.StatusOK)
-	_, err = io.Copy(&pacedWriter{c: c, since: time.Now()}, contextReader{c.ctx, content})
+	ctx, cancel := c.streamContext()
+	defer cancel()
+	_, err = io.Copy(&pacedWriter{c: c, since: time.Now()}, contextReader{ctx, content})
 	return err
 }
 
@@ -251,12 +253,14 @@ func (c *call) bulkAttachments() error {
 		contents = append(contents, content)
 		list = append(list, attachmentResult(doc.ID(), content.Info(), doc.ChangeVector()))
 	}
+	ctx, cancel := c.streamContext()
+	defer cancel()
 	out := c.startStream("application/octet-stream")
 	if _, err := out.Write(append(mustJSON(map[string]any{"AttachmentsMetadata": list}), '\n')); err != nil {
 		return err
 	}
 	for _, content := range contents {
-		if _, err := io.Copy(out, contextReader{c.ctx, content}); err != nil {
+		if _, err := io.Copy(out, contextReader{ctx, content}); err != nil {
 			return err
 		}
 	}

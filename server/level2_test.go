@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -223,6 +225,56 @@ func TestAttachments_Unread(t *testing.T) {
 		conn.Close()
 	}
 	h.idle()
+}
+
+// slowWriter waits with its first write until it may go on, and takes a moment for the
+// others.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	begun, goOn chan struct{}
+	once        sync.Once
+}
+
+// Write implements io.Writer.
+func (w *slowWriter) Write(b []byte) (int, error) {
+	w.once.Do(func() {
+		close(w.begun)
+		<-w.goOn
+	})
+	time.Sleep(time.Millisecond)
+	return w.ResponseRecorder.Write(b)
+}
+
+// Ensure that a deletion of the database ends the downloads of its attachments.
+func TestAttachments_OfDeleted(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for i, r := range []*http.Request{
+		httptest.NewRequest("GET", "http://localhost/databases/a/attachments?id=u/1&name=x", nil),
+		httptest.NewRequest("POST", "http://localhost/databases/a/attachments/bulk", strings.NewReader(`{"Attachments":[{"DocumentId":"u/1","Name":"x"}]}`)),
+	} {
+		h.create("a")
+		h.want(201, "PUT", "/databases/a/docs?id=u/1", `{}`)
+		h.want(201, "PUT", "/databases/a/attachments?id=u/1&name=x", strings.Repeat("x", 8<<20))
+		w := &slowWriter{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), goOn: make(chan struct{})}
+		ended := make(chan any, 1)
+		go func() {
+			defer func() { ended <- recover() }()
+			h.s.ServeHTTP(w, r)
+		}()
+		<-w.begun
+		deleted := make(chan answer, 1)
+		go func() {
+			a, _ := h.try("DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
+			deleted <- a
+		}()
+		await(t, "the deletion", func() bool { return h.do("GET", "/databases/a/healthcheck", "").status == 503 })
+		close(w.goOn)
+		if cut := <-ended; cut != http.ErrAbortHandler {
+			t.Errorf("%d: the download goes on to its end: %v", i, cut)
+		}
+		equal(t, "deletion", (<-deleted).status, 200)
+	}
 }
 
 // Ensure that a change by query reports its end, can be killed, and is refused at once if
