@@ -249,16 +249,17 @@ func (c *call) readGuards(f *reading, tx *jay.Tx) error {
 // documents that were read.
 func (c *call) readExchanges(f *reading, tx *jay.Tx, paths []include) error {
 	var refused error
+	seen := make(map[string]bool) // also those that are missing
 	for _, doc := range f.docs {
 		if doc == nil {
 			continue
 		}
 		for _, path := range paths {
 			path.each(doc.Body(), func(key string) bool {
-				if f.exchanges[key] != nil || key == "" {
+				if seen[key] || key == "" {
 					return true
 				}
-				if len(f.exchanges) == maxExchangeKeys {
+				if seen[key] = true; len(seen) > maxExchangeKeys {
 					refused = tooLarge("the request includes more than %d compare-exchange values", maxExchangeKeys)
 					return false
 				}
