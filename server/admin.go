@@ -161,7 +161,8 @@ func (c *call) deleteDatabases() error {
 			err = c.s.clients.forget(c.ctx, name)
 		}
 		if err == nil && request.HardDelete {
-			err = c.s.forgetDatabase(c.ctx, name)
+			key, _ := checkName(name) // drop has taken it
+			c.s.operations.forget(key)
 		}
 		if err != nil {
 			return notThere(err)

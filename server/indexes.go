@@ -646,26 +646,3 @@ func (c *call) fromIndex(text string) (string, error) {
 	c.index = d.Name
 	return text[m[2]:m[3]] + "'" + strings.ReplaceAll(d.Collection, "'", `\'`) + "'" + text[m[1]:], nil
 }
-
-// forgetDatabase removes what the server keeps about a database that was deleted.
-func (s *Server) forgetDatabase(ctx context.Context, name string) error {
-	key, err := checkName(name)
-	if err != nil {
-		return err
-	}
-	s.operations.forget(key)
-	ctx = context.WithoutCancel(ctx)
-	ids := []string{dueConfigurationPrefix + "expiration/" + key, dueConfigurationPrefix + "refresh/" + key}
-	for doc, err := range s.databases.system.Documents(ctx, jay.Scan{Prefix: definitionPrefix + key + "/"}) {
-		if err != nil {
-			return err
-		}
-		ids = append(ids, doc.ID())
-	}
-	var b jay.Batch
-	for _, id := range ids {
-		b.Delete(id)
-	}
-	_, err = s.databases.system.Apply(ctx, &b)
-	return err
-}
