@@ -292,7 +292,10 @@ func (c *call) putIndex(d *definition) error {
 		return err
 	}
 	if err := c.buildFields(d); err != nil {
-		return err
+		if c.ctx.Err() != nil { // the client has gone: what has begun goes on
+			return err
+		}
+		return errors.Join(err, c.undefine(d, old))
 	}
 	kind := "IndexAdded"
 	if old != nil {
@@ -301,6 +304,21 @@ func (c *call) putIndex(d *definition) error {
 	c.s.hubs.publishIndex(c.database.key, kind, d.Name)
 	c.s.hubs.publishIndex(c.database.key, "BatchCompleted", d.Name)
 	return nil
+}
+
+// undefine takes a definition back that the database has refused, such as one with more
+// indexes than a collection can have. The one before it, if there was one, is restored.
+func (c *call) undefine(d, old *definition) error {
+	if err := c.dropFields(d, old); err != nil {
+		return err
+	}
+	if old == nil {
+		return c.s.databases.system.Delete(c.ctx, c.definitionID(d.Name))
+	}
+	if _, err := c.s.databases.system.Put(c.ctx, c.definitionID(d.Name), mustJSON(old), jay.InCollection("Indexes")); err != nil {
+		return err
+	}
+	return c.buildFields(old)
 }
 
 // buildFields makes the indexes of a definition. A build that takes long goes on behind the

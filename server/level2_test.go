@@ -436,6 +436,24 @@ func TestIndexes(t *testing.T) {
 	h.checkProblem(h.do("RESET", "/databases/a/indexes?name=None", ""), 400, "IndexDoesNotExistException")
 	h.checkProblem(h.do("POST", "/databases/a/admin/indexes/start?name=None", ""), 400, "IndexDoesNotExistException")
 	h.want(404, "GET", "/databases/a/indexes?name=None", "")
+
+	// A collection has at most 64 indexes.
+	fields := func(prefix string, n int) string {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf("%s%d: u.%s%d", prefix, i, prefix, i))
+		}
+		return `"Maps":["map('B', u => ({ ` + strings.Join(members, ", ") + ` }))"]`
+	}
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B1",`+fields("a", 32)+`},{"Name":"B2",`+fields("b", 30)+`}]}`)
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B3",`+fields("c", 3)+`}]}`), 400, "BadRequestException")
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B4",`+fields("d", 1)+`}]}`)
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B2",`+fields("e", 32)+`}]}`), 400, "BadRequestException")
+	equal(t, "definitions", h.want(200, "GET", "/databases/a/indexes?namesOnly=true", "").text(t, "Results"), "[B1 B2 B4 X]")
+	stats := h.want(200, "GET", "/databases/a/indexes/stats", "")
+	for i := range 4 {
+		equal(t, "stale", stats.text(t, "Results", i, "IsStale"), false)
+	}
 	h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
 	h.create("a")
 	equal(t, "gone with the database", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
