@@ -28,6 +28,7 @@ const (
 	maxIndexFields     = 32  // of a definition
 	maxIndexNameBytes  = 128
 	maxMapBytes        = 16 << 10
+	maxDefinitionBytes = 64 << 10
 	maxIndexCommand    = 64              // definitions of a request
 	indexBuildPatience = 5 * time.Second // of a request; the build goes on behind it
 )
@@ -73,6 +74,9 @@ func notComputed(name, what string) error {
 
 // parseDefinition reads a definition.
 func parseDefinition(text json.RawMessage) (d definition, err error) {
+	if len(text) > maxDefinitionBytes { // all of a database are read at a time
+		return d, tooLarge("a definition has at most %d bytes", maxDefinitionBytes)
+	}
 	var given indexGiven
 	if err := json.Unmarshal(text, &given); err != nil {
 		return d, badRequest("a definition is not the JSON of one: %v", err)

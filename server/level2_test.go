@@ -419,6 +419,7 @@ func TestIndexes(t *testing.T) {
 	}
 	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X"}]}`), 400, "IndexInvalidException")
 	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X","Maps":["`+strings.Repeat(" ", 20_000)+`"]}]}`), 413, "RequestTooLargeException")
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n }))"],"Configuration":{"x":"`+strings.Repeat("x", 64<<10)+`"}}]}`), 413, "RequestTooLargeException")
 	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
 
 	one := `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n }))"]}]}`
