@@ -22,11 +22,7 @@ func newID() string {
 
 // listDatabases lists the databases by name.
 func (c *call) listDatabases() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}

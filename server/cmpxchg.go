@@ -52,11 +52,7 @@ func (c *call) getExchanges() error {
 		}
 		return c.replyExchanges(func(add func(*jay.CompareExchangeValue) error) error { return c.eachKey(keys, add) })
 	}
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}

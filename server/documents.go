@@ -70,10 +70,7 @@ func (c *call) getDocuments() error {
 
 // documentsRequest reads the parameters.
 func (c *call) documentsRequest() (r documentsRequest, err error) {
-	if r.start, err = c.params.count("start", 0); err != nil {
-		return r, err
-	}
-	if r.size, err = c.params.count("pageSize", 1<<31-1); err != nil {
+	if r.start, r.size, err = c.params.page(); err != nil {
 		return r, err
 	}
 	if r.metadataOnly, err = c.params.flag("metadataOnly"); err != nil {

@@ -433,11 +433,7 @@ func (d *definition) kind() string {
 
 // getIndexes returns definitions.
 func (c *call) getIndexes() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,7 @@ const maxRevisionVectors = 1024
 // getRevisions returns revisions: of a document, newest first; the one that was valid
 // at a time; or those with these change vectors.
 func (c *call) getRevisions() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,7 @@ import (
 // streamDocuments sends documents one after the other, in the order of their IDs. It
 // holds one document at a time.
 func (c *call) streamDocuments() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", math.MaxInt32)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
