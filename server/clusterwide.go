@@ -290,7 +290,7 @@ func (f *reading) appendExchanges(dst []byte) []byte {
 	for key, v := range f.exchanges {
 		items[key] = itemOf(v)
 	}
-	return append(append(dst, `,"CompareExchangeValueIncludes":`...), plainJSON(items)...)
+	return append(append(dst, `,"CompareExchangeValueIncludes":`...), mustJSON(items)...)
 }
 
 // spliceGuard puts the index of a guard into the change vector in the text of a document.
