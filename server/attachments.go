@@ -84,7 +84,7 @@ func (c *call) putAttachment() error {
 }
 
 // closing makes the connection of a body that was not read to its end be closed.
-func closing(err error) error {
+func closing(err error) *problem {
 	p := problemOf(err)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		p = badRequest("the body ends before its end")
