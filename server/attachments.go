@@ -61,12 +61,9 @@ func (c *call) putAttachment() error {
 	if err != nil {
 		return err
 	}
-	opts, exists, err := c.condition()
+	opts, err := c.versionCondition("an attachment must name a version of its document")
 	if err != nil {
 		return err
-	}
-	if exists {
-		return badRequest("If-Match of an attachment must name a version of its document")
 	}
 	var m jay.Metadata
 	opts = append(opts, attachmentOptions(c.params.get("contentType"))...)
@@ -205,12 +202,9 @@ func (c *call) deleteAttachment() error {
 	if err != nil {
 		return err
 	}
-	opts, exists, err := c.condition()
+	opts, err := c.versionCondition("a deletion must name a version")
 	if err != nil {
 		return err
-	}
-	if exists {
-		return badRequest("If-Match of a deletion must name a version")
 	}
 	err = c.db.Attachments(id).Delete(c.ctx, name, opts...)
 	if err != nil && !isMissing(err) {

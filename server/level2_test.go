@@ -39,6 +39,9 @@ func TestPatch(t *testing.T) {
 	equal(t, "metadata", doc.text(t, "Results", 0, "@metadata", "Note"), "x")
 	h.checkProblem(h.do("PATCH", "/databases/a/docs?id=u/1", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", version), 409, "ConcurrencyException")
 	patch(304, "id=u/1&skipPatchIfChangeVectorMismatch=true", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", version)
+	for _, tag := range []string{"*", `W/"a"`, `"a", "b"`} {
+		h.checkProblem(h.do("PATCH", "/databases/a/docs?id=u/1", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", tag), 400, "BadRequestException")
+	}
 	equal(t, "not modified", patch(200, "id=u/1", `{"Patch":{"Script":"this.m = 2"}}`).text(t, "Status"), "NotModified")
 	equal(t, "unchanged", h.want(200, "GET", "/databases/a/docs?id=u/1", "").header.Get("ETag"), doc.header.Get("ETag"))
 	a = patch(200, "id=u/1&test=true", `{"Patch":{"Script":"this.m = 9; output('seen'); put('u/9', {}); del('u/1')"}}`)
