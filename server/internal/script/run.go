@@ -704,19 +704,9 @@ func (n *assign) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, done := short(n.operator, before); done {
-		return v, nil
-	}
-	v, err := n.value.eval(r, s)
-	if err != nil {
-		return nil, err
-	}
-	switch n.operator {
-	case "&&", "||", "??":
-	default:
-		if v, err = r.calculate(n.line, n.operator, before, v); err != nil {
-			return nil, err
-		}
+	v, decided, err := r.operate(n.line, n.operator, before, n.value, s)
+	if err != nil || decided {
+		return v, err
 	}
 	return v, r.store(n.line, n.target, s, v)
 }
@@ -820,18 +810,25 @@ func (n *binary) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, done := short(n.operator, left); done {
-		return v, nil
+	v, _, err := r.operate(n.line, n.operator, left, n.right, s)
+	return v, err
+}
+
+// operate applies an operator to a value and to that of a node, which is evaluated unless
+// the left side decides.
+func (r *run) operate(line int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
+	if v, decided := short(operator, left); decided {
+		return v, true, nil
 	}
-	right, err := n.right.eval(r, s)
-	if err != nil {
-		return nil, err
+	if v, err = right.eval(r, s); err != nil {
+		return nil, false, err
 	}
-	switch n.operator {
+	switch operator {
 	case "&&", "||", "??":
-		return right, nil
+		return v, false, nil
 	}
-	return r.calculate(n.line, n.operator, left, right)
+	v, err = r.calculate(line, operator, left, v)
+	return v, false, err
 }
 
 // calculate applies an operator to two values.
