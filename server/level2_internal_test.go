@@ -159,6 +159,16 @@ func TestOperations_Most(t *testing.T) {
 	}
 }
 
+// Ensure that the log says where an operation has panicked, and its client does not.
+func TestOperations_Panic(t *testing.T) {
+	t.Parallel()
+	_, err := runOperation(t.Context(), nil, func(context.Context, *operation) (any, error) { panic("on purpose") })
+	const here = "level2_internal_test.go"
+	if err == nil || !strings.Contains(err.Error(), here) || !strings.Contains(err.Error(), "on purpose") || strings.Contains(problemOf(err).message, "on purpose") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Ensure that a feed which has failed is not that of the next socket.
 func TestHub_FeedFails(t *testing.T) {
 	t.Parallel()
