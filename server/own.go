@@ -23,6 +23,14 @@ const (
 	pageBytes       = 4 << 20 // a page ends early with them
 )
 
+// checkPageSize refuses a page of no rows, and one of too many.
+func checkPageSize(n int) error {
+	if n < 1 || n > maxPageSize {
+		return badRequest("pageSize must be between 1 and %d, not %d", maxPageSize, n)
+	}
+	return nil
+}
+
 // ownQuery is the body of a query.
 type ownQuery struct {
 	Query      string                     `json:"query"`
@@ -88,8 +96,8 @@ func (c *call) ownQuery() (q jay.Query[jay.Row], err error) {
 	if body.PageSize != nil {
 		size = *body.PageSize
 	}
-	if size < 1 || size > maxPageSize {
-		return q, badRequest("pageSize is %d, and must be from 1 to %d", size, maxPageSize)
+	if err := checkPageSize(size); err != nil {
+		return q, err
 	}
 	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
 	given, err := request.parameters()

@@ -34,8 +34,8 @@ func (c *call) ownDocuments() error {
 	if err != nil {
 		return err
 	}
-	if size < 1 || size > maxPageSize {
-		return badRequest("pageSize must be between 1 and %d, not %d", maxPageSize, size)
+	if err := checkPageSize(size); err != nil {
+		return err
 	}
 	scan := jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
 	if scan.Reverse, err = c.params.flag("reverse"); err != nil {
