@@ -178,7 +178,7 @@ func TestAuth_EveryRoute(t *testing.T) {
 	}
 }
 
-// Ensure that credentials that are not valid are refused, with nothing told apart.
+// Ensure that credentials that are not valid are refused, all in the same way.
 func TestAuth_Refused(t *testing.T) {
 	t.Parallel()
 	h, tokens, now := guarded(t)

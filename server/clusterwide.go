@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A cluster-wide session is told the index of a document's guard in the change vector of
+// A cluster-wide session gets the index of a document's guard in the change vector of
 // the document, behind the version: "A:7-id, TRXN:12-id". It sends it back with what it
 // writes.
 const guardMark = ", TRXN:"

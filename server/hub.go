@@ -196,7 +196,7 @@ const (
 	maxSocketWatches  = 1024
 )
 
-// socket is a connection over which a client is told of changes.
+// socket is a connection over which a client gets changes.
 type socket struct {
 	s    *Server
 	conn *websocket.Conn

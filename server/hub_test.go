@@ -125,7 +125,7 @@ func TestChanges(t *testing.T) {
 	equal(t, "behind unwatch", one.want("DocumentChange")["Id"], "last")
 }
 
-// Ensure that sockets are told of operations and indexes.
+// Ensure that sockets get the changes of operations and indexes.
 func TestChanges_OperationsAndIndexes(t *testing.T) {
 	t.Parallel()
 	h := start(t)

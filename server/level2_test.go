@@ -199,7 +199,7 @@ func TestAttachments(t *testing.T) {
 	h.want(404, "GET", path+"cut", "")
 }
 
-// Ensure that a thousand streams that nobody reads hold bounded memory, and end with
+// Ensure that a thousand streams that no client reads hold bounded memory, and end with
 // their clients.
 func TestAttachments_Unread(t *testing.T) {
 	t.Parallel()
