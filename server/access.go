@@ -84,7 +84,8 @@ type Grant struct {
 }
 
 // Access is the file access.json of a data directory, with the tokens and certificates
-// that have rights there. A server that is running notices changes of it within a second.
+// that have rights there. A server that is running notices changes of it within a second,
+// and ends streams and sockets whose senders have lost the right to them within seconds.
 // Its methods may be called by several processes: one at a time changes it.
 type Access struct{ data string }
 

@@ -22,11 +22,7 @@ func newID() string {
 
 // listDatabases lists the databases by name.
 func (c *call) listDatabases() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
@@ -34,7 +30,7 @@ func (c *call) listDatabases() error {
 	if err != nil {
 		return err
 	}
-	names := slices.DeleteFunc(c.s.databases.list(), func(name string) bool { return !c.may(name, ReadRight) })
+	names := slices.DeleteFunc(c.s.databases.list(), func(name string) bool { return !c.who.may(name, ReadRight) })
 	if name, found := c.params.find("name"); found {
 		names = slices.DeleteFunc(names, func(other string) bool { return !strings.EqualFold(name, other) })
 	}
@@ -106,7 +102,7 @@ func (c *call) createDatabase() error {
 	if inRecord != "" && inRecord != name {
 		return badRequest("the URL names the database %.140q, and its record %.140q", name, inRecord)
 	}
-	if err := c.need(name, AdminRight); err != nil {
+	if err := c.who.need(name, AdminRight); err != nil {
 		return err
 	}
 	if err := checkRecord(given); err != nil {
@@ -148,7 +144,7 @@ func (c *call) deleteDatabases() error {
 		return badRequest("DatabaseNames names no database")
 	}
 	for _, name := range request.DatabaseNames { // before the first is deleted
-		if err := c.need(name, AdminRight); err != nil {
+		if err := c.who.need(name, AdminRight); err != nil {
 			return err
 		}
 		if _, _, err := c.s.databases.recordOf(name); err != nil {
@@ -161,7 +157,8 @@ func (c *call) deleteDatabases() error {
 			err = c.s.clients.forget(c.ctx, name)
 		}
 		if err == nil && request.HardDelete {
-			err = c.s.forgetDatabase(c.ctx, name)
+			key, _ := checkName(name) // drop has taken it
+			c.s.operations.forget(key)
 		}
 		if err != nil {
 			return notThere(err)

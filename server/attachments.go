@@ -61,12 +61,9 @@ func (c *call) putAttachment() error {
 	if err != nil {
 		return err
 	}
-	opts, exists, err := c.condition()
+	opts, err := c.versionCondition("an attachment must name a version of its document")
 	if err != nil {
 		return err
-	}
-	if exists {
-		return badRequest("If-Match of an attachment must name a version of its document")
 	}
 	var m jay.Metadata
 	opts = append(opts, attachmentOptions(c.params.get("contentType"))...)
@@ -84,7 +81,7 @@ func (c *call) putAttachment() error {
 }
 
 // closing makes the connection of a body that was not read to its end be closed.
-func closing(err error) error {
+func closing(err error) *problem {
 	p := problemOf(err)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		p = badRequest("the body ends before its end")
@@ -145,7 +142,9 @@ func (c *call) getAttachment() error {
 	c.reply.Set("Content-Length", strconv.FormatInt(content.Info().Size, 10))
 	c.started, c.status = true, http.StatusOK
 	c.w.WriteHeader(http.StatusOK)
-	_, err = io.Copy(&pacedWriter{c: c, since: time.Now()}, contextReader{c.ctx, content})
+	ctx, cancel := c.streamContext()
+	defer cancel()
+	_, err = io.Copy(&pacedWriter{c: c, since: time.Now()}, contextReader{ctx, content})
 	return err
 }
 
@@ -203,12 +202,9 @@ func (c *call) deleteAttachment() error {
 	if err != nil {
 		return err
 	}
-	opts, exists, err := c.condition()
+	opts, err := c.versionCondition("a deletion must name a version")
 	if err != nil {
 		return err
-	}
-	if exists {
-		return badRequest("If-Match of a deletion must name a version")
 	}
 	err = c.db.Attachments(id).Delete(c.ctx, name, opts...)
 	if err != nil && !isMissing(err) {
@@ -251,12 +247,14 @@ func (c *call) bulkAttachments() error {
 		contents = append(contents, content)
 		list = append(list, attachmentResult(doc.ID(), content.Info(), doc.ChangeVector()))
 	}
+	ctx, cancel := c.streamContext()
+	defer cancel()
 	out := c.startStream("application/octet-stream")
 	if _, err := out.Write(append(mustJSON(map[string]any{"AttachmentsMetadata": list}), '\n')); err != nil {
 		return err
 	}
 	for _, content := range contents {
-		if _, err := io.Copy(out, contextReader{c.ctx, content}); err != nil {
+		if _, err := io.Copy(out, contextReader{ctx, content}); err != nil {
 			return err
 		}
 	}

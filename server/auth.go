@@ -21,6 +21,9 @@ type authentication struct {
 	checked time.Time   // when the file was looked at. Guarded by mu.
 	info    os.FileInfo // of the file that was read; nil for none. Guarded by mu.
 	grants  *grants     // Guarded by mu.
+
+	following sync.Mutex
+	streams   map[*call]func() // what ends each stream of a sender with a grant. Guarded by following.
 }
 
 // grants are those of the file, by what they are found by. They do not change.
@@ -177,42 +180,45 @@ func (a *authentication) certificate(gs *grants, chain []*x509.Certificate, now 
 // authenticate notes who sends the request, and refuses those who may not do it. It
 // comes before anything is read or opened, so that a database that is not there, and one
 // without rights, look the same.
-func (c *call) authenticate() error {
-	a := c.s.auth
+func (c *call) authenticate() (err error) {
 	if !c.s.authenticates.Load() {
 		return nil
 	}
-	who, err := a.identify(c.r)
-	if err != nil {
-		return err
-	}
-	c.who = who
-	if c.route.open {
-		return nil
+	c.who, err = c.admit()
+	return err
+}
+
+// admit returns who sends the request, if they have the right that its route needs. It
+// changes nothing of the call.
+func (c *call) admit() (*Grant, error) {
+	who, err := c.s.auth.identify(c.r)
+	if err != nil || c.route.open {
+		return who, err
 	}
 	name := c.name
 	if c.route.named { // the database is in the query
 		params, err := parseParams(c.r.URL.RawQuery)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name = params.get("name")
 	}
-	return c.need(name, c.route.right())
+	return who, who.need(name, c.route.right())
 }
 
 // need refuses those who do not have a right in a database; "" is the server.
-func (c *call) need(name string, right Right) error {
-	if c.may(name, right) {
+func (g *Grant) need(name string, right Right) error {
+	if g.may(name, right) {
 		return nil
 	}
-	return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: fmt.Sprintf("%s has not the right %q that this needs", c.who.Name, right)}
+	return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: fmt.Sprintf("%s has not the right %q that this needs", g.Name, right)}
 }
 
-// may reports whether the sender of the request has a right in a database.
-func (c *call) may(name string, right Right) bool {
-	if c.who == nil {
-		return true // without authentication
+// may reports whether the sender of a request has a right in a database. Without
+// authentication there is no grant, and nothing is refused.
+func (g *Grant) may(name string, right Right) bool {
+	if g == nil {
+		return true
 	}
 	key := ""
 	if name != "" {
@@ -221,7 +227,55 @@ func (c *call) may(name string, right Right) bool {
 			key = "" // no database has this name
 		}
 	}
-	return c.who.Rights.in(key) >= right
+	return g.Rights.in(key) >= right
+}
+
+// streamCheck is how often streams are looked at whose senders may have lost their right.
+const streamCheck = 5 * time.Second
+
+// follow has end called when the sender of a stream loses the right to it. The function
+// that it returns must be called.
+func (a *authentication) follow(c *call, end func()) (stop func()) {
+	if c.who == nil {
+		return func() {}
+	}
+	a.following.Lock()
+	defer a.following.Unlock()
+	if a.streams == nil {
+		a.streams = make(map[*call]func())
+	}
+	a.streams[c] = end
+	return func() {
+		a.following.Lock()
+		defer a.following.Unlock()
+		delete(a.streams, c)
+	}
+}
+
+// endStreams ends the streams whose senders have lost the right to them.
+func (a *authentication) endStreams() {
+	a.following.Lock()
+	defer a.following.Unlock()
+	for c, end := range a.streams {
+		if _, err := c.admit(); err != nil {
+			a.s.opts.Logger.Info("server: a stream ends with the right to it", "sender", c.who.Name, "method", c.route.method, "path", c.r.URL.Path, "err", err)
+			end()
+		}
+	}
+}
+
+// endStreamsInTime does so now and then.
+func (s *Server) endStreamsInTime() {
+	tick := time.NewTicker(streamCheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.auth.endStreams()
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
 // right returns what the route needs.

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/server"
 )
@@ -93,6 +94,31 @@ func TestAuth_Rights(t *testing.T) {
 		{"PUT", "/databases/a/cmpxchg?key=k&index=9", `{"Object":1}`, "writer"},
 		{"POST", "/jay/v1/databases/a/query", `{"Query":"from Users"}`, "reader"},
 		{"PUT", "/jay/v1/databases/a/indexes", `{}`, "admin"},
+		{"DELETE", "/jay/v1/databases/a/indexes?collection=A&name=x", "", "admin"},
+		{"GET", "/jay/v1/databases/a/changes?untilCaughtUp=true", "", "reader"},
+		{"GET", "/jay/v1/databases/a/backup?once=true", "", "reader"},
+		{"POST", "/jay/v1/databases/a/import", " ", "writer"},
+		{"GET", "/databases/a/changes", "", "reader"},
+		{"GET", "/databases/a/attachments?id=x&name=x", "", "reader"},
+		{"POST", "/databases/a/attachments/bulk", `{}`, "reader"},
+		{"PUT", "/databases/a/attachments?id=x&name=x", "x", "writer"},
+		{"PATCH", "/databases/a/docs?id=x", `{}`, "writer"},
+		{"PATCH", "/databases/a/queries", `{}`, "writer"},
+		{"DELETE", "/databases/a/queries", `{}`, "writer"},
+		{"POST", "/databases/a/bulk_insert?id=1", "[]", "writer"},
+		{"GET", "/databases/a/operations", "", "reader"},
+		{"POST", "/databases/a/operations/kill?id=1", "", "writer"},
+		{"GET", "/operations/state?id=1", "", "root"},
+		{"POST", "/admin/compact", `{}`, "root"},
+		{"POST", "/databases/a/revisions/revert/docs", `{}`, "writer"},
+		{"POST", "/databases/a/admin/revisions/delete", `{}`, "admin"},
+		{"POST", "/databases/a/admin/expiration/config", `{}`, "admin"},
+		{"PUT", "/databases/a/indexes", `{}`, "admin"},
+		{"DELETE", "/databases/a/indexes?name=x", "", "admin"},
+		{"RESET", "/databases/a/indexes?name=x", "", "admin"},
+		{"POST", "/databases/a/indexes/has-changed", `{}`, "reader"},
+		{"POST", "/databases/a/indexes/set-lock", `{}`, "admin"},
+		{"POST", "/databases/a/indexes/set-priority", `{}`, "admin"},
 		{"PUT", "/databases/a/admin/configuration/client", `{}`, "admin"},
 		{"GET", "/admin/databases?name=a", "", "admin"},
 		{"PUT", "/admin/databases?name=new", `{}`, "admin"},
@@ -152,7 +178,7 @@ func TestAuth_EveryRoute(t *testing.T) {
 	}
 }
 
-// Ensure that credentials that are not valid are refused, with nothing told apart.
+// Ensure that credentials that are not valid are refused, all in the same way.
 func TestAuth_Refused(t *testing.T) {
 	t.Parallel()
 	h, tokens, now := guarded(t)
@@ -229,6 +255,46 @@ func TestAuth_Reload(t *testing.T) {
 	if err != nil || len(list) != 4 || list[3].Name != "late" {
 		t.Errorf("got %v, %v", list, err)
 	}
+}
+
+// Ensure that sockets and streams end when their sender loses the right to them, or its
+// token expires, and that those of others go on.
+func TestAuth_StreamsEnd(t *testing.T) {
+	t.Parallel()
+	h, tokens, now := guarded(t)
+	expiring, err := server.AccessOf(h.dir).CreateToken("expiring", server.Rights{"a": server.ReadRight}, now.Now().Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now.advance(2 * time.Second)
+	withdrawn, expired, kept := h.listen(tokens["reader"]), h.listen(expiring), h.listen(tokens["writer"])
+	r, err := http.NewRequest("GET", h.http.URL+"/jay/v1/databases/a/changes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+tokens["reader"])
+	feed, err := h.http.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feed.Body.Close()
+	h.s.EndStreams()
+	for _, l := range []*listener{withdrawn, expired, kept} {
+		l.command("watch-docs", "null")
+	}
+	if err := server.AccessOf(h.dir).Withdraw("reader"); err != nil {
+		t.Fatal(err)
+	}
+	now.advance(2 * time.Hour)
+	h.s.EndStreams()
+	for _, l := range []*listener{withdrawn, expired} {
+		if _, err := l.next(); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+			t.Errorf("got %v, want the end of the socket", err)
+		}
+	}
+	_, _ = io.ReadAll(feed.Body) // it ends
+	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`, "Authorization", "Bearer "+tokens["root"])
+	equal(t, "a socket with the right", kept.want("DocumentChange")["Id"], "x")
 }
 
 // Ensure that grants that cannot be are refused, and that one process at a time changes the

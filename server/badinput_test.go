@@ -249,7 +249,7 @@ func TestBadInput_Scripts(t *testing.T) {
 	h.idle()
 }
 
-// Ensure that of a thousand streams that nobody reads as many run as may, that the others
+// Ensure that of a thousand streams that no client reads as many run as may, that the others
 // are refused, that neither takes much memory, and that the server answers meanwhile. It
 // measures the memory of the process: no other test may run beside it.
 func TestServe_ThousandStreams(t *testing.T) {

@@ -73,6 +73,11 @@ func (c *call) checkContentType() error {
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return &problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be in UTF-8"}
 	}
+	return c.checkEncoding()
+}
+
+// checkEncoding refuses a body that is packed otherwise than with gzip.
+func (c *call) checkEncoding() error {
 	switch encoding := c.r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
 	case "", "identity", "gzip":
 		return nil

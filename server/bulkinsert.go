@@ -124,15 +124,10 @@ func (b *bulkInsertion) protected(ctx context.Context) (err error) {
 
 // run reads the stream to its end.
 func (b *bulkInsertion) run(ctx context.Context) (err error) {
-	source := &quietReader{ctx: ctx, c: b.c, r: b.c.r.Body}
-	defer source.watch()()
-	body := io.Reader(source)
-	if strings.EqualFold(b.c.header.Get("Content-Encoding"), "gzip") {
-		unpacked, err := gzip.NewReader(source)
-		if err != nil {
-			return err
-		}
-		body = unpacked
+	body, stop, err := b.c.quietBody(ctx)
+	defer stop()
+	if err != nil {
+		return err
 	}
 	b.w, err = b.c.db.BulkInsert(&jay.BulkOptions{BatchBytes: bulkBatchBytes, Progress: func(jay.BulkProgress) {
 		b.c.s.operations.progress(b.o, b.progress())
@@ -296,12 +291,7 @@ func (b *bulkInsertion) problem(ctx context.Context, err error) *problem {
 	default:
 		p = problemOf(err)
 	}
-	// What is left of the stream is not read.
-	headers := map[string]string{"Connection": "close"}
-	for name, value := range p.headers {
-		headers[name] = value
-	}
-	return &problem{status: p.status, kind: p.kind, message: p.message, fields: p.fields, headers: headers, cause: p.cause}
+	return closing(p) // what is left of the stream is not read
 }
 
 // parseBulkCommand reads an element. What it returns is valid as long as the element.
@@ -327,6 +317,18 @@ func parseBulkCommand(element []byte) (command bulkCommand, err error) {
 		return err
 	})
 	return command, err
+}
+
+// quietBody returns the body of a stream, unpacked. The reads end with ctx. stop must be
+// called, also after an error.
+func (c *call) quietBody(ctx context.Context) (body io.Reader, stop func() bool, err error) {
+	source := &quietReader{ctx: ctx, c: c, r: c.r.Body}
+	stop = source.watch()
+	if !strings.EqualFold(c.header.Get("Content-Encoding"), "gzip") {
+		return source, stop, nil
+	}
+	body, err = gzip.NewReader(source)
+	return body, stop, err
 }
 
 // quietReader reads a body that may come slowly, but not stay silent for longer than

@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A cluster-wide session is told the index of a document's guard in the change vector of
+// A cluster-wide session gets the index of a document's guard in the change vector of
 // the document, behind the version: "A:7-id, TRXN:12-id". It sends it back with what it
 // writes.
 const guardMark = ", TRXN:"
@@ -249,16 +249,17 @@ func (c *call) readGuards(f *reading, tx *jay.Tx) error {
 // documents that were read.
 func (c *call) readExchanges(f *reading, tx *jay.Tx, paths []include) error {
 	var refused error
+	seen := make(map[string]bool) // also those that are missing
 	for _, doc := range f.docs {
 		if doc == nil {
 			continue
 		}
 		for _, path := range paths {
 			path.each(doc.Body(), func(key string) bool {
-				if f.exchanges[key] != nil || key == "" {
+				if seen[key] || key == "" {
 					return true
 				}
-				if len(f.exchanges) == maxExchangeKeys {
+				if seen[key] = true; len(seen) > maxExchangeKeys {
 					refused = tooLarge("the request includes more than %d compare-exchange values", maxExchangeKeys)
 					return false
 				}
@@ -289,7 +290,7 @@ func (f *reading) appendExchanges(dst []byte) []byte {
 	for key, v := range f.exchanges {
 		items[key] = itemOf(v)
 	}
-	return append(append(dst, `,"CompareExchangeValueIncludes":`...), plainJSON(items)...)
+	return append(append(dst, `,"CompareExchangeValueIncludes":`...), mustJSON(items)...)
 }
 
 // spliceGuard puts the index of a guard into the change vector in the text of a document.

@@ -52,11 +52,7 @@ func (c *call) getExchanges() error {
 		}
 		return c.replyExchanges(func(add func(*jay.CompareExchangeValue) error) error { return c.eachKey(keys, add) })
 	}
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
@@ -115,7 +111,7 @@ func (c *call) eachExchange(prefix string, start, size int, add func(*jay.Compar
 func (c *call) replyExchanges(list func(add func(*jay.CompareExchangeValue) error) error) error {
 	out, n := []byte(`{"Results":[`), 0
 	err := list(func(v *jay.CompareExchangeValue) error {
-		text := plainJSON(itemOf(v))
+		text := mustJSON(itemOf(v))
 		if int64(len(out)+len(text)) > c.s.opts.MaxReplyBytes {
 			return tooLarge("the reply has more than %d bytes, which is the most: ask for a page", c.s.opts.MaxReplyBytes)
 		}
@@ -204,7 +200,7 @@ func (c *call) deleteExchange() error {
 	if err != nil {
 		return keyProblem(err)
 	}
-	was := plainJSON(exchangeValue{v.Value, v.Metadata})
+	was := mustJSON(exchangeValue{v.Value, v.Metadata})
 	if v.Index != index {
 		return c.replyExchange(v.Index, was, false)
 	}
@@ -224,7 +220,7 @@ func (c *call) replyConflict(err error) error {
 	}
 	var value json.RawMessage
 	if conflict.Actual != 0 {
-		value = plainJSON(exchangeValue{conflict.Value, conflict.Metadata})
+		value = mustJSON(exchangeValue{conflict.Value, conflict.Metadata})
 	}
 	return c.replyExchange(conflict.Actual, value, false)
 }
@@ -239,20 +235,9 @@ func keyProblem(err error) error {
 }
 
 func (c *call) replyExchange(index uint64, value json.RawMessage, successful bool) error {
-	return c.text(http.StatusOK, plainJSON(struct {
+	return c.text(http.StatusOK, mustJSON(struct {
 		Index      uint64
 		Value      json.RawMessage
 		Successful bool
 	}{index, value, successful}))
-}
-
-// plainJSON is mustJSON without the escapes for HTML: values come back as they were sent.
-func plainJSON(v any) []byte {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		panic(fmt.Sprintf("server: %T as JSON: %v", v, err))
-	}
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }

@@ -222,4 +222,12 @@ func TestCompareExchange_Includes(t *testing.T) {
 	h.want(304, "GET", "/databases/a/docs?id=u/1&cmpxchg=Name&cmpxchg=Names", "", "If-None-Match", a.header.Get("ETag"))
 	h.want(200, "PUT", "/databases/a/cmpxchg?key=bob&index="+a.text(t, "CompareExchangeValueIncludes", "bob", "Index"), `{"Object":"new"}`)
 	h.want(200, "GET", "/databases/a/docs?id=u/1&cmpxchg=Name&cmpxchg=Names", "", "If-None-Match", a.header.Get("ETag"))
+
+	var names []string
+	for i := range 1024 {
+		names = append(names, fmt.Sprintf(`"none%d"`, i))
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=u/2", `{"Names":[`+strings.Join(names, ",")+`],"Other":"none1024"}`)
+	h.want(200, "GET", "/databases/a/docs?id=u/2&cmpxchg=Names", "")
+	h.checkProblem(h.do("GET", "/databases/a/docs?id=u/2&cmpxchg=Names&cmpxchg=Other", ""), 413, "RequestTooLargeException")
 }

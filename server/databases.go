@@ -488,7 +488,7 @@ func (ds *databases) seclude(ctx context.Context, key, name string) (*database, 
 	return d, nil
 }
 
-// remove removes the files and then the record of a database.
+// remove removes the files of a database, and then what the server keeps about it.
 func (ds *databases) remove(ctx context.Context, d *database) error {
 	away := filepath.Join(ds.opts.Data, deletedDir, fmt.Sprintf("%s-%d", d.key, d.etag))
 	err := os.Rename(ds.dir(d.key), away)
@@ -500,13 +500,29 @@ func (ds *databases) remove(ctx context.Context, d *database) error {
 			return err
 		}
 	}
-	if err := ds.system.Delete(ctx, recordPrefix+d.key); err != nil {
+	if err := ds.forget(ctx, d.key); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(away); err != nil {
 		ds.opts.Logger.Warn("server: the files of a deleted database are removed at the next start", "database", d.key, "err", err)
 	}
 	return nil
+}
+
+// forget removes the record of a database, and what else the server keeps about it, as one.
+func (ds *databases) forget(ctx context.Context, key string) error {
+	var b jay.Batch
+	for _, id := range []string{recordPrefix + key, configurationPrefix + key, dueID("expiration", key), dueID("refresh", key)} {
+		b.Delete(id)
+	}
+	for doc, err := range ds.system.Documents(ctx, jay.Scan{Prefix: definitionPrefix + key + "/"}) {
+		if err != nil {
+			return err
+		}
+		b.Delete(doc.ID())
+	}
+	_, err := ds.system.Apply(ctx, &b)
+	return err
 }
 
 // syncDir makes the names in a directory durable. Windows does so without being asked,

@@ -132,6 +132,9 @@ func TestDatabases_CutShort(t *testing.T) {
 	h := startIn(t, dir)
 	h.create("a")
 	h.want(201, "PUT", "/databases/a/docs?id=x", `{}`)
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n }))"]}]}`)
+	h.want(200, "POST", "/databases/a/admin/expiration/config", `{"DeleteFrequencyInSec":60}`)
+	h.want(201, "PUT", "/databases/a/admin/configuration/client", `{"MaxNumberOfRequestsPerSession":7}`)
 	h.create("b")
 	h.stop()
 	system, err := jay.Open(filepath.Join(dir, "system"), nil)
@@ -157,6 +160,10 @@ func TestDatabases_CutShort(t *testing.T) {
 			t.Errorf("%s is there: %v", sub, err)
 		}
 	}
+	h.create("a")
+	equal(t, "definitions", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
+	equal(t, "client configuration", h.want(200, "GET", "/databases/a/configuration/client", "").text(t, "Configuration"), nil)
+	h.want(404, "GET", "/databases/a/expiration/config", "")
 }
 
 // Ensure that a data directory belongs to one server, and a database in it to that

@@ -70,10 +70,7 @@ func (c *call) getDocuments() error {
 
 // documentsRequest reads the parameters.
 func (c *call) documentsRequest() (r documentsRequest, err error) {
-	if r.start, err = c.params.count("start", 0); err != nil {
-		return r, err
-	}
-	if r.size, err = c.params.count("pageSize", 1<<31-1); err != nil {
+	if r.start, r.size, err = c.params.page(); err != nil {
 		return r, err
 	}
 	if r.metadataOnly, err = c.params.flag("metadataOnly"); err != nil {
@@ -412,26 +409,44 @@ func (c *call) documentID() (string, error) {
 	return id, nil
 }
 
-// condition reads If-Match: a version that the document must have, "" for none that may be
-// there, "*" for any.
-func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
+// ifMatch reads If-Match: a version that the document must have, "" for none that may be
+// there, or nil for any. Without the header found is false.
+func (c *call) ifMatch() (version *string, found bool, err error) {
 	tag, found := c.header["If-Match"]
 	switch {
 	case !found:
 		return nil, false, nil
 	case len(tag) > 1 || strings.Contains(strings.Replace(tag[0], guardMark, "", 1), ","):
-		return nil, false, badRequest("If-Match must name one version")
+		return nil, true, badRequest("If-Match must name one version")
 	case tag[0] == "*":
 		return nil, true, nil
 	case strings.HasPrefix(tag[0], "W/"):
-		return nil, false, badRequest("If-Match must not be a weak tag")
+		return nil, true, badRequest("If-Match must not be a weak tag")
 	}
-	version := tag[0]
-	if len(version) > 1 && version[0] == '"' && version[len(version)-1] == '"' {
-		version = version[1 : len(version)-1]
+	text := tag[0]
+	if len(text) > 1 && text[0] == '"' && text[len(text)-1] == '"' {
+		text = text[1 : len(text)-1]
 	}
-	version, _, _ = splitVector(version)
-	return []jay.WriteOption{jay.IfMatch(version)}, false, nil
+	text, _, _ = splitVector(text)
+	return &text, true, nil
+}
+
+// condition reads If-Match as options of a write. exists is set if any version will do.
+func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
+	version, found, err := c.ifMatch()
+	if err != nil || version == nil {
+		return nil, found, err
+	}
+	return []jay.WriteOption{jay.IfMatch(*version)}, false, nil
+}
+
+// versionCondition is condition for what cannot have any version.
+func (c *call) versionCondition(what string) ([]jay.WriteOption, error) {
+	opts, exists, err := c.condition()
+	if err == nil && exists {
+		err = badRequest("If-Match of %s", what)
+	}
+	return opts, err
 }
 
 // putDocument stores the body under the ID, or under one that is made from it: an empty
@@ -466,12 +481,9 @@ func (c *call) deleteDocument() error {
 	if err != nil {
 		return err
 	}
-	opts, exists, err := c.condition()
+	opts, err := c.versionCondition("a deletion must name a version")
 	if err != nil {
 		return err
-	}
-	if exists {
-		return badRequest("If-Match of a deletion must name a version")
 	}
 	if err := c.db.Delete(c.ctx, id, opts...); err != nil {
 		return err

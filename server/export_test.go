@@ -10,6 +10,9 @@ func (s *Server) OpenDatabases() int {
 // CloseIdle does what happens now and then, for tests.
 func (s *Server) CloseIdle() { s.databases.closeIdle() }
 
+// EndStreams does what happens now and then, for tests.
+func (s *Server) EndStreams() { s.auth.endStreams() }
+
 // CheckLoad takes and gives no place: it reports what is taken, for tests.
 func (s *Server) CheckLoad() (requests int, bytes int64) {
 	return len(s.gate.places) + len(s.streams.places) + len(s.sockets.places), s.memory.used.Load()

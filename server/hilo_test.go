@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -102,7 +103,7 @@ func TestHiLo_Restarts(t *testing.T) {
 	equal(t, "IDs", len(drawn.ids), 600)
 }
 
-// TestMain serves in place of the tests, in the processes that TestHiLo_Kills kills.
+// TestMain serves in place of the tests, in the processes of serveChild.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("JAY_TEST_SERVE"); dir != "" {
 		if err := serveForKills(dir); err != nil {
@@ -127,6 +128,41 @@ func serveForKills(dir string) error {
 	return s.Serve(context.Background(), l)
 }
 
+// serveChild serves a data directory in a process of its own, and returns what sends a
+// request to it.
+func serveChild(t *testing.T, dir string) (child *exec.Cmd, send func(method, path, body string) (answer, error)) {
+	t.Helper()
+	child = exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "JAY_TEST_SERVE="+dir, "GORACE=atexit_sleep_ms=10")
+	var log bytes.Buffer
+	child.Stderr = &log
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v: %s", err, &log)
+	}
+	client := &http.Client{Timeout: time.Minute}
+	return child, func(method, path, body string) (answer, error) {
+		r, err := http.NewRequest(method, "http://"+strings.TrimSpace(address)+path, strings.NewReader(body))
+		if err != nil {
+			return answer{}, err
+		}
+		reply, err := client.Do(r)
+		if err != nil {
+			return answer{}, err
+		}
+		defer reply.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		return answer{reply.StatusCode, reply.Header, string(text)}, err
+	}
+}
+
 // Ensure that no ID is drawn twice, that identities do not repeat, and that every
 // acknowledged document is there, when the server is killed while it works.
 func TestHiLo_Kills(t *testing.T) {
@@ -135,36 +171,7 @@ func TestHiLo_Kills(t *testing.T) {
 	var drawn, identities, stored seen
 	const rounds = 3
 	for round := range rounds {
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), "JAY_TEST_SERVE="+dir, "GORACE=atexit_sleep_ms=10")
-		var log bytes.Buffer
-		child.Stderr = &log
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		address, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatalf("%v: %s", err, &log)
-		}
-		client := &http.Client{Timeout: time.Minute}
-		send := func(method, path, body string) (answer, error) {
-			r, err := http.NewRequest(method, "http://"+strings.TrimSpace(address)+path, strings.NewReader(body))
-			if err != nil {
-				return answer{}, err
-			}
-			reply, err := client.Do(r)
-			if err != nil {
-				return answer{}, err
-			}
-			defer reply.Body.Close()
-			var text bytes.Buffer
-			_, err = text.ReadFrom(reply.Body)
-			return answer{reply.StatusCode, reply.Header, text.String()}, err
-		}
+		child, send := serveChild(t, dir)
 		if round == 0 {
 			if a, err := send("PUT", "/admin/databases?name=a", "{}"); err != nil || a.status != 201 {
 				t.Fatalf("%v %v", a, err)

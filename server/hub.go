@@ -115,15 +115,17 @@ func (h *hub) follow(ctx context.Context, opened func()) {
 		}
 		return nil
 	}()
-	if ctx.Err() != nil {
-		return
-	}
-	// Sockets that have missed a change must not go on as if they had not.
-	h.s.opts.Logger.Error("server: a change feed has ended", "database", h.d.key, "err", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if ctx.Err() != nil { // there may be another feed by now
+		return
+	}
+	// Sockets that have missed a change must not go on as if they had not; one that comes
+	// before they have left gets a feed of its own.
+	h.s.opts.Logger.Error("server: a change feed has ended", "database", h.d.key, "err", err)
 	for k := range h.watching {
 		k.drop(websocket.StatusInternalError, "changes were lost: connect again")
+		h.unwatch(k)
 	}
 }
 
@@ -194,7 +196,7 @@ const (
 	maxSocketWatches  = 1024
 )
 
-// socket is a connection over which a client is told of changes.
+// socket is a connection over which a client gets changes.
 type socket struct {
 	s    *Server
 	conn *websocket.Conn
@@ -354,7 +356,7 @@ func (c *call) changes() error {
 	}()
 	ctx, cancel := c.streamContext()
 	defer cancel()
-	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server or the database ends") })
+	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server, the database or the right to it ends") })
 	defer stop()
 	for {
 		// Its end is that of the connection: a context that ends would cut the connection

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"runtime"
 	"strings"
@@ -23,10 +24,14 @@ type listener struct {
 	rest []map[string]any // messages that were read and not looked at
 }
 
-// listen opens a changes socket.
-func (h *host) listen() *listener {
+// listen opens a changes socket, with a token if one is given.
+func (h *host) listen(token ...string) *listener {
 	h.t.Helper()
-	conn, _, err := websocket.Dial(h.t.Context(), h.http.URL+"/databases/a/changes", nil)
+	o := &websocket.DialOptions{HTTPHeader: make(http.Header)}
+	for _, one := range token {
+		o.HTTPHeader.Set("Authorization", "Bearer "+one)
+	}
+	conn, _, err := websocket.Dial(h.t.Context(), h.http.URL+"/databases/a/changes", o)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -120,7 +125,7 @@ func TestChanges(t *testing.T) {
 	equal(t, "behind unwatch", one.want("DocumentChange")["Id"], "last")
 }
 
-// Ensure that sockets are told of operations and indexes.
+// Ensure that sockets get the changes of operations and indexes.
 func TestChanges_OperationsAndIndexes(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -28,6 +28,7 @@ const (
 	maxIndexFields     = 32  // of a definition
 	maxIndexNameBytes  = 128
 	maxMapBytes        = 16 << 10
+	maxDefinitionBytes = 64 << 10
 	maxIndexCommand    = 64              // definitions of a request
 	indexBuildPatience = 5 * time.Second // of a request; the build goes on behind it
 )
@@ -73,6 +74,9 @@ func notComputed(name, what string) error {
 
 // parseDefinition reads a definition.
 func parseDefinition(text json.RawMessage) (d definition, err error) {
+	if len(text) > maxDefinitionBytes { // all of a database are read at a time
+		return d, tooLarge("a definition has at most %d bytes", maxDefinitionBytes)
+	}
 	var given indexGiven
 	if err := json.Unmarshal(text, &given); err != nil {
 		return d, badRequest("a definition is not the JSON of one: %v", err)
@@ -81,6 +85,8 @@ func parseDefinition(text json.RawMessage) (d definition, err error) {
 	switch {
 	case name == "" || len(name) > maxIndexNameBytes || strings.ContainsAny(name, "\x00\r\n:"):
 		return d, badRequest("the name of an index has 1 to %d bytes, without a colon and line breaks: %.150q", maxIndexNameBytes, name)
+	case name[len(name)-1] == '/' || name[len(name)-1] == '|': // its record's ID would be one to be made
+		return d, badRequest("the name of an index must not end with '/' or '|': %.150q", name)
 	case strings.HasPrefix(strings.ToLower(name), "auto/"):
 		return d, badRequest("index %.150q: names of automatic indexes begin with Auto/", name)
 	case len(given.Maps) == 0:
@@ -290,7 +296,10 @@ func (c *call) putIndex(d *definition) error {
 		return err
 	}
 	if err := c.buildFields(d); err != nil {
-		return err
+		if c.ctx.Err() != nil { // the client has gone: what has begun goes on
+			return err
+		}
+		return errors.Join(err, c.undefine(d, old))
 	}
 	kind := "IndexAdded"
 	if old != nil {
@@ -299,6 +308,21 @@ func (c *call) putIndex(d *definition) error {
 	c.s.hubs.publishIndex(c.database.key, kind, d.Name)
 	c.s.hubs.publishIndex(c.database.key, "BatchCompleted", d.Name)
 	return nil
+}
+
+// undefine takes a definition back that the database has refused, such as one with more
+// indexes than a collection can have. The one before it, if there was one, is restored.
+func (c *call) undefine(d, old *definition) error {
+	if err := c.dropFields(d, old); err != nil {
+		return err
+	}
+	if old == nil {
+		return c.s.databases.system.Delete(c.ctx, c.definitionID(d.Name))
+	}
+	if _, err := c.s.databases.system.Put(c.ctx, c.definitionID(d.Name), mustJSON(old), jay.InCollection("Indexes")); err != nil {
+		return err
+	}
+	return c.buildFields(old)
 }
 
 // buildFields makes the indexes of a definition. A build that takes long goes on behind the
@@ -409,11 +433,7 @@ func (d *definition) kind() string {
 
 // getIndexes returns definitions.
 func (c *call) getIndexes() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
@@ -643,27 +663,4 @@ func (c *call) fromIndex(text string) (string, error) {
 	}
 	c.index = d.Name
 	return text[m[2]:m[3]] + "'" + strings.ReplaceAll(d.Collection, "'", `\'`) + "'" + text[m[1]:], nil
-}
-
-// forgetDatabase removes what the server keeps about a database that was deleted.
-func (s *Server) forgetDatabase(ctx context.Context, name string) error {
-	key, err := checkName(name)
-	if err != nil {
-		return err
-	}
-	s.operations.forget(key)
-	ctx = context.WithoutCancel(ctx)
-	ids := []string{dueConfigurationPrefix + "expiration/" + key, dueConfigurationPrefix + "refresh/" + key}
-	for doc, err := range s.databases.system.Documents(ctx, jay.Scan{Prefix: definitionPrefix + key + "/"}) {
-		if err != nil {
-			return err
-		}
-		ids = append(ids, doc.ID())
-	}
-	var b jay.Batch
-	for _, id := range ids {
-		b.Delete(id)
-	}
-	_, err = s.databases.system.Apply(ctx, &b)
-	return err
 }

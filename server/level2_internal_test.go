@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/jaydb/jay"
 )
 
 // FuzzElements ensures that the reader of a stream returns the elements which
@@ -154,6 +156,44 @@ func TestOperations_Most(t *testing.T) {
 	os.forget("b")
 	if len(os.byID) != 0 {
 		t.Errorf("%d are left of a database that was deleted", len(os.byID))
+	}
+}
+
+// Ensure that the log says where an operation has panicked, and its client does not.
+func TestOperations_Panic(t *testing.T) {
+	t.Parallel()
+	_, err := runOperation(t.Context(), nil, func(context.Context, *operation) (any, error) { panic("on purpose") })
+	const here = "level2_internal_test.go"
+	if err == nil || !strings.Contains(err.Error(), here) || !strings.Contains(err.Error(), "on purpose") || strings.Contains(problemOf(err).message, "on purpose") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Ensure that a feed which has failed is not that of the next socket.
+func TestHub_FeedFails(t *testing.T) {
+	t.Parallel()
+	s, err := Open(Options{Data: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	db, err := jay.Open(t.TempDir(), nil)
+	if err == nil {
+		err = db.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &socket{s: s, ended: true} // nothing is sent to it
+	h := s.hubs.join(newDatabase("a"), db, k)
+	defer s.hubs.leave(h, k)
+	if err := h.watch(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.opened != nil || len(h.watching) > 0 {
+		t.Error("the hub has a feed, which has ended")
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +39,9 @@ func TestPatch(t *testing.T) {
 	equal(t, "metadata", doc.text(t, "Results", 0, "@metadata", "Note"), "x")
 	h.checkProblem(h.do("PATCH", "/databases/a/docs?id=u/1", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", version), 409, "ConcurrencyException")
 	patch(304, "id=u/1&skipPatchIfChangeVectorMismatch=true", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", version)
+	for _, tag := range []string{"*", `W/"a"`, `"a", "b"`} {
+		h.checkProblem(h.do("PATCH", "/databases/a/docs?id=u/1", `{"Patch":{"Script":"this.m = 3"}}`, "If-Match", tag), 400, "BadRequestException")
+	}
 	equal(t, "not modified", patch(200, "id=u/1", `{"Patch":{"Script":"this.m = 2"}}`).text(t, "Status"), "NotModified")
 	equal(t, "unchanged", h.want(200, "GET", "/databases/a/docs?id=u/1", "").header.Get("ETag"), doc.header.Get("ETag"))
 	a = patch(200, "id=u/1&test=true", `{"Patch":{"Script":"this.m = 9; output('seen'); put('u/9', {}); del('u/1')"}}`)
@@ -194,7 +199,7 @@ func TestAttachments(t *testing.T) {
 	h.want(404, "GET", path+"cut", "")
 }
 
-// Ensure that a thousand streams that nobody reads hold bounded memory, and end with
+// Ensure that a thousand streams that no client reads hold bounded memory, and end with
 // their clients.
 func TestAttachments_Unread(t *testing.T) {
 	t.Parallel()
@@ -223,6 +228,56 @@ func TestAttachments_Unread(t *testing.T) {
 		conn.Close()
 	}
 	h.idle()
+}
+
+// slowWriter waits with its first write until it may go on, and takes a moment for the
+// others.
+type slowWriter struct {
+	*httptest.ResponseRecorder
+	begun, goOn chan struct{}
+	once        sync.Once
+}
+
+// Write implements io.Writer.
+func (w *slowWriter) Write(b []byte) (int, error) {
+	w.once.Do(func() {
+		close(w.begun)
+		<-w.goOn
+	})
+	time.Sleep(time.Millisecond)
+	return w.ResponseRecorder.Write(b)
+}
+
+// Ensure that a deletion of the database ends the downloads of its attachments.
+func TestAttachments_OfDeleted(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for i, r := range []*http.Request{
+		httptest.NewRequest("GET", "http://localhost/databases/a/attachments?id=u/1&name=x", nil),
+		httptest.NewRequest("POST", "http://localhost/databases/a/attachments/bulk", strings.NewReader(`{"Attachments":[{"DocumentId":"u/1","Name":"x"}]}`)),
+	} {
+		h.create("a")
+		h.want(201, "PUT", "/databases/a/docs?id=u/1", `{}`)
+		h.want(201, "PUT", "/databases/a/attachments?id=u/1&name=x", strings.Repeat("x", 8<<20))
+		w := &slowWriter{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), goOn: make(chan struct{})}
+		ended := make(chan any, 1)
+		go func() {
+			defer func() { ended <- recover() }()
+			h.s.ServeHTTP(w, r)
+		}()
+		<-w.begun
+		deleted := make(chan answer, 1)
+		go func() {
+			a, _ := h.try("DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
+			deleted <- a
+		}()
+		await(t, "the deletion", func() bool { return h.do("GET", "/databases/a/healthcheck", "").status == 503 })
+		close(w.goOn)
+		if cut := <-ended; cut != http.ErrAbortHandler {
+			t.Errorf("%d: the download goes on to its end: %v", i, cut)
+		}
+		equal(t, "deletion", (<-deleted).status, 200)
+	}
 }
 
 // Ensure that a change by query reports its end, can be killed, and is refused at once if
@@ -361,11 +416,13 @@ func TestIndexes(t *testing.T) {
 		h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[`+definition+`]}`), 501, "NotSupportedException")
 	}
 	for _, body := range []string{``, `{}`, `{"Indexes":[]}`, `{"Indexes":[1]}`, `{"Indexes":[{"Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"a:b","Maps":["map('A', u => ({ n: u.n }))"]}]}`,
+		`{"Indexes":[{"Name":"X/","Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"X|","Maps":["map('A', u => ({ n: u.n }))"]}]}`,
 		`{"Indexes":[{"Name":"Auto/X","Maps":["map('A', u => ({ n: u.n }))"]}]}`, `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n, 'n': u.n }))"]}]}`} {
 		h.checkProblem(h.do("PUT", "/databases/a/indexes", body), 400, "BadRequestException")
 	}
 	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X"}]}`), 400, "IndexInvalidException")
 	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X","Maps":["`+strings.Repeat(" ", 20_000)+`"]}]}`), 413, "RequestTooLargeException")
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n }))"],"Configuration":{"x":"`+strings.Repeat("x", 64<<10)+`"}}]}`), 413, "RequestTooLargeException")
 	equal(t, "none", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")
 
 	one := `{"Indexes":[{"Name":"X","Maps":["map('A', u => ({ n: u.n }))"]}]}`
@@ -383,6 +440,24 @@ func TestIndexes(t *testing.T) {
 	h.checkProblem(h.do("RESET", "/databases/a/indexes?name=None", ""), 400, "IndexDoesNotExistException")
 	h.checkProblem(h.do("POST", "/databases/a/admin/indexes/start?name=None", ""), 400, "IndexDoesNotExistException")
 	h.want(404, "GET", "/databases/a/indexes?name=None", "")
+
+	// A collection has at most 64 indexes.
+	fields := func(prefix string, n int) string {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf("%s%d: u.%s%d", prefix, i, prefix, i))
+		}
+		return `"Maps":["map('B', u => ({ ` + strings.Join(members, ", ") + ` }))"]`
+	}
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B1",`+fields("a", 32)+`},{"Name":"B2",`+fields("b", 30)+`}]}`)
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B3",`+fields("c", 3)+`}]}`), 400, "BadRequestException")
+	h.want(201, "PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B4",`+fields("d", 1)+`}]}`)
+	h.checkProblem(h.do("PUT", "/databases/a/indexes", `{"Indexes":[{"Name":"B2",`+fields("e", 32)+`}]}`), 400, "BadRequestException")
+	equal(t, "definitions", h.want(200, "GET", "/databases/a/indexes?namesOnly=true", "").text(t, "Results"), "[B1 B2 B4 X]")
+	stats := h.want(200, "GET", "/databases/a/indexes/stats", "")
+	for i := range 4 {
+		equal(t, "stale", stats.text(t, "Results", i, "IsStale"), false)
+	}
 	h.want(200, "DELETE", "/admin/databases", `{"DatabaseNames":["a"],"HardDelete":true}`)
 	h.create("a")
 	equal(t, "gone with the database", h.want(200, "GET", "/databases/a/indexes", "").text(t, "Results"), "[]")

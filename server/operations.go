@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -230,7 +229,7 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 func runOperation(ctx context.Context, o *operation, fn func(context.Context, *operation) (any, error)) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = panicked(p)
 		}
 	}()
 	return fn(ctx, o)

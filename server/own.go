@@ -23,6 +23,14 @@ const (
 	pageBytes       = 4 << 20 // a page ends early with them
 )
 
+// checkPageSize refuses a page of no rows, and one of too many.
+func checkPageSize(n int) error {
+	if n < 1 || n > maxPageSize {
+		return badRequest("pageSize must be between 1 and %d, not %d", maxPageSize, n)
+	}
+	return nil
+}
+
 // ownQuery is the body of a query.
 type ownQuery struct {
 	Query      string                     `json:"query"`
@@ -88,8 +96,8 @@ func (c *call) ownQuery() (q jay.Query[jay.Row], err error) {
 	if body.PageSize != nil {
 		size = *body.PageSize
 	}
-	if size < 1 || size > maxPageSize {
-		return q, badRequest("pageSize is %d, and must be from 1 to %d", size, maxPageSize)
+	if err := checkPageSize(size); err != nil {
+		return q, err
 	}
 	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
 	given, err := request.parameters()
@@ -235,6 +243,8 @@ func (c *call) ownChanges() error {
 	if ends {
 		opts = append(opts, jay.UntilCaughtUp())
 	}
+	opened := make(chan struct{})
+	opts = append(opts, jay.Opened(func() { close(opened) }))
 	ctx, cancel := c.streamContext()
 	defer cancel()
 	type event struct {
@@ -255,7 +265,6 @@ func (c *call) ownChanges() error {
 	}()
 	defer func() { cancel(); <-ended }()
 
-	// The first look shows whether the token is good, while an error can have a status.
 	control := http.NewResponseController(c.w)
 	begin := func() {
 		if !c.started {
@@ -273,8 +282,9 @@ func (c *call) ownChanges() error {
 		}
 		return control.Flush()
 	}
-	first := time.NewTimer(50 * time.Millisecond)
-	defer first.Stop()
+	// A reply that has begun promises every change from then on, and an error has no status
+	// any more: it begins with the first change, or a moment after the feed has its position.
+	var live <-chan time.Time
 	heartbeat := time.NewTicker(feedHeartbeat)
 	defer heartbeat.Stop()
 	for {
@@ -285,7 +295,10 @@ func (c *call) ownChanges() error {
 				return e.err
 			}
 			text = appendEvent(nil, e.change)
-		case <-first.C:
+		case <-opened:
+			opened, live = nil, time.After(50*time.Millisecond)
+			continue
+		case <-live:
 			text = []byte(": live\n\n")
 		case <-heartbeat.C:
 			text = []byte(": nothing new\n\n")
@@ -294,6 +307,10 @@ func (c *call) ownChanges() error {
 		case <-c.s.ctx.Done():
 			return errShutdown
 		case <-ended:
+			if err := ctx.Err(); err != nil { // cut short, which is not the end of the changes
+				return err
+			}
+			begin() // there may have been none
 			return nil
 		}
 		if err := write(text); err != nil {

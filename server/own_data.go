@@ -34,8 +34,8 @@ func (c *call) ownDocuments() error {
 	if err != nil {
 		return err
 	}
-	if size < 1 || size > maxPageSize {
-		return badRequest("pageSize must be between 1 and %d, not %d", maxPageSize, size)
+	if err := checkPageSize(size); err != nil {
+		return err
 	}
 	scan := jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
 	if scan.Reverse, err = c.params.flag("reverse"); err != nil {
@@ -72,25 +72,19 @@ func (c *call) ownDocuments() error {
 // ownImport stores the documents of a stream, one a line, as streams/docs writes them: each
 // has its ID in @metadata. It holds one document, and up to three batches. What was
 // stored before an error stays.
-func (c *call) ownImport() (err error) {
+func (c *call) ownImport() error {
+	if err := c.checkEncoding(); err != nil {
+		return closing(err)
+	}
 	if err := c.take(bulkMemory); err != nil {
 		return err
 	}
 	ctx, cancel := c.streamContext()
 	defer cancel()
-	source := &quietReader{ctx: ctx, c: c, r: c.r.Body}
-	defer source.watch()()
-	body := io.Reader(source)
-	switch encoding := c.header.Get("Content-Encoding"); strings.ToLower(encoding) {
-	case "", "identity":
-	case "gzip":
-		unpacked, err := gzip.NewReader(source)
-		if err != nil {
-			return closing(badRequest("the body is not what gzip makes"))
-		}
-		body = unpacked
-	default:
-		return closing(&problem{status: http.StatusUnsupportedMediaType, kind: typeContent, message: "the body must be as it is, or packed with gzip"})
+	body, stop, err := c.quietBody(ctx)
+	defer stop()
+	if err != nil {
+		return closing(badRequest("the body is not what gzip makes"))
 	}
 	w, err := c.db.BulkInsert(&jay.BulkOptions{BatchBytes: bulkBatchBytes})
 	if err != nil {
@@ -98,19 +92,20 @@ func (c *call) ownImport() (err error) {
 	}
 	elements := newElementReader(body, c.s.opts.MaxBodyBytes, c.take)
 	elements.lines = true
-	err = importLines(ctx, w, elements)
-	if closed := w.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := importLines(ctx, w, elements); err != nil {
 		return c.importProblem(ctx, err, elements.read, w.Progress().Documents)
 	}
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return c.json(http.StatusOK, map[string]any{"documents": w.Progress().Documents})
 }
 
-// importLines adds the documents to the writer.
-func importLines(ctx context.Context, w *jay.BulkWriter, elements *elementReader) error {
+// importLines adds the documents to the writer, and closes it.
+func importLines(ctx context.Context, w *jay.BulkWriter, elements *elementReader) (err error) {
+	defer func() {
+		if closed := w.Close(); err == nil {
+			err = closed
+		}
+	}()
 	for {
 		document, err := elements.next()
 		if err == io.EOF {

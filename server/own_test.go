@@ -154,6 +154,15 @@ func TestOwn_Changes(t *testing.T) {
 	}
 }
 
+// Ensure that a reply which ends at the newest change is whole if there is none.
+func TestOwn_Changes_None(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	equal(t, "changes", h.want(200, "GET", own+"/changes?untilCaughtUp=true", "").body, "")
+	equal(t, "of a new database", h.want(200, "GET", own+"/changes?since=&untilCaughtUp=true", "").body, "")
+}
+
 // Ensure that documents come in the order of their IDs in both directions, page by page.
 func TestOwn_Documents(t *testing.T) {
 	t.Parallel()

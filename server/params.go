@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -133,4 +134,12 @@ func (ps params) count(name string, otherwise int) (int, error) {
 		err = badRequest("%s must be between 0 and %d, not %d", name, 1<<31-1, n)
 	}
 	return int(n), err
+}
+
+// page returns the part of a list that is asked for: all of it, without parameters.
+func (ps params) page() (start, size int, err error) {
+	if start, err = ps.count("start", 0); err == nil {
+		size, err = ps.count("pageSize", math.MaxInt32)
+	}
+	return start, size, err
 }

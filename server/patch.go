@@ -232,13 +232,14 @@ func (c *call) patchDocument() error {
 	if err != nil {
 		return err
 	}
-	if tag, found := c.header["If-Match"]; found {
-		if len(tag) > 1 || tag[0] == "*" || strings.HasPrefix(tag[0], "W/") {
-			return badRequest("If-Match must name one version")
-		}
-		version, _, _ := splitVector(strings.TrimSuffix(strings.TrimPrefix(tag[0], `"`), `"`))
-		p.expected = &version
+	expected, conditional, err := c.ifMatch()
+	if err != nil {
+		return err
 	}
+	if conditional && expected == nil {
+		return badRequest("If-Match of a patch must name a version")
+	}
+	p.expected = expected
 	if err := p.patch.parse(); err != nil {
 		return err
 	}

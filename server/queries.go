@@ -98,11 +98,7 @@ func (c *call) explainQuery(request queryRequest) error {
 func (c *call) queryRequest() (r queryRequest, err error) {
 	if c.route.method == http.MethodGet && len(c.body) == 0 {
 		r.Query = c.params.get("query")
-		start, err := c.params.count("start", 0)
-		if err != nil {
-			return r, err
-		}
-		size, err := c.params.count("pageSize", math.MaxInt32)
+		start, size, err := c.params.page()
 		if err != nil {
 			return r, err
 		}

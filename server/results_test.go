@@ -1,16 +1,9 @@
 package server_test
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"net/http"
-	"os"
-	"os/exec"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Ensure that a command that is sent again with its ID, as the server was killed before
@@ -25,36 +18,7 @@ func TestResults_Kills(t *testing.T) {
 	next := make([]int, workers) // the command that a worker sends
 	unanswered := 0
 	for round := range rounds {
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), "JAY_TEST_SERVE="+dir, "GORACE=atexit_sleep_ms=10")
-		var log bytes.Buffer
-		child.Stderr = &log
-		out, err := child.StdoutPipe()
-		if err == nil {
-			err = child.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		address, err := bufio.NewReader(out).ReadString('\n')
-		if err != nil {
-			t.Fatalf("%v: %s", err, &log)
-		}
-		client := &http.Client{Timeout: time.Minute}
-		send := func(method, path, body string) (answer, error) {
-			r, err := http.NewRequest(method, "http://"+strings.TrimSpace(address)+path, strings.NewReader(body))
-			if err != nil {
-				return answer{}, err
-			}
-			reply, err := client.Do(r)
-			if err != nil {
-				return answer{}, err
-			}
-			defer reply.Body.Close()
-			var text bytes.Buffer
-			_, err = text.ReadFrom(reply.Body)
-			return answer{reply.StatusCode, reply.Header, text.String()}, err
-		}
+		child, send := serveChild(t, dir)
 		if round == 0 {
 			if a, err := send("PUT", "/admin/databases?name=a", "{}"); err != nil || a.status != 201 {
 				t.Fatalf("%v %v", a, err)
@@ -90,6 +54,10 @@ func TestResults_Kills(t *testing.T) {
 				}
 			})
 		}
+		go func() { // also if all workers have failed
+			all.Wait()
+			once.Do(func() { close(enough) })
+		}()
 		if last {
 			all.Wait()
 			a, err := send("GET", "/databases/a/debug/identities", "")

@@ -19,11 +19,7 @@ const maxRevisionVectors = 1024
 // getRevisions returns revisions: of a document, newest first; the one that was valid
 // at a time; or those with these change vectors.
 func (c *call) getRevisions() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", 1<<31-1)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
@@ -505,14 +501,12 @@ func formatTimeSpan(d time.Duration) string {
 // configured: what a client configures is kept, and returned.
 const dueConfigurationPrefix = "due/"
 
-// dueKey returns the ID of a configuration in the server's database.
-func (c *call) dueKey(name string) string {
-	return dueConfigurationPrefix + name + "/" + c.database.key
-}
+// dueID returns the ID of such a configuration in the server's database.
+func dueID(name, key string) string { return dueConfigurationPrefix + name + "/" + key }
 
 // getDue returns the configuration of expiration or refresh.
 func (c *call) getDue(name string) error {
-	doc, err := c.s.databases.system.Get(c.ctx, c.dueKey(name))
+	doc, err := c.s.databases.system.Get(c.ctx, dueID(name, c.database.key))
 	if isMissing(err) {
 		return c.empty(http.StatusNotFound)
 	}
@@ -550,7 +544,7 @@ func (c *call) putDue(name, frequency string) error {
 			return badRequest("unknown member %.100q", member)
 		}
 	}
-	if _, err := c.s.databases.system.Put(c.ctx, c.dueKey(name), mustJSON(out), jay.InCollection("Configurations")); err != nil {
+	if _, err := c.s.databases.system.Put(c.ctx, dueID(name, c.database.key), mustJSON(out), jay.InCollection("Configurations")); err != nil {
 		return err
 	}
 	return c.raftIndex()

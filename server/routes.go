@@ -131,8 +131,8 @@ var routes = []*route{
 	{method: "GET", path: "{D}/indexes/status", run: (*call).indexesStatus},
 	{method: "GET", path: "{D}/indexes/errors", run: (*call).indexesErrors},
 	{method: "POST", path: "{D}/indexes/has-changed", run: (*call).indexHasChanged, body: true, needs: ReadRight},
-	{method: "POST", path: "{D}/indexes/set-lock", run: (*call).setIndexLock, body: true, raft: true},
-	{method: "POST", path: "{D}/indexes/set-priority", run: (*call).setIndexPriority, body: true, raft: true},
+	{method: "POST", path: "{D}/indexes/set-lock", run: (*call).setIndexLock, body: true, raft: true, needs: AdminRight},
+	{method: "POST", path: "{D}/indexes/set-priority", run: (*call).setIndexPriority, body: true, raft: true, needs: AdminRight},
 	{method: "POST", path: "{D}/admin/indexes/start", run: (*call).runningIndex},
 	{method: "POST", path: "{D}/admin/indexes/enable", run: (*call).runningIndex, raft: true},
 

@@ -74,6 +74,7 @@ func Open(o Options) (*Server, error) {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close())
 	}
 	s.janitor.Go(s.closeIdle)
+	s.janitor.Go(s.endStreamsInTime)
 	return s, nil
 }
 
@@ -221,10 +222,15 @@ func (c *call) guarded() (err error) {
 		if p := recover(); p == http.ErrAbortHandler {
 			panic(p)
 		} else if p != nil {
-			err = &problem{status: 500, kind: typeInternal, message: "the server has failed at this request; its log says why", cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
+			err = panicked(p)
 		}
 	}()
 	return c.handle()
+}
+
+// panicked is the error of a panic that was recovered from, with the stack for the log.
+func panicked(p any) *problem {
+	return &problem{status: http.StatusInternalServerError, kind: typeInternal, message: "the server has failed at this request; its log says why", cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 }
 
 // handle finds the route of an HTTP request and runs it.

@@ -11,11 +11,7 @@ import (
 // streamDocuments sends documents one after the other, in the order of their IDs. It
 // holds one document at a time.
 func (c *call) streamDocuments() error {
-	start, err := c.params.count("start", 0)
-	if err != nil {
-		return err
-	}
-	size, err := c.params.count("pageSize", math.MaxInt32)
+	start, size, err := c.params.page()
 	if err != nil {
 		return err
 	}
@@ -88,13 +84,15 @@ func (c *call) streamQuery() error {
 	})
 }
 
-// streamContext returns a context that also ends with the server, and with the database
-// of the call.
+// streamContext returns a context that also ends with the server, with the database
+// of the call, and when its sender loses the right to it.
 func (c *call) streamContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	ofServer := context.AfterFunc(c.s.ctx, cancel)
 	ofDatabase := context.AfterFunc(c.s.databases.contextOf(c.database), cancel)
+	unfollow := c.s.auth.follow(c, cancel)
 	return ctx, func() {
+		unfollow()
 		ofServer()
 		ofDatabase()
 		cancel()

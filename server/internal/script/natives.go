@@ -181,7 +181,11 @@ func init() {
 				if err := r.step(line); err != nil {
 					return nil, err
 				}
-				if identical(v, arg(args, 0)) {
+				same, err := r.same(line, v, arg(args, 0), identical)
+				if err != nil {
+					return nil, err
+				}
+				if same {
 					return int64(i), nil
 				}
 			}
@@ -408,8 +412,14 @@ func initTexts() {
 			return out, nil
 		},
 		"concat": textMethod(func(r *run, line int, s string, a []string) (value, error) {
-			out := s + strings.Join(a, "")
-			return out, r.allocate(line, int64(len(out)))
+			n := int64(len(s))
+			for _, part := range a { // each may be the same large text
+				n += int64(len(part))
+			}
+			if err := r.allocate(line, n); err != nil {
+				return nil, err
+			}
+			return s + strings.Join(a, ""), nil
 		}),
 		"repeat": func(r *run, line int, this value, args []value) (value, error) {
 			n := argInt(args, 0, 0)
@@ -468,7 +478,7 @@ func initTexts() {
 			if !is {
 				return false, nil
 			}
-			key, err := r.text(arg(args, 0))
+			key, err := r.key(line, arg(args, 0))
 			_, found := o.members[key]
 			return found, err
 		},
@@ -654,6 +664,9 @@ func (r *run) parse(line int, args []value, takes func(c byte, i int) bool) (val
 	if err != nil {
 		return nil, err
 	}
+	if err := r.steps(line, int64(len(text))/64); err != nil {
+		return nil, err
+	}
 	text = strings.TrimSpace(text)
 	n := 0
 	for n < len(text) && takes(text[n], n) {
@@ -725,18 +738,28 @@ func lastModified(r *run, line int, args []value) (value, error) {
 
 // load returns a document, or several.
 func load(r *run, line int, args []value) (value, error) {
-	if list, is := arg(args, 0).(*array); is {
-		out := &array{}
-		for _, id := range list.elements {
-			v, err := load(r, line, []value{id})
-			if err != nil {
-				return nil, err
-			}
-			out.elements = append(out.elements, v)
-		}
-		return out, nil
+	list, is := arg(args, 0).(*array)
+	if !is {
+		return loadOne(r, line, arg(args, 0))
 	}
-	id, is := arg(args, 0).(string)
+	if err := r.allocate(line, 64*int64(len(list.elements))); err != nil {
+		return nil, err
+	}
+	out := &array{}
+	for _, id := range list.elements {
+		v, err := loadOne(r, line, id)
+		if err != nil {
+			return nil, err
+		}
+		out.elements = append(out.elements, v)
+	}
+	return out, nil
+}
+
+// loadOne returns a document, or null for what is no ID: an array in an array could have
+// itself as an element.
+func loadOne(r *run, line int, of value) (value, error) {
+	id, is := of.(string)
 	if !is || id == "" {
 		return nil, nil
 	}

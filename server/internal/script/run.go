@@ -495,7 +495,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 	}
 	switch o := of.(type) {
 	case *object:
-		key, err := r.text(name)
+		key, err := r.key(line, name)
 		if err != nil {
 			return nil, err
 		}
@@ -513,7 +513,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 			}
 			return undefined, nil
 		}
-		key, err := r.text(name)
+		key, err := r.key(line, name)
 		if err != nil {
 			return nil, err
 		}
@@ -538,7 +538,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 			}
 			return undefined, nil
 		}
-		key, err := r.text(name)
+		key, err := r.key(line, name)
 		if err != nil {
 			return nil, err
 		}
@@ -554,7 +554,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 		}
 		return undefined, nil
 	case nil, undefinedType:
-		key, err := r.text(name)
+		key, err := r.key(line, name)
 		if err != nil {
 			return nil, err
 		}
@@ -563,7 +563,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 	case *function:
 		return undefined, nil
 	}
-	key, err := r.text(name)
+	key, err := r.key(line, name)
 	if err != nil {
 		return nil, err
 	}
@@ -643,7 +643,7 @@ func (r *run) setMember(line int, of, name, v value) error {
 	if err := r.allocate(line, 48); err != nil {
 		return err
 	}
-	key, err := r.text(name)
+	key, err := r.key(line, name)
 	if err != nil {
 		return err
 	}
@@ -704,19 +704,9 @@ func (n *assign) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, done := short(n.operator, before); done {
-		return v, nil
-	}
-	v, err := n.value.eval(r, s)
-	if err != nil {
-		return nil, err
-	}
-	switch n.operator {
-	case "&&", "||", "??":
-	default:
-		if v, err = r.calculate(n.line, n.operator, before, v); err != nil {
-			return nil, err
-		}
+	v, decided, err := r.operate(n.line, n.operator, before, n.value, s)
+	if err != nil || decided {
+		return v, err
 	}
 	return v, r.store(n.line, n.target, s, v)
 }
@@ -747,7 +737,7 @@ func (n *deleteNode) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := r.text(name)
+	key, err := r.key(n.member.line, name)
 	if err != nil {
 		return nil, err
 	}
@@ -820,33 +810,42 @@ func (n *binary) eval(r *run, s *scope) (value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v, done := short(n.operator, left); done {
-		return v, nil
+	v, _, err := r.operate(n.line, n.operator, left, n.right, s)
+	return v, err
+}
+
+// operate applies an operator to a value and to that of a node, which is evaluated unless
+// the left side decides.
+func (r *run) operate(line int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
+	if v, decided := short(operator, left); decided {
+		return v, true, nil
 	}
-	right, err := n.right.eval(r, s)
-	if err != nil {
-		return nil, err
+	if v, err = right.eval(r, s); err != nil {
+		return nil, false, err
 	}
-	switch n.operator {
+	switch operator {
 	case "&&", "||", "??":
-		return right, nil
+		return v, false, nil
 	}
-	return r.calculate(n.line, n.operator, left, right)
+	v, err = r.calculate(line, operator, left, v)
+	return v, false, err
 }
 
 // calculate applies an operator to two values.
 func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 	switch operator {
 	case "===":
-		return identical(a, b), nil
+		return r.same(line, a, b, identical)
 	case "!==":
-		return !identical(a, b), nil
+		same, err := r.same(line, a, b, identical)
+		return !same, err
 	case "==":
-		return equal(a, b), nil
+		return r.same(line, a, b, equal)
 	case "!=":
-		return !equal(a, b), nil
+		same, err := r.same(line, a, b, equal)
+		return !same, err
 	case "in":
-		key, err := r.text(a)
+		key, err := r.key(line, a)
 		if err != nil {
 			return nil, err
 		}
@@ -896,6 +895,27 @@ func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 		return f / g, nil
 	}
 	return math.Mod(f, g), nil
+}
+
+// same compares two values, and counts the bytes that this touches.
+func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, error) {
+	if x, is := a.(string); is {
+		if y, is := b.(string); is && len(x) == len(y) {
+			if err := r.steps(line, int64(len(x))/64); err != nil {
+				return false, err
+			}
+		}
+	}
+	return compare(a, b), nil
+}
+
+// key is text for the name of a member, whose bytes are touched to find it.
+func (r *run) key(line int, name value) (string, error) {
+	key, err := r.text(name)
+	if err == nil {
+		err = r.steps(line, int64(len(key))/64)
+	}
+	return key, err
 }
 
 // plain reports whether + adds a value, and does not join it.

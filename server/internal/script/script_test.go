@@ -82,6 +82,7 @@ func TestRun(t *testing.T) {
 		{"this.t = `${this.a} und ${this.b.map(x => x * 2)}`", `{"a":"é","b":[1,2]}`, ``, `{"a":"é","b":[1,2],"t":"é und 2,4"}`},
 		{`this.x = this.a?.b?.c; this.y = {...this.o, z: 1}; this.l = [...this.l, 3]; delete this.o`, `{"o":{"q":1},"l":[1]}`, ``, `{"l":[1,3],"y":{"q":1,"z":1}}`},
 		{`this.t = '\u00e9\n\x41\ud83d\ude00'; this.n = this.t.length`, `{}`, ``, `{"t":"é\nA😀","n":5}`},
+		{`this.m = this.n; this.a = this.n > 1; this.b = +'` + strings.Repeat("0", 1023) + `5' === 5`, `{"n":1` + strings.Repeat("0", 1024) + `}`, ``, `{"n":1` + strings.Repeat("0", 1024) + `,"m":1` + strings.Repeat("0", 1024) + `,"a":false,"b":true}`},
 		{`this.n = 0.1 + 0.2; this.m = 1e21; this.k = 9223372036854775807 + 1`, `{}`, ``, `{"n":0.30000000000000004,"m":1e21,"k":9223372036854776000}`},
 
 		// Natives.
@@ -94,6 +95,7 @@ func TestRun(t *testing.T) {
 
 		// Documents.
 		{`this.i = id(this); this.j = id(d); var o = load('o/1'); this.n = o.n; this.k = id(o); this.m = load('none'); put('o/2', {n: o.n + 1}); del('o/1'); output('seen', 1); output(o)`, `{}`, ``, `{"i":"docs/1","j":"docs/1","n":7,"k":"o/1","m":null}|seen|{"n":7}`},
+		{`var a = ['o/1', 7]; a.push(a); this.l = load(a)`, `{}`, ``, `{"l":[{"n":7},null,null]}`},
 		{`getMetadata(this)['@collection'] = 'X'; this['@metadata'].y = 1`, `{"@metadata":{"@collection":"Y"}}`, ``, `{"@metadata":{"@collection":"X","y":1}}`},
 		{`put('o/2', {}, 'stale')`, `{}`, ``, `script: line 1: stale`},
 
@@ -158,6 +160,19 @@ func TestRun_Bounds(t *testing.T) {
 		`while (true) put('x', {})`,
 		`while (true) load('x')`,
 		`while (true) output('x')`,
+		`var a = [1]; for (var i = 0; i < 20; i++) a = a.concat(a); while (true) load(a)`,
+		`var t = 'x'.repeat(30000000); ''.concat(` + strings.Repeat("t,", 20_000) + `t)`,
+		`var s = '1'.repeat(10000000); while (true) -s`,
+		`var s = '1'.repeat(10000000); while (true) s < 1`,
+		`var s = '1'.repeat(10000000); while (true) s == 1`,
+		`var s = '1'.repeat(10000000); while (true) parseInt(s)`,
+		`var s = '1'.repeat(10000000), t = '1'.repeat(10000000); while (true) s === t`,
+		`var s = '1'.repeat(10000000), t = '1'.repeat(10000000); while (true) s != t`,
+		`var s = '1'.repeat(10000000), t = '1'.repeat(10000000); while (true) [s, s, s].includes(t)`,
+		`var s = '1'.repeat(10000000); while (true) this[s]`,
+		`var s = '1'.repeat(10000000); while (true) s in this`,
+		`var s = '1'.repeat(10000000); while (true) this.hasOwnProperty(s)`,
+		`var s = '1'.repeat(10000000); while (true) delete this[s]`,
 		`var o = {a: 1}; while (true) Object.assign(o, {b: 2}, o)`,
 		`var o = {}; for (var i = 0; i < 5000; i++) o['x' + i] = i; while (true) Object.keys(o)`,
 		`this.a = ` + strings.Repeat("[", 200) + strings.Repeat("]", 200),

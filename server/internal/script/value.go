@@ -244,6 +244,9 @@ func integer(v value) (int64, bool) {
 	case int64:
 		return v, true
 	case json.Number:
+		if len(v) > maxNumberBytes {
+			return 0, false
+		}
 		n, err := strconv.ParseInt(string(v), 10, 64)
 		return n, err == nil
 	case bool:
@@ -256,6 +259,10 @@ func integer(v value) (int64, bool) {
 	}
 	return 0, false
 }
+
+// maxNumberBytes bounds the digits that are calculated with, since no step is counted for
+// them: what is longer is stored as it is, and is no number otherwise.
+const maxNumberBytes = 1024
 
 // number converts a value to a number.
 func number(v value) float64 {
@@ -272,12 +279,18 @@ func number(v value) float64 {
 	case float64:
 		return v
 	case json.Number:
+		if len(v) > maxNumberBytes {
+			return math.NaN()
+		}
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil && math.IsInf(f, 0) {
 			return f
 		}
 		return f
 	case string:
+		if len(v) > maxNumberBytes {
+			return math.NaN()
+		}
 		text := strings.TrimSpace(v)
 		if text == "" {
 			return 0
