@@ -95,8 +95,8 @@ func BackupProgress(fn func(bytes int64)) BackupOption {
 }
 
 // Backup writes the database to w as one stream, which Restore makes a database of: all
-// documents, with attachments, revisions, counters, configuration, subscriptions and the declarations of
-// indexes, as they are at one moment. Reads and writes go on meanwhile. The stream is
+// documents, with attachments and revisions, compare-exchange values, counters, configuration, subscriptions,
+// results of calls with a request ID, and the declarations of indexes, as they are at one moment. Reads and writes go on meanwhile. The stream is
 // compressed, has a checksum for each block, and an end, so that damage and truncation
 // are noticed. The entries of indexes are not in it: Restore builds them.
 //

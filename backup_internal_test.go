@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -240,10 +241,32 @@ func (s *stepping) step() {
 		if s.random.IntN(4) == 0 {
 			s.must(s.db.Subscriptions().Ensure(ctx, Subscription{Name: fmt.Sprint("mail", s.random.IntN(3)), Query: "from Users"}))
 		}
+	case 20:
+		s.exchange(ctx, fmt.Sprint("Names/", s.random.IntN(8)))
+	case 21:
+		_, err := s.db.NextIdentity(ctx, "calls", RequestID(fmt.Sprint("call ", s.n%9)))
+		s.must(err)
 	default:
 		_, err := s.db.Put(ctx, id, []byte(body), InCollection(s.collection(id)))
 		s.must(err)
 	}
+}
+
+// exchange changes a compare-exchange value, or removes it.
+func (s *stepping) exchange(ctx context.Context, key string) {
+	index := uint64(0)
+	v, err := s.db.CompareExchange().Get(ctx, key)
+	if err == nil {
+		index = v.Index
+	} else if !errors.Is(err, ErrNotFound) {
+		s.must(err)
+	}
+	if index > 0 && s.random.IntN(4) == 0 {
+		s.must(s.db.CompareExchange().Delete(ctx, key, index))
+		return
+	}
+	_, err = s.db.CompareExchange().Put(ctx, key, s.n, index)
+	s.must(err)
 }
 
 // backedUp is a backup, and what it must restore to.
@@ -343,6 +366,11 @@ func TestBackup_Chain_Exact(t *testing.T) {
 			}
 			chain = append(chain, b)
 		}
+		for _, space := range []byte{format.SpaceExchange, format.SpaceRequests} {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(chain[len(chain)-1].contents)), func(key string) bool { return key[0] == space }) {
+				t.Errorf("round %d: no key begins with %c", round, space)
+			}
+		}
 		for _, n := range []int{1, 2, 2 + s.random.IntN(8), len(chain)} {
 			restoreChain(t, chain[:n])
 		}
@@ -387,6 +415,26 @@ func TestBackup_Since_Small(t *testing.T) {
 	next := s.backUp(BackupSince(full.info.ID))
 	if next.info.Documents != 3 || next.info.Deletions != 1 || next.info.RawBytes > 4000 {
 		t.Errorf("3 documents and a deletion: %+v", next.info)
+	}
+	restoreChain(t, []*backedUp{full, next})
+}
+
+// Ensure that a document with many revisions is backed up in pieces, and not gathered in
+// memory.
+func TestBackup_Since_ManyRevisions(t *testing.T) {
+	s := newStepping(t, 8, Options{})
+	ctx := context.Background()
+	s.must(s.db.Revisions().Configure(ctx, RevisionsConfiguration{Collections: map[string]RevisionRule{"Notes": {}}}))
+	full := s.backUp()
+	text := strings.Repeat("x", 200_000)
+	for n := range 60 {
+		_, err := s.db.Put(ctx, "notes/1", []byte(fmt.Sprintf(`{"n":%d,"text":%q}`, n, text)), InCollection("Notes"))
+		s.must(err)
+	}
+	last, longest := int64(0), int64(0)
+	next := s.backUp(BackupSince(full.info.ID), BackupProgress(func(n int64) { last, longest = n, max(longest, n-last) }))
+	if next.info.RawBytes < 60*200_000 || longest > 2*backup.BlockBytes {
+		t.Errorf("%d bytes, of which %d were gathered before they were written", next.info.RawBytes, longest)
 	}
 	restoreChain(t, []*backedUp{full, next})
 }

@@ -17,6 +17,9 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/verify"
+	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -537,6 +540,93 @@ func TestRestore_Promise(t *testing.T) {
 	same := onDisk(t, disk, jay.Options{})
 	defer closeDB(t, same)
 	make1(same, "the restored one", true)
+}
+
+// Ensure that compare-exchange values and results of calls are restored as they were, and that
+// a restored database with a floor for etags makes no index that its original has made since the backup.
+func TestRestore_CompareExchange(t *testing.T) {
+	db := memory(t, nil)
+	first := exchanged(t, db.CompareExchange(), "Lock", "ann", 0)
+	info, full := backUp(t, db)
+	second := exchanged(t, db.CompareExchange(), "Lock", "bob", first)
+	n, err := db.NextIdentity(ctx, "calls", jay.RequestID("once"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, more := backUp(t, db, jay.BackupSince(info.ID))
+	lost := uint64(0) // an index that a client of the lost database holds
+	for i := range 10 {
+		lost = exchanged(t, db.CompareExchange(), fmt.Sprint("later/", i), i, 0)
+	}
+	used, err := db.Counters(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used.Etag < lost {
+		t.Errorf("the etag of Counters is %d, below index %d", used.Etag, lost)
+	}
+
+	for _, floor := range []uint64{0, used.Etag} {
+		disk := storagetest.NewDisk()
+		o := jay.RestoreOptions{CopyTag: "B", Floors: jay.Counters{Etag: floor, Identities: map[string]int64{"calls|": 100}}, Options: &jay.Options{FS: disk}}
+		if _, err := jay.Restore(ctx, "db", o, readersOf(full, more)...); err != nil {
+			t.Fatal(err)
+		}
+		restored := onDisk(t, disk, jay.Options{})
+		x := restored.CompareExchange()
+		if value, index := valueOf(t, x, "lock"); value != `"bob"` || index != second {
+			t.Errorf("restored is %s with index %d, want bob with %d", value, index, second)
+		}
+		if again, err := restored.NextIdentity(ctx, "calls", jay.RequestID("once")); err != nil || again != n {
+			t.Errorf("a call that is repeated returns %d, %v, want %d", again, err, n)
+		}
+		if index := exchanged(t, x, "lock", "cid", second); index <= max(second, floor) {
+			t.Errorf("a new index is %d, and the floor was %d, and %d was used", index, floor, second)
+		}
+		closeDB(t, restored)
+	}
+}
+
+// Ensure that a backup of a damaged database is refused, with the number of damages and one of
+// them, unless they are accepted; and that keys of no known kind, which are no damage of a
+// backup, hide none.
+func TestRestore_Damaged(t *testing.T) {
+	db := memory(t, nil)
+	put(t, db, "ann", `{}`)
+	set := func(key, value []byte) {
+		must(t, checks.Engine(db).Update(ctx, true, func(tx storage.Tx) error {
+			if value == nil {
+				tx.Delete(key)
+			} else {
+				tx.Set(key, value, nil)
+			}
+			return nil
+		}))
+	}
+	restore := func(accept func(jay.Damage)) error {
+		_, stream := backUp(t, db, jay.BackupOnce())
+		_, err := jay.Restore(ctx, "db", jay.RestoreOptions{CopyTag: "B", Damage: accept, Options: &jay.Options{FS: storagetest.NewDisk()}}, bytes.NewReader(stream))
+		return err
+	}
+	for i := range verify.DefaultDamages {
+		set([]byte(fmt.Sprintf("z%04d", i)), []byte("of a later version"))
+	}
+	must(t, restore(nil))
+	set(format.MemberKey(nil, "@empty", "ann"), nil)
+	if err := restore(nil); !errors.Is(err, jay.ErrBackup) || !strings.Contains(err.Error(), "1 damages") {
+		t.Errorf("beside keys of no known kind: %v", err)
+	}
+	for i := range verify.DefaultDamages {
+		set([]byte(fmt.Sprintf("z%04d", i)), nil)
+	}
+	if err := restore(nil); !errors.Is(err, jay.ErrBackup) || !strings.Contains(err.Error(), "1 damages") || !strings.Contains(err.Error(), "member-missing") {
+		t.Errorf("damaged: %v", err)
+	}
+	var accepted []string
+	must(t, restore(func(d jay.Damage) { accepted = append(accepted, d.Kind) }))
+	if len(accepted) != 1 || accepted[0] != "member-missing" {
+		t.Errorf("accepted: %q", accepted)
+	}
 }
 
 // Ensure that the first backup of a restored database is a full one.

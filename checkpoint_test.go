@@ -136,7 +136,7 @@ func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
 	var crashed []*storagetest.Disk
 	var atLeast []int
 	random := rand.New(rand.NewPCG(1, 50))
-	disk.OnAnySync(func() {
+	disk.OnEverySync(func() {
 		mu.Lock()
 		defer mu.Unlock()
 		crashed = append(crashed, disk.Crash(50, random))
@@ -153,7 +153,7 @@ func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	disk.OnAnySync(nil)
+	disk.OnEverySync(nil)
 	whole := 0
 	for i, d := range crashed {
 		names, err := d.List("/")
@@ -218,11 +218,11 @@ func TestCheckpoint_OneAtATime(t *testing.T) {
 	put(t, db, "a", `{}`)
 	var once sync.Once
 	var second error
-	disk.OnAnySync(func() { once.Do(func() { second = db.Checkpoint(ctx, "second") }) })
+	disk.OnEverySync(func() { once.Do(func() { second = db.Checkpoint(ctx, "second") }) })
 	if err := db.Checkpoint(ctx, "first"); err != nil {
 		t.Fatal(err)
 	}
-	disk.OnAnySync(nil)
+	disk.OnEverySync(nil)
 	if second == nil || !strings.Contains(second.Error(), "another") {
 		t.Errorf("a second one: %v", second)
 	}

@@ -46,6 +46,10 @@ type CompareExchangeValue struct {
 
 	// Index grows with every change of the key, and never returns, not even after a
 	// deletion or a crash. It is above 0. A value that the transaction has made has 0.
+	//
+	// A copy or a restored database does not know the indexes that its original has made
+	// since, and makes them again, unless RestoreOptions.Floors or RaiseCounters has raised
+	// its etags above them: indexes are etags.
 	Index uint64 `json:"index"`
 
 	Value    json.RawMessage `json:"value"`

@@ -149,7 +149,8 @@ type Options struct {
 	// The copy gets a new database ID; HiLo ranges that clients of the original
 	// hold are void in it. Identities, and the IDs of HiLo2 and HiLo2010, carry no
 	// tag: each of their counters is refused with ErrNeedsFloor until SeedIdentity
-	// or RaiseCounters sets the number from which it is safe to count.
+	// or RaiseCounters sets the number from which it is safe to count. Indexes of
+	// compare-exchange values carry none either: see CompareExchangeValue.
 	//
 	// A database that has this tag already is opened as it is, so that the option
 	// can stay set. A tag that the database had before, as the original or as an

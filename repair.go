@@ -39,8 +39,9 @@ type LostItem struct {
 
 // Repair makes a new database in the directory into, which must not exist, of what can be
 // read of the one in dir, which is only read and must not be in use. Documents, revisions,
-// attachments, counters, subscriptions and settings are copied if they are whole. The order of changes, collections,
-// counts, what is due and indexes are made anew from them. Counters are raised above all numbers
+// attachments, compare-exchange values, counters, subscriptions and settings are copied if they are whole. The order of changes, collections,
+// counts, what is due and indexes are made anew from them. Results of calls with a RequestID are left behind: such
+// a call is carried out when it is made again. Counters are raised above all numbers
 // that were found, so that no ID comes twice. The new database is checked: see
 // RepairReport.After.
 //

@@ -14,6 +14,9 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
 )
 
 // savedBodies returns the bodies of all documents but those of HiLo.
@@ -81,6 +84,30 @@ func TestRepair_Whole(t *testing.T) {
 	if _, err := jay.Repair(ctx, dir, into, nil, nil); !errors.Is(err, os.ErrExist) && !errors.Is(err, jay.ErrLocked) {
 		t.Errorf("into a directory that is there: %v", err)
 	}
+}
+
+// Ensure that a repair of a directory that a restore has not filled does not count as one without
+// loss: what the restore had not come to is in no list.
+func TestRepair_UnfinishedRestore(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	dir, into := filepath.Join(t.TempDir(), "db.unfinished"), filepath.Join(t.TempDir(), "new")
+	db := open(t, dir, nil)
+	put(t, db, "ann", `{}`)
+	must(t, checks.Engine(db).Update(ctx, true, func(tx storage.Tx) error {
+		tx.Set(meta(format.RestoringName), []byte("{}"), nil)
+		return nil
+	}))
+	closeDB(t, db)
+	if _, err := jay.Open(dir, nil); !errors.Is(err, jay.ErrRestoring) {
+		t.Fatalf("open: %v", err)
+	}
+	r, err := jay.Repair(ctx, dir, into, nil, nil)
+	must(t, err)
+	if r.Missing != 1 || len(r.Lost) != 1 || r.Lost[0].ID != format.RestoringName || r.Documents != 1 || r.After.Found > 0 {
+		t.Errorf("%+v", r)
+	}
+	closeDB(t, open(t, into, nil))
 }
 
 // Ensure that what a repair makes of a damaged database has no damage, has no document that

@@ -30,6 +30,10 @@ type RestoreOptions struct {
 	// server-side IDs are then never those of the original. Identities and the HiLo of older
 	// generations have no tag: they are ErrNeedsFloor until Floors, SeedIdentity or
 	// RaiseCounters gives their numbers a minimum.
+	//
+	// The indexes of compare-exchange values have no tag either, and go on behind those of the
+	// backup. If clients of the original hold some that it has made since, set Floors.Etag to a
+	// number that it has not passed.
 	CopyTag string
 
 	// SameTag restores under the node tag and the database ID of the original, in whose
@@ -43,7 +47,8 @@ type RestoreOptions struct {
 	// known to Restore: name it in Floors too, or it begins with 1.
 	SameTag bool
 
-	// Floors are numbers that the original has not passed. Counters continue above them.
+	// Floors are numbers that the original has not passed. Counters continue above them,
+	// and etags, with the indexes of compare-exchange values, above Floors.Etag.
 	Floors Counters
 
 	// Options are those that a database is opened under: FS, Logger, Now, Rand, HiLoMode,
@@ -55,8 +60,8 @@ type RestoreOptions struct {
 	// read so far.
 	Progress func(bytes int64)
 
-	// Damage, if not nil, is called with what Verify finds in the restored database, and
-	// Restore goes on. Without it, Restore returns an error and makes no database: the
+	// Damage, if not nil, is called with what Verify finds in the restored database, up to
+	// 1,000 times, and Restore goes on. Without it, Restore returns an error and makes no database: the
 	// original was damaged when it was backed up. It is for the only backup that there is.
 	Damage func(Damage)
 }
@@ -284,12 +289,17 @@ func checkRestore(ctx context.Context, db *DB, accept func(Damage)) error {
 	}
 	// A key that Verify does not know is carried as it is, and is none of a backup's. The
 	// mark of the restore that is under way is there until its end.
-	isOurs := func(d Damage) bool {
-		return d.Kind == string(verify.KeyUnknown) || d.Kind == string(verify.RestoreUnfinished)
+	found, damages := report.Found, report.Damages
+	for _, kind := range []verify.Kind{verify.KeyUnknown, verify.RestoreUnfinished} {
+		found -= report.ByKind[string(kind)] // not all of them are listed
+		damages = slices.DeleteFunc(damages, func(d Damage) bool { return d.Kind == string(kind) })
 	}
-	damages := slices.DeleteFunc(report.Damages, isOurs)
-	if len(damages) > 0 && accept == nil {
-		return fmt.Errorf("%w: what was restored has %d damages, as the original had them: %s", ErrBackup, report.Found, damages[0])
+	if found > 0 && accept == nil {
+		first := ""
+		if len(damages) > 0 {
+			first = ": " + damages[0].String()
+		}
+		return fmt.Errorf("%w: what was restored has %d damages, as the original had them%s", ErrBackup, found, first)
 	}
 	for _, damage := range damages {
 		accept(damage)

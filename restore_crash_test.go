@@ -32,7 +32,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 		random := rand.New(rand.NewPCG(uint64(percent), 51))
 		var mu sync.Mutex // guards crashed
 		var crashed []*storagetest.Disk
-		disk.OnAnySync(func() {
+		disk.OnEverySync(func() {
 			mu.Lock()
 			defer mu.Unlock()
 			crashed = append(crashed, disk.Crash(percent, random))
@@ -41,7 +41,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 		if _, err := jay.Restore(ctx, "new", o, bytes.NewReader(full), bytes.NewReader(more)); err != nil {
 			t.Fatal(err)
 		}
-		disk.OnAnySync(nil)
+		disk.OnEverySync(nil)
 		crashed = append(crashed, disk.Crash(percent, random))
 		opened, refused := 0, 0
 		for i, d := range crashed {

@@ -3,6 +3,7 @@ package jay
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -111,7 +112,7 @@ func (db *DB) Verify(ctx context.Context, opts *VerifyOptions) (VerifyReport, er
 	return c.result(), nil
 }
 
-// maxBytesPerSecond is the least that BytesPerSecond may ask for.
+// leastBytesPerSecond is the least that BytesPerSecond may ask for.
 const leastBytesPerSecond = 64 << 10
 
 // checking is a Verify under way.
@@ -213,17 +214,17 @@ func (c *checking) add(d Damage) {
 		d.Loss = "nothing that was stored is known to be lost"
 	}
 	c.report.Found++
-	c.count(d.Kind, 1)
+	c.report.count(d.Kind, 1)
 	if len(c.report.Damages) < c.opts.MaxDamages {
 		c.report.Damages = append(c.report.Damages, d)
 	}
 }
 
-func (c *checking) count(kind string, n int64) {
-	if c.report.ByKind == nil {
-		c.report.ByKind = make(map[string]int64)
+func (r *VerifyReport) count(kind string, n int64) {
+	if r.ByKind == nil {
+		r.ByKind = make(map[string]int64)
 	}
-	c.report.ByKind[kind] += n
+	r.ByKind[kind] += n
 }
 
 // records checks the records that use reads.
@@ -258,6 +259,7 @@ func (c *checking) progress(step string, bytes, keys int64) {
 // result returns the report, as far as it is.
 func (c *checking) result() VerifyReport {
 	r := c.report
+	r.ByKind = maps.Clone(r.ByKind)
 	if v := c.ledger; v != nil {
 		for _, d := range v.Damages {
 			if len(r.Damages) < c.opts.MaxDamages {
@@ -269,9 +271,7 @@ func (c *checking) result() VerifyReport {
 		}
 		r.Found, r.Warned = r.Found+v.Found, v.Warned
 		for kind, n := range v.ByKind {
-			c.report = r
-			c.count(string(kind), n)
-			r.ByKind = c.report.ByKind
+			r.count(string(kind), n)
 		}
 		r.NotCompared = append(r.NotCompared, v.NotCompared...)
 		r.Keys, r.Bytes, r.Documents, r.Revisions = v.Keys, v.Bytes, v.Documents, v.Revisions

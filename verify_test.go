@@ -133,7 +133,7 @@ func meta(name string) []byte { return format.AppendKey(nil, format.SpaceMeta, n
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// nobody is an etag that nothing has.
+// spareEtag is an etag that nothing has.
 const spareEtag = 60_000
 
 // sample is a database with something of everything.
@@ -564,6 +564,51 @@ var plants = []struct {
 	{"a request without its result", func(p *planting) { p.remove(format.RequestKey("once")) }, "request-record"},
 	{"a key of no kind of a request", func(p *planting) { p.set([]byte("qz"), []byte("x")) }, "key-malformed"},
 	{"a record of an unknown kind of a subscription", func(p *planting) { p.set([]byte("smail\x00z"), []byte("{}")) }, "key-malformed"},
+}
+
+// unreadable is a reader that cannot read one key.
+type unreadable struct {
+	storage.Reader
+	key []byte
+}
+
+func (r unreadable) Iterate(lo, hi []byte) (storage.Iterator, error) {
+	it, err := r.Reader.Iterate(lo, hi)
+	return &unreadableIterator{Iterator: it, key: r.key}, err
+}
+
+type unreadableIterator struct {
+	storage.Iterator
+	key []byte
+	err error
+}
+
+func (it *unreadableIterator) First() bool { return it.reads(it.Iterator.First()) }
+func (it *unreadableIterator) Next() bool  { return it.reads(it.Iterator.Next()) }
+func (it *unreadableIterator) Error() error {
+	return errors.Join(it.err, it.Iterator.Error())
+}
+
+func (it *unreadableIterator) reads(ok bool) bool {
+	if ok && bytes.Equal(it.Key(), it.key) {
+		it.err = storage.ErrCorrupt
+	}
+	return ok && it.err == nil
+}
+
+// Ensure that of the results of requests nothing is said to be missing or too much whose key cannot
+// be read.
+func TestVerify_UnreadableRequest(t *testing.T) {
+	engine := checks.Engine(sample(t))
+	for _, key := range [][]byte{format.RequestKey("once"), format.RequestStateKey, format.RequestNumberKey(0)} {
+		r, err := verify.Run(context.Background(), verify.Config{Use: func(fn func(storage.Reader) error) error {
+			return fn(unreadable{engine, key})
+		}})
+		must(t, err)
+		if len(r.ByKind) != 1 || r.ByKind[verify.Unreadable] != 1 {
+			t.Errorf("%q cannot be read: %v", key, r.Damages)
+		}
+	}
 }
 
 // Ensure that planted damage of each kind is found and named, and that nothing is named that

@@ -267,11 +267,15 @@ func (k *keys) next(ctx context.Context, w *Writer) (done bool, err error) {
 	return true, k.it.Error()
 }
 
-func (k *keys) close() error {
-	if k.it == nil {
-		return nil
+func (k *keys) close() error { return closeOnce(&k.it) }
+
+// closeOnce closes an iterator, if there is one, and takes it away: Pebble uses an iterator
+// that is closed again.
+func closeOnce(it *storage.Iterator) (err error) {
+	if *it != nil {
+		err, *it = (*it).Close(), nil
 	}
-	return k.it.Close()
+	return err
 }
 
 // changed is the documents that have changed since the base, and their records of
@@ -282,6 +286,7 @@ type changed struct {
 	nodes     []uint64
 	it        storage.Iterator
 	begun     bool
+	kept      []*keys // revisions of the document that was written last; a document may have many
 }
 
 func (c *changed) next(ctx context.Context, w *Writer) (done bool, err error) {
@@ -296,6 +301,12 @@ func (c *changed) next(ctx context.Context, w *Writer) (done bool, err error) {
 		if n%checkEvery == 0 && ctx.Err() != nil {
 			return false, ctx.Err()
 		}
+		if done, err := c.writeKept(ctx, w); err != nil || !done {
+			return false, err
+		}
+		if w.Full() {
+			return false, nil
+		}
 		ok, err := c.advance()
 		if err != nil || !ok {
 			return !ok, err
@@ -303,10 +314,20 @@ func (c *changed) next(ctx context.Context, w *Writer) (done bool, err error) {
 		if err := c.write(w, c.it.Key(), c.it.Value()); err != nil {
 			return false, err
 		}
-		if w.Full() {
-			return false, nil
+	}
+}
+
+// writeKept writes the revisions in kept. It reports whether it has come to their end.
+func (c *changed) writeKept(ctx context.Context, w *Writer) (done bool, err error) {
+	for ; len(c.kept) > 0; c.kept = c.kept[1:] {
+		if done, err := c.kept[0].next(ctx, w); err != nil || !done {
+			return false, err
+		}
+		if err := c.kept[0].close(); err != nil {
+			return false, err
 		}
 	}
+	return true, nil
 }
 
 // advance moves to the next record of a change. It reports false at the end.
@@ -316,10 +337,9 @@ func (c *changed) advance() (bool, error) {
 			if c.it.Next() {
 				return true, nil
 			}
-			if err := errs.First(c.it.Error(), c.it.Close()); err != nil {
+			if err := errs.First(c.it.Error(), closeOnce(&c.it)); err != nil {
 				return false, err
 			}
-			c.it = nil
 		}
 		if len(c.nodes) == 0 {
 			return false, nil
@@ -366,33 +386,18 @@ func (c *changed) write(w *Writer, key, value []byte) error {
 	if !c.revisions {
 		return nil
 	}
-	deleted := format.DeletedKey(nil, folded)
-	history := format.HistoryKey(nil, folded)
-	if err := c.replace(w, deleted, append(deleted, 0)); err != nil {
-		return err
-	}
-	return c.replace(w, history, format.PrefixEnd(history))
+	deleted, history := format.DeletedKey(nil, folded), format.HistoryKey(nil, folded)
+	c.kept = append(c.kept[:0],
+		&keys{from: c.source.snapshot, lo: deleted, hi: append(bytes.Clone(deleted), 0), clear: true},
+		&keys{from: c.source.snapshot, lo: history, hi: format.PrefixEnd(history), clear: true})
+	return nil
 }
 
-// replace writes all keys of a range in the place of those that the base has.
-func (c *changed) replace(w *Writer, lo, hi []byte) (err error) {
-	w.Clear(lo, hi)
-	it, err := c.source.snapshot.Iterate(lo, hi)
-	if err != nil {
-		return err
+func (c *changed) close() (err error) {
+	for _, k := range c.kept {
+		err = errs.First(err, k.close())
 	}
-	defer func() { err = errs.First(err, it.Close()) }()
-	for ok := it.First(); ok; ok = it.Next() {
-		w.Set(it.Key(), it.Value())
-	}
-	return it.Error()
-}
-
-func (c *changed) close() error {
-	if c.it == nil {
-		return nil
-	}
-	return c.it.Close()
+	return errs.First(err, closeOnce(&c.it))
 }
 
 // numberAt returns a number under 'm', 0 if there is none.

@@ -207,16 +207,12 @@ func (c *copying) written(key []byte) ([]byte, error) {
 	return append([]byte{}, value...), closer.Close()
 }
 
-func isDamage(err error) bool {
-	return errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable)
-}
-
 // each calls fn with all keys of a range that can be read.
 func (c *copying) each(lo, hi []byte, fn func(key, value []byte) error) error {
 	for {
 		next, err := c.eachWhole(c.from.Main, lo, hi, fn)
-		if err == nil || !isDamage(err) {
-			return err
+		if err == nil || !verify.IsDamage(err) {
+			return ownError(err)
 		}
 		to, found, err := verify.NextReadable(c.from.Main, next, hi)
 		if err != nil {
@@ -229,8 +225,8 @@ func (c *copying) each(lo, hi []byte, fn func(key, value []byte) error) error {
 		}
 		c.lost("range", "", "the keys from %q to %q cannot be read", next[:min(len(next), 60)], end[:min(len(end), 60)])
 		if c.from.Rest != nil {
-			if _, err := c.eachWhole(c.from.Rest, next, end, fn); err != nil && !isDamage(err) {
-				return err
+			if _, err := c.eachWhole(c.from.Rest, next, end, fn); err != nil && !verify.IsDamage(err) {
+				return ownError(err)
 			}
 		}
 		if !found {
@@ -249,7 +245,7 @@ func (c *copying) eachWhole(r storage.Reader, lo, hi []byte, fn func(key, value 
 		return next, err
 	}
 	defer func() {
-		if closed := it.Close(); !isDamage(closed) {
+		if closed := it.Close(); !verify.IsDamage(closed) {
 			err = errs.First(err, closed)
 		}
 	}()
@@ -260,16 +256,25 @@ func (c *copying) eachWhole(r storage.Reader, lo, hi []byte, fn func(key, value 
 		c.keys++
 		next = append(append(next[:0], it.Key()...), 0)
 		if err := fn(it.Key(), it.Value()); err != nil {
-			return next, fmt.Errorf("%w", notDamage{err})
+			return next, notDamage{err}
 		}
 	}
 	return next, it.Error()
 }
 
-// notDamage is an error of fn, which is not one of the source.
+// notDamage is an error of fn, which is not one of the source. It hides what it is.
 type notDamage struct{ err error }
 
 func (e notDamage) Error() string { return e.err.Error() }
+
+// ownError returns the error of fn, or err if it is none.
+func ownError(err error) error {
+	var own notDamage
+	if errors.As(err, &own) {
+		return own.err
+	}
+	return err
+}
 
 func space(b byte) (lo, hi []byte) { return []byte{b}, []byte{b + 1} }
 
@@ -311,6 +316,8 @@ func (c *copying) readSettings() error {
 				return nil
 			}
 			return c.set(key, value)
+		case name == format.RestoringName:
+			c.lost("record", name, "a restore into this directory was not finished: what it had not come to is missing, and not listed; counters may be below numbers that its original has used")
 		case strings.HasPrefix(name, format.RenamePrefix):
 			var r format.Rename
 			if json.Unmarshal(value, &r) == nil {
@@ -526,8 +533,6 @@ func (c *copying) copyRevisions() error {
 	})
 }
 
-var limits = metadata.Limits{MaxBytes: 512 << 20, MaxDepth: 10_000}
-
 // copyDocuments copies documents that are whole, and makes what follows from each.
 func (c *copying) copyDocuments() error {
 	lo, hi := space(format.SpaceDocument)
@@ -552,9 +557,9 @@ func (c *copying) copyDocuments() error {
 
 // checkVersion returns an error unless a version of a document is whole.
 func (c *copying) checkVersion(folded string, h *metadata.Header, body []byte) error {
-	_, err := metadata.Scan(body, limits)
+	_, err := metadata.Scan(body, verify.BodyLimits)
 	if err == nil && h.Custom != nil {
-		_, err = metadata.Scan(h.Custom, limits)
+		_, err = metadata.Scan(h.Custom, verify.BodyLimits)
 	}
 	if err == nil {
 		err = errs.First(metadata.CheckCollection(string(h.Collection)), c.rules.Check(folded))

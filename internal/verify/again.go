@@ -19,7 +19,7 @@ func (v *verifier) lookAgain() error {
 	if v.ledger.isEven() {
 		return nil
 	}
-	v.report.SecondLooked, v.again = true, true
+	v.again = true
 	v.groups = groups{found: make(map[string]int64), keys: make(map[string][]byte), numbers: make(map[string]int64), sizes: make(map[string][]string)}
 	for _, step := range []func() error{
 		v.documentsAgain,
@@ -46,7 +46,7 @@ func (v *verifier) documentsAgain() error {
 		if d == nil {
 			return nil
 		}
-		if _, err := metadata.Scan(d.body, bodyLimits); err != nil {
+		if _, err := metadata.Scan(d.body, BodyLimits); err != nil {
 			d.whole = false
 		}
 		return v.derive(d, func(key, want []byte) error {

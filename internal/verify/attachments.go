@@ -222,7 +222,7 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 		return err
 	}
 	defer func() {
-		if closed := it.Close(); !isDamage(closed) {
+		if closed := it.Close(); !IsDamage(closed) {
 			err = errs.First(err, closed)
 		}
 	}()
@@ -243,7 +243,7 @@ func (v *verifier) contentAgain(r storage.Reader, key []byte, want format.Hash, 
 		h.Write(it.Value())
 	}
 	if err := it.Error(); err != nil {
-		if isDamage(err) {
+		if IsDamage(err) {
 			return nil // noted before
 		}
 		return err

@@ -9,9 +9,6 @@ import (
 
 func itoa(n int64) string   { return strconv.FormatInt(n, 10) }
 func quote(s string) string { return strconv.Quote(s) }
-func (v *verifier) readAll(space byte, fn func(r storage.Reader, key, value []byte) error) error {
-	return v.walk([]byte{space}, []byte{space + 1}, fn)
-}
 
 // readChanges reads the records of changes.
 func (v *verifier) readChanges() error { return v.readAll(format.SpaceChanges, v.change) }

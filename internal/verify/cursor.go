@@ -36,7 +36,7 @@ func (k *cursor) open(r storage.Reader) error {
 	var err error
 	if k.it, err = r.Iterate(k.from, k.hi); err != nil {
 		k.it = nil
-		if !isDamage(err) {
+		if !IsDamage(err) {
 			return err
 		}
 		return k.skip(k.from, err)
@@ -64,7 +64,7 @@ func (k *cursor) settle() error {
 		k.done = true
 		return nil
 	}
-	if !isDamage(err) {
+	if !IsDamage(err) {
 		return err
 	}
 	return k.skip(k.from, err)
@@ -81,14 +81,14 @@ func (k *cursor) close() error {
 	}
 	err := k.it.Close()
 	k.it = nil
-	if isDamage(err) { // it was noted
+	if IsDamage(err) { // it was noted
 		err = nil
 	}
 	return err
 }
 
-// isDamage reports whether a reader failed because of what it has read.
-func isDamage(err error) bool {
+// IsDamage reports whether a reader failed because of what it has read.
+func IsDamage(err error) bool {
 	return errors.Is(err, storage.ErrCorrupt) || errors.Is(err, storage.ErrUnreadable)
 }
 
@@ -120,7 +120,7 @@ func (v *verifier) addGap(g gap) {
 // skip passes over what cannot be read, from a key on.
 func (k *cursor) skip(from []byte, cause error) error {
 	if k.it != nil {
-		if err := k.it.Close(); err != nil && !isDamage(err) {
+		if err := k.it.Close(); err != nil && !IsDamage(err) {
 			return err
 		}
 		k.it = nil
@@ -154,7 +154,7 @@ func (k *cursor) skip(from []byte, cause error) error {
 		return nil
 	}
 	k.done = true // it was readable a moment ago, and is no more: a disk that fails
-	if err := k.it.Error(); err != nil && !isDamage(err) {
+	if err := k.it.Error(); err != nil && !IsDamage(err) {
 		return err
 	}
 	return nil
@@ -176,7 +176,7 @@ func NextReadable(r storage.Reader, from, hi []byte) (key []byte, found bool, er
 	probe := func(at []byte) (key []byte, found, ok bool, err error) {
 		it, err := r.Iterate(at, hi)
 		if err != nil {
-			if isDamage(err) {
+			if IsDamage(err) {
 				return nil, false, false, nil
 			}
 			return nil, false, false, err
@@ -189,7 +189,7 @@ func NextReadable(r storage.Reader, from, hi []byte) (key []byte, found bool, er
 		if closed := it.Close(); failure == nil {
 			failure = closed
 		}
-		if failure != nil && !isDamage(failure) {
+		if failure != nil && !IsDamage(failure) {
 			return nil, false, false, failure
 		}
 		return key, found, failure == nil, nil
@@ -290,4 +290,9 @@ func (v *verifier) walk(lo, hi []byte, fn func(r storage.Reader, key, value []by
 		}
 	}
 	return nil
+}
+
+// readAll is walk over a key space.
+func (v *verifier) readAll(space byte, fn func(r storage.Reader, key, value []byte) error) error {
+	return v.walk([]byte{space}, []byte{space + 1}, fn)
 }

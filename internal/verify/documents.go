@@ -12,8 +12,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// bodyLimits are those of all bodies that any option allows.
-var bodyLimits = metadata.Limits{MaxBytes: 512 << 20, MaxDepth: 10_000}
+// BodyLimits are those of all bodies that any option allows.
+var BodyLimits = metadata.Limits{MaxBytes: 512 << 20, MaxDepth: 10_000}
 
 // document is a stored document that was decoded. Its texts are in the reader's memory.
 type document struct {
@@ -180,7 +180,7 @@ func (v *verifier) document(d *document) error {
 
 // checkDocument checks a document by itself.
 func (v *verifier) checkDocument(key []byte, d *document) {
-	if _, err := metadata.Scan(d.body, bodyLimits); err != nil {
+	if _, err := metadata.Scan(d.body, BodyLimits); err != nil {
 		d.whole = false
 		v.damage(DocumentBody, key, "its body of %d bytes is not the JSON that was stored: %v", len(d.body), err)
 	}
@@ -193,7 +193,7 @@ func (v *verifier) checkDocument(key []byte, d *document) {
 		v.damage(DocumentName, key, "%v", err)
 	}
 	if d.header.Custom != nil {
-		if _, err := metadata.Scan(d.header.Custom, bodyLimits); err != nil {
+		if _, err := metadata.Scan(d.header.Custom, BodyLimits); err != nil {
 			v.damage(DocumentMetadata, key, "its metadata of %d bytes is no JSON object: %v", len(d.header.Custom), err)
 		}
 	}
@@ -314,7 +314,7 @@ func (v *verifier) deriveEntries(d *document, fn func(key, value []byte) error) 
 		}
 		return nil
 	})
-	if isDamage(err) {
+	if IsDamage(err) {
 		v.lacks("document %q: its index entries: %v", d.folded, err)
 		return nil
 	}
@@ -335,7 +335,7 @@ func (v *verifier) documentAt(r storage.Reader, folded string) (doc *document, k
 	if doc = v.decodeDocument(key, value, false); doc == nil {
 		return nil, false, nil
 	}
-	if _, err := metadata.Scan(doc.body, bodyLimits); err != nil {
+	if _, err := metadata.Scan(doc.body, BodyLimits); err != nil {
 		doc.whole = false
 	}
 	return doc, true, nil

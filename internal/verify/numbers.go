@@ -135,7 +135,7 @@ func (v *verifier) hiloMax(r storage.Reader, tag string) (n int64, known bool, e
 
 // readCounters checks the records of HiLo tags and identities.
 func (v *verifier) readCounters() error {
-	err := v.walk([]byte{format.SpaceHiLo}, []byte{format.SpaceHiLo + 1}, func(_ storage.Reader, key, value []byte) error {
+	err := v.readAll(format.SpaceHiLo, func(_ storage.Reader, key, value []byte) error {
 		if !v.isName(key) {
 			return nil
 		}
@@ -158,7 +158,7 @@ func (v *verifier) readCounters() error {
 	if err != nil {
 		return err
 	}
-	err = v.walk([]byte{format.SpaceIdentity}, []byte{format.SpaceIdentity + 1}, func(_ storage.Reader, key, value []byte) error {
+	err = v.readAll(format.SpaceIdentity, func(_ storage.Reader, key, value []byte) error {
 		if !v.isName(key) {
 			return nil
 		}

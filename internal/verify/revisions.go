@@ -52,7 +52,7 @@ func (v *verifier) revision(h *history, key, value []byte) error {
 		v.note(h, number, 0, false)
 		return nil
 	}
-	if _, err := metadata.Scan(body, bodyLimits); err != nil {
+	if _, err := metadata.Scan(body, BodyLimits); err != nil {
 		v.damage(RevisionRecord, key, "its body is not the JSON that was stored: %v", err)
 	}
 	if foreign == nil {

@@ -32,7 +32,7 @@ func (v *verifier) readSettings() error {
 		return err
 	}
 	found := make(map[string]bool)
-	err := v.walk([]byte{format.SpaceMeta}, []byte{format.SpaceMeta + 1}, func(_ storage.Reader, key, value []byte) error {
+	err := v.readAll(format.SpaceMeta, func(_ storage.Reader, key, value []byte) error {
 		name, rest := cutName(key)
 		if len(rest) > 0 || key[len(key)-1] != 0 {
 			v.damage(KeyMalformed, key, "the key of a record ends in 00 after its name")
@@ -61,7 +61,7 @@ func metaKey(name string) []byte { return format.AppendKey(nil, format.SpaceMeta
 
 // readNodes reads the records of nodes.
 func (v *verifier) readNodes() error {
-	return v.walk([]byte{format.SpaceNode}, []byte{format.SpaceNode + 1}, func(_ storage.Reader, key, value []byte) error {
+	return v.readAll(format.SpaceNode, func(_ storage.Reader, key, value []byte) error {
 		var o format.Origin
 		switch {
 		case len(key) != 5:

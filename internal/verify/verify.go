@@ -50,15 +50,11 @@ type Config struct {
 
 // Progress is how far a run is.
 type Progress struct {
-	Step  string // what is looked at: one of Steps
+	Step  string // what is looked at, such as "documents"
 	Keys  int64  // that were read, in all steps
 	Bytes int64  // of them
 	Found int64  // damages
 }
-
-// Steps are the steps of a run, in their order. The last one is taken only if something
-// does not agree.
-var Steps = []string{"settings", "documents", "changes", "collections", "counters", "expiry", "subscriptions", "indexes", "attachments", "damages"}
 
 // Damage is something that is not as it must be.
 type Damage struct {
@@ -73,14 +69,13 @@ type Report struct {
 	Documents, Revisions, Changes, Deletions, IndexEntries, Contents, ContentBytes int64
 	Keys, Bytes                                                                    int64
 
-	Damages      []Damage
-	Found        int64 // damages, also those that are not listed
-	Warnings     []Damage
-	Warned       int64
-	ByKind       map[Kind]int64
-	Unread       int64    // ranges of keys that could not be read
-	NotCompared  []string // what could not be compared, and why
-	SecondLooked bool     // the last step was taken
+	Damages     []Damage
+	Found       int64 // damages, also those that are not listed
+	Warnings    []Damage
+	Warned      int64
+	ByKind      map[Kind]int64
+	Unread      int64    // ranges of keys that could not be read
+	NotCompared []string // what could not be compared, and why
 }
 
 // verifier is a run.

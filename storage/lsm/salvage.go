@@ -30,14 +30,14 @@ type Salvage struct {
 	disk   vfs.FS // the directory
 	lock   *dirLock
 	log    *slog.Logger
-	damage []*storage.DamageError
 	tables map[string]tableKey // those that the manifest names and that are there, by name
 	sizes  map[string]int64    // of those that it names
 	files  *salvageFS
 	cache  *pebble.Cache
 
 	mu     sync.Mutex
-	stores []*pebble.DB // open. Guarded by mu.
+	damage []*storage.DamageError // Guarded by mu, but in open.
+	stores []*pebble.DB           // open. Guarded by mu.
 }
 
 // OpenSalvage opens a directory. It returns the errors of Open, but for damage: Damage
@@ -119,7 +119,11 @@ func (s *Salvage) open(dir string, opts Options) error {
 
 // Damage returns what is wrong with the directory, but for the blocks of tables: see
 // CheckFile.
-func (s *Salvage) Damage() []*storage.DamageError { return s.damage }
+func (s *Salvage) Damage() []*storage.DamageError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.damage)
+}
 
 // Files returns the tables that can be checked.
 func (s *Salvage) Files() ([]storage.File, error) {
@@ -259,6 +263,10 @@ func newSalvageFS(disk vfs.FS, path string) (*salvageFS, error) {
 	return s, s.copyFrom(disk, path)
 }
 
+// largestOther bounds the files that parseName does not know and that are copied. Those of
+// a store have a few KB; what else lies in the directory is none of it.
+const largestOther = 1 << 20
+
 // copyFrom copies all files but tables.
 func (s *salvageFS) copyFrom(from vfs.FS, path string) error {
 	if err := s.MemFS.MkdirAll(path, 0o755); err != nil {
@@ -269,16 +277,20 @@ func (s *salvageFS) copyFrom(from vfs.FS, path string) error {
 		return err
 	}
 	for _, name := range names {
-		if kind, _ := parseName(name); isTable(kind) || name == "LOCK" {
+		kind, _ := parseName(name)
+		if isTable(kind) || name == "LOCK" {
 			continue
 		}
 		full := from.PathJoin(path, name)
 		info, err := from.Stat(full)
-		if errors.Is(err, os.ErrNotExist) || err == nil && info.IsDir() {
+		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
+		}
+		if !info.Mode().IsRegular() || kind == otherFile && info.Size() > largestOther {
+			continue
 		}
 		if err := vfs.CopyAcrossFS(from, full, s.MemFS, s.MemFS.PathJoin(path, name)); err != nil {
 			return err

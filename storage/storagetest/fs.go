@@ -33,7 +33,6 @@ type Disk struct {
 	reads   atomic.Int64 // of tables
 	after   atomic.Int64 // syncs until the disk fails; negative means never
 	onSync  atomic.Value // func()
-	onAny   atomic.Value // func()
 	room    atomic.Pointer[room]
 	syncs   atomic.Uint64 // syncs of the log seen
 
@@ -81,9 +80,6 @@ func (d *Disk) inject(op errorfs.Op) error {
 		if d.after.Load() >= 0 && d.after.Add(-1) < 0 {
 			d.failing.Store(true)
 		}
-	}
-	if hook, ok := d.onAny.Load().(func()); ok && hook != nil && isSync(op.Kind) {
-		hook()
 	}
 	if r := d.room.Load(); r != nil && operationOf(op.Kind) == Creations && strings.HasPrefix(op.Path, r.prefix) && r.left.Add(-1) < 0 {
 		return ErrInjected
@@ -151,9 +147,6 @@ func (d *Disk) Syncs() uint64 { return d.syncs.Load() }
 
 // OnSync calls fn at every sync of the log, before it takes effect.
 func (d *Disk) OnSync(fn func()) { d.onSync.Store(fn) }
-
-// OnAnySync calls fn at every sync of a file or directory, before it takes effect.
-func (d *Disk) OnAnySync(fn func()) { d.onAny.Store(fn) }
 
 // Crash returns the disk as a machine that lost its power now would find it:
 // all that was synced, and each piece of the rest with this probability, in
