@@ -34,13 +34,22 @@ func (db *DB) write(ctx context.Context, ops []*op) error {
 	if db.watch == nil {
 		return writeOps(ctx, db, ops)
 	}
-	return db.watch.Do(ctx, operationOf(ops), func(ctx context.Context, o *observe.Operation) error {
+	var again error // the call was carried out before: that is an answer, and no failure
+	err := db.watch.Do(ctx, operationOf(ops), func(ctx context.Context, o *observe.Operation) error {
 		err := writeOps(ctx, db, ops)
+		if repetition(err) != nil {
+			again = err
+			return nil
+		}
 		if err == nil {
 			completeOperation(o, ops)
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return again
 }
 
 func writeOps(ctx context.Context, db *DB, ops []*op) error {

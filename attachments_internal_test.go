@@ -4,15 +4,12 @@ package jay
 // outside the package can see.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/format"
@@ -81,11 +78,7 @@ func ChunkKeys(t testing.TB, db *DB) int {
 func TestAttachments_Layout_Golden(t *testing.T) {
 	defer SetChunkBytes(4)()
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := dumped(t)
 	defer db.Close()
 	db.contents.Stop() // nothing is removed
 	var b Batch
@@ -112,14 +105,7 @@ func TestAttachments_Layout_Golden(t *testing.T) {
 	if err := db.Attachments("users/bob").Delete(ctx, "gone"); err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile("docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := keysBetween(t, db, format.SpaceAttachments, format.SpaceChunks) + keysBetween(t, db, format.SpaceDocument, format.SpaceDocument)
-	if !bytes.Contains(document, []byte(got)) {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
-	}
+	inFormat(t, keysBetween(t, db, format.SpaceAttachments, format.SpaceChunks)+keysBetween(t, db, format.SpaceDocument, format.SpaceDocument))
 }
 
 var errBrokenStream = errors.New("the stream is broken")

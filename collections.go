@@ -188,11 +188,11 @@ func walkCollections(ctx context.Context, db *DB) ([]CollectionCount, error) {
 	}
 	defer w.Close()
 
-	now := db.env.Now()
+	at := db.docs.Moment()
 	byName := make(map[string]*CollectionCount) // by folded name
 	for more := true; more; {
 		more, err = w.Headers(ctx, 8192, func(_ []byte, h *metadata.Header, _ int) {
-			if db.env.ExactExpiry && docs.IsGone(h, now) {
+			if docs.IsGone(h, at) {
 				return
 			}
 			key := format.CollectionKey(string(h.Collection))

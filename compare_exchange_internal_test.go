@@ -7,9 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay/internal/format"
 )
@@ -17,11 +15,7 @@ import (
 // Ensure that docs/format.md holds the bytes that compare-exchange values and guards have.
 func TestCompareExchange_Layout_Golden(t *testing.T) {
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := dumped(t)
 	defer db.Close()
 	var b Batch
 	b.PutCompareExchange("count", 41, 0)
@@ -35,14 +29,7 @@ func TestCompareExchange_Layout_Golden(t *testing.T) {
 	if err := db.CompareExchange().Delete(ctx, "gone", results[2].Etag); err != nil {
 		t.Fatal(err)
 	}
-	document, err := os.ReadFile("docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := keysBetween(t, db, format.SpaceDocument, format.SpaceDocument) + keysBetween(t, db, format.SpaceExchange, format.SpaceExchange)
-	if !bytes.Contains(document, []byte(got)) {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
-	}
+	inFormat(t, keysBetween(t, db, format.SpaceDocument, format.SpaceDocument)+keysBetween(t, db, format.SpaceExchange, format.SpaceExchange))
 }
 
 // Ensure that a record is decoded as it was encoded, and that no other bytes are taken

@@ -36,10 +36,10 @@ type pageSum struct{ hash.Hash }
 
 func newPageSum() pageSum { return pageSum{sha256.New()} }
 
-func (s pageSum) add(v *exchange.Value) {
+func (s pageSum) add(folded string, index uint64) {
 	var scratch [64]byte
-	text := append(append(scratch[:0], v.Folded...), 0)
-	s.Write(binary.BigEndian.AppendUint64(text, v.Index)) // it returns no error
+	text := append(append(scratch[:0], folded...), 0)
+	s.Write(binary.BigEndian.AppendUint64(text, index)) // it returns no error
 }
 
 // exchangeValues is CompareExchange.GetMany.
@@ -121,7 +121,7 @@ func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) 
 		}
 	}
 	err := exchange.Each(ctx, t.snapshot, prefix, after, func(v *exchange.Value) bool {
-		sum.add(v)
+		sum.add(v.Folded, v.Index)
 		page.count++
 		page.last = v.Folded
 		before(v.Folded)
@@ -228,13 +228,13 @@ func (x *exchanges) check(in *write.Txn) error {
 // check lists the page again.
 func (p *exchangePage) check(in *write.Txn) error {
 	sum, count := newPageSum(), 0
-	err := exchange.Each(context.Background(), in.Tx, p.prefix, p.after, func(v *exchange.Value) bool {
-		if p.last != "" && v.Folded > p.last {
+	err := exchange.EachIndex(context.Background(), in.Tx, p.prefix, p.after, func(folded string, index uint64) bool {
+		if p.last != "" && folded > p.last {
 			return false
 		}
-		sum.add(v)
+		sum.add(folded, index)
 		count++
-		return v.Folded != p.last && count <= p.count
+		return folded != p.last && count <= p.count
 	})
 	if err != nil || bytes.Equal(sum.Sum(nil), p.sum) {
 		return err

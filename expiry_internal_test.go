@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -92,15 +91,11 @@ func timesOfDB(t *testing.T, db *DB) string {
 // Ensure that what is due lies in the store as docs/format.md has it.
 func TestTimes_Layout_Golden(t *testing.T) {
 	defer NoSweeper()()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := dumped(t)
 	defer db.Close()
 	var b Batch
 	b.Put("Users/Ann", []byte(`{"@metadata":{"@collection":"Users","@expires":"2026-11-21T12:30:00.5+00:00"}}`))
-	b.Put("bob", []byte(`{}`), WithTTL(time.Hour), RefreshAt(now))
+	b.Put("bob", []byte(`{}`), WithTTL(time.Hour), RefreshAt(dumpTime))
 	if _, err := db.Apply(context.Background(), &b); err != nil {
 		t.Fatal(err)
 	}
@@ -113,13 +108,7 @@ func TestTimes_Layout_Golden(t *testing.T) {
 	if err := closer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), "```\n"+got+"```") {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
-	}
+	inFormat(t, "```\n"+got+"```")
 }
 
 // makeOld makes the database as a program of format 3 has left it: without entries of

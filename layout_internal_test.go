@@ -27,15 +27,32 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// dumpTime is when the databases of docs/format.md were written.
+var dumpTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// dumped opens a new database, which has the same bytes whenever the same is written.
+func dumped(t *testing.T) *DB {
+	t.Helper()
+	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return dumpTime }})
+	noError(t, err)
+	return db
+}
+
+// inFormat compares a dump with docs/format.md.
+func inFormat(t *testing.T, dump string) {
+	t.Helper()
+	document, err := os.ReadFile("docs/format.md")
+	noError(t, err)
+	if dump == "" || !bytes.Contains(document, []byte(dump)) {
+		t.Errorf("docs/format.md does not hold this dump:\n%s", dump)
+	}
+}
+
 // stored returns every key and value of a small database, one per line.
 func stored(t *testing.T) string {
 	t.Helper()
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Rand: zeros{}, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := dumped(t)
 	defer db.Close()
 	var b Batch
 	b.Put("Users/Ann", []byte(`{"Name":"Ann","@metadata":{"@collection":"Users","k":1}}`))
@@ -49,16 +66,7 @@ func stored(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	it, err := db.env.Engine.Iterate([]byte{1}, []byte{255})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer it.Close()
-	var out strings.Builder
-	for ok := it.First(); ok; ok = it.Next() {
-		fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
-	}
-	return out.String()
+	return keysBetween(t, db, 1, 254)
 }
 
 // quote shows bytes as text where they are ASCII, and as \xNN elsewhere.
@@ -75,15 +83,7 @@ func quote(b []byte) string {
 }
 
 // Ensure that the bytes are those of docs/format.md, which holds this dump.
-func TestLayout_Golden(t *testing.T) {
-	document, err := os.ReadFile("docs/format.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := stored(t); !bytes.Contains(document, []byte(got)) {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
-	}
-}
+func TestLayout_Golden(t *testing.T) { inFormat(t, stored(t)) }
 
 // Ensure that records survive their encoding, and that damaged ones are
 // refused and do not panic.

@@ -31,9 +31,10 @@ type Observer interface {
 //
 // The verbs are get, get many, exists and read of single documents; query, count and scan
 // (DB.Documents); put, insert, replace, delete, patch, attach and revise of one document,
-// batch for several writes in one commit, and bulk for a batch of a BulkWriter; update and
-// view for transactions, whose own queries are operations, too, but not their other
-// reads and writes; flush, compact and sweep.
+// compare exchange for a change of one compare-exchange value, whose key is the ID, batch
+// for several writes in one commit, and bulk for a batch of a BulkWriter; update and view
+// for transactions, whose own queries are operations, too, but not their other reads and
+// writes; flush, compact and sweep.
 type Operation struct {
 	Verb       string
 	Collection string        // as the call names it, or the documents do; "" if neither does
@@ -72,7 +73,7 @@ func operationOf(ops []*op) (o observe.Operation) {
 	return o
 }
 
-var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach"}
+var verbs = [...]string{write.Put: "put", write.Insert: "insert", write.Replace: "replace", write.Delete: "delete", write.Patch: "patch", write.Keep: "revise", write.Attach: "attach", write.Exchange: "compare exchange"}
 
 // completeOperation adds what is known when the writes have been made.
 func completeOperation(o *observe.Operation, ops []*op) {

@@ -128,6 +128,22 @@ func TestObserver(t *testing.T) {
 			return db.View(ctx, func(tx *jay.Tx) error { return errOf(users.In(tx).Query().All(ctx)) })
 		}, "query Users 3 from Users; view 0"},
 		{"Delete", func() error { return db.Delete(ctx, "users/2") }, "delete users/2 1"},
+		{"CompareExchange.Put", func() error { return errOf(db.CompareExchange().Put(ctx, "lock", 1, 0)) }, "compare exchange lock 1"},
+		{"CompareExchange.Delete of nothing", func() error { _ = db.CompareExchange().Delete(ctx, "none", 5); return nil },
+			`compare exchange none 0: compare exchange "none": jay: conflict on compare-exchange key "none": expected index 5, but there is no value`},
+		{"a batch with a value", func() error {
+			var b jay.Batch
+			b.PutCompareExchange("other", 1, 0)
+			return errOf(db.Apply(ctx, &b))
+		}, "compare exchange other 1"},
+		{"a batch that is repeated", func() error {
+			for range 2 {
+				var b jay.Batch
+				b.PutCompareExchange("once", 1, 0)
+				must(t, errOf(db.Apply(ctx, &b, jay.RequestID("1"))))
+			}
+			return nil
+		}, "compare exchange once 1; compare exchange once 0"},
 		{"BulkInsert", func() error {
 			w, err := db.BulkInsert(nil)
 			must(t, err)

@@ -124,7 +124,7 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	// Damage that was accepted may have cost entries.
-	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil && !opts.ReadOnly); err != nil {
+	if db.expiry, err = expiry.Open(e, db.docs, db.writer, opts.AcceptLoss != nil); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
 	db.retention = revisions.NewRetention(e, &db.revisions)

@@ -43,11 +43,21 @@ func requestOf(opts []CallOption, call string) (*requests.Request, error) {
 	return &requests.Request{ID: o.id, Call: call}, requests.CheckID(o.id)
 }
 
+// repetition returns the result of a call that was carried out before, if err says that it
+// was; else nil.
+func repetition(err error) *requests.Repeated {
+	var again *requests.Repeated
+	if errors.Is(err, ErrUnknownOutcome) || !errors.As(err, &again) {
+		return nil
+	}
+	return again
+}
+
 // repeated decodes the result of a call that was carried out before, if err says that it
 // was.
 func repeated(err error, result any) (found bool, _ error) {
-	var again *requests.Repeated
-	if !errors.As(err, &again) || errors.Is(err, ErrUnknownOutcome) {
+	again := repetition(err)
+	if again == nil {
 		return false, err
 	}
 	if err := json.Unmarshal(again.Result, result); err != nil {

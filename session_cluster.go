@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/exchange"
@@ -168,17 +169,40 @@ func (s *Session) clusterSaved(writes []*saving) {
 }
 
 // clusterResolved forgets what a save in doubt may have changed: the next save compares
-// versions. done says that the save survived.
-func (s *Session) clusterResolved(a *inDoubtSave, done bool) {
+// versions. done says that the save survived. Of a save that had only deletions and is not
+// known to have survived, those are not repeated whose value is missing.
+func (s *Session) clusterResolved(ctx context.Context, a *inDoubtSave, done bool) error {
 	if s.cluster == nil {
-		return
+		return nil
 	}
 	for _, w := range a.writes {
 		delete(s.cluster.guards, w.foldedID())
 	}
 	if done {
 		s.cluster.changes = nil
+		return nil
 	}
+	if !a.onlyDeletes() {
+		return nil
+	}
+	for _, o := range a.exchanges {
+		found, err := s.db.CompareExchange().GetMany(ctx, o.RequestID)
+		if err != nil {
+			return err
+		}
+		if found[0] == nil {
+			s.cluster.changes = slices.DeleteFunc(s.cluster.changes, func(c *exchangeChange) bool {
+				return c.folded == o.Exchanging.Folded && c.op.Exchanging.Delete
+			})
+		}
+	}
+	return nil
+}
+
+// onlyDeletes reports whether a save had only deletions.
+func (a *inDoubtSave) onlyDeletes() bool {
+	return !slices.ContainsFunc(a.writes, func(w *saving) bool { return w.entity != nil }) &&
+		!slices.ContainsFunc(a.exchanges, func(o *op) bool { return !o.Exchanging.Delete })
 }
 
 // exchangesSurvived reports whether a save in doubt was written, by the indexes that it

@@ -239,3 +239,31 @@ func TestSession_ClusterWide_InDoubt(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that a save which only deletes a value, and whose outcome was not known, is not
+// refused for what it has done itself.
+func TestSession_ClusterWide_InDoubt_Deletion(t *testing.T) {
+	for _, percent := range []int{0, 100} {
+		disk := storagetest.NewDisk()
+		db := onDisk(t, disk, jay.Options{})
+		index := exchanged(t, db.CompareExchange(), "names/ann", 1, 0)
+		s := db.OpenSession(jay.ClusterWide())
+		must(t, s.DeleteCompareExchange("Names/Ann", index))
+		disk.FailAfter(0)
+		if err := s.SaveChanges(ctx); !errors.Is(err, jay.ErrUnknownOutcome) {
+			t.Fatalf("got %v", err)
+		}
+		crashed := disk.Crash(percent, rand.New(rand.NewPCG(1, 2)))
+		_ = db.Close()
+		again := onDisk(t, crashed, jay.Options{})
+		_, now := valueOf(t, again.CompareExchange(), "names/ann")
+		equal(t, now == 0, percent == 100)
+		must(t, s.Reattach(again))
+		if err := s.SaveChanges(ctx); err != nil {
+			t.Errorf("%d%% kept: %v", percent, err)
+		}
+		_, now = valueOf(t, again.CompareExchange(), "names/ann")
+		equal(t, now, 0)
+		closeDB(t, again)
+	}
+}

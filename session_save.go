@@ -381,8 +381,9 @@ func (s *Session) resolveInDoubt(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find out whether the last save survived: %w", err)
 	}
-	s.clusterResolved(a, survived)
-
+	if err := s.clusterResolved(ctx, a, survived); err != nil {
+		return fmt.Errorf("find out whether the last save survived: %w", err)
+	}
 	for _, w := range done {
 		if w.deletion != nil {
 			s.dropDeletion(w.deletion)

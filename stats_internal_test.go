@@ -5,7 +5,6 @@ package jay
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +17,7 @@ import (
 // Ensure that docs/format.md shows all keys of numbers, as they are in storage.
 func TestCounts_Layout_Golden(t *testing.T) {
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Now: func() time.Time { return now }})
-	noError(t, err)
+	db := dumped(t)
 	defer db.Close()
 	for _, id := range []string{"users/ann", "users/bob"} {
 		_, err := db.Put(ctx, id, []byte(`{}`), InCollection("Users"), WithTTL(time.Hour))
@@ -28,28 +25,9 @@ func TestCounts_Layout_Golden(t *testing.T) {
 		_, err = db.Attachments(id).Put(ctx, "hi", strings.NewReader("hello"))
 		noError(t, err)
 	}
-	_, err = db.Patch(ctx, "users/bob", ExpiresAt(time.Time{}))
+	_, err := db.Patch(ctx, "users/bob", ExpiresAt(time.Time{}))
 	noError(t, err)
-
-	got := ""
-	noError(t, eachNumber(db.env.Engine, func(key, value []byte) { got += fmt.Sprintf("%s → %s\n", quote(key), quote(value)) }))
-	text, err := os.ReadFile("docs/format.md")
-	noError(t, err)
-	if !strings.Contains(string(text), "```\n"+got+"```") {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", got)
-	}
-}
-
-// eachNumber calls fn with all keys of numbers.
-func eachNumber(r storage.Reader, fn func(key, value []byte)) error {
-	it, err := r.Iterate([]byte{format.SpaceCounts}, []byte{format.SpaceCounts + 1})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok; ok = it.Next() {
-		fn(it.Key(), it.Value())
-	}
-	return it.Close()
+	inFormat(t, "```\n"+keysBetween(t, db, format.SpaceCounts, format.SpaceCounts)+"```")
 }
 
 // Ensure that a database without bytes, as a program of format 3 leaves it, gets them in

@@ -1,14 +1,11 @@
 package jay
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/knobs"
@@ -20,9 +17,7 @@ import (
 // dump.
 func TestSubscription_Layout_Golden(t *testing.T) {
 	ctx := context.Background()
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db, err := OpenMemory(&Options{Now: func() time.Time { return now }})
-	noError(t, err)
+	db := dumped(t)
 	defer db.Close()
 	subs := db.Subscriptions()
 	noError(t, subs.Ensure(ctx, Subscription{Name: "mail", Query: "from Users where a = 1", Deletions: true, MaxFailures: 3}))
@@ -43,11 +38,7 @@ func TestSubscription_Layout_Golden(t *testing.T) {
 		}
 		noError(t, it.Close())
 	}
-	document, err := os.ReadFile("docs/format.md")
-	noError(t, err)
-	if !bytes.Contains(document, []byte("```\n"+out.String()+"```\n")) {
-		t.Errorf("docs/format.md does not hold this dump:\n%s", out.String())
-	}
+	inFormat(t, "```\n"+out.String()+"```\n")
 }
 
 // Ensure that a subscription that is forgotten does not keep the records of all

@@ -16,10 +16,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/jaydb/jay/internal/background"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
@@ -33,14 +33,13 @@ type Counts struct {
 	env   *env.Env
 	ready atomic.Bool // everything is counted: see IsReady
 
-	cancel context.CancelFunc // of the worker; nil for none
-	worker sync.WaitGroup
+	worker *background.Group
 }
 
 // Open finds how far the documents are counted. With again, or if they never were, the
 // count begins with the first one.
 func Open(e *env.Env, again bool) (*Counts, error) {
-	c := &Counts{env: e}
+	c := &Counts{env: e, worker: background.NewGroup()}
 	state, found, err := read(e.Engine)
 	if err != nil && !again { // a damaged record is written again
 		return nil, err
@@ -60,7 +59,7 @@ func Open(e *env.Env, again bool) (*Counts, error) {
 // older database has none.
 func (c *Counts) begin(documents bool) error {
 	return c.env.Engine.Update(context.Background(), true, func(tx storage.Tx) error {
-		err := eachIn(tx, format.CountBounds, func(key, value []byte) error {
+		err := env.Each(tx, format.CountBounds[0], format.CountBounds[1], func(key, value []byte) error {
 			if documents {
 				tx.Delete(key)
 				return nil
@@ -95,30 +94,10 @@ func (c *Counts) begin(documents bool) error {
 	})
 }
 
-// iterable is a storage.Reader or a storage.Tx.
-type iterable interface {
-	Iterate(lo, hi []byte) (storage.Iterator, error)
-}
-
-// eachIn calls fn with the keys between two bounds.
-func eachIn(r iterable, bounds [2][]byte, fn func(key, value []byte) error) (err error) {
-	it, err := r.Iterate(bounds[0], bounds[1])
-	if err != nil {
-		return err
-	}
-	defer func() { err = errs.First(err, it.Close()) }()
-	for ok := it.First(); ok; ok = it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return err
-		}
-	}
-	return it.Error()
-}
-
 // contentsOf adds up the contents of attachments.
-func contentsOf(r iterable) (t format.ContentTally, err error) {
+func contentsOf(r env.Walker) (t format.ContentTally, err error) {
 	prefix := format.ContentPrefix()
-	return t, eachIn(r, [2][]byte{prefix, format.PrefixEnd(prefix)}, func(_, value []byte) error {
+	err = env.Each(r, prefix, format.PrefixEnd(prefix), func(_, value []byte) error {
 		c, err := format.DecodeContent(value)
 		t.References += int64(c.References)
 		t.Bytes += int64(c.References) * c.Size
@@ -126,11 +105,12 @@ func contentsOf(r iterable) (t format.ContentTally, err error) {
 		t.StoredBytes += c.Size
 		return err
 	})
+	return t, err
 }
 
 // timesOf counts the entries of what is due.
-func timesOf(r iterable) (t format.TimesTally, err error) {
-	return t, eachIn(r, [2][]byte{{format.SpaceTimes}, {format.SpaceTimes + 1}}, func(key, value []byte) error {
+func timesOf(r env.Walker) (t format.TimesTally, err error) {
+	err = env.Each(r, []byte{format.SpaceTimes}, []byte{format.SpaceTimes + 1}, func(key, value []byte) error {
 		d, err := format.DecodeDue(key, value)
 		if d.Kind == format.DueExpiry {
 			t.Expiring++
@@ -139,6 +119,7 @@ func timesOf(r iterable) (t format.TimesTally, err error) {
 		}
 		return err
 	})
+	return t, err
 }
 
 // Finish stages that all documents of a new database are counted.
@@ -239,7 +220,7 @@ func step(tx storage.Tx) (all bool, err error) {
 	if err != nil || state.IsAll() {
 		return state.IsAll(), err
 	}
-	it, err := tx.Iterate(begin(&state), []byte{format.SpaceDocument + 1})
+	it, err := tx.Iterate(firstLeft(&state), []byte{format.SpaceDocument + 1})
 	if err != nil {
 		return false, err
 	}
@@ -288,8 +269,9 @@ func step(tx storage.Tx) (all bool, err error) {
 	return false, nil
 }
 
-// begin returns the first key of a document that is not counted, or whose bytes are not.
-func begin(s *State) []byte {
+// firstLeft returns the first key of a document that is not counted, or whose bytes are
+// not.
+func firstLeft(s *State) []byte {
 	upTo := s.Bytes.UpTo
 	if s.Bytes.All || !s.Documents.All && s.Documents.UpTo < upTo {
 		upTo = s.Documents.UpTo
@@ -311,7 +293,7 @@ func All(r storage.Reader) (map[string]int64, error) {
 		return nil, err
 	}
 	all := make(map[string]int64)
-	return all, eachIn(r, format.CountBounds, func(key, value []byte) error {
+	return all, env.Each(r, format.CountBounds[0], format.CountBounds[1], func(key, value []byte) error {
 		collection, t, err := format.DecodeTally(key, value)
 		if t.Documents != 0 {
 			all[collection] = t.Documents
@@ -360,7 +342,7 @@ func Read(r storage.Reader) (f Figures, err error) {
 		return f, err
 	}
 	f.Collections = make(map[string]format.Tally)
-	err = eachIn(r, format.CountBounds, func(key, value []byte) error {
+	err = env.Each(r, format.CountBounds[0], format.CountBounds[1], func(key, value []byte) error {
 		collection, t, err := format.DecodeTally(key, value)
 		f.Collections[collection] = t
 		return err
@@ -375,10 +357,11 @@ func Read(r storage.Reader) (f Figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	return f, getNumbers(r, format.AppendTimesTallyKey(nil), func(value []byte) (err error) {
+	err = getNumbers(r, format.AppendTimesTallyKey(nil), func(value []byte) (err error) {
 		f.Times, err = format.DecodeTimesTally(value)
 		return err
 	})
+	return f, err
 }
 
 // getNumbers calls fn with the value of a key, unless there is none.
@@ -407,7 +390,7 @@ func Check(r storage.Reader) error {
 		return ErrNotReady
 	}
 	found := make(map[string]format.Tally)
-	err = eachIn(r, [2][]byte{{format.SpaceDocument}, {format.SpaceDocument + 1}}, func(key, value []byte) error {
+	err = env.Each(r, []byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}, func(key, value []byte) error {
 		h, _, err := metadata.Decode(value)
 		if err != nil {
 			return fmt.Errorf("document %q: %w", format.DocumentID(key), err)
@@ -447,8 +430,7 @@ func (c *Counts) Resume() {
 	if c.IsReady() {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c.cancel = cancel
+	ctx := c.worker.Context()
 	c.worker.Go(func() {
 		begun := time.Now()
 		err := c.Build(ctx)
@@ -466,9 +448,4 @@ func (c *Counts) Resume() {
 func (c *Counts) Wait() { c.worker.Wait() }
 
 // Stop ends the counting.
-func (c *Counts) Stop() {
-	if c.cancel != nil {
-		c.cancel()
-	}
-	c.worker.Wait()
-}
+func (c *Counts) Stop() { c.worker.Stop() }

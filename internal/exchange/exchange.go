@@ -16,7 +16,6 @@ import (
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/docs"
-	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/metadata"
@@ -138,20 +137,30 @@ func IndexAt(r docs.Getter, folded string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	x, err := format.DecodeExchange(record)
+	x, err := decodeShared(folded, record)
 	return x.Index, errs.First(err, closer.Close())
 }
 
+// decode returns the value of a record, in memory of its own.
 func decode(folded string, record []byte) (*Value, error) {
-	x, err := format.DecodeExchange(record)
+	x, err := decodeShared(folded, record)
 	if err != nil {
-		return nil, fmt.Errorf("key %q: %w", errs.Shorten(folded), err)
+		return nil, err
 	}
 	v := &Value{Folded: folded, Key: folded, Index: x.Index, Value: bytes.Clone(x.Value), Metadata: bytes.Clone(x.Metadata)}
 	if x.Key != nil {
 		v.Key = string(x.Key)
 	}
 	return v, nil
+}
+
+// decodeShared decodes a record without copying what it has.
+func decodeShared(folded string, record []byte) (format.Exchange, error) {
+	x, err := format.DecodeExchange(record)
+	if err != nil {
+		err = fmt.Errorf("key %q: %w", errs.Shorten(folded), err)
+	}
+	return x, err
 }
 
 // Walker is what values are walked over with: a storage.Reader or Tx.
@@ -161,7 +170,23 @@ type Walker interface {
 
 // Each calls fn with the values whose folded key begins with prefix and comes after
 // after, in the order of their folded keys, until fn returns false.
-func Each(ctx context.Context, r Walker, prefix, after string, fn func(*Value) bool) (err error) {
+func Each(ctx context.Context, r Walker, prefix, after string, fn func(*Value) bool) error {
+	return walk(ctx, r, prefix, after, func(folded string, record []byte) (bool, error) {
+		v, err := decode(folded, record)
+		return err == nil && fn(v), err
+	})
+}
+
+// EachIndex is Each for the indexes of the values: it copies no value.
+func EachIndex(ctx context.Context, r Walker, prefix, after string, fn func(folded string, index uint64) bool) error {
+	return walk(ctx, r, prefix, after, func(folded string, record []byte) (bool, error) {
+		x, err := decodeShared(folded, record)
+		return err == nil && fn(folded, x.Index), err
+	})
+}
+
+// walk calls fn with records, which are valid until it returns.
+func walk(ctx context.Context, r Walker, prefix, after string, fn func(folded string, record []byte) (more bool, err error)) (err error) {
 	lo, hi := format.ExchangeBounds(prefix)
 	if after != "" {
 		if next := append(format.ExchangeKey(nil, after), 0); bytes.Compare(next, lo) > 0 {
@@ -177,25 +202,10 @@ func Each(ctx context.Context, r Walker, prefix, after string, fn func(*Value) b
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		v, err := decode(string(format.ExchangeName(it.Key())), it.Value())
-		if err != nil {
+		more, err := fn(string(format.ExchangeName(it.Key())), it.Value())
+		if err != nil || !more {
 			return err
-		}
-		if !fn(v) {
-			return nil
 		}
 	}
 	return it.Error()
-}
-
-// Reader reads the values of a database as they are now.
-type Reader struct{ Env *env.Env }
-
-// Get returns the value of a key, or nil if there is none.
-func (r Reader) Get(key string) (*Value, error) {
-	folded, err := CheckKey(r.Env.Rules, key)
-	if err != nil {
-		return nil, err
-	}
-	return Get(r.Env.Engine, folded)
 }

@@ -261,16 +261,6 @@ type agendaItems struct {
 	next  time.Time // the earliest that is not due, or is to be tried again; zero for none
 }
 
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}
-
 // look finds the first entries that are due at now. None is before from.
 func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
 	latest := s.env.Engine.Latest()
@@ -367,7 +357,7 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time, rest
 	rest := func() {}
 	if rests {
 		rest = func() {
-			pause(ctx, time.Since(begun))
+			s.workers.Rest(begun)
 			begun = time.Now()
 		}
 	}

@@ -80,14 +80,14 @@ func (x *Exchange) AppendHead(dst []byte) []byte {
 
 // DecodeExchange decodes a record, in its memory.
 func DecodeExchange(record []byte) (x Exchange, err error) {
-	bad := fmt.Errorf("compare-exchange value %.40x: %w", record, errs.ErrCorrupt)
+	bad := func() error { return fmt.Errorf("compare-exchange value %.40x: %w", record, errs.ErrCorrupt) }
 	if len(record) < 2 || record[0] != exchangeVersion || record[1]&^exchangeFlags != 0 {
-		return Exchange{}, bad
+		return Exchange{}, bad()
 	}
 	flags, rest := record[1], record[2:]
 	index, n := binary.Uvarint(rest)
 	if n <= 0 || index == 0 || index > math.MaxInt64 {
-		return Exchange{}, bad
+		return Exchange{}, bad()
 	}
 	x.Index, rest = index, rest[n:]
 	text := func(flag byte) (found []byte) {
@@ -96,7 +96,7 @@ func DecodeExchange(record []byte) (x Exchange, err error) {
 		}
 		size, n := binary.Uvarint(rest)
 		if n <= 0 || size == 0 || size > uint64(len(rest)-n) {
-			err = bad
+			err = bad()
 			return nil
 		}
 		found, rest = rest[n:n+int(size)], rest[n+int(size):]
@@ -104,7 +104,7 @@ func DecodeExchange(record []byte) (x Exchange, err error) {
 	}
 	x.Key, x.Metadata = text(exchangeHasKey), text(exchangeHasMetadata)
 	if x.Value = rest; err == nil && len(rest) == 0 {
-		err = bad
+		err = bad()
 	}
 	if err != nil {
 		return Exchange{}, err

@@ -1,6 +1,6 @@
-// Package observe tells an observer, and the log of slow operations, what is done with a
-// database. A database without either has a nil *Watch, and each operation costs it one
-// comparison.
+// Package observe reports what is done with a database, to an observer and to the log of
+// slow operations. A database without either has a nil *Watch, and each operation costs
+// it one comparison.
 package observe
 
 import (

@@ -194,18 +194,8 @@ func load(r docs.Getter, name string) (d Definition, p Progress, err error) {
 }
 
 // each calls fn with the key and the value of each record in a range.
-func each(r reader, prefix []byte, fn func(key, value []byte) error) (err error) {
-	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errs.First(err, it.Close()) }()
-	for ok := it.First(); ok; ok = it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return err
-		}
-	}
-	return it.Error()
+func each(r reader, prefix []byte, fn func(key, value []byte) error) error {
+	return env.Each(r, prefix, format.PrefixEnd(prefix), fn)
 }
 
 // failures reads the documents that have failed.

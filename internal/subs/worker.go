@@ -217,8 +217,8 @@ func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	return item, true, nil
 }
 
-// fillFailing adds documents, and deletions, that have failed and are due, and returns how many bytes they
-// have. A document that was written since comes by the feed.
+// fillFailing adds documents, and deletions, that have failed and are due, and returns how
+// many bytes they have. A document that was written since comes by the feed.
 func (w *Worker) fillFailing(b *Batch, n, size int) (bytes int, err error) {
 	if len(w.failing) == 0 {
 		return 0, nil

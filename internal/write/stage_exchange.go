@@ -113,21 +113,16 @@ func (t *Txn) setExchange(key, folded string, index uint64, custom, value []byte
 // compare returns a *CompareExchangeError if a value does not have an index. The error
 // has the value that is there if it is asked for.
 func (t *Txn) compare(key, folded string, expected uint64, withValue bool) error {
-	now, err := exchange.Get(t.Tx, folded)
-	if err != nil {
+	actual, err := t.IndexOf(folded)
+	if err != nil || actual == expected {
 		return err
 	}
-	if now == nil {
-		if expected == 0 {
-			return nil
+	conflict := &metadata.CompareExchangeError{Key: key, Expected: expected, Actual: actual}
+	if withValue && actual != 0 {
+		now, err := exchange.Get(t.Tx, folded)
+		if err != nil {
+			return err
 		}
-		return &metadata.CompareExchangeError{Key: key, Expected: expected}
-	}
-	if now.Index == expected {
-		return nil
-	}
-	conflict := &metadata.CompareExchangeError{Key: key, Expected: expected, Actual: now.Index}
-	if withValue {
 		conflict.Value, conflict.Metadata = now.Value, now.Metadata
 	}
 	return conflict
