@@ -87,6 +87,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
 	{method: "GET", path: "{J}/stats", run: (*call).ownStats},
 	{method: "GET", path: "{J}/documents", run: (*call).ownDocuments},
+	{method: "GET", path: "{J}/rows", run: (*call).ownRows},
 	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
 	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
