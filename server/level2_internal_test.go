@@ -52,7 +52,7 @@ func FuzzElements(f *testing.F) {
 					if err := json.Unmarshal(element, &members); err != nil {
 						t.Fatal(err)
 					}
-					if err := eachMember(element, func(name string, value []byte) error {
+					if err := eachMember(element, func(name, value []byte) error {
 						if !json.Valid(value) {
 							t.Fatalf("%s: the member %s is %s", element, name, value)
 						}
