@@ -121,12 +121,12 @@ func importLines(ctx context.Context, w *jay.BulkWriter, elements *elementReader
 
 // idOf returns the ID in the metadata of a document.
 func idOf(document []byte) (id string, err error) {
-	err = eachMember(document, func(name string, value []byte) error {
-		if name != "@metadata" || value[0] != '{' {
+	err = eachMember(document, func(name, value []byte) error {
+		if string(name) != "@metadata" || value[0] != '{' {
 			return nil
 		}
-		return eachMember(value, func(name string, value []byte) (err error) {
-			if name == "@id" {
+		return eachMember(value, func(name, value []byte) (err error) {
+			if string(name) == "@id" {
 				id, err = textOf(value)
 			}
 			return err
