@@ -168,6 +168,7 @@ func TestImports(t *testing.T) {
 		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
 		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
 		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
+		"tests/browser":  {leaf("server")},                                   // what the browser shows
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++
