@@ -46,6 +46,8 @@ type database struct {
 	record record
 	etag   uint64 // of the record
 
+	figures *figures // of its operations since the server began
+
 	db       *jay.DB       // nil while it is closed
 	users    int           // requests that use db
 	idle     time.Time     // when the last one left
@@ -139,7 +141,7 @@ func (ds *databases) loadID(ctx context.Context) error {
 }
 
 func newDatabase(key string) *database {
-	d := &database{key: key}
+	d := &database{key: key, figures: newFigures()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -251,7 +253,7 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	} else {
 		ds.mu.Unlock()
 		var db *jay.DB
-		db, err = ds.openOne(d.key, true)
+		db, err = ds.openOne(d, true)
 		ds.mu.Lock()
 		d.db, d.idle = db, ds.opts.Now()
 	}
@@ -263,11 +265,12 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	return false, err
 }
 
-func (ds *databases) openOne(key string, mustExist bool) (*jay.DB, error) {
+func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o := ds.opts.Database
 	o.MustExist = mustExist
-	o.Logger = ds.opts.Logger.With("database", key)
-	return jay.Open(ds.dir(key), &o)
+	o.Logger = ds.opts.Logger.With("database", d.key)
+	o.Observer = d.figures.observer(o.Observer)
+	return jay.Open(ds.dir(d.key), &o)
 }
 
 // idlest returns the open database that was used least recently, of those that are in
@@ -386,7 +389,7 @@ func (ds *databases) enter(d *database) error {
 
 // firstOpen makes the directory of a new database, which is busy, and its record say so.
 func (ds *databases) firstOpen(ctx context.Context, d *database) error {
-	db, err := ds.openOne(d.key, false)
+	db, err := ds.openOne(d, false)
 	if err != nil {
 		return err
 	}

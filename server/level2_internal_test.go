@@ -127,24 +127,24 @@ func TestTimeSpan(t *testing.T) {
 // Ensure that the operations that run are bounded, and so are those that have ended.
 func TestOperations_Most(t *testing.T) {
 	t.Parallel()
-	os := newOperations(time.Now())
+	os := newOperations(time.Now)
 	os.changed = func(string, int64, operationState) {}
 	var running []*operation
 	for range maxRunningOperations {
-		_, o, err := os.start(context.Background(), "a", os.next())
+		_, o, err := os.start(context.Background(), "a", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		running = append(running, o)
 	}
-	if _, _, err := os.start(context.Background(), "a", os.next()); problemOf(err).status != 429 {
+	if _, _, err := os.start(context.Background(), "a", os.next(), about{}); problemOf(err).status != 429 {
 		t.Errorf("one too many: %v", err)
 	}
 	for _, o := range running {
 		os.finish(o, operationState{Status: operationCompleted})
 	}
 	for range maxKeptOperations {
-		_, o, err := os.start(context.Background(), "b", os.next())
+		_, o, err := os.start(context.Background(), "b", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
