@@ -294,8 +294,8 @@ type importPlan struct {
 func (im *importer) planOf(document []byte) (plan importPlan, err error) {
 	plan = importPlan{request: im.request, insert: im.insert, in: im.collection}
 	collected := false
-	err = eachMember(document, func(name string, value []byte) error {
-		if name != "@metadata" {
+	err = eachMember(document, func(name, value []byte) error {
+		if string(name) != "@metadata" {
 			return nil
 		}
 		if bytes.HasPrefix(value, []byte(`"jay revision`)) {
@@ -304,8 +304,8 @@ func (im *importer) planOf(document []byte) (plan importPlan, err error) {
 		if value[0] != '{' {
 			return nil
 		}
-		return eachMember(value, func(name string, value []byte) (err error) {
-			switch name {
+		return eachMember(value, func(name, value []byte) (err error) {
+			switch string(name) {
 			case "@id":
 				plan.id, err = textOf(value)
 				plan.hasID = true
