@@ -57,6 +57,11 @@ type Options struct {
 	// Danger: every program that reaches the address can read and change everything.
 	AnyoneMayReadAndWrite bool
 
+	// Studio serves the studio at /studio/: pages by which a browser shows and changes the
+	// databases, with the rights of its user. "/" leads there. The server must be at the
+	// root of its host.
+	Studio bool
+
 	// IdleAfter is how long a database stays open after its last request. The default
 	// is 15 minutes.
 	IdleAfter time.Duration

@@ -40,27 +40,22 @@ func (c *call) ownDocuments() error {
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
 		return err
 	}
-	dst, n, sum, last := []byte(`{"rows":[`), 0, 0, ""
-	more := false
-	for doc, err := range c.db.Documents(c.ctx, scan) {
-		if err != nil {
-			return err
-		}
-		if n == size || sum > pageBytes {
-			more = true
-			break
-		}
-		if n > 0 {
+	var page documentPage
+	if err := page.read(c.db.Documents(c.ctx, scan), size); err != nil {
+		return err
+	}
+	dst := []byte(`{"rows":[`)
+	for i, doc := range page.docs {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		if dst, err = appendRow(dst, &jay.Row{Document: doc}); err != nil {
 			return err
 		}
-		n, sum, last = n+1, sum+len(doc.Body()), doc.ID()
 	}
 	dst = append(dst, ']')
-	if more {
-		dst = append(append(dst, `,"next":`...), mustJSON(last)...)
+	if page.more {
+		dst = append(append(dst, `,"next":`...), mustJSON(page.docs[len(page.docs)-1].ID())...)
 	}
 	return c.text(http.StatusOK, append(dst, '}'))
 }

@@ -98,6 +98,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/disk", run: (*call).ownDisk},
 	{method: "GET", path: "{J}/stats", run: (*call).ownStats},
 	{method: "GET", path: "{J}/documents", run: (*call).ownDocuments},
+	{method: "GET", path: "{J}/rows", run: (*call).ownRows},
 	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
 	{method: "GET", path: "{J}/import/rejects", run: (*call).ownRejects, needs: WriteRight},
 	{method: "GET", path: "{J}/export", run: (*call).ownExport, stream: true},

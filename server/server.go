@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server/studio"
 )
 
 // Server answers requests about the databases of a data directory. Its methods are safe
@@ -38,6 +39,7 @@ type Server struct {
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
 	metrics       *metrics
+	studio        http.Handler // of its files
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -68,7 +70,7 @@ func Open(o Options) (*Server, error) {
 	s.operations, s.vectors, s.hubs = newOperations(o.Now), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
 	s.rejects.memory = s.memory
 	s.operations.changed = s.hubs.publishOperation
-	s.metrics = newMetrics(s)
+	s.metrics, s.studio = newMetrics(s), studio.Handler()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
@@ -239,6 +241,9 @@ func panicked(p any) *problem {
 // handle finds the route of an HTTP request and runs it.
 func (c *call) handle() (err error) {
 	s, r := c.s, c.r
+	if s.isStudio(r) {
+		return c.serveStudio()
+	}
 	c.route, c.name, err = findRoute(r.Method, r.URL.EscapedPath())
 	if c.route == nil || !c.route.free {
 		// The host comes first: to a page of another site all paths look the same.

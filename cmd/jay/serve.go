@@ -77,7 +77,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		}
 	}
 	s, err := server.Open(server.Options{
-		Data: c.Data, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
+		Data: c.Data, Studio: true, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
