@@ -50,7 +50,6 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
-replace (
-	github.com/jaydb/jay => ..
-	github.com/jaydb/jay/transfer => ../transfer
-)
+replace github.com/jaydb/jay => ..
+
+replace github.com/jaydb/jay/transfer => ../transfer
