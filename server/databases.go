@@ -47,6 +47,7 @@ type database struct {
 	etag   uint64 // of the record
 
 	figures *figures // of its operations since the server began
+	dir     string   // one of Options.Directories, or ""
 
 	db       *jay.DB       // nil while it is closed
 	users    int           // requests that use db
@@ -91,7 +92,10 @@ func openDatabases(o Options) (*databases, error) {
 	}
 	ds := &databases{opts: o, system: system, byKey: make(map[string]*database)}
 	if err := ds.load(context.Background()); err != nil {
-		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), system.Close())
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
+	}
+	if err := ds.openDirectories(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	return ds, nil
 }
@@ -123,6 +127,28 @@ func (ds *databases) load(ctx context.Context) error {
 		}
 	}
 	return ds.emptyDeleted()
+}
+
+// openDirectories opens the databases of Options.Directories once, so that the error of one
+// that cannot be opened is seen at once.
+func (ds *databases) openDirectories(ctx context.Context) error {
+	for name, dir := range ds.opts.Directories {
+		key, err := checkName(name)
+		if err != nil {
+			return fmt.Errorf("%w: Options.Directories: %w", jay.ErrOption, err)
+		}
+		if ds.byKey[key] != nil {
+			return fmt.Errorf("%w: Options.Directories has the name %q, which another database has", jay.ErrOption, name)
+		}
+		d := newDatabase(key)
+		d.dir, d.record = dir, record{Name: name, State: stateReady, ID: newID(), Created: ds.opts.Now().UTC()}
+		ds.byKey[key] = d
+		if d, err = ds.acquire(ctx, name); err != nil {
+			return err
+		}
+		ds.release(d)
+	}
+	return nil
 }
 
 // loadID reads the ID of the data directory, or makes one.
@@ -270,6 +296,10 @@ func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o.MustExist = mustExist
 	o.Logger = ds.opts.Logger.With("database", d.key)
 	o.Observer = d.figures.observer(o.Observer)
+	if d.dir != "" {
+		o.PrefixCollections = jay.PrefixCollectionsStored
+		return jay.Open(d.dir, &o)
+	}
 	return jay.Open(ds.dir(d.key), &o)
 }
 
@@ -331,6 +361,9 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 	key, err := checkName(name)
 	if err != nil {
 		return 0, err
+	}
+	if len(ds.opts.Directories) > 0 {
+		return 0, notSupported("this server has the databases that it was started with, and creates no others")
 	}
 	d := newDatabase(key)
 	d.record = record{Name: name, State: stateCreating, ID: id, Created: ds.opts.Now().UTC(), Given: given}
@@ -423,6 +456,9 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	key, err := checkName(name)
 	if err != nil {
 		return err
+	}
+	if len(ds.opts.Directories) > 0 {
+		return notSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
 	d, err := ds.seclude(ctx, key, name)
 	if err != nil {

@@ -9,21 +9,22 @@ import (
 
 // route is one endpoint.
 type route struct {
-	method string
-	path   string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
-	run    func(c *call) error
-	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
-	body   bool                             // it takes one
-	parts  bool                             // its body may be multipart
-	lazy   bool                             // it may stand in a multi_get
-	raft   bool                             // its reply is kept by its raft-request-id, in the server's own database
-	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
-	free   bool                             // it is answered under any load and for any host, and says nothing
-	stream bool                             // it writes its reply itself
-	socket bool                             // it becomes a websocket
-	named  bool                             // the parameter name is that of its database
-	open   bool                             // every sender with credentials may ask; run looks at rights
-	needs  Right                            // see right
+	method  string
+	path    string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
+	run     func(c *call) error
+	params  func(raw string) (params, error) // parseParams, unless the client escapes otherwise
+	body    bool                             // it takes one
+	parts   bool                             // its body may be multipart
+	lazy    bool                             // it may stand in a multi_get
+	raft    bool                             // its reply is kept by its raft-request-id, in the server's own database
+	once    bool                             // its result is kept by its raft-request-id, in the commit of the command
+	free    bool                             // it is answered under any load and for any host, and says nothing
+	stream  bool                             // it writes its reply itself
+	socket  bool                             // it becomes a websocket
+	named   bool                             // the parameter name is that of its database
+	invites bool                             // a ticket is all that it needs
+	open    bool                             // every sender with credentials may ask; run looks at rights
+	needs   Right                            // see right
 
 	refused string // why it is not there, if run is nil
 }
@@ -36,6 +37,7 @@ var routes = []*route{
 
 	{method: "GET", path: "/metrics", run: (*call).getMetrics, needs: ReadRight},
 	{method: "POST", path: "/jay/v1/session", run: (*call).beginSession, open: true},
+	{method: "GET", path: invitationPath, run: (*call).acceptInvitation, invites: true},
 	{method: "GET", path: "/jay/v1/session", run: (*call).getSession, open: true},
 	{method: "DELETE", path: "/jay/v1/session", run: (*call).endSession, open: true},
 	{method: "GET", path: "/jay/v1/server", run: (*call).ownServer, needs: ReadRight},
