@@ -103,7 +103,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/rows", run: (*call).ownRows},
 	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
 	{method: "GET", path: "{J}/import/rejects", run: (*call).ownRejects, needs: WriteRight},
-	{method: "GET", path: "{J}/export", run: (*call).ownExport, stream: true},
+	{method: "GET", path: "{J}/export", run: (*call).ownDownload, stream: true},
 	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 

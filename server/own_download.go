@@ -42,10 +42,10 @@ type exporting struct {
 	done     exportProgress
 }
 
-// ownExport sends documents in one of the formats of an import: all, those of a collection,
+// ownDownload sends documents in one of the formats of an import: all, those of a collection,
 // those under a prefix, those of a query, or some by their IDs. All are those of one moment. It
 // holds one document.
-func (c *call) ownExport() error {
+func (c *call) ownDownload() error {
 	e, err := c.newExport()
 	if err != nil {
 		return err
