@@ -46,7 +46,8 @@ type database struct {
 	record record
 	etag   uint64 // of the record
 
-	dir string // one of Options.Directories, or ""
+	figures *figures // of its operations since the server began
+	dir     string   // one of Options.Directories, or ""
 
 	db       *jay.DB       // nil while it is closed
 	users    int           // requests that use db
@@ -166,7 +167,7 @@ func (ds *databases) loadID(ctx context.Context) error {
 }
 
 func newDatabase(key string) *database {
-	d := &database{key: key}
+	d := &database{key: key, figures: newFigures()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -294,6 +295,7 @@ func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o := ds.opts.Database
 	o.MustExist = mustExist
 	o.Logger = ds.opts.Logger.With("database", d.key)
+	o.Observer = d.figures.observer(o.Observer)
 	if d.dir != "" {
 		o.PrefixCollections = jay.PrefixCollectionsStored
 		return jay.Open(d.dir, &o)

@@ -29,7 +29,9 @@ type Server struct {
 	sockets   *gate // of changes sockets
 	memory    *budget
 
+	began         time.Time
 	operations    *operations
+	rejects       keptRejectsOf // of imports
 	hubs          *hubs
 	vectors       *vectors
 	defining      sync.Mutex // held while an index definition changes
@@ -58,14 +60,15 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	s := &Server{opts: o, began: o.Now(), gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
 	s.auth, s.certificates = &authentication{s: s, access: AccessOf(o.Data)}, &certificates{s: s}
 	s.authenticates.Store(o.Authenticate || o.InvitedOnly)
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
 	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
-	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.operations, s.vectors, s.hubs = newOperations(o.Now), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.rejects.memory = s.memory
 	s.operations.changed = s.hubs.publishOperation
 	s.metrics, s.studio = newMetrics(s), studio.Handler()
 	s.ctx, s.cancel = context.WithCancel(context.Background())

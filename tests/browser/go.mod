@@ -32,6 +32,7 @@ require (
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/jaydb/jay v0.0.0 // indirect
+	github.com/jaydb/jay/transfer v0.0.0 // indirect
 	github.com/klauspost/compress v1.17.11 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
@@ -55,3 +56,5 @@ require (
 replace github.com/jaydb/jay => ../..
 
 replace github.com/jaydb/jay/server => ../../server
+
+replace github.com/jaydb/jay/transfer => ../../transfer
