@@ -21,7 +21,7 @@ import (
 // Bounds of a page of rows.
 const (
 	maxColumns      = 32
-	maxRowFields       = 100 // whose names are collected
+	maxRowFields    = 100 // whose names are collected
 	maxFieldName    = 256 // bytes; longer ones are not collected
 	maxValueBytes   = 256 // of a value's text
 	maxPreviewBytes = 512 // of the text of a whole document
