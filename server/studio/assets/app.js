@@ -29,6 +29,7 @@
 //   app.note({prefix})    keeps state of the page in the address without showing the page anew
 //   app.keys([{key, text, run}])          keys of this page, which ? lists
 //   app.commands([{text, hint, run}])     commands of this page in the palette
+//   app.leaving(run)      runs before another address is shown, for a last note
 //   app.unsaved(() => bool)               asks before the page is left while it returns true
 //   app.can(right)        whether the rights of the session allow 'read', 'write' or 'admin' here
 //   app.search({placeholder, value, run(text)})  what the field in the bar does on this page
@@ -114,6 +115,7 @@ function pageApp(state, container) {
     can: (right, name = db) => api.may(session?.Rights, name, right),
     keys: (list) => { state.ends.push(keys.add('This page', list)); },
     commands: (list) => { state.commands.push(...list); },
+    leaving: (run) => { state.leaving = run; },
     unsaved: (asks) => { state.unsaved = asks; },
     search: (options) => { state.search = options; if (current === state) frame(); },
     failed: (error) => { if (error.name !== 'AbortError') fill(container, errorBox(error, button('Try again', {run: () => router.run()}))); },
@@ -138,7 +140,7 @@ function missing(path) {
   fill(main, h('div', {class: 'content'}, errorBox({message: `There is no page ${path}.`, remedy: 'The address may be misspelt.'}, link(address('/databases'), {class: 'button'}, 'Databases'))));
 }
 
-const router = new Router(routes, {show, leave, pending, missing});
+const router = new Router(routes, {show, leave, pending, missing, leaving: () => current?.leaving?.()});
 
 // ---- The frame
 
