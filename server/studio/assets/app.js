@@ -144,6 +144,11 @@ const router = new Router(routes, {show, leave, pending, missing, leaving: () =>
 
 // ---- The frame
 
+// feather is the mark of Jay.
+function feather() {
+  return h('svg', {viewBox: '0 0 32 32', 'aria-hidden': 'true'}, h('path', {class: 'feather', d: 'M6 28C8 14 14 6 27 3c1 11-4 19-16 20z'}), h('path', {class: 'quill', d: 'M6 28C11 19 16 12 23 7'}));
+}
+
 function frame() {
   const db = current?.params.db;
   const inDatabase = routes.filter((route) => route.rail);
@@ -161,8 +166,8 @@ function frame() {
     },
   }}) : null;
   const where = h('div', {class: 'where'},
-    link(address('/databases'), {class: 'brand', 'aria-label': 'Jay: databases'}, h('svg', {viewBox: '0 0 32 32', 'aria-hidden': 'true'}, h('path', {class: 'feather', d: 'M6 28C8 14 14 6 27 3c1 11-4 19-16 20z'}), h('path', {class: 'quill', d: 'M6 28C11 19 16 12 23 7'}))),
-    db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Databases'));
+    link(address('/databases'), {class: 'brand', 'aria-label': 'Jay: databases'}, feather()),
+    db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Jay'));
   fill(bar, where, h('div', {class: 'middle'}, searching, search && h('kbd', {class: 'key', 'aria-hidden': 'true'}, '/')),
     h('div', {class: 'right'},
       button('', {icon: 'keyboard', kind: 'quiet', label: 'Keys of this page', title: 'Keys (?)', run: () => { showKeys(); }}),
@@ -228,7 +233,7 @@ function signIn(reason) {
           go.disabled = false;
           input.select();
         }
-      }}}, h('h2', null, 'Sign in'), reason && h('p', {class: 'muted'}, reason), field('Token', input, 'It is made on the machine of the server: jay serve token create NAME --right DATABASE=admin'), failed,
+      }}}, h('h2', null, feather(), 'Sign in'), reason && h('p', {class: 'muted'}, reason), h('input', {type: 'text', autocomplete: 'username', hidden: true, value: 'token'}), field('Token', input, 'It is made on the machine of the server: jay serve token create NAME --right DATABASE=admin'), failed,
       h('div', {class: 'buttons'}, go));
     }, {label: 'Sign in'});
     signing = null;

@@ -312,7 +312,7 @@ class DocumentsPage {
     const columns = this.columns;
     const fit = columns.map((name, i) => this.fit(name, i));
     const idWidth = this.layout.widths['@id'] ?? (this.fitted['@id'] ??= this.fitText(this.rows.rows.map((row) => row.id), 8.2, 160, 360));
-    const grid = this.narrow ? '' : ['32px', `${idWidth}px`, ...fit.map(({width, fixed}) => fixed ? `${width}px` : `minmax(${width}px, ${width}fr)`), '104px'].join(' ');
+    const grid = this.narrow ? '' : ['32px', `${idWidth}px`, ...fit.map(({width, fixed, most}) => fixed ? `${width}px` : `minmax(${width}px, ${most})`), 'minmax(104px, 1fr)'].join(' ');
     this.list.style.setProperty('--grid', grid);
     this.list.style.setProperty('--least', this.narrow ? '0px' : `${fit.reduce((sum, {width}) => sum + width, 32 + idWidth + 104 + 16)}px`);
     const key = grid + columns.join('\n');
@@ -331,7 +331,9 @@ class DocumentsPage {
     const values = this.rows.rows.slice(0, 60).map((row) => shown(row.values[i])).filter(({kind}) => kind !== 'none');
     const number = values.length > 0 && values.every(({kind}) => kind === 'number');
     if (this.layout.widths[name]) return {width: this.layout.widths[name], fixed: true, number};
-    return {width: this.fitted[name] ??= name === '@preview' ? 480 : this.fitText([name, ...values.map(({text}) => text)], number ? 8 : 7, 72, 280) + (number ? 24 : 0), number};
+    if (name === '@preview') return {width: 480, most: '1000fr', number}; // what is left is for it
+    const width = this.fitted[name] ??= this.fitText([name, ...values.map(({text}) => text)], number ? 8 : 7, 72, 280) + (number ? 24 : 0);
+    return {width, most: `${2 * width}px`, number};
   }
 
   fitText(texts, unit, least, most) {
