@@ -591,8 +591,11 @@ func TestRestore_CompareExchange(t *testing.T) {
 // them, unless they are accepted; and that keys of no known kind, which are no damage of a
 // backup, hide none.
 func TestRestore_Damaged(t *testing.T) {
-	db := memory(t, nil)
+	db, err := jay.OpenMemory(nil)
+	must(t, err)
+	defer func() { must(t, db.Close()) }() // without a check: it is damaged
 	put(t, db, "ann", `{}`)
+	put(t, db, "bob", `{}`) // a collection with a number of documents, and none, does not open
 	set := func(key, value []byte) {
 		must(t, checks.Engine(db).Update(ctx, true, func(tx storage.Tx) error {
 			if value == nil {

@@ -163,11 +163,12 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/index":    {leaf("internal/checks")},                          // the entries as they are stored
-		"tests/storm":    {leaf("internal/checks")},                          // likewise
-		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
-		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
-		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
+		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
+		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
+		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")},                              // the evaluator's paths, the planner's limits
+		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
+		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
+		"tests/edits":    {leaf("internal/jsonpath")},                                                     // the paths of a naive model
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

@@ -297,8 +297,8 @@ func (b *bulkInsertion) problem(ctx context.Context, err error) *problem {
 // parseBulkCommand reads an element. What it returns is valid as long as the element.
 func parseBulkCommand(element []byte) (command bulkCommand, err error) {
 	command.contentLength = -1
-	err = eachMember(element, func(name string, value []byte) (err error) {
-		switch name {
+	err = eachMember(element, func(name, value []byte) (err error) {
+		switch string(name) {
 		case "Id":
 			command.id, err = textOf(value)
 		case "Type":

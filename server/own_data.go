@@ -30,41 +30,29 @@ func (c *call) ownStats() error {
 // ownDocuments answers a page of documents in the order of their IDs, or in the opposite
 // one, behind an ID.
 func (c *call) ownDocuments() error {
-	size, err := c.params.count("pageSize", defaultPageSize)
+	scan, size, err := c.pageScan()
 	if err != nil {
-		return err
-	}
-	if err := checkPageSize(size); err != nil {
-		return err
-	}
-	scan := jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
-	if scan.Reverse, err = c.params.flag("reverse"); err != nil {
 		return err
 	}
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
 		return err
 	}
-	dst, n, sum, last := []byte(`{"rows":[`), 0, 0, ""
-	more := false
-	for doc, err := range c.db.Documents(c.ctx, scan) {
-		if err != nil {
-			return err
-		}
-		if n == size || sum > pageBytes {
-			more = true
-			break
-		}
-		if n > 0 {
+	var page documentPage
+	if err := page.read(c.db.Documents(c.ctx, scan), size); err != nil {
+		return err
+	}
+	dst := []byte(`{"rows":[`)
+	for i, doc := range page.docs {
+		if i > 0 {
 			dst = append(dst, ',')
 		}
 		if dst, err = appendRow(dst, &jay.Row{Document: doc}); err != nil {
 			return err
 		}
-		n, sum, last = n+1, sum+len(doc.Body()), doc.ID()
 	}
 	dst = append(dst, ']')
-	if more {
-		dst = append(append(dst, `,"next":`...), mustJSON(last)...)
+	if page.more {
+		dst = append(append(dst, `,"next":`...), mustJSON(page.docs[len(page.docs)-1].ID())...)
 	}
 	return c.text(http.StatusOK, append(dst, '}'))
 }
@@ -126,12 +114,12 @@ func importLines(ctx context.Context, w *jay.BulkWriter, elements *elementReader
 
 // idOf returns the ID in the metadata of a document.
 func idOf(document []byte) (id string, err error) {
-	err = eachMember(document, func(name string, value []byte) error {
-		if name != "@metadata" || value[0] != '{' {
+	err = eachMember(document, func(name, value []byte) error {
+		if string(name) != "@metadata" || value[0] != '{' {
 			return nil
 		}
-		return eachMember(value, func(name string, value []byte) (err error) {
-			if name == "@id" {
+		return eachMember(value, func(name, value []byte) (err error) {
+			if string(name) == "@id" {
 				id, err = textOf(value)
 			}
 			return err

@@ -271,7 +271,9 @@ func (c *call) patchDocument() error {
 // byQuery is what a request changes by a query.
 type byQuery struct {
 	text    string // RQL without update { }
+	query   jay.Query[jay.Row]
 	given   map[string]any
+	missing string // the status of a document that is gone
 	each    func(ctx context.Context, tx *jay.Tx, id string) (status string, err error)
 	details bool
 	perSec  int
@@ -298,11 +300,7 @@ func (c *call) deleteByQuery() error {
 	if err != nil {
 		return err
 	}
-	b := &byQuery{text: request.Query, given: given, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
-		found, err := tx.Exists(ctx, id)
-		if err != nil || !found {
-			return "NotFound", err
-		}
+	b := &byQuery{text: request.Query, given: given, missing: "NotFound", each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		return "Deleted", tx.Delete(ctx, id)
 	}}
 	if err := c.queryOptions(b); err != nil {
@@ -344,7 +342,7 @@ func (c *call) patchByQuery() error {
 	if m := aliasOf.FindStringSubmatch(front); m != nil && !slices.Contains(clauseWords, strings.ToLower(m[1])) {
 		p.names = []string{m[1]}
 	}
-	b := &byQuery{text: front, given: given, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
+	b := &byQuery{text: front, given: given, missing: patchMissing, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		done, err := p.run(ctx, tx, id)
 		if err != nil {
 			return "", err
@@ -412,8 +410,26 @@ const (
 	maxDetails   = 1024 // documents whose result is kept
 )
 
+// change changes a document, if the query still finds it.
+func (b *byQuery) change(ctx context.Context, tx *jay.Tx, id string) (status string, err error) {
+	doc, err := tx.Get(ctx, id)
+	if errors.Is(err, jay.ErrNotFound) {
+		return b.missing, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	matches, err := b.query.Matches(ctx, doc)
+	if err != nil || !matches {
+		return patchSkipped, err
+	}
+	return b.each(ctx, tx, id)
+}
+
 // changeByQuery changes what a query finds, as an operation. The query sees one moment;
-// each batch of documents is a transaction that changes them as they are then.
+// each batch of documents is a transaction that changes them as they are then, and leaves
+// those as they are that other writes have deleted meanwhile, or changed so that they do not
+// satisfy the condition any more.
 func (c *call) changeByQuery(b *byQuery) error {
 	text, err := c.fromIndex(b.text)
 	if err != nil {
@@ -428,6 +444,7 @@ func (c *call) changeByQuery(b *byQuery) error {
 	if err != nil {
 		return err
 	}
+	b.query = q
 	db := c.db
 	return c.background(func(ctx context.Context, o *operation) (any, error) {
 		return c.s.changeAll(ctx, db, o, b, total)
@@ -448,7 +465,7 @@ func (s *Server) changeAll(ctx context.Context, db *jay.DB, o *operation, b *byQ
 		if err := db.Update(ctx, func(tx *jay.Tx) error {
 			statuses = statuses[:0]
 			for _, id := range ids {
-				status, err := b.each(ctx, tx, id)
+				status, err := b.change(ctx, tx, id)
 				if err != nil {
 					return err
 				}

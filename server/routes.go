@@ -93,6 +93,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/nextid", run: (*call).ownNextID},
 	{method: "GET", path: "{J}/fields", run: (*call).ownFields},
 	{method: "POST", path: "{J}/export", run: (*call).ownExport, body: true, stream: true, needs: ReadRight},
+	{method: "GET", path: "{J}/rows", run: (*call).ownRows},
 	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
 	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},

@@ -3,4 +3,5 @@
 
 export const routes = [
   {path: '/databases', load: () => import('./pages/databases.js')},
+  {path: '/db/:db/documents', rail: 'Documents', icon: 'documents', key: 'd', load: () => import('./pages/documents.js')},
 ];

@@ -312,9 +312,9 @@ const relative = new Intl.RelativeTimeFormat('en', {numeric: 'auto', style: 'sho
 export function ago(date, now = Date.now()) {
   const seconds = (date.getTime() - now) / 1000;
   for (const [unit, length] of [['year', 31557600], ['month', 2629800], ['day', 86400], ['hour', 3600], ['minute', 60]]) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit).replace('.', '');
   }
-  return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second');
+  return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second').replace('.', '');
 }
 
 // time shows a time as it is from here, with the exact one on hover and focus.
