@@ -169,6 +169,7 @@ func TestImports(t *testing.T) {
 		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
 		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
 		"tests/edits":    {leaf("internal/jsonpath")},                                                     // the paths of a naive model
+		"tests/browser":  {leaf("server")},                                                                // what the browser shows
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

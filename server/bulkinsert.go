@@ -77,7 +77,7 @@ func (c *call) bulkInsert() error {
 	}
 	streamContext, cancel := c.streamContext()
 	defer cancel()
-	ctx, o, err := c.s.operations.start(streamContext, c.database.key, id)
+	ctx, o, err := c.s.operations.start(streamContext, c.database.key, id, c.about())
 	if err != nil {
 		return err
 	}

@@ -13,9 +13,12 @@ import (
 // whose name was rebound to this machine gives its own name as Host. A page that calls
 // the server by its address has another Origin, or the browser says that the request
 // crosses sites. Programs send neither header.
-func (s *Server) guard(r *http.Request) error {
+func (s *Server) guard(r *http.Request, route *route) error {
 	if err := s.checkHost(r); err != nil {
 		return err
+	}
+	if route != nil && route.invites {
+		return nil // whatever page led here: the ticket says that its user may come in
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
 		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "requests from pages of other sites are refused"}

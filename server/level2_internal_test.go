@@ -128,24 +128,24 @@ func TestTimeSpan(t *testing.T) {
 // Ensure that the operations that run are bounded, and so are those that have ended.
 func TestOperations_Most(t *testing.T) {
 	t.Parallel()
-	os := newOperations(time.Now())
+	os := newOperations(time.Now)
 	os.changed = func(string, int64, operationState) {}
 	var running []*operation
 	for range maxRunningOperations {
-		_, o, err := os.start(context.Background(), "a", os.next())
+		_, o, err := os.start(context.Background(), "a", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		running = append(running, o)
 	}
-	if _, _, err := os.start(context.Background(), "a", os.next()); problemOf(err).status != 429 {
+	if _, _, err := os.start(context.Background(), "a", os.next(), about{}); problemOf(err).status != 429 {
 		t.Errorf("one too many: %v", err)
 	}
 	for _, o := range running {
 		os.finish(o, operationState{Status: operationCompleted})
 	}
 	for range maxKeptOperations {
-		_, o, err := os.start(context.Background(), "b", os.next())
+		_, o, err := os.start(context.Background(), "b", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestByQuery_Overtaken(t *testing.T) {
 	if _, err := db.Apply(ctx, &all); err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{opts: Options{Now: time.Now}, operations: newOperations(time.Now())}
+	s := &Server{opts: Options{Now: time.Now}, operations: newOperations(time.Now)}
 	s.operations.changed = func(string, int64, operationState) {}
 	const changed, gone = "n/200", "n/201" // of the second batch
 	b := &byQuery{text: "from Ns where old = true", missing: "NotFound", details: true}

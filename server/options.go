@@ -17,6 +17,12 @@ type Options struct {
 	// them. Open creates it.
 	Data string
 
+	// Directories are databases by their names, each in a directory of its own, which must
+	// be there. With them the server has no others: it creates none, and deletes none. What
+	// it records about them, such as definitions of indexes and configurations, is in Data.
+	// Whether prefixes suggest collections is as each database has stored it.
+	Directories map[string]string
+
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
 	// names no collection has none, as in RavenDB.
@@ -44,6 +50,11 @@ type Options struct {
 	// Authenticate makes every request need a token or a client certificate: see Access. On
 	// an address that is not a loopback one, Serve does so in any case, and needs TLS.
 	Authenticate bool
+
+	// InvitedOnly makes every request need the session of a browser that Invite has begun,
+	// those for /healthz and for the files of the studio included. Tokens and certificates
+	// count for nothing. It is for a server that one user of a machine starts for a browser.
+	InvitedOnly bool
 
 	// NoEncryption lets Serve listen without TLS on an address that is not a loopback
 	// one, as behind a proxy that encrypts.

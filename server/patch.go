@@ -68,6 +68,7 @@ type patching struct {
 	expected *string         // version, or nil for any
 	skip     bool            // a document of another version is left as it is
 	test     bool            // nothing is stored
+	others   []string        // what the script would put and delete beside the document; of test
 	names    []string        // of the document
 	given    map[string]json.RawMessage
 }
@@ -159,6 +160,7 @@ func (h *scriptHost) Load(id string) ([]byte, error) {
 
 func (h *scriptHost) Put(id string, document []byte, changeVector string) (string, error) {
 	if h.p.test {
+		h.p.note("put", id)
 		return id, nil
 	}
 	var opts []jay.WriteOption
@@ -171,10 +173,20 @@ func (h *scriptHost) Put(id string, document []byte, changeVector string) (strin
 
 func (h *scriptHost) Delete(id string) (bool, error) {
 	found, err := h.tx.Exists(h.ctx, id)
+	if found && h.p.test {
+		h.p.note("delete", id)
+	}
 	if err != nil || !found || h.p.test {
 		return found, err
 	}
 	return true, h.tx.Delete(h.ctx, id)
+}
+
+// note notes what a test leaves undone.
+func (p *patching) note(verb, id string) {
+	if len(p.others) < maxPreviewOthers {
+		p.others = append(p.others, verb+" "+id)
+	}
 }
 
 // version returns the change vector and the time of the document as it is now.
@@ -435,6 +447,7 @@ func (c *call) changeByQuery(b *byQuery) error {
 	if err != nil {
 		return err
 	}
+	c.subject = text
 	b.text = text
 	q, err := c.db.RQL(b.text, b.given) // what is wrong with the query is said at once
 	if err != nil {

@@ -334,7 +334,7 @@ export function copy(text, label = 'Copy') {
 
 // code shows lines to copy.
 export function code(text, label = 'Copy these lines') {
-  return h('div', {class: 'code'}, h('pre', {tabindex: 0}, text), copy(text, label));
+  return h('div', {class: 'code'}, h('pre', {tabindex: 0, role: 'group', 'aria-label': 'Lines to copy'}, text), copy(text, label));
 }
 
 // save hands a text or a Blob to the user as a file.
