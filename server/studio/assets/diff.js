@@ -147,10 +147,11 @@ function mergeObject(b, t, y, steps, conflicts) {
       if (done.has(m.name)) continue;
       done.add(m.name);
       const value = mergeValue(child(b, m.name), child(t, m.name), child(y, m.name), [...steps, m.name], conflicts);
-      if (value !== null) parts.push(`${from.text.slice(m.nameStart, m.nameEnd)}:${value}`);
+      if (value !== null) parts.push([m.name, `${from.text.slice(m.nameStart, m.nameEnd)}:${value}`]);
     }
   }
-  return `{${parts.join(',')}}`;
+  if (steps.length === 0) parts.sort((a, b) => (a[0] === '@metadata') - (b[0] === '@metadata')); // it stays the last
+  return `{${parts.map((p) => p[1]).join(',')}}`;
 }
 
 function pathOf(steps) {

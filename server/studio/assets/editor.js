@@ -79,6 +79,8 @@ class Editor {
   #before = {start: 0, end: 0}; // the selection before an edit
   #error = null;
   #tree = null; // of #text, if it was checked and is valid
+  #checked = false; // whether #text was checked since its last change
+  #found = null; // the error of that check
   #matches = []; // [start, end] in #text
   #match = -1;
   #pair = []; // offsets in #shown of the bracket at the caret and its partner
@@ -126,6 +128,8 @@ class Editor {
   set value(text) {
     text = text.replace(/\r\n?/g, '\n'); // as a textarea has it; JSON has no raw one inside texts
     this.#text = text;
+    this.#tree = null;
+    this.#checked = false;
     this.#folds = [];
     this.#undo = [];
     this.#redo = [];
@@ -478,6 +482,7 @@ class Editor {
     const by = text.length - (end - start);
     this.#folds = this.#folds.filter((f) => f.end <= start || f.start >= end).map((f) => (f.start >= end ? {...f, start: f.start + by, end: f.end + by} : f));
     this.#tree = null;
+    this.#checked = false;
   }
 
   #step(from, to) {
@@ -876,11 +881,11 @@ class Editor {
   #checkNow() {
     clearTimeout(this.#timer);
     if (!this.language.check) return {tree: null, error: this.#error};
-    if (this.#tree !== null) return {tree: this.#tree, error: null};
+    if (this.#checked) return {tree: this.#tree, error: this.#found};
     const start = performance.now();
     const {tree, error} = this.language.check(this.#text);
     this.#took = performance.now() - start;
-    this.#tree = tree;
+    [this.#tree, this.#found, this.#checked] = [tree, error, true];
     if (error?.offset !== this.#error?.offset || error?.message !== this.#error?.message) this.setError(error);
     this.onCheck?.(error);
     this.#showPlace();

@@ -30,7 +30,7 @@ export function steps(e) {
       continue;
     }
     const kind = kinds.find(([pattern]) => pattern.test(text))?.[1] ?? 'other';
-    out.push({kind, text: text.replace(/^filter: |^keep groups: /, ''), parts: [], amount: null, unit: ''});
+    out.push({kind, text: text.replace(/^filter: |^keep groups: |^scan |^index (?=")/, ''), parts: [], amount: null, unit: ''});
   }
   const source = out.find((s) => s.kind === 'index');
   if (source) Object.assign(source, {amount: e.keysExamined, unit: 'key'});
@@ -47,32 +47,35 @@ export function summary(e) {
   return `${plural(e.keysExamined, 'index key')} examined, ${plural(e.documentsRead, 'document')} read, ${plural(e.returned, 'answer')}, ${duration(e.elapsedNs)}`;
 }
 
-const ROW = 64;
-const BAR = 8;
-
-// picture draws a plan, width pixels wide.
+// picture draws a plan, width pixels wide. In a narrow one the text of a step is below its name.
 export function picture(e, width = 640) {
+  const narrow = width < 480;
+  const row = narrow ? 80 : 64;
+  const bar = narrow ? 46 : 26;
   const all = steps(e);
   const most = Math.max(1, ...all.map((s) => s.amount ?? 0));
-  const height = all.length * ROW - 16;
-  const label = `plan-${Math.random().toString(36).slice(2)}`;
+  const label = `plan-${++pictures}`;
   const nodes = [h('title', {id: `${label}-title`}, 'The plan of the query'), h('desc', {id: `${label}-text`}, `${e.plan.map((line) => line.trim()).join('; ')}. ${summary(e)}.`)];
-  const characters = Math.floor((width - 160) / 7.2);
+  const characters = Math.floor((width - (narrow ? 28 : 290)) / 7.3);
   all.forEach((step, i) => {
-    const y = i * ROW;
+    const y = i * row;
+    const answer = step.kind === 'answer';
     if (i > 0) nodes.push(h('path', {class: 'plan-arrow', d: `M12 ${y - 20}v12m-4 -4l4 4l4 -4`}));
-    const part = step.amount === null ? 0 : step.amount === 0 ? 0 : Math.max(0.006, step.amount / most);
+    const text = step.parts.length > 0 ? `${step.text} ${step.parts.join(' and ')}` : step.text;
+    const part = step.amount ? Math.max(0.006, step.amount / most) * (width - 28) : 0;
     nodes.push(h('g', {class: `plan-step plan-${step.kind}`, transform: `translate(0 ${y})`},
       h('circle', {class: 'plan-dot', cx: 12, cy: 12, r: 5}),
       h('text', {class: 'plan-kind', x: 28, y: 16}, words[step.kind]),
-      step.amount !== null && step.kind !== 'answer' && h('text', {class: 'plan-amount', x: width, y: 16, 'text-anchor': 'end'}, plural(step.amount, step.unit)),
-      step.kind === 'answer' && h('text', {class: 'plan-amount', x: width, y: 16, 'text-anchor': 'end'}, step.text),
-      step.kind !== 'answer' && h('text', {class: 'plan-text', x: 136, y: 16}, h('title', {html: false}, [step.text, ...step.parts].join('\n')), cut(step.parts.length > 0 ? `${step.text} ${step.parts.join(' and ')}` : step.text, characters - 18)),
-      step.amount !== null && h('rect', {class: 'plan-track', x: 28, y: 26, width: width - 28, height: BAR, rx: 4}),
-      part > 0 && h('rect', {class: 'plan-bar', x: 28, y: 26, width: Math.max(3, part * (width - 28)), height: BAR, rx: 4})));
+      step.amount !== null && h('text', {class: 'plan-amount', x: width, y: 16, 'text-anchor': 'end'}, plural(step.amount, step.unit)),
+      !answer && h('text', {class: 'plan-text', x: narrow ? 28 : 136, y: narrow ? 36 : 16}, h('title', null, text), cut(text, characters)),
+      step.amount !== null && h('rect', {class: 'plan-track', x: 28, y: answer ? 26 : bar, width: width - 28, height: 8, rx: 4}),
+      part > 0 && h('rect', {class: 'plan-bar', x: 28, y: answer ? 26 : bar, width: Math.max(3, part), height: 8, rx: 4})));
   });
+  const height = all.length * row - (narrow ? 40 : 24);
   return h('svg', {class: 'plan', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-labelledby': `${label}-title ${label}-text`}, nodes);
 }
+
+let pictures = 0;
 
 function cut(text, most) {
   const all = Array.from(text);
@@ -86,5 +89,6 @@ export function advice(e) {
     return `It reads ${count(e.documentsRead)} documents for ${plural(e.returned, 'answer')}, and no index would serve its conditions.`;
   }
   if (e.documentsRead === 0 && e.keysExamined > 0) return 'The index has all that the query needs: no document was read.';
-  return 'An index would not make it faster.';
+  if (e.returned > 0 && e.documentsRead === e.returned) return 'It reads the documents that it answers, and no others.';
+  return 'No index is suggested.';
 }

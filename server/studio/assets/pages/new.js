@@ -181,10 +181,10 @@ class NewPage {
       switch (next.strategy) {
         case 'semantic':
           if (next.taken) return fill(this.becomes, h('span', {class: 'state careful'}, 'In use'), ' ', link(this.app.address('/db/:db/doc', {db: this.db}, {id: next.id}), {class: 'mono'}, next.id), ' is there already, and is not replaced from here.');
-          return fill(this.becomes, 'Saved as ', shown(next.id), '.');
-        case 'guid': return fill(this.becomes, 'Saved under a random GUID of 36 characters.');
-        case 'hilo': return fill(this.becomes, 'Saved as ', shown(next.form), ' with the next number of the range.');
-        default: return fill(this.becomes, 'Saved as ', shown(next.id), ', unless another write comes first.');
+          return fill(this.becomes, 'Will be saved as ', shown(next.id), '.');
+        case 'guid': return fill(this.becomes, 'Will be saved under a random GUID of 36 characters.');
+        case 'hilo': return fill(this.becomes, 'Will be saved as ', shown(next.form), ' with the next number of the range.');
+        default: return fill(this.becomes, 'Will be saved as ', shown(next.id), ', unless another write comes first.');
       }
     } catch (error) {
       if (mine !== this.asked || error.name === 'AbortError') return;

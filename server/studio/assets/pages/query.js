@@ -59,7 +59,7 @@ class QueryPage {
     this.learn();
     if (this.first.trim() !== '') this.ask();
     else this.showStart();
-    this.editor.focus();
+    this.editor.select(this.first.length, this.first.length, {focus: true});
   }
 
   end() {
@@ -255,7 +255,7 @@ class QueryPage {
     if (r.next !== '') rows += ', more follow';
     else if (r.cursors.length > 1) rows += ', the last ones';
     const all = h('span');
-    fill(this.status, rows, r.next !== '' && [' ', all, button('Count all', {kind: 'quiet', run: (event, node) => this.countAll(all, node)})], h('span', {class: 'muted'}, ` · ${duration(r.elapsed)} in the database, ${duration(r.took)} until here`));
+    fill(this.status, rows, r.next !== '' && [' ', all, button('Count all', {kind: 'quiet', run: (event, node) => this.countAll(all, node)})], h('span', {class: 'muted'}, ` · ${duration(r.elapsed)} in the database`), h('span', {class: 'muted query-took'}, `, ${duration(r.took)} until here`));
   }
 
   async countAll(node, pressed) {
