@@ -32,7 +32,8 @@ class DocumentsPage {
     this.newer = new Set();
     this.layout = readLayout(db, this.collection);
     this.pool = [];
-    this.fitted = {}; // widths of columns; they stay as they were first
+    this.fitted = {}; // widths of columns, and which have numbers; both stay as they were first
+    this.numbers = {};
     this.rows = new Rows((where) => this.page(where), {total: () => this.total(), changed: (change) => this.moved(change)});
   }
 
@@ -329,7 +330,7 @@ class DocumentsPage {
   // fit returns how wide a column is: as the user wants it, or as its first values need.
   fit(name, i) {
     const values = this.rows.rows.slice(0, 60).map((row) => shown(row.values[i])).filter(({kind}) => kind !== 'none');
-    const number = values.length > 0 && values.every(({kind}) => kind === 'number');
+    const number = this.numbers[name] ??= values.length > 0 && values.every(({kind}) => kind === 'number');
     if (this.layout.widths[name]) return {width: this.layout.widths[name], fixed: true, number};
     if (name === '@preview') return {width: 480, most: '1000fr', number}; // what is left is for it
     const width = this.fitted[name] ??= this.fitText([name, ...values.map(({text}) => text)], number ? 8 : 7, 72, 280) + (number ? 24 : 0);
