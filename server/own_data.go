@@ -26,15 +26,8 @@ func (c *call) ownStats() error {
 // ownDocuments answers a page of documents in the order of their IDs, or in the opposite
 // one, behind an ID.
 func (c *call) ownDocuments() error {
-	size, err := c.params.count("pageSize", defaultPageSize)
+	scan, size, err := c.pageScan()
 	if err != nil {
-		return err
-	}
-	if err := checkPageSize(size); err != nil {
-		return err
-	}
-	scan := jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
-	if scan.Reverse, err = c.params.flag("reverse"); err != nil {
 		return err
 	}
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document

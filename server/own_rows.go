@@ -21,7 +21,7 @@ import (
 // Bounds of a page of rows.
 const (
 	maxColumns      = 32
-	maxRowFields       = 100 // whose names are collected
+	maxRowFields    = 100 // whose names are collected
 	maxFieldName    = 256 // bytes; longer ones are not collected
 	maxValueBytes   = 256 // of a value's text
 	maxPreviewBytes = 512 // of the text of a whole document
@@ -48,20 +48,13 @@ type row struct {
 // opposite one. It begins behind the ID after, at the ID from or, if there is none, behind
 // its place, or at about a part of all, at=0.5.
 func (c *call) ownRows() error {
-	size, err := c.params.count("pageSize", defaultPageSize)
-	if err == nil {
-		err = checkPageSize(size)
-	}
+	scan, size, err := c.pageScan()
 	if err != nil {
 		return err
 	}
 	columns := c.params.all("column")
 	if len(columns) > maxColumns {
 		return badRequest("a page has at most %d columns, not %d", maxColumns, len(columns))
-	}
-	scan := jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
-	if scan.Reverse, err = c.params.flag("reverse"); err != nil {
-		return err
 	}
 	from, at := c.params.get("from"), c.params.get("at")
 	if scan.After != "" && from != "" || scan.After != "" && at != "" || from != "" && at != "" {
@@ -132,6 +125,20 @@ func (c *call) ownRows() error {
 	return c.json(http.StatusOK, reply)
 }
 
+// pageScan reads which documents a page is of, and how many it has at most. The scan has one more, which shows that
+// another page follows.
+func (c *call) pageScan() (scan jay.Scan, size int, err error) {
+	if size, err = c.params.count("pageSize", defaultPageSize); err == nil {
+		err = checkPageSize(size)
+	}
+	if err != nil {
+		return scan, 0, err
+	}
+	scan = jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
+	scan.Reverse, err = c.params.flag("reverse")
+	return scan, size, err
+}
+
 // documentPage is a page of documents, which ends early with pageBytes.
 type documentPage struct {
 	docs []*jay.Document
@@ -178,11 +185,11 @@ func fieldsOf(all []*jay.Document) (names []string, members []map[string][]byte,
 	names, seen := []string{}, make(map[string]bool)
 	for _, doc := range all {
 		texts := make(map[string][]byte)
-		err := eachMember(doc.Body(), func(key, value []byte) error {
-			name := string(key)
-			if len(name) > maxFieldName {
+		err := eachMember(doc.Body(), func(written, value []byte) error {
+			if len(written) > maxFieldName {
 				return nil
 			}
+			name := string(written)
 			if strings.Contains(name, `\`) {
 				if err := json.Unmarshal([]byte(`"`+name+`"`), &name); err != nil {
 					return err

@@ -3,10 +3,12 @@ package browser_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -33,7 +35,8 @@ func startStudio(t *testing.T, change ...func(o *server.Options)) *studio {
 // startServer starts a server with the studio, without databases.
 func startServer(t *testing.T, change ...func(o *server.Options)) *studio {
 	t.Helper()
-	o := server.Options{Data: t.TempDir(), Studio: true}
+	log := &serverLog{}
+	o := server.Options{Data: t.TempDir(), Studio: true, Logger: slog.New(slog.NewTextHandler(log, nil))}
 	o.Database.MemTableBytes, o.Database.CacheBytes = 1<<20, 4<<20
 	for _, fn := range change {
 		fn(&o)
@@ -51,12 +54,39 @@ func startServer(t *testing.T, change ...func(o *server.Options)) *studio {
 	served := make(chan error, 1)
 	go func() { served <- instance.Serve(ctx, l) }()
 	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the server's log:\n%s", log.end())
+		}
 		stop()
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
 	})
 	return s
+}
+
+// serverLog keeps the end of a server's log, for tests that fail.
+type serverLog struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (l *serverLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, b...)
+	if len(l.text) > 64<<10 {
+		l.text = append([]byte(nil), l.text[32<<10:]...)
+	}
+	return len(b), nil
+}
+
+func (l *serverLog) end() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := strings.Split(strings.TrimSpace(string(l.text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-40):], "\n")
 }
 
 // answer is a reply of the server.

@@ -347,8 +347,14 @@ func (p *tab) until(expression string) {
 }
 
 // see waits until the page shows a text, hide until it does not.
-func (p *tab) see(text string)  { p.t.Helper(); p.until(`document.body.innerText.includes(` + quoted(text) + `)`) }
-func (p *tab) hide(text string) { p.t.Helper(); p.until(`!document.body.innerText.includes(` + quoted(text) + `)`) }
+func (p *tab) see(text string) {
+	p.t.Helper()
+	p.until(`document.body.innerText.includes(` + quoted(text) + `)`)
+}
+func (p *tab) hide(text string) {
+	p.t.Helper()
+	p.until(`!document.body.innerText.includes(` + quoted(text) + `)`)
+}
 
 // in returns the tab as far as it is inside of what has this role and name.
 func (p *tab) in(role, name string) *tab {

@@ -32,6 +32,7 @@
 //   app.unsaved(() => bool)               asks before the page is left while it returns true
 //   app.can(right)        whether the rights of the session allow 'read', 'write' or 'admin' here
 //   app.search({placeholder, value, run(text)})  what the field in the bar does on this page
+//   app.handOver({files})  leaves something for the page that is shown next, which finds it in app.handed
 //   app.failed(error)     shows an error in place of the page
 //
 // Text never becomes HTML: h() makes text nodes, and the Content-Security-Policy of the server makes the browser
@@ -52,6 +53,7 @@ const keys = new Keys();
 let session = null; // {Name, Rights}
 let current = null; // {route, params, end, commands, unsaved, abort}
 let searching = null; // the field of the bar
+let handed = null; // what a page has left for the next one
 
 // ---- The page that is shown
 
@@ -99,8 +101,12 @@ function close() {
 // pageApp is what a page is given.
 function pageApp(state, container) {
   const db = state.params.db ?? '';
+  const given = handed;
+  handed = null;
   return {
     signal: state.abort.signal,
+    handed: given,
+    handOver: (values) => { handed = values; },
     session,
     address,
     go: (href, options) => router.go(href, options),

@@ -312,9 +312,9 @@ const relative = new Intl.RelativeTimeFormat('en', {numeric: 'auto', style: 'sho
 export function ago(date, now = Date.now()) {
   const seconds = (date.getTime() - now) / 1000;
   for (const [unit, length] of [['year', 31557600], ['month', 2629800], ['day', 86400], ['hour', 3600], ['minute', 60]]) {
-    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit).replace('.', '');
   }
-  return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second');
+  return Math.abs(seconds) < 5 ? 'now' : relative.format(Math.trunc(seconds), 'second').replace('.', '');
 }
 
 // time shows a time as it is from here, with the exact one on hover and focus.
@@ -334,7 +334,7 @@ export function copy(text, label = 'Copy') {
 
 // code shows lines to copy.
 export function code(text, label = 'Copy these lines') {
-  return h('div', {class: 'code'}, h('pre', {tabindex: 0}, text), copy(text, label));
+  return h('div', {class: 'code'}, h('pre', {tabindex: 0, role: 'group', 'aria-label': 'Lines to copy'}, text), copy(text, label));
 }
 
 // save hands a text or a Blob to the user as a file.

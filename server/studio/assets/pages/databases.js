@@ -6,6 +6,7 @@ import {button, bytes, code, confirm, count, dialog, empty, errorBox, field, fil
 export const page = {
   title: 'Databases',
   mount(container, params, app) {
+    container.classList.add('short');
     const list = h('div');
     const add = app.can('admin', '') && button('New database', {icon: 'plus', kind: 'primary', key: 'n', run: () => { create(app); }});
     fill(container, h('div', {class: 'head'}, h('h1', null, 'Databases'), h('div', {class: 'buttons'}, add)), list);
@@ -28,17 +29,34 @@ async function load(list, app) {
     // The sizes come after the names: each is a call of its own.
     const figures = new Map(all.map(({Name}) => [Name, {documents: h('span'), size: h('span')}]));
     fill(list, table([
-      {title: 'Name', cell: (d) => link(app.address('/db/:db/documents', {db: d.Name}), {class: 'database-name'}, icon('databases'), d.Name)},
+      {title: 'Name', cell: (d) => link(app.address('/db/:db/documents', {db: d.Name}), {class: 'named'}, icon('databases'), d.Name)},
       {title: 'Documents', number: true, cell: (d) => figures.get(d.Name).documents},
       {title: 'On disk', number: true, cell: (d) => figures.get(d.Name).size},
       {title: '', number: true, cell: (d) => app.can('admin', d.Name) && button('', {icon: 'more', kind: 'quiet', label: `More about ${d.Name}`, 'aria-haspopup': 'menu', run: (event, node) => {
         menu(node, [{text: 'Delete …', icon: 'delete', danger: true, run: () => remove(d.Name, app)}]);
       }})},
-    ], all, {caption: 'Databases'}), all.length === most && h('p', {class: 'muted'}, `The first ${most} are shown.`));
-    for (const {Name} of all) {
-      if (!app.can('read', Name)) continue;
-      measure(Name, figures.get(Name), app);
-    }
+    ], all, {caption: 'Databases', row: (d) => ({data: {name: d.Name}})}), all.length === most && h('p', {class: 'muted'}, `The first ${most} are shown.`));
+    // They open the database: only those that are seen are measured, some at a time.
+    const waiting = [];
+    let running = 0;
+    const next = async () => {
+      if (running === 4 || waiting.length === 0 || app.signal.aborted) return;
+      running++;
+      const Name = waiting.shift();
+      await measure(Name, figures.get(Name), app);
+      running--;
+      next();
+    };
+    const watcher = new IntersectionObserver((entries) => {
+      for (const {isIntersecting, target} of entries) {
+        if (!isIntersecting) continue;
+        watcher.unobserve(target);
+        waiting.push(target.dataset.name);
+        next();
+      }
+    });
+    app.signal.addEventListener('abort', () => watcher.disconnect());
+    for (const row of list.querySelectorAll('tr[data-name]')) if (app.can('read', row.dataset.name)) watcher.observe(row);
   } catch (error) {
     done();
     if (error.name !== 'AbortError') fill(list, errorBox(error, button('Try again', {run: () => load(list, app)})));
