@@ -5,21 +5,12 @@ import (
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/clustertest"
-	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
 )
 
-// Ensure that the coordinator on one member does what cluster.Coordinator says.
+// Ensure that a coordinator on one member does what cluster.Coordinator says.
 func TestConformance(t *testing.T) {
-	member, err := embedded.Start(embedded.Config{Name: "a", Dir: t.TempDir(), ClientURL: "http://127.0.0.1:0", PeerURL: "http://127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := member.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	member := alone(t, nil)
 	clustertest.Run(t, func(t *testing.T) clustertest.Setup {
 		return clustertest.Setup{
 			Connect: func(t *testing.T) cluster.Coordinator {
@@ -28,6 +19,34 @@ func TestConformance(t *testing.T) {
 					t.Fatal(err)
 				}
 				return c
+			},
+		}
+	})
+}
+
+// Ensure the same for three members that lose each other.
+func TestConformance_Three(t *testing.T) {
+	c := startCell(t, 3, nil)
+	clustertest.Run(t, func(t *testing.T) clustertest.Setup {
+		c.mend()
+		c.waitForLeader()
+		return clustertest.Setup{
+			Connect: func(t *testing.T) cluster.Coordinator {
+				coordinator, err := etcd.Open(etcd.Config{Endpoints: c.endpoints(), Prefix: "test/" + t.Name() + "/"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return coordinator
+			},
+			LoseMajority: func(t *testing.T) {
+				for i := range c.members {
+					c.isolate(i)
+				}
+				c.waitForNoLeader()
+			},
+			RestoreMajority: func(t *testing.T) {
+				c.mend()
+				c.waitForLeader()
 			},
 		}
 	})
