@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +241,21 @@ func commit(t *testing.T, c cluster.Coordinator, conditions []cluster.Condition,
 	return result.Index
 }
 
+// commitAnyway writes a value, and again if the answer was lost, as it is when the leader changes.
+func commitAnyway(t *testing.T, c cluster.Coordinator, key, value string) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		result, err := c.Commit(ctx, nil, []cluster.Change{put(key, value)})
+		if err == nil && result.Committed() {
+			return
+		}
+		if !errors.Is(err, cluster.ErrUnknownOutcome) {
+			t.Fatalf("commit: %+v, %v", result, err)
+		}
+	}
+}
+
 // value reads what must be there.
 func value(t *testing.T, c cluster.Coordinator, key string) string {
 	t.Helper()
@@ -285,4 +302,22 @@ func noneLeft(t *testing.T, before map[string]int) {
 			t.Fatalf("goroutines are left:\n%s", strings.Join(left, "\n"))
 		}
 	}
+}
+
+// syncBuffer is a bytes.Buffer for several goroutines.
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
 }
