@@ -27,6 +27,7 @@ func TestConformance(t *testing.T) {
 
 // Ensure the same for three members that lose each other.
 func TestConformance_Three(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := startCell(t, 3, nil)
 	clustertest.Run(t, func(t *testing.T) clustertest.Setup {

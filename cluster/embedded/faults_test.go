@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/etcd"
 )
@@ -134,6 +132,7 @@ func newLedger() *ledger { return &ledger{got: make(map[int]string)} }
 // Ensure that callers go on when the leader is killed, that no number comes twice, and that the
 // member joins again.
 func TestFaults_LeaderKilled(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := startCell(t, 3, nil)
 	coordinators := []*etcd.Coordinator{c.open(t), c.open(t), c.open(t)}
@@ -164,6 +163,7 @@ func (l *ledger) len() int {
 // context's deadline, that the others go on, and that it goes on itself afterwards, without being
 // opened again, and sees what was done meanwhile.
 func TestFaults_MinorityCutOff(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := startCell(t, 3, nil)
 	for _, who := range []string{"leader", "follower"} {
@@ -205,6 +205,7 @@ func TestFaults_MinorityCutOff(t *testing.T) {
 // Ensure that calls fail within their deadlines as long as there is no majority, that those
 // without a deadline fail after Timeout, and that all go on when it is back.
 func TestFaults_MajorityLostAndBack(t *testing.T) {
+	long(t)
 	t.Parallel()
 	c := startCell(t, 3, nil)
 	node := c.open(t)
@@ -268,11 +269,7 @@ func TestFaults_CutInTheMiddle(t *testing.T) {
 func TestFaults_OnceAtMost(t *testing.T) {
 	t.Parallel()
 	c := startCell(t, 3, nil)
-	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{"http://" + c.members[0].ClientAddress()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
+	raw := rawClient(t, "http://"+c.members[0].ClientAddress(), "", "")
 	const callers, each = 8, 30
 	outcomes := make([]map[string]error, callers)
 	var group sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -15,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
@@ -22,6 +26,28 @@ import (
 
 // patience bounds what should happen soon, on a machine that is busy.
 const patience = time.Minute
+
+// TestMain lets several tests run at once even on few processors: they mostly wait, for
+// elections above all.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		if err := flag.Set("test.parallel", "5"); err != nil {
+			panic(err)
+		}
+	}
+	m.Run()
+}
+
+// long skips a test that takes many seconds, mostly of waiting, in short runs.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it waits for elections")
+	}
+}
 
 // cell is members of etcd with a proxy before each of their addresses.
 type cell struct {
@@ -320,4 +346,19 @@ func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// rawClient returns a client of etcd.
+func rawClient(t *testing.T, url, user, password string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Username: user, Password: password, DialTimeout: patience, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
 }

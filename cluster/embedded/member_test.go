@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
 )
@@ -127,9 +129,7 @@ func TestStart_Failed(t *testing.T) {
 // Ensure that members are added and removed while nodes work, that the cluster refuses what
 // would stop it, and that a member that was removed says so.
 func TestMember_AddRemove(t *testing.T) {
-	if testing.Short() {
-		t.Skip("etcd lets members be connected for 5 seconds before each change")
-	}
+	long(t)
 	t.Parallel()
 	c := startCell(t, 1, nil)
 	node := c.open(t)
@@ -225,6 +225,35 @@ func TestClose_NothingLeft(t *testing.T) {
 		t.Errorf("ready after Close: got %v", err)
 	}
 	noneLeft(t, before)
+}
+
+// Ensure that what would make etcd end the process makes the member fail: its files cannot be
+// written, or it finds that its state is impossible.
+func TestMember_Fails(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]func(*zap.Logger){
+		"fatal": func(l *zap.Logger) { l.Fatal("cannot write", zap.Error(errors.New("no space left"))) },
+		"panic": func(l *zap.Logger) { l.Panic("cannot write", zap.Error(errors.New("no space left"))) },
+	} {
+		m := alone(t, nil)
+		ended := make(chan bool)
+		go func() {
+			returned := false
+			defer func() { ended <- returned }()
+			end(m.Log())
+			returned = true
+		}()
+		if <-ended {
+			t.Errorf("%s: etcd goes on as if nothing had happened", what)
+		}
+		<-m.Done()
+		if err := m.Err(); !errors.Is(err, embedded.ErrFailed) || !strings.Contains(err.Error(), "cannot write: no space left") {
+			t.Errorf("%s: got %v", what, err)
+		}
+		if err := m.Ready(within(t)); !errors.Is(err, embedded.ErrFailed) {
+			t.Errorf("%s: ready: got %v", what, err)
+		}
+	}
 }
 
 // Ensure that etcd's log arrives at the logger, with its values.

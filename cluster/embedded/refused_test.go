@@ -181,11 +181,7 @@ func TestRefused_TLS(t *testing.T) {
 func TestRefused_Users(t *testing.T) {
 	t.Parallel()
 	member := alone(t, nil)
-	admin, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer admin.Close()
+	admin := rawClient(t, member.ClientURL(), "", "")
 	ctx := within(t)
 	for _, step := range []func() error{
 		func() error { _, err := admin.RoleAdd(ctx, "root"); return err },
@@ -213,11 +209,7 @@ func TestRefused_Users(t *testing.T) {
 	refused(t, "keys of others", etcd.Config{Endpoints: endpoints, Username: "node", Password: "password", Prefix: "other/"}, etcd.ErrAuth, cluster.ErrRefused, "grant-permission")
 
 	// The user is made again: the token that the coordinator has is worth nothing.
-	root, err := clientv3.New(clientv3.Config{Endpoints: endpoints, Username: "root", Password: "secret", DialTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
+	root := rawClient(t, endpoints[0], "root", "secret")
 	if _, err := root.UserChangePassword(ctx, "node", "password"); err != nil {
 		t.Fatal(err)
 	}
@@ -306,11 +298,7 @@ func TestRefused_TwoClusters(t *testing.T) {
 func TestRefused_OtherKeys(t *testing.T) {
 	t.Parallel()
 	member := alone(t, nil)
-	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
+	raw := rawClient(t, member.ClientURL(), "", "")
 	ctx := within(t)
 	for _, row := range []struct {
 		what, prefix, key, value string
@@ -361,11 +349,7 @@ func TestRefused_Quota(t *testing.T) {
 	}
 
 	// What an operator does.
-	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
+	raw := rawClient(t, member.ClientURL(), "", "")
 	now, err := raw.Get(ctx, "x")
 	if err != nil {
 		t.Fatal(err)

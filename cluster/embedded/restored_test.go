@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
@@ -111,11 +109,7 @@ func TestCompaction(t *testing.T) {
 	t.Parallel()
 	member := alone(t, nil)
 	writer, reader := open(t, etcd.Config{Endpoints: []string{member.ClientURL()}}), open(t, etcd.Config{Endpoints: []string{member.ClientURL()}})
-	raw, err := clientv3.New(clientv3.Config{Endpoints: []string{member.ClientURL()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
+	raw := rawClient(t, member.ClientURL(), "", "")
 	const records, of = 120, 100
 	var keys []string
 	for i := range records {
