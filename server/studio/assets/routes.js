@@ -4,4 +4,7 @@
 export const routes = [
   {path: '/databases', load: () => import('./pages/databases.js')},
   {path: '/db/:db/documents', rail: 'Documents', icon: 'documents', key: 'd', load: () => import('./pages/documents.js')},
+  {path: '/db/:db/doc', under: '/db/:db/documents', load: () => import('./pages/document.js')},
+  {path: '/db/:db/new', under: '/db/:db/documents', load: () => import('./pages/new.js')},
+  {path: '/db/:db/query', rail: 'Query', icon: 'query', key: 'q', load: () => import('./pages/query.js')},
 ];
