@@ -229,7 +229,9 @@ const (
 // ownChanges sends the changes as server-sent events, past and live: since=now, the
 // default, begins behind the newest; since= begins with the first, and a token, which is
 // the id of an event, goes on behind that, as does the header Last-Event-ID. With
-// untilCaughtUp=true it ends at the newest change.
+// untilCaughtUp=true it ends at the newest change. With positions=true there are ids without
+// an event, too: where the feed begins, and how far it has come past changes that it leaves
+// out.
 func (c *call) ownChanges() error {
 	since := jay.SinceNow
 	if token, found := c.params.find("since"); found && token != "now" {
@@ -247,6 +249,13 @@ func (c *call) ownChanges() error {
 	}
 	if ids := c.params.all("id"); len(ids) > 0 {
 		opts = append(opts, jay.OfIDs(ids...))
+	}
+	positions, err := c.params.flag("positions")
+	if err != nil {
+		return err
+	}
+	if positions {
+		opts = append(opts, jay.WithCheckpoints())
 	}
 	ends, err := c.params.flag("untilCaughtUp")
 	if err != nil {
@@ -312,6 +321,9 @@ func (c *call) ownChanges() error {
 			continue
 		case <-live:
 			text = []byte(": live\n\n")
+			if positions && since == jay.SinceNow && !c.started { // nothing was ever written: it begins with all
+				text = []byte("id: \n\n: live\n\n")
+			}
 		case <-heartbeat.C:
 			text = []byte(": nothing new\n\n")
 		case <-c.ctx.Done():
@@ -348,6 +360,9 @@ const typeChangesGone = raven + "ChangesGoneException"
 
 // appendEvent appends a change as a server-sent event.
 func appendEvent(dst []byte, change jay.Change) []byte {
+	if change.Checkpoint { // a client that remembers the id goes on there
+		return append(append(append(dst, "id: "...), change.Token()...), "\n\n"...)
+	}
 	kind := "put"
 	if change.Deleted {
 		kind = "delete"

@@ -16,7 +16,7 @@ import (
 const (
 	sampledDocuments = 100     // at each end of a collection
 	sampledBytes     = 2 << 20 // at each end
-	maxFieldPaths        = 500
+	maxFieldPaths    = 500
 	maxFieldDepth    = 8
 )
 

@@ -336,6 +336,25 @@ func TestOwn_Changes_Gone(t *testing.T) {
 	}
 }
 
+// Ensure that a feed says where it begins, so that one that breaks before its first change goes on
+// without a gap.
+func TestOwn_Changes_Positions(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("a")
+	h.want(201, "PUT", "/databases/a/docs?id=as/1", `{}`)
+	begin := h.want(200, "GET", "/jay/v1/databases/a/changes?positions=true&untilCaughtUp=true", "").body
+	token, found := strings.CutPrefix(strings.TrimSuffix(begin, "\n\n"), "id: ")
+	if !found || token == "" || strings.Contains(token, "\n") {
+		t.Fatalf("got %q", begin)
+	}
+	h.want(201, "PUT", "/databases/a/docs?id=as/2", `{}`)
+	h.want(201, "PUT", "/databases/a/docs?id=bs/1", `{}`)
+	events := h.want(200, "GET", "/jay/v1/databases/a/changes?prefix=as/&positions=true&untilCaughtUp=true&since="+url.QueryEscape(token), "").body
+	equal(t, "events", strings.Count(events, "data:"), 1)
+	equal(t, "ids", strings.Count(events, "id: "), 2) // that of as/2, and the position behind bs/1
+}
+
 // Ensure that a token is shown once, counts at once, and is withdrawn at once; and that a server
 // which asks for no credentials gives none.
 func TestOwn_Tokens(t *testing.T) {

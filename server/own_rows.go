@@ -21,7 +21,7 @@ import (
 // Bounds of a page of rows.
 const (
 	maxColumns      = 32
-	maxFields       = 100 // whose names are collected
+	maxRowFields    = 100 // whose names are collected
 	maxFieldName    = 256 // bytes; longer ones are not collected
 	maxValueBytes   = 256 // of a value's text
 	maxPreviewBytes = 512 // of the text of a whole document
@@ -196,7 +196,7 @@ func fieldsOf(all []*jay.Document) (names []string, members []map[string][]byte,
 				}
 			}
 			texts[name] = value
-			if !seen[name] && len(names) < maxFields {
+			if !seen[name] && len(names) < maxRowFields {
 				seen[name] = true
 				names = append(names, name)
 			}

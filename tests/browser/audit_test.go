@@ -3,6 +3,7 @@ package browser_test
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,14 @@ var interactive = []string{"button", "link", "textbox", "searchbox", "combobox",
 // what is cut off.
 func (p *tab) audit(where string) {
 	p.t.Helper()
-	var problems []string
+	for _, problem := range p.mistakes() {
+		p.t.Errorf("%s: %s", where, problem)
+	}
+}
+
+// mistakes returns what an audit has found.
+func (p *tab) mistakes() (problems []string) {
+	p.t.Helper()
 	p.eval(auditScript, &problems)
 	for _, e := range p.tree() {
 		switch {
@@ -34,9 +42,7 @@ func (p *tab) audit(where string) {
 		}
 	}
 	slices.Sort(problems)
-	for _, problem := range slices.Compact(problems) {
-		p.t.Errorf("%s: %s", where, problem)
-	}
+	return slices.Compact(problems)
 }
 
 // html returns the beginning of an element's HTML.
@@ -50,12 +56,18 @@ func (p *tab) html(e part) (text string) {
 // auditEverywhere audits the page as it is in windows from a phone's to a large screen's, light and dark.
 func (p *tab) auditEverywhere(where string) {
 	p.t.Helper()
+	variants := make(map[string][]string) // of a problem
 	for _, dark := range []bool{false, true} {
 		p.dark(dark)
 		for _, width := range []int64{360, 1440, 3840} {
 			p.viewport(width, max(640, width*9/16))
-			p.audit(fmt.Sprintf("%s, %d px, %s", where, width, map[bool]string{false: "light", true: "dark"}[dark]))
+			for _, problem := range p.mistakes() {
+				variants[problem] = append(variants[problem], fmt.Sprintf("%d px %s", width, map[bool]string{false: "light", true: "dark"}[dark]))
+			}
 		}
+	}
+	for _, problem := range slices.Sorted(maps.Keys(variants)) {
+		p.t.Errorf("%s: %s (%s)", where, problem, strings.Join(variants[problem], ", "))
 	}
 	p.viewport(1280, 800)
 	p.dark(false)
@@ -78,13 +90,7 @@ func TestAudit_FindsMistakes(t *testing.T) {
 		`const d = document.createElementNS('http://www.w3.org/2000/svg', 'svg'); d.setAttribute('role', 'img'); d.classList.add('probe'); main.append(d)`:                                                                    "a picture without words",
 	} {
 		p.eval(`(() => { const main = document.querySelector('main'); `+mistake+`; })()`, nil)
-		var problems []string
-		p.eval(auditScript, &problems)
-		for _, e := range p.tree() {
-			if e.name == "" && (slices.Contains(interactive, e.role) || e.role == "image" || e.role == "img" || e.role == "SvgRoot") {
-				problems = append(problems, e.role+" without a name", "a picture without words")
-			}
-		}
+		problems := p.mistakes()
 		if !slices.ContainsFunc(problems, func(problem string) bool { return strings.Contains(problem, want) }) {
 			t.Errorf("after %s: got %q, want %q", mistake, problems, want)
 		}

@@ -297,7 +297,7 @@ class QueryPage {
     const cells = rows.map((row) => columns.map((name) => json.member(row.value, name)));
     const numeric = columns.map((_, i) => cells.some((row) => row[i]?.kind === 'number') && cells.every((row) => row[i] === null || row[i].kind === 'number' || row[i].kind === 'null'));
     return h('div', {class: 'query-table', tabindex: 0, role: 'region', 'aria-label': 'Answers'},
-      h('table', {class: 'table'}, h('thead', null, h('tr', null, documents && h('th', {scope: 'col'}, 'id()'), columns.map((name, i) => h('th', {scope: 'col', class: numeric[i] && 'number'}, name)))),
+      h('table', {class: 'table', 'aria-label': 'Answers'}, h('thead', null, h('tr', null, documents && h('th', {scope: 'col'}, 'id()'), columns.map((name, i) => h('th', {scope: 'col', class: numeric[i] && 'number'}, name)))),
         h('tbody', null, rows.map((row, n) => h('tr', null, documents && h('td', null, link(this.app.address('/db/:db/doc', {db: this.db}, {id: row.id}), {class: 'mono'}, row.id)),
           columns.map((name, i) => h('td', {class: numeric[i] && 'number', data: {title: name}}, cell(text, cells[n][i]))))))),
       names.length > columns.length && h('p', {class: 'muted query-note'}, `${count(names.length - columns.length)} more members: see JSON, or select columns.`));
