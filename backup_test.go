@@ -306,6 +306,7 @@ func incompressible(t testing.TB, n int) *jay.DB {
 // Ensure that a backup that was cut is refused, wherever it was: at every 64 KB, at and
 // around the bounds of blocks, and near its ends. Nothing is left where a restore was begun.
 func TestBackup_Cut(t *testing.T) {
+	t.Parallel()
 	_, stream := backUp(t, incompressible(t, 1200))
 	cuts := []int{0, 1, 10, 20, 21, 22, len(stream) - 1}
 	for at := 64 << 10; at < len(stream); at += 64 << 10 {
@@ -680,6 +681,7 @@ func TestRestore_Indexes(t *testing.T) {
 // Ensure that the directory to be made must not exist, that a directory that is being
 // made is no database, and that options that write elsewhere are refused.
 func TestRestore_Directory(t *testing.T) {
+	t.Parallel()
 	_, stream := backUp(t, incompressible(t, 5))
 	dir := filepath.Join(t.TempDir(), "db")
 	o := jay.RestoreOptions{CopyTag: "B"}

@@ -16,7 +16,7 @@ import (
 const (
 	sampledDocuments = 100     // at each end of a collection
 	sampledBytes     = 2 << 20 // at each end
-	maxFields        = 500
+	maxFieldPaths    = 500
 	maxFieldDepth    = 8
 )
 
@@ -106,7 +106,7 @@ func (s *sample) walk(path string, v gjson.Result, depth int) {
 func (s *sample) add(path string, v gjson.Result) bool {
 	f := s.byPath[path]
 	if f == nil {
-		if len(s.fields) == maxFields {
+		if len(s.fields) == maxFieldPaths {
 			s.more = true
 			return false
 		}

@@ -607,7 +607,7 @@ func (p *tab) place(e part) (x, y float64, why string) {
 // wheel turns the wheel over the middle of the window.
 func (p *tab) wheel(pixels float64) {
 	p.t.Helper()
-	command(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseWheel", X: 640, Y: 500, DeltaY: pixels})
+	command(p, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: "mouseWheel", X: 640, Y: 500, DeltaX: 1e-9, DeltaY: pixels})
 }
 
 // fill replaces what is in a field.

@@ -29,6 +29,7 @@
 //   app.note({prefix})    keeps state of the page in the address without showing the page anew
 //   app.keys([{key, text, run}])          keys of this page, which ? lists
 //   app.commands([{text, hint, run}])     commands of this page in the palette
+//   app.leaving(run)      runs before another address is shown, for a last note
 //   app.unsaved(() => bool)               asks before the page is left while it returns true
 //   app.can(right)        whether the rights of the session allow 'read', 'write' or 'admin' here
 //   app.search({placeholder, value, run(text)})  what the field in the bar does on this page
@@ -114,6 +115,7 @@ function pageApp(state, container) {
     can: (right, name = db) => api.may(session?.Rights, name, right),
     keys: (list) => { state.ends.push(keys.add('This page', list)); },
     commands: (list) => { state.commands.push(...list); },
+    leaving: (run) => { state.leaving = run; },
     unsaved: (asks) => { state.unsaved = asks; },
     search: (options) => { state.search = options; if (current === state) frame(); },
     failed: (error) => { if (error.name !== 'AbortError') fill(container, errorBox(error, button('Try again', {run: () => router.run()}))); },
@@ -138,9 +140,14 @@ function missing(path) {
   fill(main, h('div', {class: 'content'}, errorBox({message: `There is no page ${path}.`, remedy: 'The address may be misspelt.'}, link(address('/databases'), {class: 'button'}, 'Databases'))));
 }
 
-const router = new Router(routes, {show, leave, pending, missing});
+const router = new Router(routes, {show, leave, pending, missing, leaving: () => current?.leaving?.()});
 
 // ---- The frame
+
+// feather is the mark of Jay.
+function feather() {
+  return h('svg', {viewBox: '0 0 32 32', 'aria-hidden': 'true'}, h('path', {class: 'feather', d: 'M6 28C8 14 14 6 27 3c1 11-4 19-16 20z'}), h('path', {class: 'quill', d: 'M6 28C11 19 16 12 23 7'}));
+}
 
 function frame() {
   const db = current?.params.db;
@@ -159,8 +166,8 @@ function frame() {
     },
   }}) : null;
   const where = h('div', {class: 'where'},
-    link(address('/databases'), {class: 'brand', 'aria-label': 'Jay: databases'}, h('svg', {viewBox: '0 0 32 32', 'aria-hidden': 'true'}, h('path', {class: 'feather', d: 'M6 28C8 14 14 6 27 3c1 11-4 19-16 20z'}), h('path', {class: 'quill', d: 'M6 28C11 19 16 12 23 7'}))),
-    db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Databases'));
+    link(address('/databases'), {class: 'brand', 'aria-label': 'Jay: databases'}, feather()),
+    db ? button(db, {icon: 'down', kind: 'quiet', class: 'button quiet database', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Change the database', run: (event, node) => { chooseDatabase(node); } }) : h('span', {class: 'name'}, 'Jay'));
   fill(bar, where, h('div', {class: 'middle'}, searching, search && h('kbd', {class: 'key', 'aria-hidden': 'true'}, '/')),
     h('div', {class: 'right'},
       button('', {icon: 'keyboard', kind: 'quiet', label: 'Keys of this page', title: 'Keys (?)', run: () => { showKeys(); }}),
@@ -226,7 +233,7 @@ function signIn(reason) {
           go.disabled = false;
           input.select();
         }
-      }}}, h('h2', null, 'Sign in'), reason && h('p', {class: 'muted'}, reason), field('Token', input, 'It is made on the machine of the server: jay serve token create NAME --right DATABASE=admin'), failed,
+      }}}, h('h2', null, feather(), 'Sign in'), reason && h('p', {class: 'muted'}, reason), h('input', {type: 'text', autocomplete: 'username', hidden: true, value: 'token'}), field('Token', input, 'It is made on the machine of the server: jay serve token create NAME --right DATABASE=admin'), failed,
       h('div', {class: 'buttons'}, go));
     }, {label: 'Sign in'});
     signing = null;

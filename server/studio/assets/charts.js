@@ -111,7 +111,7 @@ export function chart({title, lines, format, span, least = 0, most}) {
   fill(name, title);
   const high = h('span', {class: 'chart-top'}), now = lines.map((line) => h('dd', {class: 'number'}));
   const node = h('figure', {class: 'chart'},
-    h('figcaption', null, h('h3', null, title), h('span', {class: 'muted'}, high)),
+    h('figcaption', null, h('h2', null, title), h('span', {class: 'muted'}, high)),
     svg,
     h('dl', {class: 'chart-now'}, lines.map((line, i) => h('div', null, h('dt', null, h('span', {class: `swatch ${line.kind}`, 'aria-hidden': 'true'}), line.text), now[i]))));
   return {node, update(history) {

@@ -117,40 +117,45 @@ function isLow(c) {
 export function merge(base, theirs, yours) {
   const conflicts = [];
   const tree = (text) => ({text, node: json.parse(text)});
-  const text = mergeValue(tree(base), tree(theirs), tree(yours), '', conflicts);
+  const text = mergeValue(tree(base), tree(theirs), tree(yours), [], conflicts);
   return {text: json.format(text), conflicts};
 }
 
 // mergeValue returns the text of the merged value, or null if it is removed. Each argument is
 // {text, node}, or null.
-function mergeValue(b, t, y, path, conflicts) {
+function mergeValue(b, t, y, steps, conflicts) {
   if (same(t, y) || same(b, t)) return source(y);
   if (same(b, y)) return source(t);
   const all = [b, t, y];
   if (all.every((v) => v !== null && v.node.kind === 'object' && json.duplicates({ kind: 'object', members: v.node.members.map((m) => ({...m, value: {kind: 'null'}})) }).length === 0)) {
-    return mergeObject(b, t, y, path, conflicts);
+    return mergeObject(b, t, y, steps, conflicts);
   }
   const n = y?.node.items?.length;
   if (all.every((v) => v !== null && v.node.kind === 'array' && v.node.items.length === n)) {
-    const items = y.node.items.map((_, i) => mergeValue(item(b, i), item(t, i), item(y, i), `${path}[${i}]`, conflicts));
+    const items = y.node.items.map((_, i) => mergeValue(item(b, i), item(t, i), item(y, i), [...steps, i], conflicts));
     return `[${items.join(',')}]`;
   }
-  conflicts.push({path: path === '' ? 'the document' : path, base: source(b), theirs: source(t), yours: source(y)});
+  conflicts.push({path: pathOf(steps), steps, base: source(b), theirs: source(t), yours: source(y)});
   return source(y);
 }
 
-function mergeObject(b, t, y, path, conflicts) {
+function mergeObject(b, t, y, steps, conflicts) {
   const parts = [];
   const done = new Set();
   for (const from of [y, t]) {
     for (const m of from.node.members) {
       if (done.has(m.name)) continue;
       done.add(m.name);
-      const value = mergeValue(child(b, m.name), child(t, m.name), child(y, m.name), (path === '' ? '' : path + '.') + json.step(m.name), conflicts);
-      if (value !== null) parts.push(`${from.text.slice(m.nameStart, m.nameEnd)}:${value}`);
+      const value = mergeValue(child(b, m.name), child(t, m.name), child(y, m.name), [...steps, m.name], conflicts);
+      if (value !== null) parts.push([m.name, `${from.text.slice(m.nameStart, m.nameEnd)}:${value}`]);
     }
   }
-  return `{${parts.join(',')}}`;
+  if (steps.length === 0) parts.sort((a, b) => (a[0] === '@metadata') - (b[0] === '@metadata')); // it stays the last
+  return `{${parts.map((p) => p[1]).join(',')}}`;
+}
+
+function pathOf(steps) {
+  return steps.length === 0 ? 'the document' : steps.reduce((path, step) => (typeof step === 'number' ? `${path}[${step}]` : (path === '' ? '' : path + '.') + json.step(step)), '');
 }
 
 function same(a, b) {

@@ -37,13 +37,12 @@ export class Keys {
     const whole = this.first === '' ? pressed : this.first + ' ' + pressed;
     this.first = '';
     clearTimeout(this.timer);
-    for (const {keys} of this.groups) {
-      for (const one of keys) {
-        if (one.key === whole || one.key === pressed && whole !== pressed) {
-          if (one.run(event) === false) continue;
-          event.preventDefault();
-          return;
-        }
+    // After "g", "n" is that of "g n" wherever it is bound, before that of "n".
+    for (const key of new Set([whole, pressed])) {
+      for (const one of this.groups.flatMap(({keys}) => keys)) {
+        if (one.key !== key || one.run(event) === false) continue;
+        event.preventDefault();
+        return;
       }
     }
     if (!inText && this.groups.some(({keys}) => keys.some(({key}) => key.startsWith(pressed + ' ')))) {

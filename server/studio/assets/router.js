@@ -31,10 +31,11 @@ export function address(path, params = {}, query = {}) {
 }
 
 // Router shows the page of the address. show(route, params, query) is called for each new one;
-// leave() is asked before a page goes, and may refuse; pending() says whether it would ask.
+// leave() is asked before a page goes, and may refuse; pending() says whether it would ask. leaving() runs
+// before the address changes, unless the back button has changed it already.
 export class Router {
-  constructor(routes, {show, leave, pending, missing}) {
-    Object.assign(this, {routes, show, leave, pending, missing, position: 0, silent: false});
+  constructor(routes, {show, leave, pending, missing, leaving = () => {}}) {
+    Object.assign(this, {routes, show, leave, pending, missing, leaving, position: 0, silent: false});
   }
 
   start() {
@@ -57,6 +58,7 @@ export class Router {
   // go moves to another address. It resolves to false if the page that is shown did not want to be left.
   async go(href, {replace = false, force = false} = {}) {
     if (!force && !await this.leave()) return false;
+    this.leaving();
     this.#write(href, replace);
     this.run();
     return true;

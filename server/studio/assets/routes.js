@@ -4,6 +4,9 @@
 export const routes = [
   {path: '/databases', load: () => import('./pages/databases.js')},
   {path: '/db/:db/documents', rail: 'Documents', icon: 'documents', key: 'd', load: () => import('./pages/documents.js')},
+  {path: '/db/:db/doc', under: '/db/:db/documents', load: () => import('./pages/document.js')},
+  {path: '/db/:db/new', under: '/db/:db/documents', load: () => import('./pages/new.js')},
+  {path: '/db/:db/query', rail: 'Query', icon: 'query', key: 'q', load: () => import('./pages/query.js')},
   {path: '/db/:db/indexes', rail: 'Indexes', icon: 'indexes', key: 'i', load: () => import('./pages/indexes.js')},
   {path: '/db/:db/ids', rail: 'IDs', icon: 'ids', key: 'n', load: () => import('./pages/ids.js')},
   {path: '/db/:db/changes', rail: 'Changes', icon: 'changes', key: 'c', load: () => import('./pages/changes.js')},

@@ -112,7 +112,7 @@ const mac = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator
 // keyName writes a key as the system does: ctrl+enter is ⌘↵ on a Mac.
 export function keyName(key) {
   return key.split(' ').map((chord) => chord.split('+').map((part) => {
-    const names = {ctrl: mac ? '⌘' : 'Ctrl', enter: '↵', escape: 'Esc', shift: mac ? '⇧' : 'Shift', arrowup: '↑', arrowdown: '↓', arrowleft: '←', arrowright: '→', pageup: 'PgUp', pagedown: 'PgDn', home: 'Home', end: 'End', delete: 'Del', ' ': 'Space'};
+    const names = {ctrl: mac ? '⌘' : 'Ctrl', enter: '↵', escape: 'Esc', shift: mac ? '⇧' : 'Shift', alt: mac ? '⌥' : 'Alt', arrowup: '↑', arrowdown: '↓', arrowleft: '←', arrowright: '→', pageup: 'PgUp', pagedown: 'PgDn', home: 'Home', end: 'End', delete: 'Del', ' ': 'Space'};
     return names[part.toLowerCase()] ?? (part.length === 1 ? (chord.includes('+') ? part.toUpperCase() : part) : part);
   }).join(mac ? '' : '+')).join(' ');
 }

@@ -78,14 +78,14 @@ test('a merge takes what one writer has changed, and names what both have', () =
   const yours = '{"A":1,"B":[9,2],"C":{"x":1.100,"y":3},"D":0,"E":9007199254740993,"G":1e400}';
   const got = diff.merge(base, theirs, yours);
   assert.equal(json.minify(got.text), '{"A":2,"B":[9,3],"C":{"x":1.100,"y":3},"E":9007199254740993,"G":1e400,"F":"new"}');
-  assert.deepEqual(got.conflicts, [{path: 'C.y', base: '1', theirs: '2', yours: '3'}]);
+  assert.deepEqual(got.conflicts, [{path: 'C.y', steps: ['C', 'y'], base: '1', theirs: '2', yours: '3'}]);
 });
 
 test('a merge of a removed member that the other has changed is a conflict', () => {
   const got = diff.merge('{"A":1}', '{}', '{"A":2}');
   assert.equal(json.minify(got.text), '{"A":2}');
-  assert.deepEqual(got.conflicts, [{path: 'A', base: '1', theirs: null, yours: '2'}]);
-  assert.deepEqual(diff.merge('{"A":1}', '{"A":2}', '{}').conflicts, [{path: 'A', base: '1', theirs: '2', yours: null}]);
+  assert.deepEqual(got.conflicts, [{path: 'A', steps: ['A'], base: '1', theirs: null, yours: '2'}]);
+  assert.deepEqual(diff.merge('{"A":1}', '{"A":2}', '{}').conflicts, [{path: 'A', steps: ['A'], base: '1', theirs: '2', yours: null}]);
 });
 
 test('arrays of other lengths, and repeated names, are merged as a whole', () => {

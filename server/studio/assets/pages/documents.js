@@ -5,7 +5,7 @@
 import * as api from '../api.js';
 import {parse} from '../json.js';
 import {Rows, shown} from '../rows.js';
-import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, patience, plural, save, time, toast} from '../ui.js';
+import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, notice, patience, plural, save, time, toast} from '../ui.js';
 
 export const page = {
   title: ({query}) => query.get('collection') || 'Documents',
@@ -32,7 +32,8 @@ class DocumentsPage {
     this.newer = new Set();
     this.layout = readLayout(db, this.collection);
     this.pool = [];
-    this.fitted = {}; // widths of columns; they stay as they were first
+    this.fitted = {}; // widths of columns, and which have numbers; both stay as they were first
+    this.numbers = {};
     this.rows = new Rows((where) => this.page(where), {total: () => this.total(), changed: (change) => this.moved(change)});
   }
 
@@ -60,7 +61,7 @@ class DocumentsPage {
       keydown: (event) => { if (event.key === 'Enter') this.filter(this.prefixInput.value.trim()); if (event.key === 'Escape') { this.filter(''); this.list.focus(); event.stopPropagation(); } },
     }});
     this.where = h('span', {class: 'muted number where-now', 'aria-live': 'off'});
-    this.columnsButton = button('Columns', {icon: 'columns', kind: 'quiet', 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: () => this.chooseColumns()});
+    this.columnsButton = button('Columns', {icon: 'columns', kind: 'quiet', label: 'Columns', 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: () => this.chooseColumns()});
     this.canvas = h('div', {class: 'canvas', role: 'rowgroup'});
     this.headRow = h('div', {class: 'row head-row', role: 'row'});
     this.list = h('div', {class: 'list', role: 'grid', tabindex: 0, 'aria-label': 'Documents', 'aria-multiselectable': 'true'}, h('div', {role: 'rowgroup', class: 'list-head'}, this.headRow), this.canvas);
@@ -93,6 +94,7 @@ class DocumentsPage {
     this.seen = () => (document.hidden ? this.unfollow() : this.follow());
     document.addEventListener('visibilitychange', this.seen);
 
+    app.leaving(() => app.note({from: this.noted}));
     app.search({placeholder: 'Search or jump to an ID', run: (text) => { if (text.trim() !== '') this.jump(text.trim()); else this.list.focus(); }});
     app.keys([
       {key: 'n', text: 'New document', run: () => { if (!app.can('write')) return false; app.go(this.newHref()); }},
@@ -129,10 +131,12 @@ class DocumentsPage {
     await this.attempt(async () => {
       // The rows do not wait for the counts.
       const counted = this.loadCollections();
+      counted.catch(() => {}); // it is awaited below, unless the rows fail first
       if (this.from) { await counted; await this.place({from: this.from}); } else await this.rows.start();
       await counted;
       done();
       if (this.rows.rows.length === 0 && this.prefix === '') return this.showEmpty();
+      if (this.rows.rows.length === 0) this.showNone();
       this.draw(true);
       this.follow();
     });
@@ -196,6 +200,11 @@ class DocumentsPage {
         code(`curl -X PUT${token} \\\n  '${url}/databases/${encodeURIComponent(db)}/docs?id=users/' \\\n  -d '{"Name":"Ann","@metadata":{"@collection":"Users"}}'`),
         h('p', {class: 'muted'}, 'In Go, without a server:'), code('db, err := jay.Open("shop")\nmeta, err := db.Store(ctx, "Users", []byte(`{"Name":"Ann"}`))'))) : h('p', null, 'Your token may read it, but not write.')));
     this.follow();
+  }
+
+  // showNone says that a filter finds nothing.
+  showNone() {
+    fill(this.message, notice('info', `No ID here begins with ${this.prefix}.`, ' ', link(this.app.address('/db/:db/documents', {db: this.db}, {collection: this.collection}), null, 'Show all')));
   }
 
   // ---- Rows on the screen
@@ -304,7 +313,7 @@ class DocumentsPage {
     const columns = this.columns;
     const fit = columns.map((name, i) => this.fit(name, i));
     const idWidth = this.layout.widths['@id'] ?? (this.fitted['@id'] ??= this.fitText(this.rows.rows.map((row) => row.id), 8.2, 160, 360));
-    const grid = this.narrow ? '' : ['32px', `${idWidth}px`, ...fit.map(({width, fixed}) => fixed ? `${width}px` : `minmax(${width}px, ${width}fr)`), '104px'].join(' ');
+    const grid = this.narrow ? '' : ['32px', `${idWidth}px`, ...fit.map(({width, fixed, most}) => fixed ? `${width}px` : `minmax(${width}px, ${most})`), 'minmax(104px, 1fr)'].join(' ');
     this.list.style.setProperty('--grid', grid);
     this.list.style.setProperty('--least', this.narrow ? '0px' : `${fit.reduce((sum, {width}) => sum + width, 32 + idWidth + 104 + 16)}px`);
     const key = grid + columns.join('\n');
@@ -321,9 +330,11 @@ class DocumentsPage {
   // fit returns how wide a column is: as the user wants it, or as its first values need.
   fit(name, i) {
     const values = this.rows.rows.slice(0, 60).map((row) => shown(row.values[i])).filter(({kind}) => kind !== 'none');
-    const number = values.length > 0 && values.every(({kind}) => kind === 'number');
+    const number = this.numbers[name] ??= values.length > 0 && values.every(({kind}) => kind === 'number');
     if (this.layout.widths[name]) return {width: this.layout.widths[name], fixed: true, number};
-    return {width: this.fitted[name] ??= name === '@preview' ? 480 : this.fitText([name, ...values.map(({text}) => text)], number ? 8 : 7, 72, 280) + (number ? 24 : 0), number};
+    if (name === '@preview') return {width: 480, most: '1000fr', number}; // what is left is for it
+    const width = this.fitted[name] ??= this.fitText([name, ...values.map(({text}) => text)], number ? 8 : 7, 72, 280) + (number ? 24 : 0);
+    return {width, most: `${2 * width}px`, number};
   }
 
   fitText(texts, unit, least, most) {
@@ -360,8 +371,9 @@ class DocumentsPage {
     if (!this.dragging) this.thumb.style.setProperty('transform', `translateY(${part * (height - size)}px)`);
     this.thumb.classList.toggle('about', !exact);
 
+    this.noted = rows.length > 0 && (begin > 0 || !this.rows.atStart) ? rows[Math.min(begin, rows.length - 1)].id : '';
     clearTimeout(this.noting);
-    this.noting = setTimeout(() => this.app.note({from: rows.length > 0 && begin > 0 || !this.rows.atStart ? rows[Math.min(begin, rows.length - 1)]?.id : ''}), 300);
+    this.noting = setTimeout(() => this.app.note({from: this.noted}), 300);
   }
 
   // ---- Moving
@@ -407,7 +419,9 @@ class DocumentsPage {
 
   filter(prefix) {
     if (prefix === this.prefix) return;
-    this.app.go(this.href({prefix}), {replace: this.prefix !== ''});
+    const replace = this.prefix !== ''; // back leads to all rows, not to each letter
+    this.prefix = prefix; // Enter is followed by the event change
+    this.app.go(this.href({prefix}), {replace});
   }
 
   dragged(event) {
@@ -627,7 +641,9 @@ class DocumentsPage {
       const row = this.rows.rows[Math.floor(this.list.scrollTop / this.rowHeight)], atTop = this.rows.atStart && this.list.scrollTop < this.rowHeight;
       await this.loadCollections();
       if (atTop || !row) { await this.rows.start(); this.draw(true); } else await this.place({from: row.id});
-      if (this.rows.rows.length === 0 && this.prefix === '') this.showEmpty();
+      if (this.rows.rows.length > 0) return;
+      if (this.prefix === '') this.showEmpty();
+      else this.showNone();
     });
   }
 
