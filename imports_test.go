@@ -27,6 +27,7 @@ func TestImports(t *testing.T) {
 	}
 	rules := []rule{
 		{".", []string{
+			leaf("cluster"),
 			leaf("ids"),
 			leaf("index"),
 			leaf("internal/agenda"),
@@ -120,6 +121,8 @@ func TestImports(t *testing.T) {
 		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling")}},
 		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
+		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge
+		{"cluster/clustertest", []string{leaf("cluster")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},

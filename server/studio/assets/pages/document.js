@@ -148,7 +148,7 @@ class DocumentPage {
         this.writes && button('Delete', {kind: 'danger', run: () => this.delete()}),
         button('', {icon: 'more', kind: 'quiet', label: 'More', 'aria-haspopup': 'menu', run: (event, node) => { this.more(node); }})));
     const item = (name, ...value) => [h('dt', null, name), h('dd', null, ...value)];
-    fill(this.about, h('dl', {class: 'facts'},
+    fill(this.about, h('dl', {class: 'document-facts'},
       item('Version', h('span', {class: 'mono document-version', title: doc.changeVector, tabindex: 0}, shortVector(doc.changeVector)), copy(doc.changeVector, 'Copy the change vector')),
       item('Written', focusable(time(doc.lastModified))),
       item('Collection', link(list, null, doc.collection)),

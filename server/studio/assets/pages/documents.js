@@ -265,7 +265,7 @@ class DocumentsPage {
   makeRow() {
     const box = h('input', {type: 'checkbox', tabindex: -1, 'aria-label': 'Select'});
     const id = h('a', {class: 'id mono', tabindex: -1});
-    const check = h('div', {class: 'cell check', role: 'gridcell'}, box);
+    const check = h('div', {class: 'cell tick-box', role: 'gridcell'}, box);
     const name = h('div', {class: 'cell name', role: 'rowheader'}, id);
     const values = h('div', {class: 'values'});
     const when = h('time', null);
@@ -321,7 +321,7 @@ class DocumentsPage {
     this.headKey = key;
     const handle = (name) => h('span', {class: 'handle', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': `Width of ${name}`, tabindex: 0, data: {column: name}});
     this.allBox = h('input', {type: 'checkbox', 'aria-label': 'Select the rows that are loaded', on: {change: () => this.selectAll(this.allBox.checked)}});
-    fill(this.headRow, h('div', {class: 'cell check', role: 'columnheader'}, this.allBox), h('div', {class: 'cell name', role: 'columnheader'}, h('span', {class: 'label'}, 'ID'), handle('@id')),
+    fill(this.headRow, h('div', {class: 'cell tick-box', role: 'columnheader'}, this.allBox), h('div', {class: 'cell name', role: 'columnheader'}, h('span', {class: 'label'}, 'ID'), handle('@id')),
       columns.map((name, i) => h('div', {class: ['cell value', fit[i].number && 'number'], role: 'columnheader', title: name}, h('span', {class: 'label'}, name === '@preview' ? 'Document' : name), handle(name))),
       h('div', {class: 'cell when', role: 'columnheader'}, h('span', {class: 'label'}, 'Changed')));
     this.drawAllBox();
@@ -492,7 +492,7 @@ class DocumentsPage {
     const node = event.target.closest('.canvas .row');
     if (!node) return;
     const index = Number(node.dataset.index);
-    if (event.target.closest('.check')) return this.toggle(index, event.shiftKey);
+    if (event.target.closest('.tick-box')) return this.toggle(index, event.shiftKey);
     if (event.target.closest('a')) return; // the router's
     if (getSelection().toString() !== '') return; // text was marked
     this.active = index;
