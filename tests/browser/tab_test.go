@@ -704,7 +704,7 @@ func (p *tab) typing(text string) {
 // keyCodes are the names of keys and their numbers in events.
 var keyCodes = map[string]int64{
 	"Enter": 13, "Escape": 27, "Tab": 9, "Backspace": 8, "Delete": 46, "Space": 32, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37, "ArrowRight": 39,
-	"Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "F1": 112, "F2": 113,
+	"Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "F1": 112, "F2": 113, "F3": 114, "F8": 119,
 }
 
 // punctuation are the keys of an American keyboard, with the character that Shift makes.
