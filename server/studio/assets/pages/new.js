@@ -4,7 +4,7 @@
 
 import * as api from '../api.js';
 import * as json from '../json.js';
-import {collectionOf, load, problem, put, store, withCollection} from '../document.js';
+import {collectionOf, load, problem, put, refusal, store, withCollection} from '../document.js';
 import {editor} from '../editor.js';
 import {button, copy, errorBox, field, fill, h, link, notice} from '../ui.js';
 
@@ -194,7 +194,7 @@ class NewPage {
   }
 
   note() {
-    this.app.note({id: this.way === 'hilo' ? null : this.id.value, way: this.way === 'hilo' ? 'hilo' : null, collection: this.chosen ? this.collection.value : null});
+    this.app.note({id: this.way === 'hilo' ? null : this.id.value, way: this.way === 'hilo' ? 'hilo' : null, collection: this.chosen || this.way === 'hilo' ? this.collection.value : null});
   }
 
   // ---- The collection
@@ -258,6 +258,7 @@ class NewPage {
     try {
       const collection = this.collectionName();
       const whole = this.named || collection === '' ? text : withCollection(text, collection);
+      this.sent = whole;
       let id;
       if (this.way === 'hilo') {
         if (collection === '') {
@@ -279,6 +280,8 @@ class NewPage {
           link(this.app.address('/db/:db/doc', {db: this.db}, {id: this.id.value}), {class: 'button', target: '_blank'}, 'Open it beside this page')));
         this.id.focus();
       } else if (error.name !== 'AbortError') {
+        const refused = refusal(error, this.sent);
+        if (refused !== null && this.sent === text) this.editor.setError(refused);
         fill(this.message, errorBox(error));
       }
     } finally {
@@ -291,7 +294,7 @@ class NewPage {
     fill(this.message, notice('fine', h('p', null, 'Saved as ', open, ' ', copy(id, 'Copy the ID')),
       h('p', {class: 'actions'}, link(this.app.address('/db/:db/doc', {db: this.db}, {id}), {class: 'button'}, 'Open it'), button('Write another', {run: () => this.another()}))));
     open.focus();
-    this.foretell();
+    if (this.way === 'semantic') fill(this.becomes); else this.foretell(); // its own ID is no mistake
   }
 
   another() {
