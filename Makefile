@@ -10,19 +10,19 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay jayotel jayprometheus server tests tools transfer
-PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./transfer/...
+MODULES = . bench cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop browser"
 	@echo "build       bin/jay"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
@@ -50,7 +50,7 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop
+check-full: modules oldest suites readme demo interop browser
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -99,6 +99,10 @@ readme:
 # RavenDB's client for Node against jay serve; installs Node and the client.
 interop:
 	GO="$(GO)" ./server/interop/run.sh
+
+# The studio in Chromium; installs it and Node.
+browser:
+	GO="$(GO)" ./tests/browser/run.sh
 
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:
@@ -155,7 +159,7 @@ formats:
 
 # A thousand flipped bits in all files: found by Verify, or harmless.
 hunt:
-	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v .
+	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v ./tests/verify
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

@@ -27,6 +27,7 @@ func TestImports(t *testing.T) {
 	}
 	rules := []rule{
 		{".", []string{
+			leaf("cluster"),
 			leaf("ids"),
 			leaf("index"),
 			leaf("internal/agenda"),
@@ -121,6 +122,8 @@ func TestImports(t *testing.T) {
 		{"query", []string{leaf("internal/instant"), leaf("internal/jsonpath"), leaf("internal/fold"), leaf("internal/spelling")}},
 		{"metadata", []string{leaf("internal/errs"), leaf("internal/instant"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"storage", []string{leaf("internal/errs")}},
+		{"cluster", []string{leaf("storage")}}, // for ErrUnknownOutcome and ErrTooLarge
+		{"cluster/clustertest", []string{leaf("cluster")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
 		{"storage/lsm", []string{leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
@@ -146,11 +149,13 @@ func TestImports(t *testing.T) {
 		}
 	}
 
+	// Programs see the root, and public packages for what they are about.
+	public := []string{leaf("server"), leaf("transfer"), leaf("ids")}
 	outsiders := 0
 	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
 		eachImport(t, dir, true, func(file, path string) {
 			outsiders++
-			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" && dir != "server" && dir != "bench" || path != leaf("server") && path != leaf("transfer")) {
+			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && !(slices.Contains([]string{"cmd", "server", "bench"}, dir) && slices.Contains(public, path)) {
 				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
 			}
 		})
@@ -164,11 +169,13 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/index":    {leaf("internal/checks")},                          // the entries as they are stored
-		"tests/storm":    {leaf("internal/checks")},                          // likewise
-		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
-		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
-		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
+		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
+		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
+		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")},                              // the evaluator's paths, the planner's limits
+		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
+		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
+		"tests/edits":    {leaf("internal/jsonpath")},                                                     // the paths of a naive model
+		"tests/browser":  {leaf("server")},                                                                // what the browser shows
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

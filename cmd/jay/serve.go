@@ -40,6 +40,8 @@ type serveCommand struct {
 func (*serveCommand) Help() string {
 	return `Answers RavenDB's HTTP protocol, for RavenDB's own clients and for curl, over the databases of one directory. A request creates a database. The log goes to stderr, as text, or as JSON with --json; the address goes to stdout.
 
+A browser sees the databases at /studio/ of that address.
+
 On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
@@ -77,7 +79,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 		}
 	}
 	s, err := server.Open(server.Options{
-		Data: c.Data, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
+		Data: c.Data, Studio: true, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// Check returns the error that every Coordinator has for a Commit that breaks the rules of
+// the interface, whatever its own bounds are. Implementations call it first.
+func Check(conditions []Condition, changes []Change) error {
+	seen := make(map[string]bool, max(len(conditions), len(changes)))
+	for _, c := range conditions {
+		if err := CheckKey(c.Key); err != nil {
+			return err
+		}
+		if seen[c.Key] {
+			return fmt.Errorf("%w: the key %.100q is compared twice", ErrUsage, c.Key)
+		}
+		seen[c.Key] = true
+	}
+	clear(seen)
+	for _, c := range changes {
+		if err := CheckKey(c.Key); err != nil {
+			return err
+		}
+		if seen[c.Key] {
+			return fmt.Errorf("%w: the key %.100q is changed twice", ErrUsage, c.Key)
+		}
+		seen[c.Key] = true
+		if !c.Delete && len(c.Value) > MaxValueBytes {
+			return fmt.Errorf("%w: the value of the key %.100q has %d bytes, at most %d", ErrTooLarge, c.Key, len(c.Value), MaxValueBytes)
+		}
+	}
+	return nil
+}
+
+// CheckKey returns an ErrUsage for a key that cannot be.
+func CheckKey(key string) error {
+	if key == "" || len(key) > MaxKeyBytes {
+		return fmt.Errorf("%w: a key has 1 to %d bytes, not %d", ErrUsage, MaxKeyBytes, len(key))
+	}
+	if !utf8.ValidString(key) {
+		return fmt.Errorf("%w: the key %.100q is not UTF-8", ErrUsage, key)
+	}
+	for i := range len(key) {
+		if key[i] < 0x20 || key[i] == 0x7f {
+			return fmt.Errorf("%w: the key %.100q has a control character", ErrUsage, key)
+		}
+	}
+	return nil
+}
+
+// CheckPage returns an ErrUsage for a Page that cannot be.
+func CheckPage(limit int) error {
+	if limit < 1 || limit > MaxPage {
+		return fmt.Errorf("%w: a page has 1 to %d records, not %d", ErrUsage, MaxPage, limit)
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+// Package clustertest is for the tests of coordinators, and of programs that use them:
+// Run is what each cluster.Coordinator must pass, and Memory is one in memory whose network
+// and majority fail as a test wants.
+package clustertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jaydb/jay/cluster"
+)
+
+// Memory is a coordinator in memory that several nodes share. All of its methods are safe
+// for concurrent use. Nothing in it depends on time: a call that finds no majority waits
+// until its context ends, there is a majority again, or its Client is closed.
+type Memory struct {
+	mu      sync.Mutex
+	changed chan struct{} // closed when a call that waits should look again. Guarded by mu.
+	records map[string]cluster.Record
+	index   uint64 // of the newest commit
+	commits int
+	lost    bool // the majority
+}
+
+// NewMemory returns a coordinator without records.
+func NewMemory() *Memory {
+	return &Memory{changed: make(chan struct{}), records: make(map[string]cluster.Record)}
+}
+
+// Client is the cluster.Coordinator of one node.
+type Client struct {
+	memory *Memory
+
+	// Guarded by memory.mu.
+	cut      bool
+	closed   bool
+	faults   []Fault
+	before   func(Call)
+	withheld []func() // commits that were withheld, see Withhold
+}
+
+var _ cluster.Coordinator = (*Client)(nil)
+
+// Call is what a hook is shown of a call.
+type Call struct {
+	Method     string // "Read", "Page" or "Commit"
+	Keys       []string
+	Conditions []cluster.Condition
+	Changes    []cluster.Change
+}
+
+// Fault is what becomes of one Commit whose caller gets an ErrUnknownOutcome.
+type Fault int
+
+// The faults.
+const (
+	// Happens: it has happened, if its conditions hold; its answer is lost.
+	Happens Fault = iota + 1
+	// Never: it has not happened, and never will.
+	Never
+	// Withhold: it happens, if its conditions hold then, when Deliver is called.
+	Withhold
+	// Passes is no fault: the Commit goes through. It is for those behind it.
+	Passes
+)
+
+// Connect returns the Coordinator of another node.
+func (m *Memory) Connect() *Client { return &Client{memory: m} }
+
+// LoseMajority makes every node's calls find no majority, and RestoreMajority ends that.
+func (m *Memory) LoseMajority() { m.set(func() { m.lost = true }) }
+
+// RestoreMajority undoes LoseMajority. Calls that wait go on.
+func (m *Memory) RestoreMajority() { m.set(func() { m.lost = false }) }
+
+// Commits returns how many commits have made their changes.
+func (m *Memory) Commits() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.commits
+}
+
+// Records returns all records whose keys begin with prefix, in the order of their keys.
+func (m *Memory) Records(prefix string) []cluster.Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.page(prefix, "", len(m.records))
+}
+
+// set changes the state, and lets the calls that wait look at it.
+func (m *Memory) set(change func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// Cut separates the node from the majority, until Mend.
+func (c *Client) Cut() { c.memory.set(func() { c.cut = true }) }
+
+// Mend undoes Cut. Calls that wait go on.
+func (c *Client) Mend() { c.memory.set(func() { c.cut = false }) }
+
+// Fail makes the next commits of the node meet faults, one each, in their order.
+func (c *Client) Fail(faults ...Fault) {
+	c.memory.set(func() { c.faults = append(c.faults, faults...) })
+}
+
+// Deliver lets the commits happen that were withheld, and returns their number. Those
+// whose conditions do not hold do nothing.
+func (c *Client) Deliver() int {
+	c.memory.mu.Lock()
+	defer c.memory.mu.Unlock()
+	n := len(c.withheld)
+	for _, deliver := range c.withheld {
+		deliver()
+	}
+	c.withheld = nil
+	return n
+}
+
+// Before calls fn at the beginning of each call of the node, in its goroutine, without a
+// lock: it can wait, and use the Memory. nil calls nothing.
+func (c *Client) Before(fn func(Call)) { c.memory.set(func() { c.before = fn }) }
+
+// enter returns with memory.mu held when there is a majority.
+func (c *Client) enter(ctx context.Context, call Call) error {
+	m := c.memory
+	m.mu.Lock()
+	if before := c.before; before != nil {
+		m.mu.Unlock()
+		before(call)
+		m.mu.Lock()
+	}
+	for {
+		if c.closed {
+			m.mu.Unlock()
+			return fmt.Errorf("%s: %w", call.Method, cluster.ErrClosed)
+		}
+		if !m.lost && !c.cut {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			m.mu.Unlock()
+			return fmt.Errorf("%s: %w: %w", call.Method, cluster.ErrNoMajority, err)
+		}
+		changed := m.changed
+		m.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		m.mu.Lock()
+	}
+}
+
+// Read implements cluster.Coordinator.
+func (c *Client) Read(ctx context.Context, keys ...string) ([]cluster.Record, error) {
+	for _, key := range keys {
+		if err := cluster.CheckKey(key); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.enter(ctx, Call{Method: "Read", Keys: keys}); err != nil {
+		return nil, err
+	}
+	defer c.memory.mu.Unlock()
+	out := make([]cluster.Record, len(keys))
+	for i, key := range keys {
+		out[i] = c.memory.record(key)
+	}
+	return out, nil
+}
+
+// record returns the record of a key, in memory of its own. mu is held.
+func (m *Memory) record(key string) cluster.Record {
+	r, found := m.records[key]
+	if !found {
+		return cluster.Record{Key: key}
+	}
+	r.Value = append([]byte{}, r.Value...)
+	return r
+}
+
+// Page implements cluster.Coordinator.
+func (c *Client) Page(ctx context.Context, prefix, after string, limit int) ([]cluster.Record, error) {
+	if err := cluster.CheckPage(limit); err != nil {
+		return nil, err
+	}
+	if err := c.enter(ctx, Call{Method: "Page", Keys: []string{prefix, after}}); err != nil {
+		return nil, err
+	}
+	defer c.memory.mu.Unlock()
+	return c.memory.page(prefix, after, limit), nil
+}
+
+// page returns records. mu is held.
+func (m *Memory) page(prefix, after string, limit int) []cluster.Record {
+	var out []cluster.Record
+	for key := range m.records {
+		if strings.HasPrefix(key, prefix) && key > after {
+			out = append(out, m.record(key))
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Record) int { return strings.Compare(a.Key, b.Key) })
+	return out[:min(limit, len(out))]
+}
+
+// Commit implements cluster.Coordinator.
+func (c *Client) Commit(ctx context.Context, conditions []cluster.Condition, changes []cluster.Change) (cluster.Result, error) {
+	if err := cluster.Check(conditions, changes); err != nil {
+		return cluster.Result{}, err
+	}
+	if n := max(len(conditions), len(changes)); n > cluster.MinTransaction {
+		return cluster.Result{}, fmt.Errorf("%w: %d conditions or changes, at most %d", cluster.ErrTooLarge, n, cluster.MinTransaction)
+	}
+	if err := c.enter(ctx, Call{Method: "Commit", Conditions: conditions, Changes: changes}); err != nil {
+		return cluster.Result{}, err
+	}
+	defer c.memory.mu.Unlock()
+	fault := Passes
+	if len(c.faults) > 0 {
+		fault, c.faults = c.faults[0], c.faults[1:]
+	}
+	switch fault {
+	case Passes:
+		return c.memory.commit(conditions, changes), nil
+	case Happens:
+		c.memory.commit(conditions, changes)
+	case Withhold:
+		conditions, changes := slices.Clone(conditions), slices.Clone(changes)
+		for i := range changes {
+			changes[i].Value = slices.Clone(changes[i].Value)
+		}
+		c.withheld = append(c.withheld, func() { c.memory.commit(conditions, changes) })
+	}
+	return cluster.Result{}, fmt.Errorf("Commit: %w: %w", cluster.ErrUnknownOutcome, errLost)
+}
+
+var errLost = errors.New("the answer was lost")
+
+// commit compares and changes. mu is held.
+func (m *Memory) commit(conditions []cluster.Condition, changes []cluster.Change) cluster.Result {
+	for _, condition := range conditions {
+		if m.records[condition.Key].Index == condition.Index {
+			continue
+		}
+		var actual []cluster.Record
+		for _, condition := range conditions {
+			actual = append(actual, m.record(condition.Key))
+		}
+		return cluster.Result{Actual: actual}
+	}
+	m.index++
+	for _, change := range changes {
+		if change.Delete {
+			delete(m.records, change.Key)
+			continue
+		}
+		m.records[change.Key] = cluster.Record{Key: change.Key, Index: m.index, Value: append([]byte{}, change.Value...)}
+	}
+	if len(changes) > 0 {
+		m.commits++
+	}
+	return cluster.Result{Index: m.index}
+}
+
+// Close implements cluster.Coordinator.
+func (c *Client) Close() error {
+	c.memory.set(func() { c.closed = true })
+	return nil
+}
