@@ -16,7 +16,7 @@ PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayot
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -24,6 +24,8 @@ help:
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
 	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop browser"
 	@echo "build       bin/jay"
+	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
+	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
@@ -103,6 +105,14 @@ interop:
 # The studio in Chromium; installs it and Node.
 browser:
 	GO="$(GO)" ./tests/browser/run.sh
+
+# The pictures of docs/studio.md, from the pages as they are.
+screenshots:
+	GO="$(GO)" JAY_SCREENSHOTS="$(CURDIR)/docs/images" ./tests/browser/run.sh -run 'TestScreenshots$$' -v
+
+# A million documents in the studio's list: its ways beside those of curl, and its memory.
+studio-million:
+	GO="$(GO)" JAY_STUDIO_DOCUMENTS=1000000 ./tests/browser/run.sh -run 'TestMany_' -v
 
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:

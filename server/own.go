@@ -43,14 +43,18 @@ type ownQuery struct {
 
 // ownPage answers a page of a query, and the cursor with which the next one begins. The
 // cost of a page does not depend on how many came before it. A page with a next one may
-// have fewer rows than were asked for: see pageBytes.
+// have fewer rows than were asked for: see pageBytes. Groups and distinct rows have no
+// cursor: see ownGroups.
 func (c *call) ownPage() error {
-	q, err := c.ownQuery()
+	q, body, given, err := c.ownQuery()
 	if err != nil {
 		return err
 	}
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
 		return err
+	}
+	if body.After == "" && !hasCursor(body.Query, given) {
+		return c.ownGroups(q, *body.PageSize, pageWords.MatchString(body.Query))
 	}
 	start := time.Now()
 	page, err := q.PageBytes(pageBytes).Page(c.ctx)
@@ -88,39 +92,37 @@ func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// ownQuery reads the query of the body.
-func (c *call) ownQuery() (q jay.Query[jay.Row], err error) {
-	var body ownQuery
+// ownQuery reads the query of the body, whose page size is then set.
+func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, given map[string]any, err error) {
 	if err := c.decode(&body); err != nil {
-		return q, err
+		return q, body, nil, err
 	}
-	size := defaultPageSize
-	if body.PageSize != nil {
-		size = *body.PageSize
+	if body.PageSize == nil {
+		size := defaultPageSize
+		body.PageSize = &size
 	}
-	if err := checkPageSize(size); err != nil {
-		return q, err
+	if err := checkPageSize(*body.PageSize); err != nil {
+		return q, body, nil, err
 	}
 	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
-	given, err := request.parameters()
-	if err != nil {
-		return q, err
+	if given, err = request.parameters(); err != nil {
+		return q, body, nil, err
 	}
 	if q, err = c.db.RQL(body.Query, given); err != nil {
-		return q, err
+		return q, body, nil, err
 	}
 	if !pageWords.MatchString(body.Query) { // a limit in the text is the page
-		q = q.Limit(size)
+		q = q.Limit(*body.PageSize)
 	}
 	if body.After != "" {
 		q = q.After(body.After)
 	}
-	return q, nil
+	return q, body, given, nil
 }
 
 // ownExplain runs a query, and answers how it was answered.
 func (c *call) ownExplain() error {
-	q, err := c.ownQuery()
+	q, _, _, err := c.ownQuery()
 	if err != nil {
 		return err
 	}

@@ -211,3 +211,36 @@ func TestOwn_Export_Columns(t *testing.T) {
 	h.want(201, "PUT", "/databases/db/docs?id=a", `{`+strings.Join(members, ",")+`}`)
 	h.checkProblem(h.do("POST", own+"/export", `{"query":"from @all_docs","format":"csv"}`), 413, "RequestTooLargeException")
 }
+
+// Ensure that groups and distinct rows, which have no cursor, are answered, and that the
+// reply says when there are more.
+func TestOwn_Groups(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	for i := range 12 {
+		h.want(201, "PUT", fmt.Sprintf("/databases/db/docs?id=logs/%02d", i), fmt.Sprintf(`{"N":%d,"@metadata":{"@collection":"Logs"}}`, i/2))
+	}
+	rows := func(query string, size int) (n int, more any) {
+		t.Helper()
+		a := h.want(200, "POST", own+"/query", fmt.Sprintf(`{"query":%q,"pageSize":%d}`, query, size))
+		return len(a.json(t, "rows").([]any)), a.json(t, "more")
+	}
+	for _, c := range []struct {
+		query string
+		size  int
+		n     int
+		more  any
+	}{
+		{"from Logs group by N select key(), count()", 10, 6, nil},
+		{"from Logs group by N select key(), count()", 6, 6, nil},
+		{"from Logs group by N select key(), count()", 5, 5, true},
+		{"from Logs group by N order by count() select key(), count() limit 3", 5, 3, nil},
+		{"from Logs select distinct N", 4, 4, true},
+		{"from Logs select sum(N)", 1, 1, nil},
+	} {
+		n, more := rows(c.query, c.size)
+		equal(t, c.query, fmt.Sprint(n, more), fmt.Sprint(c.n, c.more))
+	}
+	h.checkProblem(h.do("POST", own+"/query", `{"query":"from Logs select distinct N","after":"x"}`), 400, "InvalidQueryException")
+}

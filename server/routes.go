@@ -96,6 +96,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
 	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
 	{method: "POST", path: "{J}/counters", run: (*call).ownRaiseCounters, body: true, needs: AdminRight},
+	{method: "GET", path: "{J}/settings", run: (*call).ownSettings},
 	{method: "GET", path: "{J}/figures", run: (*call).ownFigures},
 	{method: "GET", path: "{J}/disk", run: (*call).ownDisk},
 	{method: "GET", path: "{J}/stats", run: (*call).ownStats},

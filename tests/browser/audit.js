@@ -123,7 +123,7 @@
 
   // ---- Focus: each stop of Tab shows that it has it
   const look = (node) => { const s = getComputedStyle(node); return [s.outlineStyle === 'none' || parseFloat(s.outlineWidth) === 0 ? '' : s.outline, s.boxShadow, s.borderColor, s.backgroundColor, s.textDecoration].join('|'); };
-  const looks = (node) => [node, node.parentElement, node.parentElement?.parentElement].map((n) => n ? look(n) : '').join('\n') + (node.labels ? [...node.labels].map(look) : '');
+  const looks = (node) => [node, node.parentElement, node.parentElement?.parentElement, node.parentElement?.parentElement?.parentElement].map((n) => n ? look(n) : '').join('\n') + (node.labels ? [...node.labels].map(look) : '');
   const before = document.activeElement;
   const scrolled = [...document.querySelectorAll('*')].filter((n) => n.scrollTop).map((n) => [n, n.scrollTop]);
   const stops = all.filter((n) => n.matches('a[href], button, input, select, textarea, [tabindex], [contenteditable], summary') && n.tabIndex >= 0 && !n.disabled && seen(n)).slice(0, 120);

@@ -408,10 +408,14 @@ func (p *tab) tree() (all []part) {
 	return all
 }
 
-// fits reports whether a name is the one that is looked for: "Save*" is any that begins with "Save", "" is any.
+// fits reports whether a name is the one that is looked for: "Save*" is any that begins with "Save",
+// "*Save" any that ends with it, "" any.
 func fits(name, want string) bool {
 	if prefix, found := strings.CutSuffix(want, "*"); found {
 		return strings.HasPrefix(name, prefix)
+	}
+	if suffix, found := strings.CutPrefix(want, "*"); found {
+		return strings.HasSuffix(name, suffix)
 	}
 	return want == "" || name == want
 }
@@ -700,7 +704,7 @@ func (p *tab) typing(text string) {
 // keyCodes are the names of keys and their numbers in events.
 var keyCodes = map[string]int64{
 	"Enter": 13, "Escape": 27, "Tab": 9, "Backspace": 8, "Delete": 46, "Space": 32, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37, "ArrowRight": 39,
-	"Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "F1": 112, "F2": 113,
+	"Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "F1": 112, "F2": 113, "F3": 114, "F8": 119,
 }
 
 // punctuation are the keys of an American keyboard, with the character that Shift makes.
@@ -797,12 +801,18 @@ func (p *tab) focused() part {
 	return part{}
 }
 
-// tabTo presses Tab until an element has the focus, as one does without a pointer.
+// tabTo presses Tab until an element has the focus, as one does without a pointer. In an
+// editor Tab indents, and Escape comes first, as its help says.
 func (p *tab) tabTo(role, name string) {
 	p.t.Helper()
 	for range 200 {
 		if e := p.focused(); e.role == role && fits(e.name, name) {
 			return
+		}
+		var editor bool
+		p.eval(`document.activeElement?.tagName === 'TEXTAREA'`, &editor)
+		if editor {
+			p.press("Escape")
 		}
 		p.press("Tab")
 	}

@@ -81,7 +81,7 @@ function sheet(rows, titles) {
   });
   const body = h('tbody');
   const node = h('div', {class: ['compare', titles.length === 3 && 'compare-three'], tabindex: 0, role: 'group', 'aria-label': 'Differences'},
-    h('table', null, h('colgroup', null, titles.map(() => [h('col', {class: 'compare-number'}), h('col')])), h('thead', null, h('tr', null, titles.map((title) => h('th', {scope: 'col', colspan: 2}, title)))), body));
+    h('table', null, h('caption', {class: 'only-read'}, 'Lines of the texts, side by side'), h('colgroup', null, titles.map(() => [h('col', {class: 'compare-number'}), h('col')])), h('thead', null, h('tr', null, titles.map((title) => h('th', {scope: 'col', colspan: 2}, title)))), body));
   if (rows.every((row) => row.equal)) {
     fill(body, h('tr', null, h('td', {class: 'compare-none', colspan: titles.length * 2}, 'The texts are the same.')));
     return node;

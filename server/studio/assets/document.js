@@ -88,6 +88,15 @@ export function problem(text) {
   return null;
 }
 
+// refusal finds the place in a text that an error of the server names by its byte, or returns null.
+export function refusal(error, text) {
+  const m = /invalid document: (.*) \(byte (\d+)\)$/.exec(error.message);
+  if (m === null) return null;
+  const before = new TextDecoder().decode(new TextEncoder().encode(text).slice(0, Number(m[2])));
+  const {line, column} = json.position(text, before.length);
+  return {offset: before.length, line, column, message: `line ${line}, column ${column}: ${m[1]}`};
+}
+
 // collectionOf returns the collection that a text names, or ''.
 export function collectionOf(text) {
   try {

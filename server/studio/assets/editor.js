@@ -89,6 +89,7 @@ class Editor {
   #frame = 0;
   #freed = false; // Escape was pressed: Tab leaves the editor
   #popup = null;
+  #expects = false; // a word was being typed for which nothing was known
 
   constructor({label, language = 'json', value = '', readOnly = false, grow, tools = [], input, check, complete, hint, placeholder}) {
     Object.assign(this, {language: languages[language], grow, onInput: input, onCheck: check, complete});
@@ -983,8 +984,15 @@ class Editor {
   suggest(asked) {
     if (!this.complete || this.readOnly || this.area.selectionStart !== this.area.selectionEnd) return this.#closePopup();
     const found = this.complete(this.#text, this.#caret());
+    this.#expects = found.typed !== '';
     if (found.items.length === 0 || (!asked && !this.#popup && found.typed === '' && !/(from|by|where|select|and|or|include|in|=|<|>|,|\()\s+$/i.test(this.#text.slice(0, this.#caret())))) return this.#closePopup();
     this.#openPopup(found);
+  }
+
+  // refresh opens the list anew, if it is open, since more is known now.
+  refresh() {
+    if (this.#popup) this.suggest(false);
+    else if (document.activeElement === this.area && this.#expects) this.suggest(false);
   }
 
   #openPopup(found) {
@@ -1031,6 +1039,7 @@ class Editor {
       if (event.shiftKey) return false;
       this.#take();
     } else if (event.key === 'Escape') {
+      this.#expects = false;
       this.#closePopup();
     } else {
       return false;
@@ -1044,6 +1053,7 @@ class Editor {
   #take() {
     const {found, at} = this.#popup;
     this.#closePopup();
+    this.#expects = false;
     const item = found.items[at];
     const blank = item.kind === 'keyword' && !/^[\s]/.test(this.#text.slice(found.end)) ? ' ' : '';
     const caret = found.start + item.text.length + blank.length;

@@ -61,9 +61,10 @@ export function aliasOf(text) {
   return i >= 0 && all[i + 2]?.lower === 'as' && all[i + 3] !== undefined ? all[i + 3].text : '';
 }
 
-// selects reports whether the answers are rows, and not documents.
-export function selects(text) {
-  return meaningful(text).some((t, i, all) => t.kind === 'word' && t.lower === 'select' && all[i + 1]?.text !== '*');
+// grouped reports whether the answers are groups or distinct rows, which have no pages.
+export function grouped(text) {
+  return meaningful(text).some((t, i, all) => (t.kind === 'word' && ((t.lower === 'group' && all[i + 1]?.lower === 'by') || t.lower === 'distinct')) ||
+    (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'key'].includes(t.lower)));
 }
 
 function meaningful(text) {

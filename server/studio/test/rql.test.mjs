@@ -66,9 +66,9 @@ test('what a query reads', () => {
   assert.equal(rql.collectionOf('fro'), null);
   assert.deepEqual(rql.parameters("from A where b = $x and c = '$y' and d in ($x, $é)"), ['x', 'é']);
   assert.equal(rql.aliasOf('from A as a'), 'a');
-  assert.ok(rql.selects('from A select b'));
-  assert.ok(!rql.selects('from A select *'));
-  assert.ok(!rql.selects("from A where b = 'select x'"));
+  assert.ok(rql.grouped('from A group by b select key()'));
+  assert.ok(rql.grouped('from A select distinct b'));
+  assert.ok(!rql.grouped("from A where b = 'group by' and countries = 1"));
 });
 
 test('names and values are quoted where they have to be', () => {

@@ -4,7 +4,7 @@
 import * as api from '../api.js';
 import * as diff from '../diff.js';
 import * as json from '../json.js';
-import {load, problem, put, remove, revision, revisions} from '../document.js';
+import {load, problem, put, refusal, remove, revision, revisions} from '../document.js';
 import {compare, compare3} from '../compare.js';
 import {editor} from '../editor.js';
 import {button, bytes, confirm, copy, count, dialog, errorBox, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, time, toast} from '../ui.js';
@@ -148,7 +148,7 @@ class DocumentPage {
         this.writes && button('Delete', {kind: 'danger', run: () => this.delete()}),
         button('', {icon: 'more', kind: 'quiet', label: 'More', 'aria-haspopup': 'menu', run: (event, node) => { this.more(node); }})));
     const item = (name, ...value) => [h('dt', null, name), h('dd', null, ...value)];
-    fill(this.about, h('dl', {class: 'facts'},
+    fill(this.about, h('dl', {class: 'document-facts'},
       item('Version', h('span', {class: 'mono document-version', title: doc.changeVector, tabindex: 0}, shortVector(doc.changeVector)), copy(doc.changeVector, 'Copy the change vector')),
       item('Written', focusable(time(doc.lastModified))),
       item('Collection', link(list, null, doc.collection)),
@@ -185,13 +185,12 @@ class DocumentPage {
     else {
       fill(this.view, this.editor.node);
       this.describe();
-      requestAnimationFrame(() => { if (this.writes && !this.ended && matchMedia('(pointer: fine)').matches) this.editor.focus(); });
     }
   }
 
   fail(error, ...actions) {
     if (error.name === 'AbortError') return;
-    fill(this.message, errorBox(error, ...actions, button('Close', {kind: 'quiet', run: () => fill(this.message)})));
+    fill(this.message, errorBox(error, ...actions.filter(Boolean), button('Close', {kind: 'quiet', run: () => fill(this.message)})));
   }
 
   // ---- Writing
@@ -217,7 +216,11 @@ class DocumentPage {
       return true;
     } catch (error) {
       if (error.kind === 'conflict' && error.fields.ActualChangeVector !== undefined) await this.conflict();
-      else this.fail(error);
+      else {
+        const refused = refusal(error, text);
+        if (refused !== null) this.editor.setError(refused);
+        this.fail(error, refused !== null && button('Go there', {run: () => this.editor.goToError()}));
+      }
       return false;
     } finally {
       this.saving = false;
@@ -421,7 +424,7 @@ class DocumentPage {
   listRevisions(list, shown) {
     const radio = (name, row) => h('input', {type: 'radio', name: `revision-${name}`, checked: this[name] === row.changeVector, disabled: row.deletion, 'aria-label': `${name === 'from' ? 'Compare from' : 'Compare to'} the version of ${row.lastModified}`,
       on: {change: () => { this[name] = row.changeVector; this.app.note({from: this.from, to: this.to}); this.compareRevisions(shown); }}});
-    fill(list, h('table', {class: 'table revisions-table'}, h('thead', null, h('tr', null, ['From', 'To', 'Written', 'Version', 'Size'].map((title) => h('th', {scope: 'col', class: title === 'Size' && 'number'}, title)))),
+    fill(list, h('table', {class: 'table revisions-table'}, h('caption', {class: 'only-read'}, 'Revisions, the newest first'), h('thead', null, h('tr', null, ['From', 'To', 'Written', 'Version', 'Size'].map((title) => h('th', {scope: 'col', class: title === 'Size' && 'number'}, title)))),
       h('tbody', null, this.revisions.map((row) => h('tr', null,
         h('td', null, radio('from', row)), h('td', null, radio('to', row)),
         h('td', null, focusable(time(row.lastModified)), row.current && h('span', {class: 'muted'}, ' · now'), row.deletion && h('span', {class: 'state wrong'}, 'deleted')),

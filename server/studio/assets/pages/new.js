@@ -4,7 +4,7 @@
 
 import * as api from '../api.js';
 import * as json from '../json.js';
-import {collectionOf, load, problem, put, store, withCollection} from '../document.js';
+import {collectionOf, load, problem, put, refusal, store, withCollection} from '../document.js';
 import {editor} from '../editor.js';
 import {button, copy, errorBox, field, fill, h, link, notice} from '../ui.js';
 
@@ -61,6 +61,7 @@ class NewPage {
     await Promise.all([this.loadCollections(), this.begin()]);
     if (app.signal.aborted) return;
     const request = query.get('id');
+    if (this.id.value !== (request ?? '')) return; // an ID was typed meanwhile
     if (query.get('way') === 'hilo' || (request === null && this.collectionName() !== '')) this.choose('hilo', false);
     else this.typed();
     if (this.way === 'hilo') this.focusText();
@@ -110,11 +111,9 @@ class NewPage {
   // choose makes another way the one that is used, by writing the request that asks for it.
   choose(way, focus = true) {
     const stem = this.id.value.replace(/[|/\s]+$/, '') || this.prefix();
-    if (way === 'hilo') this.hiloFrom = this.id.value;
     this.way = way;
-    this.id.disabled = way === 'hilo';
     this.id.value = {hilo: '', 'server-side': `${stem.replace(/\/.*$/, '')}/`, identity: `${stem.replace(/\/.*$/, '')}|`, semantic: stem.includes('/') ? stem : `${stem}/`, guid: ''}[way];
-    this.id.placeholder = way === 'hilo' ? 'made by the server' : way === 'guid' ? 'empty: a GUID' : 'users/ann';
+    this.id.placeholder = way === 'hilo' ? 'made by the server, or type one' : way === 'guid' ? 'empty: a GUID' : 'users/ann';
     if (way === 'hilo' && this.collectionName() === '') this.guess();
     this.mark();
     this.guess();
@@ -122,7 +121,7 @@ class NewPage {
     this.foretell();
     if (!focus) return;
     if (way === 'hilo' && this.collectionName() === '') this.collection.focus();
-    else if (!this.id.disabled && way !== 'guid') {
+    else if (way !== 'guid' && way !== 'hilo') {
       this.id.focus();
       this.id.setSelectionRange(this.id.value.length, this.id.value.length);
     }
@@ -163,7 +162,6 @@ class NewPage {
       row.tabIndex = way === this.way ? 0 : -1;
       row.querySelector('.new-way-form').textContent = example[way];
     }
-    if (this.way !== 'hilo') this.id.disabled = false;
   }
 
   // foretell asks the server which ID the request becomes.
@@ -194,7 +192,7 @@ class NewPage {
   }
 
   note() {
-    this.app.note({id: this.way === 'hilo' ? null : this.id.value, way: this.way === 'hilo' ? 'hilo' : null, collection: this.chosen ? this.collection.value : null});
+    this.app.note({id: this.way === 'hilo' ? null : this.id.value, way: this.way === 'hilo' ? 'hilo' : null, collection: this.chosen || this.way === 'hilo' ? this.collection.value : null});
   }
 
   // ---- The collection
@@ -258,6 +256,7 @@ class NewPage {
     try {
       const collection = this.collectionName();
       const whole = this.named || collection === '' ? text : withCollection(text, collection);
+      this.sent = whole;
       let id;
       if (this.way === 'hilo') {
         if (collection === '') {
@@ -279,6 +278,8 @@ class NewPage {
           link(this.app.address('/db/:db/doc', {db: this.db}, {id: this.id.value}), {class: 'button', target: '_blank'}, 'Open it beside this page')));
         this.id.focus();
       } else if (error.name !== 'AbortError') {
+        const refused = refusal(error, this.sent);
+        if (refused !== null && this.sent === text) this.editor.setError(refused);
         fill(this.message, errorBox(error));
       }
     } finally {
@@ -291,7 +292,7 @@ class NewPage {
     fill(this.message, notice('fine', h('p', null, 'Saved as ', open, ' ', copy(id, 'Copy the ID')),
       h('p', {class: 'actions'}, link(this.app.address('/db/:db/doc', {db: this.db}, {id}), {class: 'button'}, 'Open it'), button('Write another', {run: () => this.another()}))));
     open.focus();
-    this.foretell();
+    if (this.way === 'semantic') fill(this.becomes); else this.foretell(); // its own ID is no mistake
   }
 
   another() {

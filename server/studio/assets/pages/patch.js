@@ -25,7 +25,7 @@ class Patch {
     Object.assign(this, {app, db: params.db, mode: params.query.get('delete') ? 'delete' : 'patch', previewed: null, kept: {}});
     const ids = params.query.getAll('id');
     const given = params.query.get('q') ?? (ids.length ? `from @all_docs\nwhere id() in (${ids.map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})${this.mode === 'patch' ? '\nupdate {\n  \n}' : ''}` : '');
-    this.text = h('textarea', {class: 'mono script', rows: 7, 'aria-label': 'Query and script', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', placeholder: samples[this.mode], on: {input: () => this.changed(), keydown: (event) => this.keyed(event)}});
+    this.text = h('textarea', {class: 'mono script', rows: 7, 'aria-label': 'Query and script', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', placeholder: samples[this.mode], on: {input: () => this.changed()}});
     this.text.value = given;
     this.show = button('Preview', {icon: 'play', kind: 'primary', key: 'ctrl+enter', run: () => this.preview()});
     this.go = button('', {run: () => this.run()});
@@ -51,12 +51,6 @@ class Patch {
     this.changed();
     this.app.note({delete: mode === 'delete'});
   }
-
-  keyed(event) {
-    if (event.key === 'Tab' && !event.shiftKey && !event.ctrlKey && !event.altKey && this.text.value.slice(0, this.text.selectionStart).includes('{') && this.text.selectionStart === this.text.selectionEnd && this.insideScript()) return; // Tab leaves the field, as everywhere
-  }
-
-  insideScript() { return false; }
 
   changed() {
     this.previewed = null;

@@ -9,6 +9,7 @@ import {editor} from '../editor.js';
 import {button, bytes, copy, count, dialog, duration, empty, errorBox, field, fill, h, icon, link, menu, notice, patience, plural, progress, save as saveFile, tabs, time, toast} from '../ui.js';
 
 const PAGE = 50; // rows of a page
+const GROUPS = 1000; // groups and distinct rows, which have no pages
 const MAX_COLUMNS = 60; // of the table
 const MAX_HISTORY = 50; // queries that are kept for a database
 const MAX_KEPT = 10_000; // characters of a query that is kept, or stands in the address
@@ -38,7 +39,10 @@ class QueryPage {
     const {app} = this;
     this.editor = editor({
       label: 'Query in RQL', language: 'rql', value: this.first, grow: [3, 14], placeholder: "from Orders where Total > 100 order by Total desc", hint: 'Ctrl Enter runs the query, Ctrl Space completes.',
-      input: () => this.typed(), complete: (text, caret) => rql.completions(text, caret, {...this.known, parameters: [...this.values.keys()]}),
+      input: () => this.typed(), complete: (text, caret) => {
+        this.learnFields();
+        return rql.completions(text, caret, {...this.known, parameters: [...this.values.keys()]});
+      },
     });
     this.runButton = button('Run', {icon: 'play', kind: 'primary', key: 'ctrl+enter', run: () => { this.ask(); }});
     this.parameters = h('div', {class: 'query-parameters'});
@@ -99,7 +103,9 @@ class QueryPage {
         this.fieldsOf.set(collection, (await api.get(api.jay(this.db, 'fields', {collection}), {signal: this.app.signal})).fields);
       } catch { return; }
     }
-    if (this.collection === collection) this.known.fields = this.fieldsOf.get(collection);
+    if (this.collection !== collection) return;
+    this.known.fields = this.fieldsOf.get(collection);
+    if (!this.ended) this.editor.refresh();
   }
 
   typed() {
@@ -178,13 +184,14 @@ class QueryPage {
     const stop = this.wait(cancel);
     const start = performance.now();
     try {
-      const {text} = await this.post('query', this.body({pageSize: PAGE, ...(after !== '' && {after})}), cancel.signal);
+      const {text} = await this.post('query', this.body({pageSize: rql.grouped(query) ? GROUPS : PAGE, ...(after !== '' && {after})}), cancel.signal);
       if (run !== this.run || this.ended) return;
       const root = json.parse(text);
       const rows = json.member(root, 'rows').items.map((node) => ({node, id: json.textOf(text, json.member(node, 'id')), value: json.member(node, 'document') ?? json.member(node, 'row')}));
       const ownLimit = hasLimit(query); // a limit of the query is its end, and no page
       const next = ownLimit ? '' : json.textOf(text, json.member(root, 'next'));
-      this.result = {text, rows, next, cursors, ownLimit, query, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
+      const more = json.member(root, 'more') !== null;
+      this.result = {text, rows, next, more, cursors, ownLimit, query, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
       this.editor.setError(null);
       stop();
       this.show();
@@ -254,6 +261,7 @@ class QueryPage {
     if (r.cursors.length > 1 || r.next !== '') rows = `rows ${count(begin + 1)}–${count(begin + r.rows.length)}`;
     if (r.next !== '') rows += ', more follow';
     else if (r.cursors.length > 1) rows += ', the last ones';
+    if (r.more) rows = `the first ${count(r.rows.length)} rows; the export has all`;
     const all = h('span');
     fill(this.status, rows, r.next !== '' && [' ', all, button('Count all', {kind: 'quiet', run: (event, node) => this.countAll(all, node)})], h('span', {class: 'muted'}, ` · ${duration(r.elapsed)} in the database`), h('span', {class: 'muted query-took'}, `, ${duration(r.took)} until here`));
   }
@@ -289,7 +297,7 @@ class QueryPage {
     const cells = rows.map((row) => columns.map((name) => json.member(row.value, name)));
     const numeric = columns.map((_, i) => cells.some((row) => row[i]?.kind === 'number') && cells.every((row) => row[i] === null || row[i].kind === 'number' || row[i].kind === 'null'));
     return h('div', {class: 'query-table', tabindex: 0, role: 'region', 'aria-label': 'Answers'},
-      h('table', {class: 'table'}, h('thead', null, h('tr', null, documents && h('th', {scope: 'col'}, 'id()'), columns.map((name, i) => h('th', {scope: 'col', class: numeric[i] && 'number'}, name)))),
+      h('table', {class: 'table', 'aria-label': 'Answers'}, h('thead', null, h('tr', null, documents && h('th', {scope: 'col'}, 'id()'), columns.map((name, i) => h('th', {scope: 'col', class: numeric[i] && 'number'}, name)))),
         h('tbody', null, rows.map((row, n) => h('tr', null, documents && h('td', null, link(this.app.address('/db/:db/doc', {db: this.db}, {id: row.id}), {class: 'mono'}, row.id)),
           columns.map((name, i) => h('td', {class: numeric[i] && 'number', data: {title: name}}, cell(text, cells[n][i]))))))),
       names.length > columns.length && h('p', {class: 'muted query-note'}, `${count(names.length - columns.length)} more members: see JSON, or select columns.`));
