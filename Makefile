@@ -209,5 +209,6 @@ bench-smoke:
 	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
+	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
