@@ -241,7 +241,13 @@ func TestDatabases_Tags(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = jay.OpenMemory(options(direct))
-	if failure, is := errors.AsType[*cluster.TagError](err); !is || failure.Reason != cluster.TagRetired && failure.Reason != cluster.TagTaken {
-		t.Errorf("a retired tag: got %v", err)
+	tagError("another database with a retired tag", err, cluster.TagTaken)
+	retired, err := jay.Open(filepath.Join(base, "first"), options(direct))
+	if err == nil {
+		_, err = retired.Store(within(t), "Users", []byte(`{}`))
+		if closing := retired.Close(); closing != nil {
+			t.Error(closing)
+		}
 	}
+	tagError("the database that has left", err, cluster.TagRetired)
 }
