@@ -10,13 +10,13 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tools transfer
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tools transfer
 PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -37,6 +37,7 @@ help:
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
+	@echo "cluster     three members of etcd and three databases, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
@@ -58,7 +59,7 @@ format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
 
 vet:
-	$(GO) vet $(PACKAGES) ./bench/...
+	$(GO) vet $(PACKAGES) ./bench/... ./bench/cluster/...
 
 lint:
 	$(GO) tool $(STATICCHECK) $(PACKAGES)
@@ -161,6 +162,10 @@ feeds:
 	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
+# Databases on three members of etcd, while leaders are killed and connections cut.
+cluster:
+	cd cluster/embedded && JAY_CLUSTER=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
+
 # A million documents through every format, with MB/s and memory; imports that are killed;
 # and the memory of an import of 1 GiB.
 formats:
@@ -212,3 +217,4 @@ bench-smoke:
 	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
+	cd bench/cluster && $(GO) run . -smoke
