@@ -590,7 +590,22 @@ func writeBulk(ctx context.Context, db *DB, ops []*op, sync bool) error {
 	if err := db.writer.SupposeCollections(ctx, ops); err != nil {
 		return err
 	}
-	err := db.writer.Transact(ctx, sync, func(t *write.Txn) error {
+	err := db.writer.DrawIdentities(ctx, ops, nil)
+	if err == nil {
+		err = db.writer.Redrawing(ctx, ops, func() error { return db.writer.Transact(ctx, sync, bulkTransaction(ops)) })
+	}
+	db.writer.SettleIdentities(ops, err)
+	if err != nil {
+		return err
+	}
+	written = true
+	db.writer.Publish(ops)
+	return nil
+}
+
+// bulkTransaction returns what commits a batch.
+func bulkTransaction(ops []*op) func(t *write.Txn) error {
+	return func(t *write.Txn) error {
 		for _, o := range ops {
 			if o.Strategy == ids.Identity {
 				t.Tx.RequireSync() // readers may see its number at once
@@ -598,13 +613,7 @@ func writeBulk(ctx context.Context, db *DB, ops []*op, sync bool) error {
 			}
 		}
 		return t.Run(ops)
-	})
-	if err != nil {
-		return err
 	}
-	written = true
-	db.writer.Publish(ops)
-	return nil
 }
 
 // errWriterClosed is the ErrClosed of a writer on a database that is open.

@@ -18,7 +18,8 @@ import (
 type Counters struct {
 	// Etag is the number of the newest write.
 	Etag uint64 `json:"etag"`
-	// Identities are the last used numbers, by request ("users|"), folded.
+	// Identities are the last used numbers, by request ("users|"), folded: in a cluster, of
+	// documents that were written here. DB.Identities asks the cluster.
 	Identities map[string]int64 `json:"identities,omitempty"`
 	// HiLo are the highest numbers granted, by tag ("users"), folded.
 	HiLo map[string]int64 `json:"hilo,omitempty"`
@@ -70,6 +71,13 @@ func (db *DB) RaiseCounters(ctx context.Context, c Counters) error {
 	defer db.env.Exit()
 	if err := checkCounters(db, c); err != nil {
 		return err
+	}
+	if node := db.writer.Cluster; node != nil {
+		for name, n := range c.Identities {
+			if err := node.Raise(ctx, db.env.Rules.Fold(name), n); err != nil {
+				return fmt.Errorf("raise counters: %w", err)
+			}
+		}
 	}
 	now := db.env.Now() // the clock is the user's: not in the transaction
 	err := db.reserved.RaiseEtag(ctx, c.Etag)

@@ -101,7 +101,7 @@ func measureDisk(ctx context.Context, db *DB, indexes []IndexInfo) (u DiskUsage,
 	u.Revisions = m.space(format.SpaceRevisions)
 	u.Attachments = m.space(format.SpaceAttachments) + m.space(format.SpaceChunks)
 	u.Changes = m.space(format.SpaceChanges)
-	for _, space := range []byte{format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceTimes, format.SpaceSubscription, format.SpaceExchange, format.SpaceRequests, format.SpaceIndexState} {
+	for _, space := range []byte{format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceTimes, format.SpaceSubscription, format.SpaceExchange, format.SpaceCluster, format.SpaceRequests, format.SpaceIndexState} {
 		u.Other += m.space(space)
 	}
 

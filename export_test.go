@@ -1,6 +1,11 @@
 package jay
 
-import "github.com/jaydb/jay/internal/format"
+import (
+	"context"
+	"errors"
+
+	"github.com/jaydb/jay/internal/format"
+)
 
 // StartEtag makes the next etag n+1, to reach the end of the numbers.
 func StartEtag(db *DB, n uint64) { db.env.Engine.StartSequence(n) }
@@ -32,3 +37,32 @@ func SubscriptionKeys(db *DB) (n int) {
 	}
 	return n
 }
+
+// BeatCluster is one heartbeat.
+func BeatCluster(db *DB) error { return db.writer.Cluster.Beat(context.Background()) }
+
+// IdentitiesWaiting returns how many callers wait for numbers of an identity.
+func IdentitiesWaiting(db *DB, name string) int { return db.writer.Cluster.Waiting(name) }
+
+// LostNumbers returns the numbers of an identity that were reserved here and that no
+// document has, as far as that is recorded.
+func LostNumbers(db *DB, name string) []int64 {
+	var out []int64
+	value, closer, err := db.env.Engine.Get(format.LostKey(name))
+	if err != nil {
+		return nil
+	}
+	lost, err := format.DecodeLost(value)
+	if err = errors.Join(err, closer.Close()); err != nil {
+		panic(err)
+	}
+	for _, s := range lost.Spans {
+		for n := s[0]; n <= s[1]; n++ {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// AwaitLost returns when the lost numbers of identities that are known are recorded.
+func AwaitLost(db *DB) { db.writer.Cluster.AwaitLost() }

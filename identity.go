@@ -16,14 +16,23 @@ import (
 // document exists are skipped. The number is on disk before NextIdentity returns,
 // under any durability.
 //
-// With RequestID a repeated call returns the number of the first one.
+// With RequestID a repeated call returns the number of the first one. With Options.Cluster
+// it must be repeated on the same node, and no other node ever gets the number.
 func (db *DB) NextIdentity(ctx context.Context, name string, opts ...CallOption) (n int64, err error) {
-	return db.onIdentity(ctx, "next", name, "", opts, func(t *write.Txn, request string) (int64, error) {
+	return db.onIdentity(ctx, identityCall{verb: "next", name: name}, opts, func(t *write.Txn, request string) (int64, error) {
 		if _, err := db.resolver.Identity(t, request); err != nil {
 			return 0, err
 		}
 		return t.Identity(db.env.Rules.Fold(request))
 	})
+}
+
+// identityCall is a call of NextIdentity or SeedIdentity.
+type identityCall struct {
+	verb, name string
+	seed       bool
+	value      int64
+	force      bool
 }
 
 // SeedIdentity sets the last used number of an identity to value, so that the next
@@ -43,7 +52,7 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 	if value < 0 {
 		return 0, fmt.Errorf("seed identity %.100q: %w: the last used number must not be negative, got %d", name, ErrUsage, value)
 	}
-	return db.onIdentity(ctx, "seed", name, fmt.Sprintf(" %d %t", value, force), opts, func(t *write.Txn, request string) (int64, error) {
+	return db.onIdentity(ctx, identityCall{"seed", name, true, value, force}, opts, func(t *write.Txn, request string) (int64, error) {
 		counter := db.env.Rules.Fold(request)
 		if force {
 			return value, t.SetIdentity(counter, value)
@@ -53,15 +62,22 @@ func (db *DB) SeedIdentity(ctx context.Context, name string, value int64, force 
 }
 
 // Identities returns the last used number of every identity, by the folded
-// request ("users|").
+// request ("users|"): with Options.Cluster that of all nodes.
 func (db *DB) Identities(ctx context.Context) (map[string]int64, error) {
+	if db.opts.Cluster != nil {
+		return clusterIdentities(ctx, db)
+	}
 	counters, err := db.Counters(ctx)
 	return counters.Identities, err
 }
 
 // onIdentity runs fn in a synced transaction with the request that name stands for, and
 // returns its result. With a request ID it runs once.
-func (db *DB) onIdentity(ctx context.Context, verb, name, details string, opts []CallOption, fn func(t *write.Txn, request string) (int64, error)) (n int64, err error) {
+func (db *DB) onIdentity(ctx context.Context, call identityCall, opts []CallOption, fn func(t *write.Txn, request string) (int64, error)) (n int64, err error) {
+	verb, name, details := call.verb, call.name, ""
+	if call.seed {
+		details = fmt.Sprintf(" %d %t", call.value, call.force)
+	}
 	if err := db.env.Enter(); err != nil {
 		return 0, err
 	}
@@ -76,6 +92,11 @@ func (db *DB) onIdentity(ctx context.Context, verb, name, details string, opts [
 		once, err = requestOf(opts, verb+" "+db.env.Rules.Fold(request)+details)
 	}
 	if err == nil {
+		err = db.writer.NoCluster
+	}
+	if err == nil && db.writer.Cluster != nil {
+		n, err = clusterIdentity(ctx, db, call, request, once)
+	} else if err == nil {
 		err = db.writer.Transact(ctx, true, func(t *write.Txn) (err error) {
 			if once != nil {
 				if err := once.Find(t.Tx); err != nil {

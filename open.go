@@ -121,6 +121,14 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
 	db.writer.Client = db.client
+	if err := joinCluster(db); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
+	defer func() {
+		if !opened {
+			leaveCluster(db)
+		}
+	}()
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	// Damage that was accepted may have cost entries.
@@ -290,6 +298,7 @@ func (db *DB) shutDown() (err error) {
 			invariants.Broken("%v", err)
 		}
 	}
+	leaveCluster(db)
 	db.writer.Lines.Dissolve() // a call in line that is inside the gate goes on, others find it closed
 	db.env.Pins.Stop()         // before the gate: a function that Read has called may use the database
 	db.env.CloseGate()
@@ -304,7 +313,11 @@ func (db *DB) shutDown() (err error) {
 // closeEngine releases everything that is open, and then closes the engine.
 // clientErr is the error of returning HiLo numbers. No call is inside the gate.
 func (db *DB) closeEngine(clientErr error) error {
-	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed), db.release())
+	err := errors.Join(clientErr, db.env.ReleaseAll(ErrClosed))
+	if db.writer.Cluster != nil {
+		db.writer.Cluster.Close()
+	}
+	err = errors.Join(err, db.release())
 	if errors.Is(err, ErrFailed) && !errors.Is(err, ErrUnknownOutcome) && db.env.Synced {
 		// The write that met the failure has returned it, and no acknowledged write
 		// is lost: the rest is to release the resources.

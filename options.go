@@ -8,7 +8,9 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/storage/lsm"
@@ -161,6 +163,39 @@ type Options struct {
 	// distinguished from the original: there is no error, and both make the same
 	// IDs from then on.
 	CopyTag string
+
+	// Cluster makes the database a member of a cluster: several databases, each on a node
+	// of its own, that agree through a coordinator on what must be the same on all of them.
+	// Documents stay where they are written. The coordinator gives
+	//
+	//   - identities ("users|") their numbers, so that no two nodes make the same ID;
+	//   - the node tag to one database only, for good, so that HiLo and server-side IDs never
+	//     collide either: each node is created with a NodeTag of its own, or is opened with a
+	//     CopyTag;
+	//   - compare-exchange values, and cluster-wide sessions, one state for all nodes.
+	//
+	// What needs it returns ErrNoMajority as long as no majority of the coordinator answers,
+	// and goes on when there is one again. Everything else does not notice: semantic, GUID,
+	// server-side and HiLo IDs, reads, queries, transactions.
+	//
+	// Open joins the cluster. It returns a *cluster.TagError if another database has the tag,
+	// or another copy of this one runs, and, for a database that was never a member,
+	// ErrNoMajority without a majority. After a crash it waits for ClusterPeriod, until the run
+	// that has crashed counts as dead. A database that belongs to a cluster can be opened
+	// without one: see ErrNeedsCluster. Close does not close the coordinator.
+	//
+	// github.com/jaydb/jay/cluster/etcd has a coordinator on etcd. docs/cluster.md has the rest.
+	//
+	// The default is none: the database is on its own.
+	Cluster cluster.Coordinator
+
+	// ClusterAddress is where the other members, and their clients, reach this database, if
+	// it is served: cluster.Members returns it. At most 1,024 bytes.
+	ClusterAddress string
+
+	// ClusterPeriod is how long a node that sends no heartbeat counts as alive; it sends four in
+	// that time. Between 100 ms and 5 minutes. The default is 10 seconds.
+	ClusterPeriod time.Duration
 
 	// CaseSensitive distinguishes IDs that differ only in case. Fixed when the
 	// database is created; setting it for a database that was created without it is
@@ -431,6 +466,9 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.ReadOnly {
 		out.AutoIndexes = 0
 	}
+	if out.Cluster != nil && out.ClusterPeriod == 0 {
+		out.ClusterPeriod = accord.DefaultPeriod
+	}
 	out.Logger = guardLogger(out.Logger)
 	return out, out.check()
 }
@@ -474,5 +512,5 @@ func (o *Options) check() error {
 	case o.MaxIDBytes < 64 || o.MaxIDBytes > ids.MaxBytes:
 		return fmt.Errorf("%w: MaxIDBytes must be between 64 and %d, got %d", ErrOption, ids.MaxBytes, o.MaxIDBytes)
 	}
-	return nil
+	return o.checkCluster()
 }

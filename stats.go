@@ -37,6 +37,10 @@ type Stats struct {
 	// DiskFull is true while writes are refused, but for deletions: see Options.MinFreeBytes.
 	DiskFull bool `json:"diskFull,omitempty"`
 
+	// Cluster is what the database knows of itself as a member of a cluster; nil without
+	// Options.Cluster.
+	Cluster *ClusterStats `json:"cluster,omitempty"`
+
 	// Counting is true as long as a database of an older Jay is counted, in the
 	// background. Documents that were not counted yet are missing in Collections then, or
 	// their bytes are.
@@ -154,6 +158,7 @@ func readStats(ctx context.Context, db *DB, s *Stats) (err error) {
 	s.Gaps = db.writer.Unused.Clone()
 	s.Engine = db.env.Engine.Stats()
 	s.DiskFull = db.env.Room.IsLow()
+	s.Cluster = clusterStats(db)
 	return nil
 }
 

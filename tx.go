@@ -66,6 +66,8 @@ type issuedIDs struct {
 	free map[string][]string // not reissued to this run yet
 	held bool                // the function holds IDs: reissue none
 
+	identities write.HeldNumbers // of a cluster, that no run has used yet
+
 	written int64 // writes of the run that was committed
 }
 
@@ -172,6 +174,10 @@ func (db *DB) Update(ctx context.Context, fn func(*Tx) error, opts ...TxOption) 
 
 func update(ctx context.Context, db *DB, fn func(*Tx) error, retries int, issued *issuedIDs) error {
 	defer db.writer.Unused.CountDrawn(issued.all) // those that were not used
+	if db.writer.Cluster != nil {
+		issued.identities = make(write.HeldNumbers)
+		defer db.writer.ReleaseIdentities(issued.identities)
+	}
 	caller := db.writer.Lines.Caller()
 	defer caller.Leave()
 	for run := 0; ; run++ {
@@ -772,15 +778,22 @@ func (t *Tx) commit(ctx context.Context, caller *turns.Caller) (wrote bool, err 
 		return true, err
 	}
 	inTurn := caller.Held()
-	err = t.db.writer.Transact(ctx, t.db.env.Synced && !inTurn, func(in *write.Txn) error {
-		if err := t.reads.check(in); err != nil {
-			return err
-		}
-		if err := t.exchanges.check(in); err != nil {
-			return err
-		}
-		return in.Run(t.ops)
-	})
+	commit := func() error {
+		return t.db.writer.Transact(ctx, t.db.env.Synced && !inTurn, func(in *write.Txn) error {
+			if err := t.reads.check(in); err != nil {
+				return err
+			}
+			if err := t.exchanges.check(in); err != nil {
+				return err
+			}
+			return in.Run(t.ops)
+		})
+	}
+	if t.db.writer.Cluster != nil {
+		err = t.commitInCluster(ctx, commit)
+	} else {
+		err = commit()
+	}
 	if err == nil && inTurn {
 		err = t.db.writer.PassTurn(ctx, caller)
 	}

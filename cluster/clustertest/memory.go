@@ -142,12 +142,12 @@ func (c *Client) enter(ctx context.Context, call Call) error {
 			m.mu.Unlock()
 			return fmt.Errorf("%s: %w", call.Method, cluster.ErrClosed)
 		}
+		if !m.lost && !c.cut {
+			return nil
+		}
 		if err := ctx.Err(); err != nil {
 			m.mu.Unlock()
 			return fmt.Errorf("%s: %w: %w", call.Method, cluster.ErrNoMajority, err)
-		}
-		if !m.lost && !c.cut {
-			return nil
 		}
 		changed := m.changed
 		m.mu.Unlock()

@@ -58,6 +58,9 @@ func (g *Granter) Next(ctx context.Context, req ids.RangeRequest) (ids.Range, er
 	if err := g.writer.CheckTag(req.Tag); err != nil {
 		return ids.Range{}, err
 	}
+	if err := g.writer.Cluster.CheckTag(); err != nil {
+		return ids.Range{}, err
+	}
 	r.Prefix = req.Tag + req.Separator
 
 	// Synced under any durability: no number may be used before its range is on

@@ -34,5 +34,12 @@ var HeldEtags uint64 = 1_000_000
 // deletions that it has not come to.
 var FloorEtags uint64 = 10_000_000
 
+// ClusterStill keeps the heart of a cluster's member from beating in the background.
+var ClusterStill bool
+
+// ClusterPatience replaces how long Open and Close wait for the majority of a cluster, unless
+// it is 0; calls without a deadline then wait ten times as long.
+var ClusterPatience time.Duration
+
 // KeptRequests replaces the number of results of requests that are kept, unless it is 0.
 var KeptRequests uint64

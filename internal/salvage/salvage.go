@@ -132,6 +132,7 @@ func Copy(ctx context.Context, from Source, to storage.Engine, config Config) (*
 		{"references", c.countReferences},
 		{"counters", c.copyCounters},
 		{"subscriptions", c.copySubscriptions},
+		{"cluster", c.copyCluster},
 		{"settings", c.writeSettings},
 	} {
 		c.step = step.name

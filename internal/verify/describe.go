@@ -76,6 +76,16 @@ func (v *verifier) describe(key []byte) string {
 		return fmt.Sprintf("subscription %q", name)
 	case format.SpaceRequests:
 		return fmt.Sprintf("result of a request %q", shorten(key[1:]))
+	case format.SpaceCluster:
+		if name, err := format.LostName(key); err == nil {
+			return fmt.Sprintf("lost numbers of identity %q", name)
+		}
+		if number, at, ok := format.SplitIntentWriteKey(key); ok {
+			return fmt.Sprintf("write %d of intent %d", at, number)
+		}
+		if number, err := format.IntentNumber(key); err == nil {
+			return fmt.Sprintf("intent %d", number)
+		}
 	case format.SpaceExchange:
 		return fmt.Sprintf("compare-exchange value %q", name)
 	case format.SpaceIndex:

@@ -27,6 +27,7 @@ const (
 	RestoreUnfinished Kind = "restore-unfinished"
 	ExchangeRecord    Kind = "exchange-record"
 	RequestRecord     Kind = "request-record"
+	ClusterRecord     Kind = "cluster-record"
 	RenameRecord      Kind = "rename-record"
 	FloorRecord       Kind = "floor-record"
 	FloorMissing      Kind = "floor-missing"
@@ -149,6 +150,7 @@ var meanings = map[Kind]Meaning{
 	RestoreUnfinished: {"what the restore has not come to: the database does not open", "restore again, into a new directory", false},
 	RequestRecord:     {"results of calls with a request ID, which repeated calls would be answered with", "jay repair leaves them behind", false},
 	ExchangeRecord:    {"the compare-exchange value", restore, false},
+	ClusterRecord:     {"of which cluster the database is a member, why numbers of an identity have no document, or documents of a cluster-wide transaction that is not decided", salvage, false},
 	RenameRecord:      {"how far the renaming of a collection was", "call RenameCollection again", false},
 	FloorRecord:       {"which records of deletions are still needed", rebuild, false},
 	FloorMissing:      {"deletions that the subscription has not seen may be forgotten", rebuild, false},

@@ -19,7 +19,7 @@ import (
 // known are the first bytes of all keys.
 var known = []byte{
 	format.SpaceAttachments, format.SpaceChunks, format.SpaceMembers, format.SpaceDocument, format.SpaceChanges,
-	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceRequests, format.SpaceRevisions,
+	format.SpaceHiLo, format.SpaceIdentity, format.SpaceCounts, format.SpaceMeta, format.SpaceNode, format.SpaceCluster, format.SpaceRequests, format.SpaceRevisions,
 	format.SpaceSubscription, format.SpaceTimes, format.SpaceExchange, format.SpaceIndex, format.SpaceIndexState,
 }
 
@@ -126,6 +126,8 @@ func (v *verifier) record(name string, key, value []byte) {
 		if _, err := format.DecodeNumber(value); err != nil {
 			v.damage(BackupsRecord, key, "%v", err)
 		}
+	case name == format.MembershipName:
+		v.membership(key, value)
 	case name == format.RestoringName:
 		v.damage(RestoreUnfinished, key, "a restore into this directory was not finished")
 	case strings.HasPrefix(name, format.RenamePrefix):

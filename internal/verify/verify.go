@@ -152,6 +152,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		{"expiry", v.readTimes},
 		{"subscriptions", v.readSubscriptions},
 		{"results of requests", v.readRequests},
+		{"cluster", v.readCluster},
 		{"indexes", v.readIndexes},
 		{"attachments", v.readAttachments},
 		{"damages", v.lookAgain},

@@ -215,6 +215,9 @@ func (w *Writer) prepareID(o *Op) error {
 		o.ID = o.Resolved
 		return nil
 	}
+	if o.Strategy == ids.Identity && w.NoCluster != nil {
+		return w.NoCluster
+	}
 	if o.Verb == Replace {
 		return fmt.Errorf("%w: Replace needs the id of a document; %.100q asks for a new %s id", ids.ErrUsage, o.RequestID, o.Strategy)
 	}

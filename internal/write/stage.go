@@ -70,9 +70,11 @@ func (t *Txn) stage(o *Op) error {
 	var err error
 	switch o.Strategy {
 	case ids.ServerSide:
-		o.ID, etag, err = t.Writer.Resolver.ServerSide(t, o.Resolved)
+		if err = t.Writer.Cluster.CheckTag(); err == nil {
+			o.ID, etag, err = t.Writer.Resolver.ServerSide(t, o.Resolved)
+		}
 	case ids.Identity:
-		o.ID, err = t.Writer.Resolver.Identity(t, o.Resolved)
+		err = t.stageIdentity(o)
 	}
 	if err != nil {
 		return err
@@ -94,7 +96,7 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 	if err != nil {
 		return err
 	}
-	if found && !o.Exposed && (o.Strategy == ids.HiLo || o.Strategy == ids.GUID) {
+	if found && (!o.Exposed && (o.Strategy == ids.HiLo || o.Strategy == ids.GUID) || o.number != 0) {
 		o.idInUse = true
 		return errIDInUse
 	}

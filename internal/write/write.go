@@ -13,6 +13,7 @@ import (
 	"fmt"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/agenda"
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/catalog"
@@ -39,6 +40,8 @@ type Writer struct {
 	Agenda      *agenda.Agenda
 	Revisions   *revisions.Current // the rules
 	Attachments *attachments.Store
+	Cluster     *accord.Node                   // nil for none
+	NoCluster   error                          // why there are no identities and compare-exchange values; nil if there are
 	Client      *ids.Client                    // draws the HiLo IDs
 	PrefixOf    func(collection string) string // of HiLo IDs
 
@@ -55,7 +58,7 @@ var errIDInUse = errors.New("a made id is in use")
 
 // Write is the write path: all changes to documents go through it, in five steps.
 // The database is as it was if it returns an error other than ErrUnknownOutcome.
-func (w *Writer) Write(ctx context.Context, ops []*Op) error {
+func (w *Writer) Write(ctx context.Context, ops []*Op) (err error) {
 	// 1. Prepare: validate, fold, extract index entries. No lock, no number.
 	if err := w.PrepareAll(ops); err != nil {
 		return err
@@ -73,6 +76,12 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) error {
 			w.Unused.Count(ops)
 		}
 	}()
+	if w.Cluster != nil {
+		defer func() { w.SettleIdentities(ops, settled(written, err)) }()
+		if err := w.DrawIdentities(ctx, ops, nil); err != nil {
+			return err
+		}
+	}
 	if err := w.drawIDs(ctx, ops); err != nil {
 		return err
 	}
@@ -159,6 +168,9 @@ func (w *Writer) DrawID(ctx context.Context, o *Op) (err error) {
 	case o.Verb == Delete, o.Verb == Patch, o.Verb == Keep, o.Verb == Exchange:
 		return nil
 	case o.Strategy == ids.HiLo:
+		if err := w.Cluster.CheckTag(); err != nil {
+			return err
+		}
 		o.ID, err = w.Client.Next(ctx, o.Tag)
 	case o.Strategy == ids.GUID:
 		o.ID, err = w.Resolver.NewGUID()
@@ -182,6 +194,9 @@ const maxGUIDs = 10
 // RedrawID draws until the ID is free in the committed state: the transaction
 // checks again.
 func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
+	if o.number != 0 {
+		return w.redrawIdentity(ctx, o)
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return err

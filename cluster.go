@@ -1,0 +1,121 @@
+package jay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/knobs"
+)
+
+// Returned by what needs the majority of a cluster: see Options.Cluster.
+var (
+	// ErrNoMajority is returned when no majority of the cluster's coordinator has answered
+	// within the context's deadline, or within 30 seconds. Nothing was written. It goes away
+	// when the majority is back.
+	ErrNoMajority = cluster.ErrNoMajority
+
+	// ErrTag is what every *cluster.TagError is: the database must not make IDs with its node
+	// tag, as another database has it, it has left the cluster, or a copy of it has run.
+	// The message says what to do. Documents with other IDs can be written.
+	ErrTag = cluster.ErrTag
+
+	// ErrNeedsCluster is returned for an identity, and for compare-exchange values, of a
+	// database that belongs to a cluster and was opened without Options.Cluster. Open returns
+	// it for one with documents of which only the cluster knows whether they were committed.
+	ErrNeedsCluster = errs.ErrNeedsCluster
+
+	// ErrOtherCluster is returned by Open when the database belongs to another cluster than the
+	// one of Options.Cluster.
+	ErrOtherCluster = cluster.ErrOtherCluster
+)
+
+// ClusterStats is what a database knows of itself as a member of a cluster.
+type ClusterStats struct {
+	// Cluster is the name of the cluster, made at random. It is "" until it has joined.
+	Cluster string `json:"cluster"`
+	// NodeTag is the database's.
+	NodeTag string `json:"nodeTag"`
+	// Joined is set when the coordinator knows that this process has the database open.
+	Joined bool `json:"joined"`
+	// Refusal is why no IDs are made with the node tag; "" if they are.
+	Refusal string `json:"refusal,omitempty"`
+}
+
+// joinCluster joins the cluster of Options.Cluster.
+func joinCluster(db *DB) error {
+	belongs, err := accord.Belongs(db.env)
+	if err != nil {
+		return err
+	}
+	if db.opts.Cluster == nil {
+		if belongs {
+			db.writer.NoCluster = ErrNeedsCluster
+		}
+		return nil
+	}
+	o := accord.Options{
+		Coordinator: db.opts.Cluster,
+		Address:     db.opts.ClusterAddress,
+		Period:      db.opts.ClusterPeriod,
+		Patience:    5 * time.Second,
+		Limit:       30 * time.Second,
+		Still:       knobs.ClusterStill,
+		Refused:     func() { dropRanges(db) },
+	}
+	if knobs.ClusterPatience > 0 {
+		o.Patience, o.Limit = knobs.ClusterPatience, 10*knobs.ClusterPatience
+	}
+	db.writer.Cluster, err = accord.Open(context.Background(), db.env, o)
+	return err
+}
+
+// leaveCluster ends what needs the coordinator in the background, and calls that wait for
+// it.
+func leaveCluster(db *DB) {
+	if db.writer.Cluster != nil {
+		db.writer.Cluster.Stop()
+	}
+}
+
+// dropRanges makes the HiLo clients of this process skip the numbers that they hold.
+func dropRanges(db *DB) {
+	eachClient(db, func(c *HiLoClient) {
+		held := make(map[string]int64)
+		c.Held(func(tag string, _, high int64) { held[tag] = max(held[tag], high) })
+		c.Raise(func(tag string) int64 { return held[tag] })
+	})
+}
+
+// clusterStats returns what Stats says of the cluster; nil without one.
+func clusterStats(db *DB) *ClusterStats {
+	n := db.writer.Cluster
+	if n == nil {
+		return nil
+	}
+	status := n.Status()
+	out := &ClusterStats{Cluster: status.Cluster, NodeTag: db.env.Rules.NodeTag, Joined: status.Joined}
+	if status.Refusal != nil {
+		out.Refusal = status.Refusal.Error()
+	}
+	return out
+}
+
+func (o *Options) checkCluster() error {
+	switch {
+	case o.Cluster == nil && (o.ClusterAddress != "" || o.ClusterPeriod != 0):
+		return fmt.Errorf("%w: ClusterAddress and ClusterPeriod go with Cluster", ErrOption)
+	case o.Cluster == nil:
+		return nil
+	case o.ReadOnly:
+		return fmt.Errorf("%w: ReadOnly goes without Cluster", ErrOption)
+	case o.ClusterPeriod < accord.LeastPeriod || o.ClusterPeriod > accord.MostPeriod:
+		return fmt.Errorf("%w: ClusterPeriod must be between %v and %v, got %v", ErrOption, accord.LeastPeriod, accord.MostPeriod, o.ClusterPeriod)
+	case len(o.ClusterAddress) > 1024:
+		return fmt.Errorf("%w: ClusterAddress has %d bytes, at most 1024", ErrOption, len(o.ClusterAddress))
+	}
+	return nil
+}

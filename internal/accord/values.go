@@ -1,0 +1,242 @@
+package accord
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exchange"
+	"github.com/jaydb/jay/internal/format"
+)
+
+// mostCommits is how many commits of values are with the coordinator at a time. Others
+// wait.
+const mostCommits = 64
+
+// values are the slots of the commits of compare-exchange values.
+type values struct{ slots chan *slot }
+
+func (n *Node) openValues() {
+	n.values.slots = make(chan *slot, mostCommits)
+	for i := range mostCommits {
+		s := n.newSlot(fmt.Sprintf("values/%d", i))
+		n.values.slots <- &s
+	}
+}
+
+// decodeValue returns the value of a record; nil if there is none.
+func decodeValue(folded string, r cluster.Record) (*exchange.Value, error) {
+	if r.Index == 0 {
+		return nil, nil
+	}
+	x, err := format.DecodeExchange(r.Value)
+	if err != nil {
+		return nil, fmt.Errorf("record %.200q of the cluster's coordinator: %w", r.Key, err)
+	}
+	v := &exchange.Value{Folded: folded, Key: folded, Index: r.Index, Value: x.Value, Metadata: x.Metadata}
+	if x.Key != nil {
+		v.Key = string(x.Key)
+	}
+	return v, nil
+}
+
+// Get returns the values of folded keys at one moment; nil for a key without one.
+func (n *Node) Get(ctx context.Context, folded ...string) ([]*exchange.Value, error) {
+	ctx, cancel := n.bounded(ctx)
+	defer cancel()
+	if err := n.checkMember(); err != nil {
+		return nil, err
+	}
+	keys := make([]string, len(folded))
+	for i, name := range folded {
+		keys[i] = cluster.ValuePrefix + name
+	}
+	records, err := n.c.Read(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*exchange.Value, len(records))
+	for i, r := range records {
+		if out[i], err = decodeValue(folded[i], r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Page returns values whose folded keys begin with prefix and come after after, at most
+// limit of them, in their order.
+func (n *Node) Page(ctx context.Context, prefix, after string, limit int) (out []*exchange.Value, err error) {
+	ctx, cancel := n.bounded(ctx)
+	defer cancel()
+	if err := n.checkMember(); err != nil {
+		return nil, err
+	}
+	if after != "" {
+		after = cluster.ValuePrefix + after
+	}
+	for len(out) < limit {
+		page, err := n.c.Page(ctx, cluster.ValuePrefix+prefix, after, limit-len(out))
+		if err != nil {
+			return nil, err
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, r := range page {
+			after = r.Key
+			v, err := decodeValue(r.Key[len(cluster.ValuePrefix):], r)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
+// Change is a change of a compare-exchange value.
+type Change struct {
+	Folded string
+	Key    string // as it was written
+	Delete bool
+	Value  []byte
+	Custom []byte // metadata
+}
+
+// Condition is the index that a value must have; 0 for none.
+type Condition struct {
+	Folded string
+	Index  uint64
+}
+
+// Commit is one commit of compare-exchange values. Begin makes it, Try tries it, and End
+// follows when its outcome is known.
+type Commit struct {
+	n          *Node
+	slot       *slot
+	attempt    *attempt
+	conditions []cluster.Condition
+	changes    []cluster.Change
+}
+
+// Begin prepares a commit. It waits if too many are under way. An error means that nothing
+// was changed.
+func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Change) (*Commit, error) {
+	if err := n.checkMember(); err != nil {
+		return nil, err
+	}
+	c := &Commit{n: n}
+	for _, condition := range conditions {
+		c.conditions = append(c.conditions, cluster.Condition{Key: cluster.ValuePrefix + condition.Folded, Index: condition.Index})
+	}
+	for _, change := range changes {
+		to := cluster.Change{Key: cluster.ValuePrefix + change.Folded, Delete: change.Delete}
+		if !change.Delete {
+			record := format.Exchange{Index: 1, Metadata: change.Custom} // the record's own index is that of the coordinator
+			if change.Key != change.Folded {
+				record.Key = []byte(change.Key)
+			}
+			to.Value = append(record.AppendHead(nil), change.Value...)
+		}
+		c.changes = append(c.changes, to)
+	}
+	select {
+	case c.slot = <-n.values.slots:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", cluster.ErrNoMajority, ctx.Err())
+	case <-n.group.Context().Done():
+		return nil, errs.ErrClosed
+	}
+	err := n.prepare(ctx, c.slot)
+	if err == nil {
+		err = c.renew()
+	}
+	if err != nil {
+		c.End()
+		if errors.Is(err, cluster.ErrUnknownOutcome) { // of the slot's record only
+			err = fmt.Errorf("%w: %w", cluster.ErrNoMajority, withoutOutcome{err})
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// withoutOutcome is an error whose unknown outcome does not matter.
+type withoutOutcome struct{ err error }
+
+func (w withoutOutcome) Error() string { return w.err.Error() }
+
+// Is reports what errors.Is does of the error underneath.
+func (w withoutOutcome) Is(target error) bool {
+	return target != cluster.ErrUnknownOutcome && errors.Is(w.err, target)
+}
+
+// renew makes a new attempt.
+func (c *Commit) renew() (err error) {
+	c.attempt, err = c.n.newAttempt(c.slot, c.conditions, c.changes, nil, nil)
+	return err
+}
+
+// Intent returns what a database has to know to find out what became of the commit.
+func (c *Commit) Intent() format.Intent {
+	return format.Intent{Slot: c.slot.key, Before: c.slot.index, Call: c.attempt.call}
+}
+
+// Try makes the commit, and returns the index of the values that it has put, or what it has
+// found where a condition does not hold: values in the order of the conditions.
+//
+// An error that is an ErrUnknownOutcome leaves the outcome open: Try again. With other
+// errors it has not happened.
+func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Value, err error) {
+	result, err := c.n.try(ctx, c.slot, c.attempt)
+	if err != nil {
+		if c.attempt.doubtful && !errors.Is(err, cluster.ErrUnknownOutcome) {
+			err = fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, err)
+		}
+		return 0, nil, err
+	}
+	if result.Committed() {
+		return result.Index, nil, nil
+	}
+	actual = make([]*exchange.Value, len(result.Actual))
+	for i, r := range result.Actual {
+		if actual[i], err = decodeValue(r.Key[len(cluster.ValuePrefix):], r); err != nil {
+			return 0, nil, err
+		}
+	}
+	return 0, actual, nil
+}
+
+// Decide tries again until the outcome is known, or the node is stopped.
+func (c *Commit) Decide() (index uint64, actual []*exchange.Value, err error) {
+	ctx := c.n.group.Context()
+	for tries := 0; ; tries++ {
+		limited, cancel := context.WithTimeout(ctx, c.n.options.Limit)
+		index, actual, err = c.Try(limited)
+		cancel()
+		if err == nil || !errors.Is(err, cluster.ErrUnknownOutcome) || ctx.Err() != nil {
+			return index, actual, err
+		}
+		pause(ctx, tries)
+	}
+}
+
+// Go runs fn in the background, as long as the node is open.
+func (n *Node) Go(fn func()) { n.group.Go(fn) }
+
+// Done is closed when the node is stopped.
+func (n *Node) Done() <-chan struct{} { return n.group.Context().Done() }
+
+// Bounded returns a context with a deadline.
+func (n *Node) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return n.bounded(ctx)
+}
+
+// End gives the slot back, when the outcome is known.
+func (c *Commit) End() {
+	c.attempt = nil
+	c.n.values.slots <- c.slot
+}

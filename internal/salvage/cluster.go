@@ -1,0 +1,96 @@
+package salvage
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/metadata"
+)
+
+// copyCluster copies what the database has not brought to an end with its cluster. Of an
+// intent all writes are copied, or it is lost: then those of its documents are not
+// written, even if the cluster has its values.
+func (c *copying) copyCluster() error {
+	key := format.AppendKey(nil, format.SpaceMeta, format.MembershipName)
+	err := c.each(key, append(key, 0), func(key, value []byte) error {
+		var m format.Membership
+		if json.Unmarshal(value, &m) != nil || m.Database == "" {
+			c.lost("record", "cluster", "it cannot be decoded: the database does not know its cluster")
+			return nil
+		}
+		return c.set(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	lo, hi := format.LostBounds()
+	err = c.each(lo, hi, func(key, value []byte) error {
+		name, err := format.LostName(key)
+		if err == nil {
+			_, err = format.DecodeLost(value)
+		}
+		if err != nil {
+			c.lost("record", "lost numbers of identity "+name, "it cannot be decoded")
+			return nil
+		}
+		return c.set(key, value)
+	})
+	if err != nil {
+		return err
+	}
+	intents := make(map[uint64][]byte)
+	lo, hi = format.IntentBounds()
+	err = c.each(lo, hi, func(key, value []byte) error {
+		number, err := format.IntentNumber(key)
+		if err == nil {
+			_, err = format.DecodeIntent(value)
+		}
+		if err != nil {
+			c.lost("record", fmt.Sprintf("intent %d", number), "it cannot be decoded")
+			return nil
+		}
+		intents[number] = append([]byte{}, value...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for number, value := range intents {
+		if err := c.copyIntent(number, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyIntent copies an intent if all of its writes are whole.
+func (c *copying) copyIntent(number uint64, value []byte) error {
+	in, err := format.DecodeIntent(value)
+	if err != nil {
+		return err
+	}
+	whole := 0
+	lo, hi := format.IntentWriteBounds(number)
+	err = c.each(lo, hi, func(_, value []byte) error {
+		kind, _, record, err := format.DecodeIntentWrite(value)
+		if err == nil && kind == format.IntentPut {
+			_, _, err = metadata.Decode(record)
+		}
+		if err == nil {
+			whole++
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if whole != in.Writes {
+		c.lost("record", fmt.Sprintf("intent %d", number), "%d of its %d writes are whole", whole, in.Writes)
+		return nil
+	}
+	if err := c.each(lo, hi, c.set); err != nil {
+		return err
+	}
+	return c.set(format.IntentKey(number), value)
+}
