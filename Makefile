@@ -10,21 +10,23 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/cluster tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/cluster/... ./transfer/...
+MODULES = . bench cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster browser"
 	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "build       bin/jay"
+	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
+	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
@@ -51,7 +53,7 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop cluster
+check-full: modules oldest suites readme demo interop cluster browser
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -106,6 +108,18 @@ interop:
 cluster:
 	GO="$(GO)" ./tests/cluster/install.sh
 	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
+
+# The studio in Chromium; installs it and Node.
+browser:
+	GO="$(GO)" ./tests/browser/run.sh
+
+# The pictures of docs/studio.md, from the pages as they are.
+screenshots:
+	GO="$(GO)" JAY_SCREENSHOTS="$(CURDIR)/docs/images" ./tests/browser/run.sh -run 'TestScreenshots$$' -v
+
+# A million documents in the studio's list: its ways beside those of curl, and its memory.
+studio-million:
+	GO="$(GO)" JAY_STUDIO_DOCUMENTS=1000000 ./tests/browser/run.sh -run 'TestMany_' -v
 
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:
@@ -162,7 +176,7 @@ formats:
 
 # A thousand flipped bits in all files: found by Verify, or harmless.
 hunt:
-	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v .
+	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v ./tests/verify
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata

@@ -159,6 +159,7 @@ func (c *call) deleteDatabases() error {
 		if err == nil && request.HardDelete {
 			key, _ := checkName(name) // drop has taken it
 			c.s.operations.forget(key)
+			c.s.rejects.forget(key)
 		}
 		if err != nil {
 			return notThere(err)

@@ -28,6 +28,7 @@ type call struct {
 	index    string // that the query names, as it was defined
 	who      *Grant // nil without authentication
 
+	subject   string // of an operation that the call begins, for people
 	requestID string // of a command that its database carries out once, or ""
 
 	status  int

@@ -50,6 +50,9 @@ type database struct {
 	record record
 	etag   uint64 // of the record
 
+	figures *figures // of its operations since the server began
+	dir     string   // one of Options.Directories, or ""
+
 	db       *jay.DB       // nil while it is closed
 	users    int           // requests that use db
 	idle     time.Time     // when the last one left
@@ -93,7 +96,10 @@ func openDatabases(o Options) (*databases, error) {
 	}
 	ds := &databases{opts: o, system: system, byKey: make(map[string]*database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
-		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), system.Close())
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
+	}
+	if err := ds.openDirectories(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	return ds, nil
 }
@@ -127,6 +133,28 @@ func (ds *databases) load(ctx context.Context) error {
 	return ds.emptyDeleted()
 }
 
+// openDirectories opens the databases of Options.Directories once, so that the error of one
+// that cannot be opened is seen at once.
+func (ds *databases) openDirectories(ctx context.Context) error {
+	for name, dir := range ds.opts.Directories {
+		key, err := checkName(name)
+		if err != nil {
+			return fmt.Errorf("%w: Options.Directories: %w", jay.ErrOption, err)
+		}
+		if ds.byKey[key] != nil {
+			return fmt.Errorf("%w: Options.Directories has the name %q, which another database has", jay.ErrOption, name)
+		}
+		d := newDatabase(key)
+		d.dir, d.record = dir, record{Name: name, State: stateReady, ID: newID(), Created: ds.opts.Now().UTC()}
+		ds.byKey[key] = d
+		if d, err = ds.acquire(ctx, name); err != nil {
+			return err
+		}
+		ds.release(d)
+	}
+	return nil
+}
+
 // loadID reads the ID of the data directory, or makes one.
 func (ds *databases) loadID(ctx context.Context) error {
 	doc, err := ds.system.Get(ctx, serverRecord)
@@ -143,7 +171,7 @@ func (ds *databases) loadID(ctx context.Context) error {
 }
 
 func newDatabase(key string) *database {
-	d := &database{key: key}
+	d := &database{key: key, figures: newFigures()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -255,7 +283,7 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	} else {
 		ds.mu.Unlock()
 		var db *jay.DB
-		db, err = ds.openOne(d.key, true)
+		db, err = ds.openOne(d, true)
 		ds.mu.Lock()
 		d.db, d.idle = db, ds.opts.Now()
 	}
@@ -267,25 +295,30 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	return false, err
 }
 
-func (ds *databases) openOne(key string, mustExist bool) (*jay.DB, error) {
+func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o := ds.opts.Database
 	o.MustExist = mustExist
-	o.Logger = ds.opts.Logger.With("database", key)
-	if ds.opts.Cluster == nil {
-		return jay.Open(ds.dir(key), &o)
+	o.Logger = ds.opts.Logger.With("database", d.key)
+	o.Observer = d.figures.observer(o.Observer)
+	dir := ds.dir(d.key)
+	if d.dir != "" {
+		dir, o.PrefixCollections = d.dir, jay.PrefixCollectionsStored
 	}
-	own, err := ds.opts.Cluster(key)
+	if ds.opts.Cluster == nil {
+		return jay.Open(dir, &o)
+	}
+	own, err := ds.opts.Cluster(d.key)
 	if err != nil {
 		return nil, fmt.Errorf("the coordinator of the database: %w", err)
 	}
 	o.Cluster, o.ClusterAddress = own, ds.opts.Address
-	db, err := jay.Open(ds.dir(key), &o)
+	db, err := jay.Open(dir, &o)
 	if err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
 	ds.clusterMu.Lock()
 	defer ds.clusterMu.Unlock()
-	ds.coordinators[key] = own
+	ds.coordinators[d.key] = own
 	return db, nil
 }
 
@@ -368,6 +401,9 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 	if err != nil {
 		return 0, err
 	}
+	if len(ds.opts.Directories) > 0 {
+		return 0, notSupported("this server has the databases that it was started with, and creates no others")
+	}
 	d := newDatabase(key)
 	d.record = record{Name: name, State: stateCreating, ID: id, Created: ds.opts.Now().UTC(), Given: given}
 	if err := ds.enter(d); err != nil {
@@ -425,7 +461,7 @@ func (ds *databases) enter(d *database) error {
 
 // firstOpen makes the directory of a new database, which is busy, and its record say so.
 func (ds *databases) firstOpen(ctx context.Context, d *database) error {
-	db, err := ds.openOne(d.key, false)
+	db, err := ds.openOne(d, false)
 	if err != nil {
 		return err
 	}
@@ -459,6 +495,9 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	key, err := checkName(name)
 	if err != nil {
 		return err
+	}
+	if len(ds.opts.Directories) > 0 {
+		return notSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
 	d, err := ds.seclude(ctx, key, name)
 	if err != nil {

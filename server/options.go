@@ -18,6 +18,12 @@ type Options struct {
 	// them. Open creates it.
 	Data string
 
+	// Directories are databases by their names, each in a directory of its own, which must
+	// be there. With them the server has no others: it creates none, and deletes none. What
+	// it records about them, such as definitions of indexes and configurations, is in Data.
+	// Whether prefixes suggest collections is as each database has stored it.
+	Directories map[string]string
+
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
 	// names no collection has none, as in RavenDB.
@@ -63,6 +69,11 @@ type Options struct {
 	// an address that is not a loopback one, Serve does so in any case, and needs TLS.
 	Authenticate bool
 
+	// InvitedOnly makes every request need the session of a browser that Invite has begun,
+	// those for /healthz and for the files of the studio included. Tokens and certificates
+	// count for nothing. It is for a server that one user of a machine starts for a browser.
+	InvitedOnly bool
+
 	// NoEncryption lets Serve listen without TLS on an address that is not a loopback
 	// one, as behind a proxy that encrypts.
 	//
@@ -74,6 +85,11 @@ type Options struct {
 	//
 	// Danger: every program that reaches the address can read and change everything.
 	AnyoneMayReadAndWrite bool
+
+	// Studio serves the studio at /studio/: pages by which a browser shows and changes the
+	// databases, with the rights of its user. "/" leads there. The server must be at the
+	// root of its host.
+	Studio bool
 
 	// IdleAfter is how long a database stays open after its last request. The default
 	// is 15 minutes.

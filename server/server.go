@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server/studio"
 )
 
 // Server answers requests about the databases of a data directory. Its methods are safe
@@ -28,7 +29,9 @@ type Server struct {
 	sockets   *gate // of changes sockets
 	memory    *budget
 
+	began         time.Time
 	operations    *operations
+	rejects       keptRejectsOf // of imports
 	hubs          *hubs
 	vectors       *vectors
 	defining      sync.Mutex // held while an index definition changes
@@ -37,6 +40,7 @@ type Server struct {
 	certificates  *certificates
 	metrics       *metrics
 	nodes         *nodes
+	studio        http.Handler // of its files
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -57,16 +61,17 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	s := &Server{opts: o, began: o.Now(), gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
 	s.auth, s.certificates = &authentication{s: s, access: AccessOf(o.Data)}, &certificates{s: s}
-	s.authenticates.Store(o.Authenticate)
+	s.authenticates.Store(o.Authenticate || o.InvitedOnly)
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
 	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
-	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.operations, s.vectors, s.hubs = newOperations(o.Now), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.rejects.memory = s.memory
 	s.operations.changed = s.hubs.publishOperation
-	s.metrics = newMetrics(s)
+	s.metrics, s.studio = newMetrics(s), studio.Handler()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if s.nodes, err = openNodes(&s.opts, s.databases.serverID); err != nil {
 		return nil, errors.Join(err, s.databases.close())
@@ -243,10 +248,18 @@ func panicked(p any) *problem {
 // handle finds the route of an HTTP request and runs it.
 func (c *call) handle() (err error) {
 	s, r := c.s, c.r
+	if s.opts.InvitedOnly && r.URL.Path != invitationPath {
+		if err := c.checkInvited(); err != nil {
+			return c.uninvited(err)
+		}
+	}
+	if s.isStudio(r) {
+		return c.serveStudio()
+	}
 	c.route, c.name, err = findRoute(r.Method, r.URL.EscapedPath())
 	if c.route == nil || !c.route.free {
 		// The host comes first: to a page of another site all paths look the same.
-		if err := s.guard(r); err != nil {
+		if err := s.guard(r, c.route); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 // Ensure that a coordinator on one member does what cluster.Coordinator says.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	member := alone(t, nil)
 	clustertest.Run(t, func(t *testing.T) clustertest.Setup {
 		return clustertest.Setup{
@@ -26,6 +27,8 @@ func TestConformance(t *testing.T) {
 
 // Ensure the same for three members that lose each other.
 func TestConformance_Three(t *testing.T) {
+	long(t)
+	t.Parallel()
 	c := startCell(t, 3, nil)
 	clustertest.Run(t, func(t *testing.T) clustertest.Setup {
 		c.mend()

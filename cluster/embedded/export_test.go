@@ -1,5 +1,10 @@
 package embedded
 
+import "go.uber.org/zap"
+
+// Log returns the logger that the member's etcd has.
+func (m *Member) Log() *zap.Logger { return m.etcd.GetLogger() }
+
 // PeerAddress returns where the member listens for others.
 func (m *Member) PeerAddress() string { return m.etcd.Peers[0].Addr().String() }
 

@@ -3,6 +3,8 @@ package embedded_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -10,8 +12,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/embedded"
@@ -20,6 +26,28 @@ import (
 
 // patience bounds what should happen soon, on a machine that is busy.
 const patience = time.Minute
+
+// TestMain lets several tests run at once even on few processors: they mostly wait, for
+// elections above all.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		if err := flag.Set("test.parallel", "5"); err != nil {
+			panic(err)
+		}
+	}
+	m.Run()
+}
+
+// long skips a test that takes many seconds, mostly of waiting, in short runs.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it waits for elections")
+	}
+}
 
 // cell is members of etcd with a proxy before each of their addresses.
 type cell struct {
@@ -239,6 +267,21 @@ func commit(t *testing.T, c cluster.Coordinator, conditions []cluster.Condition,
 	return result.Index
 }
 
+// commitAnyway writes a value, and again if the answer was lost, as it is when the leader changes.
+func commitAnyway(t *testing.T, c cluster.Coordinator, key, value string) {
+	t.Helper()
+	ctx := within(t)
+	for {
+		result, err := c.Commit(ctx, nil, []cluster.Change{put(key, value)})
+		if err == nil && result.Committed() {
+			return
+		}
+		if !errors.Is(err, cluster.ErrUnknownOutcome) {
+			t.Fatalf("commit: %+v, %v", result, err)
+		}
+	}
+}
+
 // value reads what must be there.
 func value(t *testing.T, c cluster.Coordinator, key string) string {
 	t.Helper()
@@ -285,4 +328,37 @@ func noneLeft(t *testing.T, before map[string]int) {
 			t.Fatalf("goroutines are left:\n%s", strings.Join(left, "\n"))
 		}
 	}
+}
+
+// syncBuffer is a bytes.Buffer for several goroutines.
+type syncBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// rawClient returns a client of etcd.
+func rawClient(t *testing.T, url, user, password string) *clientv3.Client {
+	t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{url}, Username: user, Password: password, DialTimeout: patience, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client
 }

@@ -160,17 +160,25 @@ func (m *Member) Err() error {
 // Ready returns when the member has found the majority of its cluster, or with the error of
 // the context or of the member.
 func (m *Member) Ready(ctx context.Context) error {
+	ready := false
 	select {
 	case <-m.etcd.Server.ReadyNotify():
-		return nil
+		ready = true
+	case <-m.done:
+	case <-ctx.Done():
+	}
+	select {
 	case <-m.done:
 		if err := m.Err(); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: member %q was closed", ErrFailed, m.config.Name)
-	case <-ctx.Done():
+	default:
+	}
+	if !ready {
 		return fmt.Errorf("embedded etcd: member %q has found no majority: %w", m.config.Name, ctx.Err())
 	}
+	return nil
 }
 
 // Peers returns the members of the cluster that this one knows: their names, with the

@@ -101,7 +101,7 @@ func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt r
 		case maybe:
 			return c.lost(caller, op, err)
 		}
-		if !isContext(err) {
+		if !isContext(err) && (sent || !probed) {
 			stuck = state{problem: err.Error(), do: noMajority.do, kinds: noMajority.kinds}
 		}
 		if !sent && !probed && ctx.Err() == nil {

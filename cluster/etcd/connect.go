@@ -63,13 +63,9 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	if c.known.Load() >= needs {
 		return c.client.Load(), nil
 	}
-	client := c.client.Load()
-	if client == nil {
-		var err error
-		if client, err = c.dial(ctx); err != nil {
-			return nil, err
-		}
-		c.client.Store(client)
+	client, err := c.made(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if c.known.Load() == unknownEtcd {
 		if err := c.examine(ctx, client); err != nil {
@@ -81,6 +77,19 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 		return nil, err
 	}
 	c.known.Store(known)
+	return client, nil
+}
+
+// made returns the client, and makes it if it is the first. The caller holds connecting.
+func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
+	client := c.client.Load()
+	if client == nil {
+		var err error
+		if client, err = c.dial(ctx); err != nil {
+			return nil, err
+		}
+		c.client.Store(client)
+	}
 	return client, nil
 }
 
@@ -100,6 +109,7 @@ func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   maxRequestBytes,
+		MaxUnaryRetries:      1, // none: the calls of a Coordinator know what may be repeated, and for how long
 		TLS:                  c.config.TLS,
 		Username:             c.config.Username,
 		Password:             c.config.Password,

@@ -201,8 +201,10 @@ func (c *Coordinator) Commit(ctx context.Context, conditions []cluster.Condition
 		return cluster.Result{}, fmt.Errorf("etcd: %s: %w", op, err)
 	}
 	// The epoch must be known before indexes are made revisions.
-	if err := c.call(ctx, op, false, c.ready); err != nil {
-		return cluster.Result{}, err
+	if c.known.Load() == unknownEtcd {
+		if err := c.call(ctx, op, false, c.ready); err != nil {
+			return cluster.Result{}, err
+		}
 	}
 	compares := make([]clientv3.Cmp, len(conditions))
 	actual := make([]clientv3.Op, len(conditions))

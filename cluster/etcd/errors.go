@@ -155,12 +155,12 @@ func tlsProblem(err error) (problem, do string) {
 		return "the certificate of etcd is signed by an authority that is not trusted", "name the authority's certificate in Config.TLS (LoadTLS), and check that the address is that of your etcd"
 	case errors.As(err, &host):
 		return "the certificate of etcd names other hosts", "use an address that it names, or issue it for this one"
-	case strings.Contains(text, "first record does not look like a TLS handshake"):
+	case strings.Contains(text, "first record does not look like a TLS handshake"), errors.Is(err, errNotTLS):
 		return "etcd speaks plain text there, and the endpoint says https", "use http, or configure etcd with TLS"
-	case strings.Contains(text, "malformed HTTP response"), strings.Contains(text, errPlain.Error()):
+	case errors.Is(err, errOnlyTLS):
 		return "etcd demands TLS there, and the endpoint says http", "use https, and Config.TLS for the authority"
 	case strings.Contains(text, "certificate required"):
-		return "etcd demands a certificate of this node", "set Config.TLS with a certificate that is signed by the authority that etcd trusts (LoadTLS)"
+		return "etcd demands a certificate of this node, and was shown none", "set Config.TLS with a certificate (LoadTLS) that is signed by the authority that etcd trusts: one of another authority is not shown"
 	case strings.Contains(text, "remote error: tls:"):
 		return "etcd refuses the certificate of this node", "check that it is valid now, and signed by the authority that etcd trusts"
 	case strings.Contains(text, "tls:"), strings.Contains(text, "x509:"):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -46,13 +47,13 @@ func (c *Coordinator) index(revision int64) uint64 {
 }
 
 // modRevision returns the revision that a record with the index has: 0 if there must be none, and
-// -1, which none has, for an index of an epoch before.
+// -1, which none has, for an index that no record of this epoch has.
 func (c *Coordinator) modRevision(index uint64) int64 {
 	base := (c.epoch.Load() - 1) << epochBits
 	switch {
 	case index == 0:
 		return 0
-	case index <= base:
+	case index <= base, index-base > math.MaxInt64:
 		return -1
 	}
 	return int64(index - base)

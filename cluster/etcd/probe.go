@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jaydb/jay/cluster"
@@ -18,8 +19,11 @@ import (
 // probeTimeout bounds the look at endpoints that cannot be reached.
 const probeTimeout = time.Second
 
-// errPlain is the probe's error for an endpoint that demands TLS and was asked without.
-var errPlain = errors.New("the endpoint answers with TLS")
+// The probe's errors for TLS on one side only.
+var (
+	errOnlyTLS = errors.New("the endpoint answers with TLS")
+	errNotTLS  = errors.New("the endpoint answers in plain text")
+)
 
 // preface opens an HTTP/2 connection with no settings: an endpoint that accepts the
 // connection answers it.
@@ -67,6 +71,9 @@ func probeOne(ctx context.Context, endpoint string, config *tls.Config) error {
 		config.NextProtos = []string{"h2"}
 		client := tls.Client(conn, config)
 		if err := client.HandshakeContext(ctx); err != nil {
+			if isEnd(err) && probeOne(ctx, "http://"+u.Host, nil) == nil {
+				return errNotTLS
+			}
 			return err
 		}
 		conn = client
@@ -79,18 +86,23 @@ func probeOne(ctx context.Context, endpoint string, config *tls.Config) error {
 	}
 	var answer [9]byte
 	if _, err := io.ReadFull(conn, answer[:]); err != nil {
-		if !secure && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) && speaksTLS(ctx, u.Host) {
-			return errPlain
+		if !secure && isEnd(err) && speaksTLS(ctx, u.Host) {
+			return errOnlyTLS
 		}
 		return err
 	}
 	if !secure && answer[0] == 0x15 {
-		return errPlain
+		return errOnlyTLS
 	}
 	if answer[3] != 4 {
 		return fmt.Errorf("the answer %q is not HTTP/2: is that the client URL of an etcd?", answer)
 	}
 	return nil
+}
+
+// isEnd reports whether the other side has closed the connection.
+func isEnd(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // speaksTLS reports whether a server that has closed a connection in plain text

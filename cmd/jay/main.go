@@ -77,6 +77,7 @@ type commandLine struct {
 	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
 	Cluster       clusterCommand       `cmd:"" help:"Show and change the nodes that agree on identities."`
 	Serve         serveCommands        `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
+	Studio        studioCommand        `cmd:"" help:"Show and change a database in the browser."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
 	IDs           idsCommand           `cmd:"" name:"ids" help:"Examine IDs and count identities."`
 	HiLo          hiloCommand          `cmd:"" name:"hilo" help:"Grant HiLo ranges and take them back."`

@@ -41,6 +41,8 @@ type serveCommand struct {
 func (*serveCommand) Help() string {
 	return `Answers RavenDB's HTTP protocol, for RavenDB's own clients and for curl, over the databases of one directory. A request creates a database. The log goes to stderr, as text, or as JSON with --json; the address goes to stdout.
 
+A browser sees the databases at /studio/ of that address.
+
 On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
 With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/cluster.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
@@ -93,7 +95,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	options.Cluster, options.ClusterAddress = nil, "" // each database has its own
 	s, err := server.Open(server.Options{
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
-		Data: c.Data, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
+		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
