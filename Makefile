@@ -10,19 +10,20 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./transfer/...
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop browser"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster browser"
+	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
 	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
@@ -53,7 +54,7 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop browser
+check-full: modules oldest suites readme demo interop cluster browser
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
@@ -102,6 +103,12 @@ readme:
 # RavenDB's client for Node against jay serve; installs Node and the client.
 interop:
 	GO="$(GO)" ./server/interop/run.sh
+
+# Nodes that agree through etcd, embedded and that of the system, on a network whose lines
+# are pulled, with what 16 clients saw checked; installs etcd. JAY_CLUSTER_ROUNDS=20 for a long run.
+cluster:
+	GO="$(GO)" ./tests/cluster/install.sh
+	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
 
 # The studio in Chromium; installs it and Node.
 browser:
