@@ -10,20 +10,23 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cmd/jay jayotel jayprometheus server tests tools transfer
-PACKAGES = ./... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./transfer/...
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster-faults formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster browser"
+	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "build       bin/jay"
+	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
+	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
 	@echo "bench       the benchmarks, minutes; bench-full: hours; bench-smoke: does it run?"
 	@echo "attachments an attachment of 1 GiB in less than 64 MB of memory"
 	@echo "backup      random chains of backups, and 200,000 documents: MB/s and memory"
@@ -35,6 +38,7 @@ help:
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
+	@echo "cluster-faults three members of etcd in one process, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
@@ -50,13 +54,13 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop
+check-full: modules oldest suites readme demo interop cluster browser
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
 
 vet:
-	$(GO) vet $(PACKAGES) ./bench/...
+	$(GO) vet $(PACKAGES) ./bench/... ./bench/cluster/...
 
 lint:
 	$(GO) tool $(STATICCHECK) $(PACKAGES)
@@ -99,6 +103,24 @@ readme:
 # RavenDB's client for Node against jay serve; installs Node and the client.
 interop:
 	GO="$(GO)" ./server/interop/run.sh
+
+# Nodes that agree through etcd, embedded and that of the system, on a network whose lines
+# are pulled, with what 16 clients saw checked; installs etcd. JAY_CLUSTER_ROUNDS=20 for a long run.
+cluster:
+	GO="$(GO)" ./tests/cluster/install.sh
+	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
+
+# The studio in Chromium; installs it and Node.
+browser:
+	GO="$(GO)" ./tests/browser/run.sh
+
+# The pictures of docs/studio.md, from the pages as they are.
+screenshots:
+	GO="$(GO)" JAY_SCREENSHOTS="$(CURDIR)/docs/images" ./tests/browser/run.sh -run 'TestScreenshots$$' -v
+
+# A million documents in the studio's list: its ways beside those of curl, and its memory.
+studio-million:
+	GO="$(GO)" JAY_STUDIO_DOCUMENTS=1000000 ./tests/browser/run.sh -run 'TestMany_' -v
 
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:
@@ -147,6 +169,10 @@ feeds:
 	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
+# Databases on three members of etcd, while leaders are killed and connections cut.
+cluster-faults:
+	cd cluster/embedded && JAY_CLUSTER=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
+
 # A million documents through every format, with MB/s and memory; imports that are killed;
 # and the memory of an import of 1 GiB.
 formats:
@@ -155,7 +181,7 @@ formats:
 
 # A thousand flipped bits in all files: found by Verify, or harmless.
 hunt:
-	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v .
+	JAY_HUNT=1000 $(GO) test -run 'TestVerify_Hunt$$' -count=1 -timeout 120m -v ./tests/verify
 
 fuzz:
 	$(GO) test -run xxx -fuzz FuzzScan -fuzztime 60s ./metadata
@@ -195,5 +221,7 @@ bench-smoke:
 	cd bench && $(GO) run ./feeds -smoke
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
+	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
+	cd bench/cluster && $(GO) run . -smoke

@@ -299,6 +299,7 @@ func (f *failingWriter) Write(p []byte) (int, error) {
 
 // Ensure that some MB come back with chunks as they are.
 func TestAttachments_Large(t *testing.T) {
+	t.Parallel()
 	db := open(t, t.TempDir(), &jay.Options{Durability: jay.Relaxed})
 	defer closeDB(t, db)
 	put(t, db, "a/1", `{}`)

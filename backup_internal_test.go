@@ -400,6 +400,7 @@ func TestBackup_Since_TheSameBase(t *testing.T) {
 
 // Ensure that an incremental backup does not carry, nor read, what has not changed.
 func TestBackup_Since_Small(t *testing.T) {
+	t.Parallel()
 	s := newStepping(t, 3, Options{})
 	ctx := context.Background()
 	for i := range 2000 {
@@ -422,6 +423,7 @@ func TestBackup_Since_Small(t *testing.T) {
 // Ensure that a document with many revisions is backed up in pieces, and not gathered in
 // memory.
 func TestBackup_Since_ManyRevisions(t *testing.T) {
+	t.Parallel()
 	s := newStepping(t, 8, Options{})
 	ctx := context.Background()
 	s.must(s.db.Revisions().Configure(ctx, RevisionsConfiguration{Collections: map[string]RevisionRule{"Notes": {}}}))
@@ -494,6 +496,7 @@ func asBase(err error, base **BackupBaseError) bool {
 
 // Ensure that a database remembers its newest backups, and no more than it says.
 func TestBackup_Known_Bounded(t *testing.T) {
+	t.Parallel()
 	s := newStepping(t, 5, Options{})
 	first := s.backUp()
 	var last *backedUp

@@ -306,6 +306,7 @@ func incompressible(t testing.TB, n int) *jay.DB {
 // Ensure that a backup that was cut is refused, wherever it was: at every 64 KB, at and
 // around the bounds of blocks, and near its ends. Nothing is left where a restore was begun.
 func TestBackup_Cut(t *testing.T) {
+	t.Parallel()
 	_, stream := backUp(t, incompressible(t, 1200))
 	cuts := []int{0, 1, 10, 20, 21, 22, len(stream) - 1}
 	for at := 64 << 10; at < len(stream); at += 64 << 10 {
@@ -591,8 +592,11 @@ func TestRestore_CompareExchange(t *testing.T) {
 // them, unless they are accepted; and that keys of no known kind, which are no damage of a
 // backup, hide none.
 func TestRestore_Damaged(t *testing.T) {
-	db := memory(t, nil)
+	db, err := jay.OpenMemory(nil)
+	must(t, err)
+	defer func() { must(t, db.Close()) }() // without a check: it is damaged
 	put(t, db, "ann", `{}`)
+	put(t, db, "bob", `{}`) // a collection with a number of documents, and none, does not open
 	set := func(key, value []byte) {
 		must(t, checks.Engine(db).Update(ctx, true, func(tx storage.Tx) error {
 			if value == nil {
@@ -677,6 +681,7 @@ func TestRestore_Indexes(t *testing.T) {
 // Ensure that the directory to be made must not exist, that a directory that is being
 // made is no database, and that options that write elsewhere are refused.
 func TestRestore_Directory(t *testing.T) {
+	t.Parallel()
 	_, stream := backUp(t, incompressible(t, 5))
 	dir := filepath.Join(t.TempDir(), "db")
 	o := jay.RestoreOptions{CopyTag: "B"}

@@ -48,6 +48,7 @@ func TestBulkInsert_Options(t *testing.T) {
 
 // Ensure that a batch which is not full is committed after MaxDelay, each time.
 func TestBulkWriter_MaxDelay(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	committed := make(chan jay.BulkProgress, 10)
 	w := bulk(t, db, &jay.BulkOptions{MaxDelay: time.Millisecond, Progress: func(p jay.BulkProgress) { committed <- p }})
@@ -274,6 +275,7 @@ func TestCollection_BulkStore_QuickCommit(t *testing.T) {
 // Ensure that a document larger than BatchBytes is a batch of its own, and that
 // its memory does not stay.
 func TestBulkWriter_LargeDocuments(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	w := bulk(t, db, &jay.BulkOptions{BatchBytes: 100})
 	large := fmt.Sprintf(`{"x":"%s"}`, strings.Repeat("x", 10<<20))
@@ -407,6 +409,7 @@ func TestBulkWriter_DatabaseCloses(t *testing.T) {
 // survives, and that no ID comes twice afterwards, on databases of either
 // durability.
 func TestBulkWriter_DiskFails(t *testing.T) {
+	t.Parallel()
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		for after := range 12 {
 			disk := storagetest.NewDisk()

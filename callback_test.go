@@ -412,6 +412,7 @@ func (h brokenHandler) WithGroup(string) slog.Handler      { return h }
 // Ensure that a log handler that panics, or ends its goroutine, stops neither
 // the engine nor its callers.
 func TestLogger_DoesNotReturn(t *testing.T) {
+	t.Parallel()
 	for want, end := range brokenEnds {
 		dir := t.TempDir()
 		var called atomic.Int32

@@ -131,7 +131,9 @@ func WithDocuments() ChangesOption {
 // WithCheckpoints makes Changes report, now and then, how far it has come when the
 // filters leave out what it passes: a Change with Checkpoint set. Who stores its Token
 // need not pass the same changes again, and the token does not grow old while others
-// change.
+// change. A feed that begins at SinceNow reports first where that is, so that one that
+// is cut short before its first change can go on without a gap: behind that, or, if
+// nothing was ever written, behind "".
 func WithCheckpoints() ChangesOption {
 	return func(o *changesOptions) { o.checkpoints = true }
 }
@@ -205,6 +207,9 @@ func yieldChanges(ctx context.Context, db *DB, since string, opts []ChangesOptio
 		o.opened()
 	}
 	reported := f.Position()
+	if since == SinceNow && o.checkpoints && reported > 0 && !yield(f.checkpoint(reported), nil) {
+		return nil
+	}
 	for {
 		found, more, err := f.read(ctx)
 		if err != nil {
@@ -217,7 +222,7 @@ func yieldChanges(ctx context.Context, db *DB, since string, opts []ChangesOptio
 		}
 		if passed := f.Position(); o.checkpoints && passed > reported {
 			reported = passed
-			if !yield(Change{Checkpoint: true, Etag: passed, base: f.Base(), origins: db.env.Origins, own: db.env.Node}, nil) {
+			if !yield(f.checkpoint(passed), nil) {
 				return nil
 			}
 		}
@@ -278,6 +283,11 @@ func (o *changesOptions) filter(db *DB) (f feed.Filter, err error) {
 }
 
 // read reads a batch. The gate is left before user code runs.
+// checkpoint says how far the feed has come.
+func (f openedFeed) checkpoint(etag uint64) Change {
+	return Change{Checkpoint: true, Etag: etag, base: f.Base(), origins: f.db.env.Origins, own: f.db.env.Node}
+}
+
 func (f openedFeed) read(ctx context.Context) (found []feed.Change, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err

@@ -310,6 +310,7 @@ func TestChanges_Checkpoints(t *testing.T) {
 // Ensure that more than one batch of changes comes in order and once each, however the
 // bounds of batches fall.
 func TestChanges_ManyBatches(t *testing.T) {
+	t.Parallel()
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	var b jay.Batch
 	want := 0
@@ -447,6 +448,7 @@ func TestChanges_OnlyWhenDurable(t *testing.T) {
 // Ensure that a waiting feed ends with its context, with the database, and with a disk
 // that fails; and that a loop that is left leaves nothing.
 func TestChanges_End(t *testing.T) {
+	t.Parallel()
 	t.Run("context", func(t *testing.T) {
 		db := memory(t, nil)
 		ctx, cancel := context.WithCancel(ctx)

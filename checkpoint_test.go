@@ -20,6 +20,7 @@ import (
 // Ensure that a checkpoint that is made while everything writes opens, has all that was acknowledged
 // before and of what came later a prefix, and that neither notices the other afterwards.
 func TestCheckpoint_WhileWriting(t *testing.T) {
+	t.Parallel()
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		dir := t.TempDir()
 		db := open(t, filepath.Join(dir, "db"), &jay.Options{Durability: durability})
@@ -128,6 +129,7 @@ func TestCheckpoint_Refused(t *testing.T) {
 // or none under their names, and the database as it was; and that what is left of one
 // under another name does no harm.
 func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
+	t.Parallel()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
 	defer closeDB(t, db)
@@ -188,6 +190,7 @@ func TestCheckpoint_Crash_AtAnySync(t *testing.T) {
 // Ensure that a disk without room for a checkpoint fails the checkpoint, and not the
 // database.
 func TestCheckpoint_NoRoom(t *testing.T) {
+	t.Parallel()
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
 	defer closeDB(t, db)

@@ -79,6 +79,7 @@ var unnamedWrites = map[string]func(db *jay.DB, id string, body json.RawMessage,
 // Ensure that a write that names no collection keeps the one that its document is
 // in, with its index entries, whatever the size of its body.
 func TestPut_KeepsCollection(t *testing.T) {
+	t.Parallel()
 	for name, write := range unnamedWrites {
 		for _, size := range []int{0, 20 << 10, 2 << 20} {
 			t.Run(fmt.Sprint(name, " of ", size), func(t *testing.T) {
@@ -234,6 +235,7 @@ func TestOptions_PrefixCollections(t *testing.T) {
 // Ensure that PrefixCollections is kept in the database, can be changed by an Open,
 // and is in Stats.
 func TestOptions_PrefixCollections_Stored(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for i, step := range []struct {
 		option jay.PrefixCollections

@@ -650,6 +650,7 @@ func TestCompareExchange_Concurrent(t *testing.T) {
 // there, a document and its value only together, and that no index that was seen before
 // is given again.
 func TestCompareExchange_Crash_AtEachSync(t *testing.T) {
+	t.Parallel()
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		for _, percent := range []int{0, 50, 100} {
 			for at := 0; ; at++ {

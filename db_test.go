@@ -37,7 +37,7 @@ var (
 // so that the collector took a third of their time.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(600)
 	}
 	os.Exit(m.Run())
 }
@@ -83,6 +83,7 @@ func dump(t testing.TB, db *jay.DB) string {
 // Ensure that a database is there again after a reopen, and that what is
 // fixed at creation stays.
 func TestOpen_Reopen(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "acorns.jay")
 	db := open(t, dir, &jay.Options{Separator: "-", NodeTag: "NUT"})
 	equal(t, db.Dir(), dir)

@@ -111,6 +111,7 @@ func TestDeletions_LeaveNothing(t *testing.T) {
 // Ensure that the newest changes keep their records, so that InspectIDs can say which
 // numbers were deleted.
 func TestDeletions_NewestKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for range 2 {
 		db, err := Open(dir, &Options{Durability: Relaxed})

@@ -171,6 +171,7 @@ func checkGuide(block codeBlock) []error {
 // Ensure that every block of Go in README and docs compiles. The first block of
 // docs/queries.md once did not.
 func TestGuides_CodeCompiles(t *testing.T) {
+	t.Parallel()
 	blocks := 0
 	for _, file := range guides(t) {
 		for _, block := range codeBlocks(t, file, "go") {

@@ -74,6 +74,7 @@ func TestCollection_Get_TwoWays(t *testing.T) {
 // Ensure that a value stays as it is when its document, which was decoded where
 // it lay, is written over and the memory is used again.
 func TestCollection_Get_Owned(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db := open(t, t.TempDir(), &jay.Options{CacheBytes: 1 << 20, DocumentCacheBytes: -1})
 	crates, err := jay.CollectionOf[crate](db)

@@ -993,6 +993,7 @@ func TestExpiry_FailingDocument(t *testing.T) {
 // Ensure that writers that move expiries beside the sweeper, and transactions that rest on
 // documents that go, leave each document as its last write says.
 func TestExpiry_Stress(t *testing.T) {
+	t.Parallel()
 	for round := range expiryRounds(2) {
 		expiryStress(t, round%2 == 0)
 	}

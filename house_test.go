@@ -16,6 +16,7 @@ import (
 // files that form a circle, none can be read without the others. And that no type
 // gathers methods without end.
 func TestHouse_RootStaysThin(t *testing.T) {
+	t.Parallel()
 	importer, err := packageTypes()
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,7 @@ func kinds(r jay.IDReport) string {
 // Ensure that each kind of warning comes when there is reason for it, and no
 // other.
 func TestInspectIDs_Warnings(t *testing.T) {
+	t.Parallel()
 	inHiLo := jay.InCollection("@hilo")
 	for _, test := range []struct {
 		name string
@@ -424,6 +425,7 @@ func TestInspectIDs_Calls(t *testing.T) {
 
 // Ensure that what is not listed is still counted.
 func TestInspectIDs_Rest(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	var batch jay.Batch
 	for i := range 10_005 {

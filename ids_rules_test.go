@@ -200,6 +200,7 @@ func TestRules_Lookup(t *testing.T) {
 // Ensure that seeds are last used numbers, that only force goes back, and
 // that it never overwrites (A7; rows 61, 64 to 69).
 func TestRules_Seeds(t *testing.T) {
+	t.Parallel()
 	type seed struct {
 		value int64
 		force bool

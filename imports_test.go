@@ -104,7 +104,8 @@ func TestImports(t *testing.T) {
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
-		{"internal/indexer", []string{leaf("index"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write")}},
+		{"internal/indexer", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/parallel"), leaf("internal/sorter"), leaf("internal/write")}},
+		{"internal/sorter", []string{leaf("storage")}},
 		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
 		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
@@ -150,11 +151,16 @@ func TestImports(t *testing.T) {
 		}
 	}
 
+	// Programs see the root, and public packages for what they are about.
+	public := []string{leaf("server"), leaf("transfer"), leaf("ids")}
 	outsiders := 0
 	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
 		eachImport(t, dir, true, func(file, path string) {
 			outsiders++
-			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && (dir != "cmd" && dir != "server" && dir != "bench" || path != leaf("server") && path != leaf("transfer")) {
+			if underAny(path, []string{leaf("cluster")}) {
+				return // what Options.Cluster takes, and its implementations
+			}
+			if strings.HasPrefix(path, module+"/") && !strings.HasPrefix(path, module+"/"+dir+"/") && !(slices.Contains([]string{"cmd", "server", "bench"}, dir) && slices.Contains(public, path)) {
 				t.Errorf("%s imports %s: programs use the public API; if they need more, the API is wrong", file, path)
 			}
 		})
@@ -168,11 +174,14 @@ func TestImports(t *testing.T) {
 	seen := []string{module, leaf("ids"), leaf("metadata"), leaf("patch"), leaf("query"), leaf("storage"), leaf("storage/lsm"), leaf("storage/storagetest"),
 		leaf("internal/child"), leaf("internal/jaytest"), leaf("internal/knobs"), leaf("internal/querytest")}
 	inside := map[string][]string{ // what single suites see besides
-		"tests/index":    {leaf("internal/checks")},                          // the entries as they are stored
-		"tests/storm":    {leaf("internal/checks")},                          // likewise
-		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")}, // the evaluator's paths, the planner's limits
-		"tests/language": {leaf("internal/jsonpath")},                        // the paths of a naive evaluator
-		"tests/edits":    {leaf("internal/jsonpath")},                        // the paths of a naive model
+		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
+		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
+		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")},                              // the evaluator's paths, the planner's limits
+		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
+		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
+		"tests/edits":    {leaf("internal/jsonpath")},                                                     // the paths of a naive model
+		"tests/browser":  {leaf("server")},                                                                // what the browser shows
+		"tests/cluster":  {leaf("cluster"), leaf("cluster/etcd"), leaf("cluster/embedded")},
 	}
 	eachTestImport(t, "tests", func(file, path string) {
 		suites++

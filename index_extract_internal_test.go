@@ -67,6 +67,7 @@ func refusal(t *testing.T, err error, want ...string) {
 // refused before its entries are made, and that one within the bounds is stored
 // with all its entries, replaced and deleted.
 func TestIndexBounds_Multiplied(t *testing.T) {
+	t.Parallel()
 	const bound = 200 << 20
 	ctx := context.Background()
 	db := openBounded(t)
@@ -102,6 +103,7 @@ func TestIndexBounds_Multiplied(t *testing.T) {
 // condition of one, is refused with the number of its values, and that their
 // number is all that is made of them.
 func TestIndexBounds_HugeArray(t *testing.T) {
+	t.Parallel()
 	const values = 4 << 20
 	body := []byte(`{"a":[` + strings.Repeat("1,", values-1) + `1]}`)
 	for _, ix := range []Index{
@@ -134,6 +136,7 @@ func TestIndexBounds_HugeArray(t *testing.T) {
 // replaced, patched and deleted, and leaves no entry; and that a replacement
 // beyond the bound is refused.
 func TestIndexBounds_StoredBefore(t *testing.T) {
+	t.Parallel()
 	defer func(bytes, chunk int) { catalog.MaxEntryBytes, catalog.StoredChunk = bytes, chunk }(catalog.MaxEntryBytes, catalog.StoredChunk)
 	ctx := context.Background()
 	small := []byte(`{"f0":["a","x"],"f1":1}`)
@@ -234,6 +237,7 @@ func checkBounded(t *testing.T, db *DB) {
 // are when their turn comes are extracted again outside of the transaction, of
 // whichever kind they are, and have the entries of all indexes.
 func TestIndexBounds_IndexesChange(t *testing.T) {
+	t.Parallel()
 	defer func(n int) { write.MaxEnteredBytes = n }(write.MaxEnteredBytes)
 	write.MaxEnteredBytes = 0
 	ctx := context.Background()

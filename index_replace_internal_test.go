@@ -207,6 +207,7 @@ func TestReplaceIndex_Refused(t *testing.T) {
 // of the new index or of the removal of the old one, ends with the new index and no
 // entry of the old one: the next Open goes on by itself.
 func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
+	t.Parallel()
 	defer SetBuildChunks(7, 7)()
 	ctx := context.Background()
 	for step := range 16 {
@@ -225,7 +226,7 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range step - 8 {
-					if _, err := db.indexer.RemoveChunk(task.Replaces); err != nil {
+					if _, err := db.indexer.RemoveChunk(task.Replaces, nil); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -22,6 +22,7 @@ import (
 // Ensure that every row of docs/limits.md has as many cells as its head, and
 // that the tests that it names are there.
 func TestLimits_Document(t *testing.T) {
+	t.Parallel()
 	tests := make(map[string]bool)
 	must(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
@@ -162,6 +163,7 @@ func TestLimits_Increment(t *testing.T) {
 
 // Ensure that InspectIDs says so when it does not look at all prefixes.
 func TestLimits_Inspection(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	for n, want := range map[int]bool{10_000: false, 10_001: true} {
 		var b jay.Batch

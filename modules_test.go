@@ -49,6 +49,7 @@ func requirements(t *testing.T, file string) map[string]bool {
 // package jay compiles and nothing else, neither for the command nor for suites
 // nor for the linter, and imports no module without a reason.
 func TestModules_RootIsLean(t *testing.T) {
+	t.Parallel()
 	required := requirements(t, "go.mod")
 	for name, direct := range required {
 		if _, wanted := dependencies[name]; direct && !wanted {

@@ -178,6 +178,7 @@ func TestObserver(t *testing.T) {
 // Ensure that the time of a loop over answers is not that of the query, and that an
 // operation which panics ends, too.
 func TestObserver_Duration(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	r := &recorder{t: t}
 	db := memory(t, &jay.Options{Observer: r})

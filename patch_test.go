@@ -14,6 +14,7 @@ import (
 // Ensure that a patch changes what it names and nothing else, reports what
 // became of it, and writes nothing where nothing changes.
 func TestPatch(t *testing.T) {
+	t.Parallel()
 	const before = `{"n":1,"big":9007199254740993,"price":1.10,"tags":["a"],"deep":{"x":null}}`
 	tests := []struct {
 		name   string
@@ -202,6 +203,7 @@ func TestBatch_ReturningPatch(t *testing.T) {
 
 // Ensure that the work of conditions on elements counts as that of a patch does.
 func TestPatch_RemoveWhere_Work(t *testing.T) {
+	t.Parallel()
 	db := memory(t, &jay.Options{MaxDocumentBytes: 1 << 20})
 	body := `{"a":[0` + strings.Repeat(",1", 400_000) + `]}`
 	put(t, db, "large", body)

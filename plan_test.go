@@ -45,6 +45,7 @@ func TestPlan_Spellings(t *testing.T) {
 // Ensure that an index can be dropped while it is being built, and that a
 // caller that waits for it gets the error.
 func TestDropIndex_WhileBuilding(t *testing.T) {
+	t.Parallel()
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	var b jay.Batch
 	for i := range 20_000 {

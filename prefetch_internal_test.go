@@ -50,6 +50,7 @@ func checkChanges(t *testing.T, db *DB) {
 // transaction, replace what is there when they commit: the changes of others
 // in between, and those of the batch itself, must not be missed.
 func TestApply_ReadsAhead(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db, err := OpenMemory(&Options{Durability: Relaxed})
 	if err != nil {

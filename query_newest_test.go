@@ -133,6 +133,7 @@ func TestQuery_NewestFirst_Index(t *testing.T) {
 // Ensure that in a transaction what it has written stands in its place, that no more is
 // read than outside, and that pages join.
 func TestQuery_NewestFirst_Transaction(t *testing.T) {
+	t.Parallel()
 	db := manyTickets(t)
 	err := db.Update(ctx, func(tx *jay.Tx) error {
 		for _, id := range []string{"tickets/29985", "tickets/5", "away0010"} {

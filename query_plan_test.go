@@ -95,6 +95,7 @@ func permutations(list []string) [][]string {
 // however large both are, intersects and unites where it spares reads, and
 // counts entries where they are the answer.
 func TestPlan_Choice(t *testing.T) {
+	t.Parallel()
 	defer jay.SetProbes(500, 20_000)()
 	db := memory(t, nil)
 	skewed(t, db, 12_000)
@@ -169,6 +170,7 @@ func TestPlan_Choice(t *testing.T) {
 // Ensure that NoScan refuses a query that no index serves, names one that would,
 // and that the index that is suggested is then used.
 func TestPlan_Suggestion(t *testing.T) {
+	t.Parallel()
 	queries := []string{
 		"from Things where Few = 3",
 		"from Things where Few = 3 and Tenth > 2",

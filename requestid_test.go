@@ -136,6 +136,7 @@ func TestRequestID_Bounded(t *testing.T) {
 // got no answer, returns what was committed, or is carried out: no number is skipped and
 // none is given twice.
 func TestRequestID_Crash_AtEachSync(t *testing.T) {
+	t.Parallel()
 	for _, percent := range []int{0, 50, 100} {
 		for at := 0; ; at++ {
 			disk := storagetest.NewDisk()

@@ -16,6 +16,7 @@ import (
 // Ensure that a restore which is killed at any sync, or loses its power there, leaves nothing that opens as a
 // database but the whole one.
 func TestRestore_Crash_AtAnySync(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
 		t.Fatal(err)
@@ -77,6 +78,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 // Ensure that a restore without room for so many files, or on a disk that fails after so many
 // syncs, returns an error and leaves nothing that opens.
 func TestRestore_NoRoom(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
 		t.Fatal(err)

@@ -77,6 +77,7 @@ func TestCopyTag(t *testing.T) {
 
 // Ensure that ranges that the original's clients hold are void in the copy.
 func TestCopyTag_Leases(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, nil)
 	r := nextRange(t, db, jay.RangeRequest{Tag: "users"})

@@ -89,6 +89,39 @@ func TestSubscription_Forgotten(t *testing.T) {
 	}
 }
 
+// Ensure that a worker that runs while records of deletions are removed which it needs ends
+// with an error, and acknowledges nothing.
+func TestSubscription_Forgotten_Running(t *testing.T) {
+	defer func(floor, hold uint64) { knobs.FloorEtags, knobs.HeldEtags = floor, hold }(knobs.FloorEtags, knobs.HeldEtags)
+	knobs.FloorEtags, knobs.HeldEtags = 500, 500
+	ctx := context.Background()
+	for _, batch := range []int{1, 1000} { // with more to read behind the batch, and without
+		db := openIn(t, t.TempDir())
+		subs := db.Subscriptions()
+		noError(t, subs.Ensure(ctx, Subscription{Name: "all", Query: "from @all_docs", Deletions: true}))
+		for i := range 10 {
+			mustPut(t, db, fmt.Sprint("first/", i), []byte(`{}`))
+		}
+		calls := 0
+		err := subs.Work(ctx, "all", &WorkOptions{UntilCaughtUp: true, BatchDocuments: batch}, func(ctx context.Context, b *SubscriptionBatch) error {
+			if calls++; calls > 1 {
+				t.Errorf("batch %d comes behind deletions that were missed", calls)
+			}
+			putAndDelete(t, db, 1000)
+			return db.Compact(ctx)
+		})
+		var gone *ChangesGoneError
+		if !errors.Is(err, ErrSubscription) && !errors.As(err, &gone) {
+			t.Errorf("batches of %d: %v", batch, err)
+		}
+		info, err := subs.Get(ctx, "all")
+		noError(t, err)
+		if !info.Missed || calls != 1 {
+			t.Errorf("batches of %d: %d calls, %+v", batch, calls, info)
+		}
+	}
+}
+
 // Ensure that failures are bounded: beyond the bound nothing is acknowledged.
 func TestSubscription_ManyFailures(t *testing.T) {
 	ctx := context.Background()

@@ -463,6 +463,7 @@ func TestSubscription_Ended(t *testing.T) {
 // Ensure that declarations that cannot be are refused, and that Ensure changes nothing of
 // a subscription that is there.
 func TestSubscription_Ensure(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	subs := db.Subscriptions()
 	for _, sub := range []jay.Subscription{
@@ -534,6 +535,7 @@ func TestSubscription_Ensure(t *testing.T) {
 // Ensure that a subscription that asks for deletions is sent them, in order, and keeps
 // their records while no worker is there.
 func TestSubscription_Deletions(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db := open(t, dir, nil)
 	put(t, db, "docs/before", `{}`)

@@ -63,6 +63,7 @@ require (
 	github.com/golang/protobuf v1.5.3 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
 	github.com/google/flatbuffers v25.2.10+incompatible // indirect
+	github.com/jaydb/jay/transfer v0.0.0 // indirect
 	github.com/klauspost/compress v1.18.0 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
 	github.com/kr/text v0.2.0 // indirect
@@ -107,3 +108,5 @@ require (
 replace github.com/jaydb/jay => ../
 
 replace github.com/jaydb/jay/server => ../server
+
+replace github.com/jaydb/jay/transfer => ../transfer

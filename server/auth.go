@@ -17,6 +17,8 @@ type authentication struct {
 	access   Access
 	sessions sessions
 
+	invitations invitations
+
 	mu      sync.Mutex
 	checked time.Time   // when the file was looked at. Guarded by mu.
 	info    os.FileInfo // of the file that was read; nil for none. Guarded by mu.
@@ -103,18 +105,26 @@ func unauthorized(format string, args ...any) *problem {
 // must be valid: one that was withdrawn is not made up for by another.
 func (a *authentication) identify(r *http.Request) (*Grant, error) {
 	gs, now := a.current(), a.s.opts.Now()
-	if token, found := bearer(r); found {
+	if token, found := bearer(r); found && !a.s.opts.InvitedOnly {
 		return gs.token(hashOf(token), now)
 	}
-	if cookie, err := r.Cookie(sessionCookie); err == nil {
+	if cookie, err := r.Cookie(cookieName(r)); err == nil {
 		if err := a.sameOrigin(r); err != nil {
 			return nil, err
 		}
-		hash, found := a.sessions.find(cookie.Value, now)
-		if !found {
+		session, found := a.sessions.find(cookie.Value, now)
+		switch {
+		case !found && a.s.opts.InvitedOnly:
+			return nil, unauthorized("The session has ended. %s", newInvitation)
+		case !found:
 			return nil, unauthorized("the session has ended: log in again")
+		case session.grant != nil:
+			return session.grant.valid(now)
 		}
-		return gs.token(hash, now)
+		return gs.token(session.token, now)
+	}
+	if a.s.opts.InvitedOnly {
+		return nil, unauthorized("The studio is open to the browser that it was opened in. %s", newInvitation)
 	}
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		return a.certificate(gs, r.TLS.PeerCertificates, now)
@@ -181,7 +191,7 @@ func (a *authentication) certificate(gs *grants, chain []*x509.Certificate, now 
 // comes before anything is read or opened, so that a database that is not there, and one
 // without rights, look the same.
 func (c *call) authenticate() (err error) {
-	if !c.s.authenticates.Load() {
+	if !c.s.authenticates.Load() || c.route.invites {
 		return nil
 	}
 	c.who, err = c.admit()

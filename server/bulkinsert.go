@@ -77,7 +77,7 @@ func (c *call) bulkInsert() error {
 	}
 	streamContext, cancel := c.streamContext()
 	defer cancel()
-	ctx, o, err := c.s.operations.start(streamContext, c.database.key, id)
+	ctx, o, err := c.s.operations.start(streamContext, c.database.key, id, c.about())
 	if err != nil {
 		return err
 	}
@@ -297,8 +297,8 @@ func (b *bulkInsertion) problem(ctx context.Context, err error) *problem {
 // parseBulkCommand reads an element. What it returns is valid as long as the element.
 func parseBulkCommand(element []byte) (command bulkCommand, err error) {
 	command.contentLength = -1
-	err = eachMember(element, func(name string, value []byte) (err error) {
-		switch name {
+	err = eachMember(element, func(name, value []byte) (err error) {
+		switch string(name) {
 		case "Id":
 			command.id, err = textOf(value)
 		case "Type":

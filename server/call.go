@@ -28,6 +28,7 @@ type call struct {
 	index    string // that the query names, as it was defined
 	who      *Grant // nil without authentication
 
+	subject   string // of an operation that the call begins, for people
 	requestID string // of a command that its database carries out once, or ""
 
 	status  int
@@ -39,6 +40,8 @@ type call struct {
 	contentType string // of a reply that is no JSON
 
 	taken int64 // bytes of the server's budget
+
+	endMajority context.CancelFunc // of ctx, see boundMajority; nil without a bound
 }
 
 // take takes memory of the server's budget until the call ends.
@@ -54,6 +57,9 @@ func (c *call) take(n int64) error {
 func (c *call) end() {
 	c.s.memory.give(c.taken)
 	c.taken = 0
+	if c.endMajority != nil {
+		c.endMajority()
+	}
 }
 
 // json replies with a value as JSON.

@@ -23,6 +23,7 @@ func (c *call) compact() error {
 	if err != nil {
 		return notThere(err)
 	}
+	c.subject = d.record.Name
 	db, stopped := d.db, c.s.databases.contextOf(d)
 	err = c.background(func(ctx context.Context, o *operation) (any, error) {
 		defer c.s.databases.release(d)

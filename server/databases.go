@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // The directories of a data directory.
@@ -38,6 +39,9 @@ type databases struct {
 	mu    sync.Mutex
 	byKey map[string]*database // Guarded by mu.
 	open  int                  // databases with a db, or about to have one. Guarded by mu.
+
+	clusterMu    sync.Mutex
+	coordinators map[string]cluster.Coordinator // of the open databases, by key. Guarded by clusterMu.
 }
 
 // database is one of them. What is not constant is guarded by databases.mu.
@@ -45,6 +49,9 @@ type database struct {
 	key    string
 	record record
 	etag   uint64 // of the record
+
+	figures *figures // of its operations since the server began
+	dir     string   // one of Options.Directories, or ""
 
 	db       *jay.DB       // nil while it is closed
 	users    int           // requests that use db
@@ -87,9 +94,12 @@ func openDatabases(o Options) (*databases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
 	}
-	ds := &databases{opts: o, system: system, byKey: make(map[string]*database)}
+	ds := &databases{opts: o, system: system, byKey: make(map[string]*database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
-		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), system.Close())
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
+	}
+	if err := ds.openDirectories(context.Background()); err != nil {
+		return nil, errors.Join(fmt.Errorf("server: %w", err), ds.close())
 	}
 	return ds, nil
 }
@@ -123,6 +133,28 @@ func (ds *databases) load(ctx context.Context) error {
 	return ds.emptyDeleted()
 }
 
+// openDirectories opens the databases of Options.Directories once, so that the error of one
+// that cannot be opened is seen at once.
+func (ds *databases) openDirectories(ctx context.Context) error {
+	for name, dir := range ds.opts.Directories {
+		key, err := checkName(name)
+		if err != nil {
+			return fmt.Errorf("%w: Options.Directories: %w", jay.ErrOption, err)
+		}
+		if ds.byKey[key] != nil {
+			return fmt.Errorf("%w: Options.Directories has the name %q, which another database has", jay.ErrOption, name)
+		}
+		d := newDatabase(key)
+		d.dir, d.record = dir, record{Name: name, State: stateReady, ID: newID(), Created: ds.opts.Now().UTC()}
+		ds.byKey[key] = d
+		if d, err = ds.acquire(ctx, name); err != nil {
+			return err
+		}
+		ds.release(d)
+	}
+	return nil
+}
+
 // loadID reads the ID of the data directory, or makes one.
 func (ds *databases) loadID(ctx context.Context) error {
 	doc, err := ds.system.Get(ctx, serverRecord)
@@ -139,7 +171,7 @@ func (ds *databases) loadID(ctx context.Context) error {
 }
 
 func newDatabase(key string) *database {
-	d := &database{key: key}
+	d := &database{key: key, figures: newFigures()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -251,7 +283,7 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	} else {
 		ds.mu.Unlock()
 		var db *jay.DB
-		db, err = ds.openOne(d.key, true)
+		db, err = ds.openOne(d, true)
 		ds.mu.Lock()
 		d.db, d.idle = db, ds.opts.Now()
 	}
@@ -263,11 +295,51 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	return false, err
 }
 
-func (ds *databases) openOne(key string, mustExist bool) (*jay.DB, error) {
+func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o := ds.opts.Database
 	o.MustExist = mustExist
-	o.Logger = ds.opts.Logger.With("database", key)
-	return jay.Open(ds.dir(key), &o)
+	o.Logger = ds.opts.Logger.With("database", d.key)
+	o.Observer = d.figures.observer(o.Observer)
+	dir := ds.dir(d.key)
+	if d.dir != "" {
+		dir, o.PrefixCollections = d.dir, jay.PrefixCollectionsStored
+	}
+	if ds.opts.Cluster == nil {
+		return jay.Open(dir, &o)
+	}
+	own, err := ds.opts.Cluster(d.key)
+	if err != nil {
+		return nil, fmt.Errorf("the coordinator of the database: %w", err)
+	}
+	o.Cluster, o.ClusterAddress = own, ds.opts.Address
+	db, err := jay.Open(dir, &o)
+	if err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	ds.clusterMu.Lock()
+	defer ds.clusterMu.Unlock()
+	ds.coordinators[d.key] = own
+	return db, nil
+}
+
+// closeOne closes a database, and then its coordinator.
+func (ds *databases) closeOne(key string, db *jay.DB) error {
+	err := db.Close()
+	ds.clusterMu.Lock()
+	own := ds.coordinators[key]
+	delete(ds.coordinators, key)
+	ds.clusterMu.Unlock()
+	if own != nil {
+		err = errors.Join(err, own.Close())
+	}
+	return err
+}
+
+// coordinatorOf returns the coordinator of an open database, or nil.
+func (ds *databases) coordinatorOf(key string) cluster.Coordinator {
+	ds.clusterMu.Lock()
+	defer ds.clusterMu.Unlock()
+	return ds.coordinators[key]
 }
 
 // idlest returns the open database that was used least recently, of those that are in
@@ -288,7 +360,7 @@ func (ds *databases) stop(d *database) {
 	done, db := make(chan struct{}), d.db
 	d.busy, d.db = done, nil
 	ds.mu.Unlock()
-	if err := db.Close(); err != nil {
+	if err := ds.closeOne(d.key, db); err != nil {
 		ds.opts.Logger.Error("server: closing a database", "database", d.key, "err", err)
 	}
 	ds.mu.Lock()
@@ -328,6 +400,9 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 	key, err := checkName(name)
 	if err != nil {
 		return 0, err
+	}
+	if len(ds.opts.Directories) > 0 {
+		return 0, notSupported("this server has the databases that it was started with, and creates no others")
 	}
 	d := newDatabase(key)
 	d.record = record{Name: name, State: stateCreating, ID: id, Created: ds.opts.Now().UTC(), Given: given}
@@ -386,12 +461,12 @@ func (ds *databases) enter(d *database) error {
 
 // firstOpen makes the directory of a new database, which is busy, and its record say so.
 func (ds *databases) firstOpen(ctx context.Context, d *database) error {
-	db, err := ds.openOne(d.key, false)
+	db, err := ds.openOne(d, false)
 	if err != nil {
 		return err
 	}
 	if err := ds.setState(ctx, d, stateReady); err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(err, ds.closeOne(d.key, db))
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -420,6 +495,9 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	key, err := checkName(name)
 	if err != nil {
 		return err
+	}
+	if len(ds.opts.Directories) > 0 {
+		return notSupported("this server has the databases that it was started with, and deletes none: remove the directory when no program has it open")
 	}
 	d, err := ds.seclude(ctx, key, name)
 	if err != nil {
@@ -558,7 +636,7 @@ func (ds *databases) close() error {
 			continue
 		}
 		all.Go(func() {
-			if err := d.db.Close(); err != nil {
+			if err := ds.closeOne(d.key, d.db); err != nil {
 				errs <- fmt.Errorf("database %s: %w", d.key, err)
 			}
 		})

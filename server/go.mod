@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/coder/websocket v1.8.15
 	github.com/jaydb/jay v0.0.0
+	github.com/jaydb/jay/transfer v0.0.0
 	github.com/prometheus/client_golang v1.16.0
 	github.com/prometheus/common v0.42.0
 	github.com/tidwall/gjson v1.20.0
@@ -50,3 +51,5 @@ require (
 )
 
 replace github.com/jaydb/jay => ..
+
+replace github.com/jaydb/jay/transfer => ../transfer

@@ -13,9 +13,12 @@ import (
 // whose name was rebound to this machine gives its own name as Host. A page that calls
 // the server by its address has another Origin, or the browser says that the request
 // crosses sites. Programs send neither header.
-func (s *Server) guard(r *http.Request) error {
-	if !s.allowsHost(r.Host) {
-		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "this server does not answer to the host that the request names; see the option Hosts"}
+func (s *Server) guard(r *http.Request, route *route) error {
+	if err := s.checkHost(r); err != nil {
+		return err
+	}
+	if route != nil && route.invites {
+		return nil // whatever page led here: the ticket says that its user may come in
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
 		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "requests from pages of other sites are refused"}
@@ -23,6 +26,14 @@ func (s *Server) guard(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
 		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "requests from pages of other sites are refused"}
+	}
+	return nil
+}
+
+// checkHost refuses a host by which the server may not be called.
+func (s *Server) checkHost(r *http.Request) error {
+	if !s.allowsHost(r.Host) {
+		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "this server does not answer to the host that the request names; see the option Hosts"}
 	}
 	return nil
 }

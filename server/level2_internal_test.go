@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -51,7 +52,7 @@ func FuzzElements(f *testing.F) {
 					if err := json.Unmarshal(element, &members); err != nil {
 						t.Fatal(err)
 					}
-					if err := eachMember(element, func(name string, value []byte) error {
+					if err := eachMember(element, func(name, value []byte) error {
 						if !json.Valid(value) {
 							t.Fatalf("%s: the member %s is %s", element, name, value)
 						}
@@ -127,24 +128,24 @@ func TestTimeSpan(t *testing.T) {
 // Ensure that the operations that run are bounded, and so are those that have ended.
 func TestOperations_Most(t *testing.T) {
 	t.Parallel()
-	os := newOperations(time.Now())
+	os := newOperations(time.Now)
 	os.changed = func(string, int64, operationState) {}
 	var running []*operation
 	for range maxRunningOperations {
-		_, o, err := os.start(context.Background(), "a", os.next())
+		_, o, err := os.start(context.Background(), "a", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		running = append(running, o)
 	}
-	if _, _, err := os.start(context.Background(), "a", os.next()); problemOf(err).status != 429 {
+	if _, _, err := os.start(context.Background(), "a", os.next(), about{}); problemOf(err).status != 429 {
 		t.Errorf("one too many: %v", err)
 	}
 	for _, o := range running {
 		os.finish(o, operationState{Status: operationCompleted})
 	}
 	for range maxKeptOperations {
-		_, o, err := os.start(context.Background(), "b", os.next())
+		_, o, err := os.start(context.Background(), "b", os.next(), about{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,5 +207,64 @@ func TestVectors(t *testing.T) {
 	}
 	if len(v.ids) != maxVectors || len(v.order) != maxVectors {
 		t.Errorf("%d vectors are remembered", len(v.ids))
+	}
+}
+
+// Ensure that a change by query leaves documents as they are that other writes have changed
+// since the query found them, so that they do not satisfy its condition any more.
+func TestByQuery_Overtaken(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	db, err := jay.OpenMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var all jay.Batch
+	for i := range 2 * byQueryBatch {
+		all.Put(fmt.Sprintf("n/%03d", i), []byte(`{"old":true}`), jay.InCollection("Ns"))
+	}
+	if _, err := db.Apply(ctx, &all); err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{opts: Options{Now: time.Now}, operations: newOperations(time.Now)}
+	s.operations.changed = func(string, int64, operationState) {}
+	const changed, gone = "n/200", "n/201" // of the second batch
+	b := &byQuery{text: "from Ns where old = true", missing: "NotFound", details: true}
+	if b.query, err = db.RQL(b.text, nil); err != nil {
+		t.Fatal(err)
+	}
+	overtaken := false
+	b.each = func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
+		if !overtaken {
+			overtaken = true
+			if _, err := db.Put(ctx, changed, []byte(`{"old":false}`), jay.InCollection("Ns")); err != nil {
+				return "", err
+			}
+			if err := db.Delete(ctx, gone); err != nil {
+				return "", err
+			}
+		}
+		return "Deleted", tx.Delete(ctx, id)
+	}
+	result, err := s.changeAll(ctx, db, new(operation), b, int64(2*byQueryBatch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := db.RQL("from @all_docs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := left.Count(ctx); err != nil || n != 1 {
+		t.Errorf("%d documents are left, %v, want 1", n, err)
+	}
+	if doc, err := db.Get(ctx, changed); err != nil || string(doc.Body()) != `{"old":false}` {
+		t.Errorf("the one that another write has changed: %v", err)
+	}
+	details := result.(map[string]any)["Details"].([]any)
+	for i, want := range map[int]string{199: "Deleted", 200: patchSkipped, 201: "NotFound"} {
+		if got := details[i].(map[string]any)["Status"]; got != want {
+			t.Errorf("document %d: %v, want %s", i, got, want)
+		}
 	}
 }

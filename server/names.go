@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jaydb/jay"
 )
 
 // maxNameBytes bounds the name of a database.
@@ -39,6 +41,14 @@ func checkName(name string) (key string, err error) {
 		return "", badRequest("invalid database name %.140q: %s", name, rule)
 	}
 	return key, nil
+}
+
+// CheckDatabaseName returns jay.ErrUsage, with the rule, if no database can have this name.
+func CheckDatabaseName(name string) error {
+	if _, err := checkName(name); err != nil {
+		return fmt.Errorf("server: %w: %w", jay.ErrUsage, err)
+	}
+	return nil
 }
 
 func nameCharacter(c rune) bool {

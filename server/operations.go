@@ -29,6 +29,7 @@ const (
 // last ones have ended. They are not kept beyond the process.
 type operations struct {
 	changed func(database string, id int64, state operationState)
+	now     func() time.Time
 
 	mu      sync.Mutex
 	first   int64                      // numbers that were given out are greater
@@ -48,10 +49,20 @@ type operationID struct {
 // operation is one of them.
 type operation struct {
 	of     operationID
+	about  about
 	cancel context.CancelCauseFunc
 
 	mu    sync.Mutex
 	state operationState // Guarded by mu.
+	ended time.Time      // Guarded by mu.
+}
+
+// about says what an operation is, for those who look at the list of all.
+type about struct {
+	kind    string // such as "patch by query"
+	subject string // such as the text of the query
+	by      string // the name of the sender, or ""
+	began   time.Time
 }
 
 // operationState is what a client sees of an operation.
@@ -69,8 +80,9 @@ var errBulkKilled = &problem{status: http.StatusBadRequest, kind: typeBulkAborte
 
 // newOperations returns none. Numbers begin with the time, so that one which a client
 // has kept since an earlier run of the server is not that of another operation.
-func newOperations(now time.Time) *operations {
-	return &operations{first: now.UnixMilli(), last: now.UnixMilli(), byID: make(map[operationID]*operation)}
+func newOperations(now func() time.Time) *operations {
+	first := now().UnixMilli()
+	return &operations{now: now, first: first, last: first, byID: make(map[operationID]*operation)}
 }
 
 // next gives out a number.
@@ -83,7 +95,7 @@ func (os *operations) next() int64 {
 
 // start registers an operation that begins now. end must follow. id is a number that next has
 // returned.
-func (os *operations) start(ctx context.Context, database string, id int64) (context.Context, *operation, error) {
+func (os *operations) start(ctx context.Context, database string, id int64, what about) (context.Context, *operation, error) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	of := operationID{database, id}
@@ -96,7 +108,7 @@ func (os *operations) start(ctx context.Context, database string, id int64) (con
 		return nil, nil, overload("%d operations run at a time, which is the most", os.running)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	o := &operation{of: of, cancel: cancel, state: operationState{Status: operationInProgress}}
+	o := &operation{of: of, about: what, cancel: cancel, state: operationState{Status: operationInProgress}}
 	os.byID[of] = o
 	os.running++
 	return ctx, o, nil
@@ -138,7 +150,7 @@ func (os *operations) end(ctx context.Context, o *operation, result any, err err
 func (os *operations) finish(o *operation, state operationState) {
 	o.mu.Lock()
 	state.Progress = o.state.Progress
-	o.state = state
+	o.state, o.ended = state, os.now()
 	o.mu.Unlock()
 	o.cancel(nil)
 
@@ -201,7 +213,7 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 		}
 	}
 	id := s.operations.next()
-	ctx, o, err := s.operations.start(s.ctx, key, id)
+	ctx, o, err := s.operations.start(s.ctx, key, id, c.about())
 	if err != nil {
 		release()
 		return err
@@ -222,7 +234,7 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 		}
 		s.operations.end(ctx, o, result, err)
 	})
-	return c.json(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": nodeTag})
+	return c.json(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": c.s.opts.tag()})
 }
 
 // runOperation runs fn, and turns a panic into an error.
@@ -237,7 +249,7 @@ func runOperation(ctx context.Context, o *operation, fn func(context.Context, *o
 
 // nextOperationID gives out the number of an operation.
 func (c *call) nextOperationID() error {
-	return c.json(http.StatusOK, map[string]any{"Id": c.s.operations.next(), "NodeTag": nodeTag})
+	return c.json(http.StatusOK, map[string]any{"Id": c.s.operations.next(), "NodeTag": c.s.opts.tag()})
 }
 
 // operationOf returns the operation that the URL names, or nil.
@@ -281,7 +293,7 @@ func (c *call) killOperation() error {
 		if err != nil {
 			return err
 		}
-		_, o, err = c.s.operations.start(c.ctx, c.database.key, id)
+		_, o, err = c.s.operations.start(c.ctx, c.database.key, id, c.about())
 		if err == nil {
 			c.s.operations.finish(o, operationState{Status: operationFaulted, Result: failure(errBulkKilled)})
 		} else if problemOf(err).status == http.StatusTooManyRequests {

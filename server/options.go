@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // Options configure Open. Data must be set; the zero value of every other field is a
@@ -17,10 +18,33 @@ type Options struct {
 	// them. Open creates it.
 	Data string
 
+	// Directories are databases by their names, each in a directory of its own, which must
+	// be there. With them the server has no others: it creates none, and deletes none. What
+	// it records about them, such as definitions of indexes and configurations, is in Data.
+	// Whether prefixes suggest collections is as each database has stored it.
+	Directories map[string]string
+
 	// Database are the options of every database. Logger and MustExist are set by the
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
 	// names no collection has none, as in RavenDB.
 	Database jay.Options
+
+	// Cluster, if not nil, makes each database one node of a cluster: it agrees with the
+	// databases of the same name on other servers on identities, compare-exchange values and
+	// node tags, and on nothing else: documents are not copied. Cluster returns the coordinator
+	// of a database by its key, the name in lower case, and must not wait for the network: it is
+	// called each time the database is opened, and the server closes the coordinator after the
+	// database. For the key "" it returns that of the servers themselves, in which they keep
+	// their tags and addresses. Servers of one cluster differ in Database.NodeTag.
+	Cluster func(key string) (cluster.Coordinator, error)
+
+	// ClusterTimeout bounds the wait for a majority of a request that needs one: identities,
+	// compare exchange, cluster-wide sessions. The default is 10 seconds.
+	ClusterTimeout time.Duration
+
+	// Address is the URL under which other machines reach the server, for the list of the
+	// cluster's servers. The default is none.
+	Address string
 
 	// Logger receives a record for each request at level Info, and messages about the
 	// server and its databases. The default is no logging.
@@ -45,6 +69,11 @@ type Options struct {
 	// an address that is not a loopback one, Serve does so in any case, and needs TLS.
 	Authenticate bool
 
+	// InvitedOnly makes every request need the session of a browser that Invite has begun,
+	// those for /healthz and for the files of the studio included. Tokens and certificates
+	// count for nothing. It is for a server that one user of a machine starts for a browser.
+	InvitedOnly bool
+
 	// NoEncryption lets Serve listen without TLS on an address that is not a loopback
 	// one, as behind a proxy that encrypts.
 	//
@@ -56,6 +85,11 @@ type Options struct {
 	//
 	// Danger: every program that reaches the address can read and change everything.
 	AnyoneMayReadAndWrite bool
+
+	// Studio serves the studio at /studio/: pages by which a browser shows and changes the
+	// databases, with the rights of its user. "/" leads there. The server must be at the
+	// root of its host.
+	Studio bool
 
 	// IdleAfter is how long a database stays open after its last request. The default
 	// is 15 minutes.
@@ -160,6 +194,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MinBytesPerSecond = cmp.Or(o.MinBytesPerSecond, 16<<10)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
 	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
+	o.ClusterTimeout = cmp.Or(o.ClusterTimeout, 10*time.Second)
 	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
 	for name, value := range map[string]int64{
 		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
@@ -167,7 +202,7 @@ func (o Options) withDefaults() (Options, error) {
 		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
 		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
-		"ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
+		"ClusterTimeout": int64(o.ClusterTimeout), "ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
 	} {
 		if value < 0 {
 			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)

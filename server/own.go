@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
@@ -41,14 +43,18 @@ type ownQuery struct {
 
 // ownPage answers a page of a query, and the cursor with which the next one begins. The
 // cost of a page does not depend on how many came before it. A page with a next one may
-// have fewer rows than were asked for: see pageBytes.
+// have fewer rows than were asked for: see pageBytes. Groups and distinct rows have no
+// cursor: see ownGroups.
 func (c *call) ownPage() error {
-	q, err := c.ownQuery()
+	q, body, given, err := c.ownQuery()
 	if err != nil {
 		return err
 	}
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
 		return err
+	}
+	if body.After == "" && !hasCursor(body.Query, given) {
+		return c.ownGroups(q, *body.PageSize, pageWords.MatchString(body.Query))
 	}
 	start := time.Now()
 	page, err := q.PageBytes(pageBytes).Page(c.ctx)
@@ -86,39 +92,37 @@ func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// ownQuery reads the query of the body.
-func (c *call) ownQuery() (q jay.Query[jay.Row], err error) {
-	var body ownQuery
+// ownQuery reads the query of the body, whose page size is then set.
+func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, given map[string]any, err error) {
 	if err := c.decode(&body); err != nil {
-		return q, err
+		return q, body, nil, err
 	}
-	size := defaultPageSize
-	if body.PageSize != nil {
-		size = *body.PageSize
+	if body.PageSize == nil {
+		size := defaultPageSize
+		body.PageSize = &size
 	}
-	if err := checkPageSize(size); err != nil {
-		return q, err
+	if err := checkPageSize(*body.PageSize); err != nil {
+		return q, body, nil, err
 	}
 	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
-	given, err := request.parameters()
-	if err != nil {
-		return q, err
+	if given, err = request.parameters(); err != nil {
+		return q, body, nil, err
 	}
 	if q, err = c.db.RQL(body.Query, given); err != nil {
-		return q, err
+		return q, body, nil, err
 	}
 	if !pageWords.MatchString(body.Query) { // a limit in the text is the page
-		q = q.Limit(size)
+		q = q.Limit(*body.PageSize)
 	}
 	if body.After != "" {
 		q = q.After(body.After)
 	}
-	return q, nil
+	return q, body, given, nil
 }
 
 // ownExplain runs a query, and answers how it was answered.
 func (c *call) ownExplain() error {
-	q, err := c.ownQuery()
+	q, _, _, err := c.ownQuery()
 	if err != nil {
 		return err
 	}
@@ -154,18 +158,23 @@ func (c *call) ownIndexes() error {
 }
 
 // ownPutIndex creates an index. The reply comes when it is ready, and 202 if that takes
-// longer than a moment: the build goes on, and the list shows its state.
+// longer than a moment: the build goes on, and the list shows its state. With
+// background=true it is an operation.
 func (c *call) ownPutIndex() error {
-	var body struct {
-		Collection string    `json:"collection"`
-		Index      jay.Index `json:"index"`
-	}
+	var body indexBody
 	if err := c.decode(&body); err != nil {
 		return err
 	}
+	background, err := c.params.flag("background")
+	if err != nil {
+		return err
+	}
+	if background {
+		return c.buildIndex(&body)
+	}
 	ctx, cancel := context.WithTimeout(c.ctx, indexPatience)
 	defer cancel()
-	err := c.db.EnsureIndex(ctx, body.Collection, body.Index)
+	err = c.db.EnsureIndex(ctx, body.Collection, body.Index, body.options(nil)...)
 	if err != nil && ctx.Err() != nil && c.ctx.Err() == nil {
 		return c.json(http.StatusAccepted, map[string]any{"ready": false})
 	}
@@ -220,7 +229,9 @@ const (
 // ownChanges sends the changes as server-sent events, past and live: since=now, the
 // default, begins behind the newest; since= begins with the first, and a token, which is
 // the id of an event, goes on behind that, as does the header Last-Event-ID. With
-// untilCaughtUp=true it ends at the newest change.
+// untilCaughtUp=true it ends at the newest change. With positions=true there are ids without
+// an event, too: where the feed begins, and how far it has come past changes that it leaves
+// out.
 func (c *call) ownChanges() error {
 	since := jay.SinceNow
 	if token, found := c.params.find("since"); found && token != "now" {
@@ -235,6 +246,16 @@ func (c *call) ownChanges() error {
 	}
 	if prefix := c.params.get("prefix"); prefix != "" {
 		opts = append(opts, jay.OfPrefixes(prefix))
+	}
+	if ids := c.params.all("id"); len(ids) > 0 {
+		opts = append(opts, jay.OfIDs(ids...))
+	}
+	positions, err := c.params.flag("positions")
+	if err != nil {
+		return err
+	}
+	if positions {
+		opts = append(opts, jay.WithCheckpoints())
 	}
 	ends, err := c.params.flag("untilCaughtUp")
 	if err != nil {
@@ -292,7 +313,7 @@ func (c *call) ownChanges() error {
 		select {
 		case e := <-events:
 			if e.err != nil {
-				return e.err
+				return goneProblem(e.err)
 			}
 			text = appendEvent(nil, e.change)
 		case <-opened:
@@ -300,6 +321,9 @@ func (c *call) ownChanges() error {
 			continue
 		case <-live:
 			text = []byte(": live\n\n")
+			if positions && since == jay.SinceNow && !c.started { // nothing was ever written: it begins with all
+				text = []byte("id: \n\n: live\n\n")
+			}
 		case <-heartbeat.C:
 			text = []byte(": nothing new\n\n")
 		case <-c.ctx.Done():
@@ -319,8 +343,26 @@ func (c *call) ownChanges() error {
 	}
 }
 
+// goneProblem says that the changes behind a token are not there any more, where that is
+// so: the client has missed some, and must not go on as if it had not.
+func goneProblem(err error) error {
+	var gone *jay.ChangesGoneError
+	if !errors.As(err, &gone) {
+		return err
+	}
+	p := &problem{status: http.StatusGone, kind: typeChangesGone, message: oneLine(strings.TrimPrefix(err.Error(), "jay: "))}
+	p.fields = map[string]any{"reason": gone.Reason, "oldest": strconv.FormatUint(gone.Oldest, 10)}
+	return p
+}
+
+// typeChangesGone is an exception that RavenDB does not have.
+const typeChangesGone = raven + "ChangesGoneException"
+
 // appendEvent appends a change as a server-sent event.
 func appendEvent(dst []byte, change jay.Change) []byte {
+	if change.Checkpoint { // a client that remembers the id goes on there
+		return append(append(append(dst, "id: "...), change.Token()...), "\n\n"...)
+	}
 	kind := "put"
 	if change.Deleted {
 		kind = "delete"

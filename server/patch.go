@@ -68,6 +68,7 @@ type patching struct {
 	expected *string         // version, or nil for any
 	skip     bool            // a document of another version is left as it is
 	test     bool            // nothing is stored
+	others   []string        // what the script would put and delete beside the document; of test
 	names    []string        // of the document
 	given    map[string]json.RawMessage
 }
@@ -159,6 +160,7 @@ func (h *scriptHost) Load(id string) ([]byte, error) {
 
 func (h *scriptHost) Put(id string, document []byte, changeVector string) (string, error) {
 	if h.p.test {
+		h.p.note("put", id)
 		return id, nil
 	}
 	var opts []jay.WriteOption
@@ -171,10 +173,20 @@ func (h *scriptHost) Put(id string, document []byte, changeVector string) (strin
 
 func (h *scriptHost) Delete(id string) (bool, error) {
 	found, err := h.tx.Exists(h.ctx, id)
+	if found && h.p.test {
+		h.p.note("delete", id)
+	}
 	if err != nil || !found || h.p.test {
 		return found, err
 	}
 	return true, h.tx.Delete(h.ctx, id)
+}
+
+// note notes what a test leaves undone.
+func (p *patching) note(verb, id string) {
+	if len(p.others) < maxPreviewOthers {
+		p.others = append(p.others, verb+" "+id)
+	}
 }
 
 // version returns the change vector and the time of the document as it is now.
@@ -271,7 +283,9 @@ func (c *call) patchDocument() error {
 // byQuery is what a request changes by a query.
 type byQuery struct {
 	text    string // RQL without update { }
+	query   jay.Query[jay.Row]
 	given   map[string]any
+	missing string // the status of a document that is gone
 	each    func(ctx context.Context, tx *jay.Tx, id string) (status string, err error)
 	details bool
 	perSec  int
@@ -298,11 +312,7 @@ func (c *call) deleteByQuery() error {
 	if err != nil {
 		return err
 	}
-	b := &byQuery{text: request.Query, given: given, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
-		found, err := tx.Exists(ctx, id)
-		if err != nil || !found {
-			return "NotFound", err
-		}
+	b := &byQuery{text: request.Query, given: given, missing: "NotFound", each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		return "Deleted", tx.Delete(ctx, id)
 	}}
 	if err := c.queryOptions(b); err != nil {
@@ -344,7 +354,7 @@ func (c *call) patchByQuery() error {
 	if m := aliasOf.FindStringSubmatch(front); m != nil && !slices.Contains(clauseWords, strings.ToLower(m[1])) {
 		p.names = []string{m[1]}
 	}
-	b := &byQuery{text: front, given: given, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
+	b := &byQuery{text: front, given: given, missing: patchMissing, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		done, err := p.run(ctx, tx, id)
 		if err != nil {
 			return "", err
@@ -412,13 +422,32 @@ const (
 	maxDetails   = 1024 // documents whose result is kept
 )
 
+// change changes a document, if the query still finds it.
+func (b *byQuery) change(ctx context.Context, tx *jay.Tx, id string) (status string, err error) {
+	doc, err := tx.Get(ctx, id)
+	if errors.Is(err, jay.ErrNotFound) {
+		return b.missing, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	matches, err := b.query.Matches(ctx, doc)
+	if err != nil || !matches {
+		return patchSkipped, err
+	}
+	return b.each(ctx, tx, id)
+}
+
 // changeByQuery changes what a query finds, as an operation. The query sees one moment;
-// each batch of documents is a transaction that changes them as they are then.
+// each batch of documents is a transaction that changes them as they are then, and leaves
+// those as they are that other writes have deleted meanwhile, or changed so that they do not
+// satisfy the condition any more.
 func (c *call) changeByQuery(b *byQuery) error {
 	text, err := c.fromIndex(b.text)
 	if err != nil {
 		return err
 	}
+	c.subject = text
 	b.text = text
 	q, err := c.db.RQL(b.text, b.given) // what is wrong with the query is said at once
 	if err != nil {
@@ -428,6 +457,7 @@ func (c *call) changeByQuery(b *byQuery) error {
 	if err != nil {
 		return err
 	}
+	b.query = q
 	db := c.db
 	return c.background(func(ctx context.Context, o *operation) (any, error) {
 		return c.s.changeAll(ctx, db, o, b, total)
@@ -448,7 +478,7 @@ func (s *Server) changeAll(ctx context.Context, db *jay.DB, o *operation, b *byQ
 		if err := db.Update(ctx, func(tx *jay.Tx) error {
 			statuses = statuses[:0]
 			for _, id := range ids {
-				status, err := b.each(ctx, tx, id)
+				status, err := b.change(ctx, tx, id)
 				if err != nil {
 					return err
 				}

@@ -9,21 +9,23 @@ import (
 
 // route is one endpoint.
 type route struct {
-	method string
-	path   string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
-	run    func(c *call) error
-	params func(raw string) (params, error) // parseParams, unless the client escapes otherwise
-	body   bool                             // it takes one
-	parts  bool                             // its body may be multipart
-	lazy   bool                             // it may stand in a multi_get
-	raft   bool                             // its reply is kept by its raft-request-id, in the server's own database
-	once   bool                             // its result is kept by its raft-request-id, in the commit of the command
-	free   bool                             // it is answered under any load and for any host, and says nothing
-	stream bool                             // it writes its reply itself
-	socket bool                             // it becomes a websocket
-	named  bool                             // the parameter name is that of its database
-	open   bool                             // every sender with credentials may ask; run looks at rights
-	needs  Right                            // see right
+	method  string
+	path    string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
+	run     func(c *call) error
+	params  func(raw string) (params, error) // parseParams, unless the client escapes otherwise
+	body    bool                             // it takes one
+	parts   bool                             // its body may be multipart
+	lazy    bool                             // it may stand in a multi_get
+	raft    bool                             // its reply is kept by its raft-request-id, in the server's own database
+	once    bool                             // its result is kept by its raft-request-id, in the commit of the command
+	free    bool                             // it is answered under any load and for any host, and says nothing
+	stream  bool                             // it writes its reply itself
+	socket  bool                             // it becomes a websocket
+	agreed  bool                             // it needs a majority of a cluster
+	named   bool                             // the parameter name is that of its database
+	invites bool                             // a ticket is all that it needs
+	open    bool                             // every sender with credentials may ask; run looks at rights
+	needs   Right                            // see right
 
 	refused string // why it is not there, if run is nil
 }
@@ -36,9 +38,16 @@ var routes = []*route{
 
 	{method: "GET", path: "/metrics", run: (*call).getMetrics, needs: ReadRight},
 	{method: "POST", path: "/jay/v1/session", run: (*call).beginSession, open: true},
+	{method: "GET", path: invitationPath, run: (*call).acceptInvitation, invites: true},
 	{method: "GET", path: "/jay/v1/session", run: (*call).getSession, open: true},
 	{method: "DELETE", path: "/jay/v1/session", run: (*call).endSession, open: true},
+	{method: "GET", path: "/jay/v1/server", run: (*call).ownServer, needs: ReadRight},
+	{method: "GET", path: "/jay/v1/operations", run: (*call).ownOperations, open: true},
+	{method: "GET", path: "/jay/v1/tokens", run: (*call).ownTokens},
+	{method: "POST", path: "/jay/v1/tokens", run: (*call).ownMakeToken, body: true},
+	{method: "DELETE", path: "/jay/v1/tokens", run: (*call).ownWithdrawToken},
 
+	{method: "GET", path: "/jay/v1/cluster", run: (*call).ownServers, open: true},
 	{method: "GET", path: "/topology", run: (*call).topology, named: true, needs: ReadRight},
 	{method: "GET", path: "/cluster/topology", run: (*call).clusterTopology, open: true},
 	{method: "GET", path: "/cluster/node-info", run: (*call).nodeInfo, open: true},
@@ -56,14 +65,14 @@ var routes = []*route{
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true, once: true},
 	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
-	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
-	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
-	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, once: true, params: parseExchangeParams},
+	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, agreed: true, lazy: true},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, agreed: true, body: true, once: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, agreed: true, once: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext, needs: WriteRight},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
-	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, once: true},
-	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, once: true},
-	{method: "GET", path: "{D}/debug/identities", run: (*call).identities},
+	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, agreed: true, once: true},
+	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, agreed: true, once: true},
+	{method: "GET", path: "{D}/debug/identities", run: (*call).identities, agreed: true},
 	{method: "GET", path: "{D}/stats", run: (*call).stats, lazy: true},
 	{method: "GET", path: "{D}/collections/stats", run: (*call).collectionStats, lazy: true},
 	{method: "GET", path: "{D}/healthcheck", run: (*call).healthcheck},
@@ -83,12 +92,29 @@ var routes = []*route{
 	{method: "GET", path: "{J}/indexes", run: (*call).ownIndexes},
 	{method: "PUT", path: "{J}/indexes", run: (*call).ownPutIndex, body: true, needs: AdminRight},
 	{method: "DELETE", path: "{J}/indexes", run: (*call).ownDropIndex, needs: AdminRight},
+	{method: "POST", path: "{J}/collections/rename", run: (*call).ownRenameCollection, body: true, needs: AdminRight},
+	{method: "DELETE", path: "{J}/collections", run: (*call).ownDropCollection, needs: AdminRight},
+	{method: "POST", path: "{J}/preview", run: (*call).ownPreview, body: true, needs: ReadRight},
 	{method: "GET", path: "{J}/ids", run: (*call).ownIDs},
 	{method: "GET", path: "{J}/counters", run: (*call).ownCounters},
+	{method: "POST", path: "{J}/counters", run: (*call).ownRaiseCounters, body: true, needs: AdminRight},
+	{method: "GET", path: "{J}/settings", run: (*call).ownSettings},
+	{method: "GET", path: "{J}/figures", run: (*call).ownFigures},
+	{method: "GET", path: "{J}/disk", run: (*call).ownDisk},
 	{method: "GET", path: "{J}/stats", run: (*call).ownStats},
 	{method: "GET", path: "{J}/documents", run: (*call).ownDocuments},
+	{method: "GET", path: "{J}/rows", run: (*call).ownRows},
+	{method: "POST", path: "{J}/documents", run: (*call).ownStore, body: true},
+	{method: "GET", path: "{J}/document", run: (*call).ownDocument},
+	{method: "GET", path: "{J}/revisions", run: (*call).ownRevisions},
+	{method: "GET", path: "{J}/nextid", run: (*call).ownNextID},
+	{method: "GET", path: "{J}/fields", run: (*call).ownFields},
+	{method: "POST", path: "{J}/export", run: (*call).ownExport, body: true, stream: true, needs: ReadRight},
 	{method: "POST", path: "{J}/import", run: (*call).ownImport, stream: true},
+	{method: "GET", path: "{J}/import/rejects", run: (*call).ownRejects, needs: WriteRight},
+	{method: "GET", path: "{J}/export", run: (*call).ownDownload, stream: true},
 	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
+	{method: "GET", path: "{J}/cluster", run: (*call).ownNodes, agreed: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 
 	{method: "PATCH", path: "{D}/docs", run: (*call).patchDocument, body: true},

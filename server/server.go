@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server/studio"
 )
 
 // Server answers requests about the databases of a data directory. Its methods are safe
@@ -28,7 +29,9 @@ type Server struct {
 	sockets   *gate // of changes sockets
 	memory    *budget
 
+	began         time.Time
 	operations    *operations
+	rejects       keptRejectsOf // of imports
 	hubs          *hubs
 	vectors       *vectors
 	defining      sync.Mutex // held while an index definition changes
@@ -36,6 +39,8 @@ type Server struct {
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
 	metrics       *metrics
+	nodes         *nodes
+	studio        http.Handler // of its files
 
 	mu      sync.RWMutex
 	closing bool           // no further request begins. Guarded by mu.
@@ -56,25 +61,32 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: o, gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
+	s := &Server{opts: o, began: o.Now(), gate: newGate(o.MaxRequests, o.QueueTimeout), streams: newGate(o.MaxStreams, o.QueueTimeout), memory: &budget{most: o.MaxMemoryBytes}}
 	s.auth, s.certificates = &authentication{s: s, access: AccessOf(o.Data)}, &certificates{s: s}
-	s.authenticates.Store(o.Authenticate)
+	s.authenticates.Store(o.Authenticate || o.InvitedOnly)
 	if s.databases, err = openDatabases(o); err != nil {
 		return nil, err
 	}
 	s.sockets = newGate(o.MaxSockets, o.QueueTimeout)
-	s.operations, s.vectors, s.hubs = newOperations(o.Now()), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.operations, s.vectors, s.hubs = newOperations(o.Now), newVectors(), &hubs{s: s, byKey: make(map[string]*hub)}
+	s.rejects.memory = s.memory
 	s.operations.changed = s.hubs.publishOperation
-	s.metrics = newMetrics(s)
+	s.metrics, s.studio = newMetrics(s), studio.Handler()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if s.nodes, err = openNodes(&s.opts, s.databases.serverID); err != nil {
+		return nil, errors.Join(err, s.databases.close())
+	}
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close())
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close(), s.nodes.close())
 	}
 	s.janitor.Go(s.closeIdle)
 	s.janitor.Go(s.endStreamsInTime)
+	if s.nodes.own != nil {
+		s.janitor.Go(func() { s.nodes.join(s.ctx) })
+	}
 	return s, nil
 }
 
@@ -100,7 +112,7 @@ func (s *Server) Close() error {
 		s.cancel()
 		s.under.Wait()
 		s.janitor.Wait()
-		s.err = s.databases.close()
+		s.err = errors.Join(s.databases.close(), s.nodes.close())
 	})
 	return s.err
 }
@@ -236,10 +248,18 @@ func panicked(p any) *problem {
 // handle finds the route of an HTTP request and runs it.
 func (c *call) handle() (err error) {
 	s, r := c.s, c.r
+	if s.opts.InvitedOnly && r.URL.Path != invitationPath {
+		if err := c.checkInvited(); err != nil {
+			return c.uninvited(err)
+		}
+	}
+	if s.isStudio(r) {
+		return c.serveStudio()
+	}
 	c.route, c.name, err = findRoute(r.Method, r.URL.EscapedPath())
 	if c.route == nil || !c.route.free {
 		// The host comes first: to a page of another site all paths look the same.
-		if err := s.guard(r); err != nil {
+		if err := s.guard(r, c.route); err != nil {
 			return err
 		}
 	}
@@ -298,7 +318,7 @@ func (c *call) onDatabase(fn func() error) (err error) {
 func (c *call) remembered() error {
 	id := c.params.get(raftParam)
 	if id == "" || !c.route.raft && !c.route.once {
-		return c.route.run(c)
+		return c.run()
 	}
 	if len(id) > 128 {
 		return badRequest("%s has at most 128 characters", raftParam)
@@ -311,18 +331,26 @@ func (c *call) remembered() error {
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
 	if c.route.once {
 		c.requestID = key
-		return c.route.run(c)
+		return c.run()
 	}
 	ran := false
 	r, err := c.s.results.once(c.ctx, key, func() (result, error) {
 		ran = true
-		err := c.route.run(c)
+		err := c.run()
 		return result{Status: c.status, Body: c.out}, err
 	})
 	if !ran && err == nil {
 		c.status, c.out = r.Status, r.Body
 	}
 	return err
+}
+
+// run runs the route.
+func (c *call) run() error {
+	if c.route.agreed {
+		c.boundMajority()
+	}
+	return c.route.run(c)
 }
 
 // once makes a call of the database one that is carried out once, if the client has given

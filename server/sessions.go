@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/rand"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,7 +12,7 @@ import (
 // A browser swaps its token for a cookie that scripts cannot read. The session lives in
 // memory: it ends with the server, and its token's rights are those of the moment.
 const (
-	sessionCookie   = "jay-session"
+	sessionCookie   = "jay-session" // see cookieName
 	sessionDuration = 12 * time.Hour
 	maxSessions     = 10_000
 )
@@ -23,14 +24,16 @@ type sessions struct {
 	order []string                  // oldest first; some have ended. Guarded by mu.
 }
 
+// browserSession has the rights of its token, or those of a grant of its own.
 type browserSession struct {
 	token   string // its hash
+	grant   *Grant // of an invitation, or nil
 	expires time.Time
 }
 
-// begin makes a session, in place of the oldest one if there are too many, and returns its
+// begin begins a session, in place of the oldest one if there are too many, and returns its
 // cookie.
-func (ss *sessions) begin(token string, now time.Time) string {
+func (ss *sessions) begin(s browserSession, now time.Time) string {
 	id := rand.Text()
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -41,17 +44,18 @@ func (ss *sessions) begin(token string, now time.Time) string {
 		delete(ss.byID, ss.order[0])
 		ss.order = ss.order[1:]
 	}
-	ss.byID[hashOf(id)] = browserSession{token, now.Add(sessionDuration)}
+	s.expires = now.Add(sessionDuration)
+	ss.byID[hashOf(id)] = s
 	ss.order = append(ss.order, hashOf(id))
 	return id
 }
 
-// find returns the hash of the token of a session.
-func (ss *sessions) find(id string, now time.Time) (token string, found bool) {
+// find returns a session that has not ended.
+func (ss *sessions) find(id string, now time.Time) (s browserSession, found bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	s, found := ss.byID[hashOf(id)]
-	return s.token, found && now.Before(s.expires)
+	s, found = ss.byID[hashOf(id)]
+	return s, found && now.Before(s.expires)
 }
 
 // end ends a session.
@@ -83,14 +87,14 @@ func (c *call) beginSession() error {
 	if !found {
 		return badRequest("a session needs a token, in the header Authorization: Bearer …")
 	}
-	id := c.s.auth.sessions.begin(hashOf(token), c.s.opts.Now())
+	id := c.s.auth.sessions.begin(browserSession{token: hashOf(token)}, c.s.opts.Now())
 	c.setCookie(id, int(sessionDuration/time.Second))
 	return c.json(http.StatusCreated, c.describe())
 }
 
 // endSession ends the session of the request.
 func (c *call) endSession() error {
-	if cookie, err := c.r.Cookie(sessionCookie); err == nil {
+	if cookie, err := c.r.Cookie(cookieName(c.r)); err == nil {
 		c.s.auth.sessions.end(cookie.Value)
 	}
 	c.setCookie("", -1)
@@ -111,11 +115,21 @@ func (c *call) describe() any {
 	return reply
 }
 
+// cookieName returns the name of the cookie, with the port of the URL: a browser sends the
+// cookies of a host to all its ports, and servers of one machine must not take one
+// another's away.
+func cookieName(r *http.Request) string {
+	if _, port, err := net.SplitHostPort(r.Host); err == nil {
+		return sessionCookie + "-" + port
+	}
+	return sessionCookie
+}
+
 // setCookie sets the cookie of the session. It is sent over TLS only, unless the request
 // came without.
 func (c *call) setCookie(value string, maxAge int) {
 	http.SetCookie(c.w, &http.Cookie{
-		Name: sessionCookie, Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: cookieName(c.r), Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: c.r.TLS != nil || strings.EqualFold(c.header.Get("X-Forwarded-Proto"), "https"),
 	})
 }

@@ -6,7 +6,8 @@
 //   - pocketbase: PocketBase with one collection of one JSON field, synchronous=FULL and its
 //     request log off; an index over the queried member, as Jay has one;
 //   - pocketbase, its defaults: synchronous=NORMAL, and the request log;
-//   - embedded: Jay's bulk writer without a server, for bulk inserts.
+//   - embedded: as many of Jay's bulk writers as there are streams, in a new database, without a
+//     server.
 //
 // Each server is a process of its own, on the same machine as the client: the client's
 // processor time counts against all of them. The client writes and reads raw HTTP, on
@@ -34,6 +35,7 @@ import (
 
 func main() {
 	var o options
+	writers := flag.Int("writers", 1, "for the program's own use: bulk writers")
 	serve := flag.String("serve", "", "for the program's own use: the server to be")
 	flag.IntVar(&o.documents, "documents", 20_000, "documents of each bulk insert")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds")
@@ -43,7 +45,7 @@ func main() {
 	smoke := flag.Bool("smoke", false, "a short run, to see that it works")
 	flag.Parse()
 	if *serve != "" {
-		exit(serveAs(*serve, o.dir, o.documents))
+		exit(serveAs(*serve, o.dir, *writers, o.documents))
 	}
 	if *smoke {
 		o.documents, o.rounds, o.slice, *connections = 300, 1, 30*time.Millisecond, "1,4"
@@ -130,12 +132,13 @@ func (o *options) run() (err error) {
 		return all[c]
 	}
 	for r := range o.rounds {
-		rate, err := embedded(filepath.Join(root, "embedded"), o.documents)
-		if err != nil {
-			return fmt.Errorf("embedded: %w", err)
-		}
-		at(cell{"bulk insert", 1, "embedded"}).rates = append(at(cell{"bulk insert", 1, "embedded"}).rates, rate)
 		for _, n := range o.connections {
+			rate, err := embedded(filepath.Join(root, "embedded"), min(n, maxStreams), o.documents)
+			if err != nil {
+				return fmt.Errorf("embedded: %w", err)
+			}
+			f := at(cell{"bulk insert", n, "embedded"})
+			f.rates = append(f.rates, rate)
 			for i := range targets {
 				t := targets[(i+r)%len(targets)]
 				rate, err := t.bulk(ctx, n, o.documents)
@@ -190,13 +193,9 @@ func (o *options) print(all map[cell]*figures, targets []*target) {
 				}
 				fmt.Printf("| %s | %d | %.0f | %s | %s | %.2f× |\n", t.kind, n, median(f.rates), p50, p99, jay/median(f.rates))
 			}
-		}
-		if f := all[cell{what, 1, "embedded"}]; f != nil {
-			best := 0.0
-			for _, n := range o.connections {
-				best = max(best, median(all[cell{what, n, "jay"}].rates))
+			if f := all[cell{what, n, "embedded"}]; f != nil {
+				fmt.Printf("| embedded, bulk writers: | %d | %.0f | | | %.2f× |\n", min(n, maxStreams), median(f.rates), jay/median(f.rates))
 			}
-			fmt.Printf("| embedded, one writer | none | %.0f | | | %.2f× at its best |\n", median(f.rates), best/median(f.rates))
 		}
 		fmt.Println()
 	}

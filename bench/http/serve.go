@@ -23,7 +23,7 @@ import (
 )
 
 // serveAs is what the processes of the servers run, until their standard input ends.
-func serveAs(kind, dir string, documents int) error {
+func serveAs(kind, dir string, writers, documents int) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -31,7 +31,7 @@ func serveAs(kind, dir string, documents int) error {
 		cancel()
 	}()
 	if kind == "embedded" {
-		return bulkWriter(dir, documents)
+		return bulkWriters(dir, writers, documents)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,8 +155,8 @@ func pocketBase(dir string, durable bool) (handler http.Handler, end func() erro
 	return handler, app.ResetBootstrapState, nil
 }
 
-// bulkWriter inserts documents without a server, and prints how many were stored in a second.
-func bulkWriter(dir string, documents int) (err error) {
+// bulkWriters inserts documents without a server, and prints how many were stored in a second.
+func bulkWriters(dir string, writers, documents int) (err error) {
 	bodies := make([][]byte, documents)
 	for i := range bodies {
 		bodies[i] = document(i)
@@ -171,18 +171,31 @@ func bulkWriter(dir string, documents int) (err error) {
 		return err
 	}
 	begun := time.Now()
-	w, err := db.BulkInsert(nil)
-	if err != nil {
-		return err
+	var all sync.WaitGroup
+	failures := make([]error, writers)
+	for n := range writers {
+		all.Go(func() {
+			failures[n] = insert(ctx, db, bodies, documents*n/writers, documents*(n+1)/writers)
+		})
 	}
-	for i, body := range bodies {
-		if _, err := w.Put(ctx, fmt.Sprintf("orders/%d", i), body, jay.InCollection("Orders")); err != nil {
-			return errors.Join(err, w.Close())
-		}
-	}
-	if err := w.Close(); err != nil {
+	all.Wait()
+	if err := errors.Join(failures...); err != nil {
 		return err
 	}
 	fmt.Println(float64(documents) / time.Since(begun).Seconds())
 	return nil
+}
+
+// insert stores some of the documents with a bulk writer.
+func insert(ctx context.Context, db *jay.DB, bodies [][]byte, from, to int) error {
+	w, err := db.BulkInsert(nil)
+	if err != nil {
+		return err
+	}
+	for i := from; i < to; i++ {
+		if _, err := w.Put(ctx, fmt.Sprintf("orders/%d", i), bodies[i], jay.InCollection("Orders")); err != nil {
+			return errors.Join(err, w.Close())
+		}
+	}
+	return w.Close()
 }

@@ -204,9 +204,9 @@ func (t *target) bulkRequests(c *conn, from, to int) (all [][]byte, err error) {
 	return [][]byte{request("POST", fmt.Sprintf("/databases/bench/bulk_insert?id=%d", number.Id), append(body, ']'))}, nil
 }
 
-// embedded runs the bulk writer without a server, in a process of its own too, and returns how
+// embedded runs bulk writers without a server, in a process of their own too, and returns how
 // many documents were stored in a second.
-func embedded(dir string, documents int) (rate float64, err error) {
+func embedded(dir string, writers, documents int) (rate float64, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return 0, err
@@ -214,7 +214,7 @@ func embedded(dir string, documents int) (rate float64, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, err
 	}
-	out, err := exec.Command(self, "-serve", "embedded", "-dir", dir, "-documents", strconv.Itoa(documents)).Output()
+	out, err := exec.Command(self, "-serve", "embedded", "-dir", dir, "-writers", strconv.Itoa(writers), "-documents", strconv.Itoa(documents)).Output()
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ type backupCommand struct {
 
 // Help is shown by jay backup --help.
 func (*backupCommand) Help() string {
-	return `A backup has everything: documents, attachments, revisions, counters, configuration, subscriptions and the declarations of indexes. It is compressed, and damage to it is noticed. jay restore makes a database of it. A program that has the database open makes backups by itself, with DB.Backup, while it writes.
+	return `A backup has everything: documents, attachments, revisions, counters, configuration, subscriptions and the declarations of indexes. It is compressed, and damage to it is noticed. jay restore makes a database of it. A program that has the database open makes backups by itself, with DB.Backup, while it writes; with --url, jay serve makes one of a database that it has open.
 
 With --since the backup is incremental. To restore it, the one that it follows is needed, and the one which that follows, down to a full one.
 
@@ -32,7 +32,8 @@ Examples:
 
     jay backup monday.backup
     jay backup --since monday.backup tuesday.backup
-    jay backup - | ssh backups 'cat > jay.backup'`
+    jay backup - | ssh backups 'cat > jay.backup'
+    jay backup --url http://127.0.0.1:8080/databases/acorns monday.backup`
 }
 
 // backupResult is what backup and verify print with --json, verify one for each file.
@@ -44,10 +45,6 @@ type backupResult struct {
 
 // Run writes the backup.
 func (c *backupCommand) Run(ctx context.Context, a *app) error {
-	toStdout := c.File == stdinName
-	if toStdout && c.Verify {
-		return usageError{text: "--verify reads the file again, which standard output does not allow"}
-	}
 	options := []jay.BackupOption{}
 	if c.Once {
 		options = append(options, jay.BackupOnce())
@@ -60,36 +57,46 @@ func (c *backupCommand) Run(ctx context.Context, a *app) error {
 		options = append(options, jay.BackupSince(base.ID))
 	}
 	return a.withDatabase(false, func(db *jay.DB) error {
-		if toStdout {
-			_, err := db.Backup(ctx, a.stdout, options...)
-			return err
-		}
-		r := backupResult{File: c.File}
-		start := time.Now()
-		bar := a.newByteProgress("backup", -1)
-		err := replaceFile(c.File, "", func(w io.Writer) (err error) {
-			r.BackupInfo, err = db.Backup(ctx, w, append(options, jay.BackupProgress(bar.set))...)
-			return err
+		return c.write(ctx, a, func(w io.Writer, progress func(int64)) (jay.BackupInfo, error) {
+			return db.Backup(ctx, w, append(options, jay.BackupProgress(progress))...)
 		})
-		bar.done()
-		if err != nil {
+	})
+}
+
+// write writes the file with fn, and prints what is in it.
+func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, progress func(int64)) (jay.BackupInfo, error)) error {
+	if c.File == stdinName {
+		if c.Verify {
+			return usageError{text: "--verify reads the file again, which standard output does not allow"}
+		}
+		_, err := fn(a.stdout, func(int64) {})
+		return err
+	}
+	r := backupResult{File: c.File}
+	start := time.Now()
+	bar := a.newByteProgress("backup", -1)
+	err := replaceFile(c.File, "", func(w io.Writer) (err error) {
+		r.BackupInfo, err = fn(w, bar.set)
+		return err
+	})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if c.Verify {
+		if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {
 			return err
 		}
-		r.Seconds = time.Since(start).Seconds()
-		if c.Verify {
-			if _, err := a.verifyFiles(ctx, []string{c.File}); err != nil {
-				return err
-			}
-		}
-		if a.json {
-			return a.printLine(r)
-		}
-		what := count(r.Documents, "document")
-		if r.Base != "" {
-			what += " written and " + thousands(r.Deletions) + " deleted since"
-		}
-		return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s\n", what, size(r.Bytes), r.Seconds, c.File))
-	})
+	}
+	if a.json {
+		return a.printLine(r)
+	}
+	what := count(r.Documents, "document")
+	if r.Base != "" {
+		what += " written and " + thousands(r.Deletions) + " deleted since"
+	}
+	return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s\n", what, size(r.Bytes), r.Seconds, c.File))
 }
 
 // base returns what the backup of --since is.

@@ -56,9 +56,19 @@ func isLoopbackHost(name string) bool {
 // maxReplyBytes bounds a reply that is read whole, and each line of any other.
 const maxReplyBytes = 512 << 20
 
-// ask sends a request. The body must be closed.
+// ask sends a request about the database. The body of the reply must be closed.
 func (r *remote) ask(ctx context.Context, method, path string, params url.Values, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, r.base+path+"?"+params.Encode(), bytes.NewReader(body))
+	return r.askAt(ctx, method, r.base+path, params, body)
+}
+
+// own returns the URL of what is Jay's own, and not in RavenDB's protocol.
+func (r *remote) own(path string) string {
+	server, name, _ := strings.Cut(r.base, "/databases/")
+	return server + "/jay/v1/databases/" + name + path
+}
+
+func (r *remote) askAt(ctx context.Context, method, address string, params url.Values, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address+"?"+params.Encode(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +173,14 @@ func (a *app) onRemote(ctx context.Context, r *remote, command string, line *com
 		return a.printReply(r.read(ctx, "GET", "/stats", nil, nil))
 	case "jay export":
 		return line.Export.remote(ctx, a, r)
+	case "jay backup":
+		return line.Backup.remote(ctx, a, r)
 	case "jay ids list":
 		return a.printReply(r.read(ctx, "GET", "/debug/identities", nil, nil))
 	case "jay ids next":
 		return a.printReply(r.read(ctx, "POST", "/identity/next", url.Values{"name": {line.IDs.Next.Name}}, nil))
 	}
-	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, export, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
+	return usageError{text: fmt.Sprintf("%s works on a directory, and not with --url: get, put, query, stats, export, backup, ids list and ids next do", strings.TrimPrefix(command, "jay "))}
 }
 
 // printReply prints a reply as a line.
@@ -291,4 +303,32 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 		return write(a.stdout)
 	}
 	return writeFile(c.File, write)
+}
+
+// remote writes a backup of a database on a server. It is read to its end while it is
+// written, so that one which was cut or damaged on its way is not kept.
+func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
+	params := url.Values{}
+	if c.Once {
+		params.Set("once", "true")
+	}
+	if c.Since != "" {
+		base, err := c.base(ctx, a)
+		if err != nil {
+			return err
+		}
+		params.Set("since", base.ID)
+	}
+	return c.write(ctx, a, func(w io.Writer, progress func(int64)) (info jay.BackupInfo, err error) {
+		reply, err := r.askAt(ctx, "GET", r.own("/backup"), params, nil)
+		if err != nil {
+			return info, err
+		}
+		defer reply.Body.Close()
+		all, err := jay.VerifyBackup(ctx, progress, io.TeeReader(reply.Body, w))
+		if err != nil {
+			return info, fmt.Errorf("%s: %w", r.base, err)
+		}
+		return all[0], nil
+	})
 }

@@ -98,6 +98,34 @@ func TestRemote(t *testing.T) {
 	}
 	call(0, "", "--db", filepath.Join(dir, "copy"), "import", file)
 
+	// Backups are read to their end on their way.
+	monday, tuesday := filepath.Join(dir, "monday.backup"), filepath.Join(dir, "tuesday.backup")
+	out, _ = call(0, "", at, "backup", monday)
+	contains("backup", out, "backed up 2 documents")
+	call(0, `{}`, at, "put", "--id", "users/bob")
+	out, _ = call(0, "", at, "backup", "--since", monday, tuesday, "--json")
+	contains("incremental backup", out, `"base":`)
+	call(0, "", "restore", "--copy-tag", "B", filepath.Join(dir, "restored"), monday, tuesday)
+	out, _ = call(0, "", "--db", filepath.Join(dir, "restored"), "get", "users/ann", "users/bob")
+	contains("restored", out, "Ann & Co")
+	_, errs = call(1, "", "--url", h.URL+"/databases/none", "backup", filepath.Join(dir, "none.backup"))
+	contains("backup of no database", errs, "does not exist")
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		whole, err := os.ReadFile(monday)
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(whole[:len(whole)-10])
+	}))
+	defer broken.Close()
+	_, errs = call(1, "", "--url", broken.URL+"/databases/acorns", "backup", filepath.Join(dir, "cut.backup"))
+	contains("a backup that was cut", errs, "backup")
+	for _, name := range []string{"none.backup", "cut.backup"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s was kept: %v", name, err)
+		}
+	}
+
 	// What a server cannot do is refused, and not left out.
 	for _, args := range [][]string{{"export", filepath.Join(dir, "all.csv")}, {"export", "--format", "json"}, {"stats", "--disk"}, {"stats", "--watch", "1s"}} {
 		_, errs = call(2, "", append([]string{at}, args...)...)

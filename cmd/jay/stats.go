@@ -159,9 +159,11 @@ type statsResult struct {
 	Expiry        jay.ExpiryStats     `json:"expiry"`
 	Engine        jay.EngineStats     `json:"engine"`
 
-	Attachments jay.AttachmentStats `json:"attachments"`
-	Disk        *jay.DiskUsage      `json:"disk,omitempty"`     // --disk
-	Counting    bool                `json:"counting,omitempty"` // not all documents are counted yet
+	Attachments   jay.AttachmentStats   `json:"attachments"`
+	Subscriptions jay.SubscriptionStats `json:"subscriptions"`
+
+	Disk     *jay.DiskUsage `json:"disk,omitempty"`     // --disk
+	Counting bool           `json:"counting,omitempty"` // not all documents are counted yet
 }
 
 // collectionResult is the part of statsResult about one collection.
@@ -183,6 +185,7 @@ func newStatsResult(dir string, s jay.Stats, indexes []jay.IndexInfo) statsResul
 		Expiry:        s.Expiry,
 		Engine:        s.Engine,
 		Attachments:   s.Attachments,
+		Subscriptions: s.Subscriptions,
 		Counting:      s.Counting,
 	}
 	for _, one := range s.Collections {
@@ -235,6 +238,7 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	if n := s.Attachments; n.Attachments > 0 {
 		attached = fmt.Sprintf("%s, %s, of which %s are stored\n\n", count(n.Attachments, "attachment"), size(n.Bytes), size(n.StoredBytes))
 	}
+	attached += subscriptionText(s.Subscriptions)
 	onDisk := ""
 	if all.Disk != nil {
 		onDisk = diskTable(all.Disk, a.width)
@@ -244,6 +248,21 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 	}
 	return a.print(fmt.Sprintf("%s\n\n%s\n\n%s%s%sDatabase %s: %s, separator %s, node tag %s, prefixes %s\n%s",
 		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
+}
+
+// subscriptionText is the line about subscriptions, if there are any.
+func subscriptionText(s jay.SubscriptionStats) string {
+	if s.Subscriptions == 0 {
+		return ""
+	}
+	text := count(s.Subscriptions, "subscription")
+	if s.Disabled > 0 {
+		text += fmt.Sprintf(", %d of them disabled", s.Disabled)
+	}
+	if s.Behind > 0 {
+		text += fmt.Sprintf(", up to %d etags behind", s.Behind)
+	}
+	return text + ": jay subscriptions lists them\n\n"
 }
 
 // expiryText is the line about what is due for documents, if there is anything.

@@ -50,6 +50,8 @@ type Writer struct {
 
 	Unused Unused
 
+	Hidden Hidden // by tables that are ingested
+
 	Lines turns.Lines // of transactions and patches that lost
 
 	locks   locks         // of commits that the cluster's coordinator has not decided

@@ -1,4 +1,4 @@
-package jay_test
+package verify_test
 
 import (
 	"bytes"
@@ -98,7 +98,7 @@ func TestRepair_UnfinishedRestore(t *testing.T) {
 		tx.Set(meta(format.RestoringName), []byte("{}"), nil)
 		return nil
 	}))
-	closeDB(t, db)
+	must(t, db.Close()) // without a check, which would find it
 	if _, err := jay.Open(dir, nil); !errors.Is(err, jay.ErrRestoring) {
 		t.Fatalf("open: %v", err)
 	}

@@ -1,4 +1,4 @@
-package jay_test
+package verify_test
 
 import (
 	"bytes"

@@ -1,0 +1,227 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/jaydb/jay/cluster"
+)
+
+// How long one attempt of a call may take, and the pauses between attempts. The client's own
+// retries have neither bound. A commit is not tried again when its attempt has ended, and
+// so gets the time that an election takes.
+const (
+	minRead, minCommit = 300 * time.Millisecond, time.Second
+	maxAttempt         = 3 * time.Second
+	minPause, maxPause = 20 * time.Millisecond, 500 * time.Millisecond
+)
+
+// request is one attempt of a call.
+type request func(ctx context.Context, client *clientv3.Client) error
+
+// bound returns ctx with the timeout of the configuration if it has no deadline. It ends
+// with the coordinator.
+func (c *Coordinator) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	var cancel context.CancelFunc
+	if _, has := ctx.Deadline(); has {
+		ctx, cancel = context.WithCancel(ctx)
+	} else {
+		ctx, cancel = context.WithTimeout(ctx, c.config.Timeout)
+	}
+	stop := context.AfterFunc(c.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// attempt returns the context of one attempt: a third of the time that is left, so that a
+// member that does not answer leaves time for another one. A member without a leader
+// refuses the request at once.
+func attempt(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	limit := maxAttempt
+	if deadline, has := ctx.Deadline(); has {
+		limit = min(max(time.Until(deadline)/3, least), maxAttempt)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return clientv3.WithRequireLeader(ctx), cancel
+}
+
+// enter counts a call in progress, for Close.
+func (c *Coordinator) enter(op string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return c.fail(op, "the coordinator is closed", "", nil, cluster.ErrClosed)
+	}
+	c.calls.Add(1)
+	return nil
+}
+
+// call makes attempts until one succeeds, an answer is final, or ctx ends; write says that the
+// request is one that must not be carried out twice: then the first attempt that may have been
+// carried out is the last one, and an error of it an ErrUnknownOutcome.
+//
+// The error is an *Error.
+func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt request) error {
+	if err := c.enter(op); err != nil {
+		return err
+	}
+	defer c.calls.Done()
+	caller := ctx
+	ctx, cancel := c.bound(ctx)
+	defer cancel()
+
+	stuck := noMajority
+	probed := false
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		if err := c.ended(caller, ctx, op, stuck); err != nil {
+			return err
+		}
+		sent, err := c.once(ctx, write, attempt)
+		if err == nil {
+			return nil
+		}
+		if complete, is := errors.AsType[*Error](err); is {
+			return complete
+		}
+		what := judge(err)
+		maybe := write && sent && !what.unsent
+		switch {
+		case what.final && maybe:
+			return c.fail(op, what.problem, what.do, err, append(what.kinds, cluster.ErrUnknownOutcome)...)
+		case what.final:
+			return c.fail(op, what.problem, what.do, err, what.kinds...)
+		case maybe:
+			return c.lost(caller, op, err)
+		}
+		if !isContext(err) && (sent || !probed) {
+			stuck = state{problem: err.Error(), do: noMajority.do, kinds: noMajority.kinds}
+		}
+		if !sent && !probed && ctx.Err() == nil {
+			probed = true
+			found, final := explain(c.config.Endpoints, probe(ctx, c.config.Endpoints, c.config.TLS))
+			if final {
+				return c.fail(op, found.problem, found.do, nil, found.kinds...)
+			}
+			if found.problem != "" {
+				stuck = found
+			}
+		}
+		wait(ctx, pause/2+rand.N(pause/2))
+	}
+}
+
+// state is why a call goes on trying.
+type state struct {
+	problem, do string
+	kinds       []error
+}
+
+var noMajority = state{"no majority of its members has answered", "start the members that are down, and look at the network between them", []error{cluster.ErrNoMajority}}
+
+// once makes one attempt, and reports whether its request has left this process.
+func (c *Coordinator) once(ctx context.Context, write bool, request request) (sent bool, err error) {
+	client, err := c.connect(ctx, write)
+	if err != nil {
+		return false, err
+	}
+	least := minRead
+	if write {
+		least = minCommit
+	}
+	within, cancel := attempt(ctx, least)
+	defer cancel()
+	within, left := watchSent(within)
+	err = request(within, client)
+	return left.Load(), err
+}
+
+// ended returns why no further attempt is made: Close, the caller's context, or the timeout of
+// the configuration.
+func (c *Coordinator) ended(caller, ctx context.Context, op string, stuck state) error {
+	switch {
+	case c.ctx.Err() != nil:
+		return c.fail(op, "the coordinator was closed", "", nil, cluster.ErrClosed)
+	case caller.Err() != nil:
+		return c.fail(op, stuck.problem, stuck.do, caller.Err(), stuck.kinds...)
+	case ctx.Err() != nil:
+		return c.fail(op, stuck.problem, stuck.do, fmt.Errorf("gave up after Timeout, %v", c.config.Timeout), stuck.kinds...)
+	}
+	return nil
+}
+
+// lost is the error of a commit whose answer did not arrive.
+func (c *Coordinator) lost(caller context.Context, op string, err error) error {
+	kinds := []error{cluster.ErrUnknownOutcome}
+	switch {
+	case c.ctx.Err() != nil:
+		kinds = append(kinds, cluster.ErrClosed)
+	case caller.Err() != nil:
+		err = caller.Err()
+	case isContext(err):
+		err = errors.New("no answer within the time of an attempt")
+	}
+	return c.fail(op, "the request was sent, and its answer has not arrived", "", err, kinds...)
+}
+
+// wait returns after d, or when ctx has ended.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// fail makes an Error.
+func (c *Coordinator) fail(op, problem, do string, cause error, kinds ...error) *Error {
+	return &Error{Op: op, Endpoints: c.config.Endpoints, Problem: problem, Do: do, Kinds: kinds, Err: cause}
+}
+
+// txn carries out one transaction: see call.
+func (c *Coordinator) txn(ctx context.Context, op string, conditions []clientv3.Cmp, then, otherwise []clientv3.Op, write bool) (resp *clientv3.TxnResponse, err error) {
+	err = c.call(ctx, op, write, func(ctx context.Context, client *clientv3.Client) error {
+		before := c.revision.Load()
+		found, err := client.Txn(ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
+		if err != nil {
+			return err
+		}
+		resp = found
+		err = c.saw(op, found.Header, before)
+		if complete, is := errors.AsType[*Error](err); is && write && found.Succeeded {
+			complete.Kinds = append(complete.Kinds, cluster.ErrUnknownOutcome)
+		}
+		return err
+	})
+	return resp, err
+}
+
+// saw checks the header of an answer: it must come from the etcd cluster of all other answers,
+// whose revision never goes back. before is the revision that was seen when the
+// request began.
+func (c *Coordinator) saw(op string, header *pb.ResponseHeader, before int64) error {
+	if known := c.etcd.Load(); header.ClusterId != known {
+		return c.twoClusters(op, known, header.ClusterId)
+	}
+	if header.Revision < before {
+		return c.fail(op, fmt.Sprintf("etcd has answered at revision %d, after %d", header.Revision, before), acceptIt, nil, cluster.ErrRefused, ErrRestored)
+	}
+	for {
+		old := c.revision.Load()
+		if header.Revision <= old || c.revision.CompareAndSwap(old, header.Revision) {
+			return nil
+		}
+	}
+}
+
+func (c *Coordinator) twoClusters(op string, a, b uint64) error {
+	return c.fail(op, fmt.Sprintf("members of two etcd clusters answer, %x and %x", a, b), "name the members of one cluster", nil, cluster.ErrOtherCluster, ErrTwoClusters)
+}

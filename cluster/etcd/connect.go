@@ -1,0 +1,218 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/stats"
+
+	"github.com/jaydb/jay/cluster"
+)
+
+const (
+	// statusTimeout bounds the look at the members when the coordinator connects. A member that
+	// does not answer in that time is not looked at.
+	statusTimeout = time.Second
+
+	// A connection without an answer for so long, with a request in progress, is
+	// closed. etcd refuses pings that come more often than every 5 seconds.
+	keepAliveTime, keepAliveTimeout = 10 * time.Second, 3 * time.Second
+
+	// maxReconnect bounds the pause before a member is dialled again: calls succeed
+	// soon after a long interruption.
+	maxReconnect = 2 * time.Second
+
+	// maxRequestBytes bounds what the client sends: the bound of etcd is usually lower.
+	maxRequestBytes = 64 << 20
+)
+
+// How far the coordinator knows its etcd.
+const (
+	unknownEtcd  int32 = iota
+	emptyEtcd          // its version is right, and the prefix has no keys
+	foundRecords       // there are records of a cluster, in the format of this package
+)
+
+// connect returns the client, when etcd was found to be one that the coordinator can work with,
+// and, to write, when it has a format record.
+func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client, error) {
+	needs := emptyEtcd
+	if write {
+		needs = foundRecords
+	}
+	if c.known.Load() >= needs {
+		return c.client.Load(), nil
+	}
+	select {
+	case c.connecting <- struct{}{}:
+		defer func() { <-c.connecting }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if c.known.Load() >= needs {
+		return c.client.Load(), nil
+	}
+	client, err := c.made(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if c.known.Load() == unknownEtcd {
+		if err := c.examine(ctx, client); err != nil {
+			return nil, err
+		}
+	}
+	known, err := c.format(ctx, client, write)
+	if err != nil {
+		return nil, err
+	}
+	c.known.Store(known)
+	return client, nil
+}
+
+// made returns the client, and makes it if it is the first. The caller holds connecting.
+func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
+	client := c.client.Load()
+	if client == nil {
+		var err error
+		if client, err = c.dial(ctx); err != nil {
+			return nil, err
+		}
+		c.client.Store(client)
+	}
+	return client, nil
+}
+
+// dial makes the client. It connects in the background, unless there is a user: then it gets a
+// token first.
+func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
+	within, cancelAttempt := attempt(ctx, minRead)
+	defer cancelAttempt()
+	deadline, _ := within.Deadline()
+	life, cancel := context.WithCancel(c.ctx)
+	stop := context.AfterFunc(within, cancel)
+	connecting := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: maxAttempt}
+	connecting.Backoff.BaseDelay, connecting.Backoff.MaxDelay = minPause, maxReconnect
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            c.config.Endpoints,
+		DialTimeout:          max(time.Until(deadline), time.Millisecond),
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		MaxCallSendMsgSize:   maxRequestBytes,
+		MaxUnaryRetries:      1, // none: the calls of a Coordinator know what may be repeated, and for how long
+		TLS:                  c.config.TLS,
+		Username:             c.config.Username,
+		Password:             c.config.Password,
+		Context:              life,
+		Logger:               zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithConnectParams(connecting),
+			grpc.WithStatsHandler(sentHandler{}),
+			grpc.WithChainUnaryInterceptor(failFast),
+		},
+	})
+	if !stop() && err == nil {
+		err = errors.Join(context.Cause(within), client.Close())
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return client, nil
+}
+
+// failFast makes a request fail when no member can be reached, and not wait: the
+// calls of a Coordinator wait themselves, and say why.
+func failFast(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoker(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)], grpc.WaitForReady(false))...)
+}
+
+// sentHandler notes that a request has left: what has not left has changed nothing.
+type sentHandler struct{}
+
+type sentKey struct{}
+
+// watchSent returns a context whose requests set the flag when they leave this process.
+func watchSent(ctx context.Context) (context.Context, *atomic.Bool) {
+	sent := new(atomic.Bool)
+	return context.WithValue(ctx, sentKey{}, sent), sent
+}
+
+func (sentHandler) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (sentHandler) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	if _, is := event.(*stats.OutHeader); is {
+		if sent, watched := ctx.Value(sentKey{}).(*atomic.Bool); watched {
+			sent.Store(true)
+		}
+	}
+}
+
+func (sentHandler) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (sentHandler) HandleConn(context.Context, stats.ConnStats) {}
+
+// examine looks at the members that can be reached: all must be new enough, and of
+// one cluster.
+func (c *Coordinator) examine(ctx context.Context, client *clientv3.Client) error {
+	const op = "connect"
+	within, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	endpoints := c.config.Endpoints
+	found := make([]*clientv3.StatusResponse, len(endpoints))
+	failures := make([]error, len(endpoints))
+	var group sync.WaitGroup
+	for i, endpoint := range endpoints {
+		group.Go(func() { found[i], failures[i] = client.Status(within, endpoint) })
+	}
+	group.Wait()
+
+	etcd, version := uint64(0), ""
+	for i, status := range found {
+		if status == nil {
+			continue
+		}
+		if !newEnough(status.Version) {
+			return &Error{Op: op, Endpoints: endpoints[i : i+1], Problem: fmt.Sprintf("etcd %.50q is older than %s", status.Version, MinVersion), Do: "upgrade it", Kinds: []error{cluster.ErrRefused, ErrTooOld}}
+		}
+		if etcd != 0 && etcd != status.Header.ClusterId {
+			return c.twoClusters(op, etcd, status.Header.ClusterId)
+		}
+		etcd, version = status.Header.ClusterId, status.Version
+	}
+	if etcd == 0 {
+		return failures[0]
+	}
+	if known := c.etcd.Load(); known != 0 && known != etcd {
+		return c.twoClusters(op, known, etcd)
+	}
+	c.etcd.Store(etcd)
+	c.config.Logger.Info("etcd: connected", slog.Any("endpoints", endpoints), slog.String("version", version), slog.String("cluster", strconv.FormatUint(etcd, 16)))
+	return nil
+}
+
+// newEnough compares a version such as 3.5.9 with MinVersion.
+func newEnough(version string) bool {
+	least := strings.Split(MinVersion, ".")
+	for i, part := range strings.SplitN(version, ".", 3)[:min(2, strings.Count(version, ".")+1)] {
+		n, err := strconv.Atoi(part)
+		want, _ := strconv.Atoi(least[i])
+		if err != nil || n < want {
+			return false
+		}
+		if n > want {
+			return true
+		}
+	}
+	return strings.Contains(version, ".")
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"html"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/server"
+)
+
+// studioCommand shows databases in a browser.
+type studioCommand struct {
+	Dir      string     `arg:"" optional:"" help:"A database, or a data directory of jay serve with all its databases. The default is that of --db."`
+	Open     bool       `help:"Open the browser."`
+	Listen   string     `placeholder:"ADDRESS" help:"Loopback address and port, such as 127.0.0.1:8081. The default is a free port of a loopback address that no other program is likely to use."`
+	LogLevel slog.Level `placeholder:"LEVEL" default:"warn" help:"debug, info, warn or error. The default is warn; info has each request."`
+}
+
+// Help is shown by jay studio --help.
+func (*studioCommand) Help() string {
+	return `It serves the studio on this machine only, and prints an address. The address opens the studio in one browser, once, within a quarter of an hour; whoever else comes to the port is refused, so that other users of the machine see nothing. On a terminal, Enter prints another address. The browser stays logged in for 12 hours, or until the command ends.
+
+DIR is the directory of a database, as of --db, or a data directory of jay serve. While the command runs, no other process can open it. --read-only shares it with others that only read, and changes nothing: copies, checkpoints and restored backups are for that.
+
+SIGINT (Ctrl-C) and SIGTERM end it. docs/studio.md shows the pages.
+
+Examples:
+
+    jay studio shop.db
+    jay studio --open ./jay-data
+    jay --read-only studio snapshot.db`
+}
+
+// Run serves the studio until ctx ends.
+func (c *studioCommand) Run(ctx context.Context, a *app) error {
+	if c.Dir != "" {
+		if a.dirGiven {
+			return usageError{text: "studio takes a directory or --db, not both", command: a.command}
+		}
+		a.dir = c.Dir
+	}
+	if err := a.checkGlobals(); err != nil {
+		return err
+	}
+	l, err := c.listen(a)
+	if err != nil {
+		return err
+	}
+	own, err := os.MkdirTemp("", "jay-studio-")
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return andThen(c.serve(ctx, a, l, own), os.RemoveAll(own))
+}
+
+// serve answers on l. The directory own is for files of the command itself.
+func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own string) error {
+	options, err := c.options(ctx, a, own)
+	if err != nil {
+		return andThen(err, l.Close())
+	}
+	s, err := server.Open(options)
+	if errors.Is(err, jay.ErrLocked) {
+		err = explained{text: fmt.Sprintf("%q is open in another process: wait until that ends; a jay serve has its own studio, at /studio/ of its address", a.dir), err: err}
+	} else if err != nil {
+		err = a.explainOpen(err)
+	}
+	if err != nil {
+		return andThen(err, l.Close())
+	}
+	invite := func() (address string, err error) {
+		right := server.AdminRight
+		if a.options.ReadOnly {
+			right = server.ReadRight
+		}
+		path, err := s.Invite(right)
+		return "http://" + l.Addr().String() + path, err
+	}
+	address, err := invite()
+	if err == nil {
+		err = a.printStudio(address)
+	}
+	if err == nil && c.Open {
+		c.open(a, own, address)
+	}
+	if err != nil {
+		return andThen(errors.Join(err, l.Close()), s.Close())
+	}
+	if a.isTerminal(a.stdin) {
+		a.note("the address works once, within 15 minutes; Enter prints another one, Ctrl-C ends the studio")
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+	lines := a.enters(ctx)
+	for {
+		select {
+		case err := <-served:
+			return err
+		case <-lines:
+			if address, err = invite(); err == nil {
+				err = a.printStudio(address)
+			}
+			if err != nil {
+				a.note("no further address: %v", err)
+			}
+		}
+	}
+}
+
+// options returns those of a server for the directory.
+func (c *studioCommand) options(ctx context.Context, a *app, own string) (server.Options, error) {
+	o := server.Options{
+		Data: own, Database: a.options, InvitedOnly: true, Studio: true, ShutdownTimeout: 5 * time.Second,
+		IdleAfter: 100 * 365 * 24 * time.Hour, // the directory is this process's until it ends
+		Logger:    slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})),
+	}
+	served := isDataDirectory(a.dir)
+	switch {
+	case served && a.options.ReadOnly:
+		var err error
+		o.Directories, err = a.databasesOf(ctx, a.dir)
+		return o, err
+	case served:
+		o.Data = a.dir
+	default:
+		o.Directories = map[string]string{databaseName(a.dir): a.dir}
+	}
+	return o, nil
+}
+
+// isDataDirectory reports whether a directory is one of jay serve: the server's own
+// database is in it. A directory with the marker of a database is a database, whatever
+// else is there; what is neither is an error when it is opened.
+func isDataDirectory(dir string) bool {
+	for _, marker := range []string{"JAY", filepath.Join("system", "JAY")} {
+		if _, err := os.Stat(filepath.Join(dir, marker)); err == nil {
+			return marker != "JAY"
+		}
+	}
+	return false
+}
+
+// databasesOf returns the databases of a data directory of jay serve, by their names,
+// without a change of any file.
+func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, error) {
+	system, err := jay.Open(filepath.Join(data, "system"), &jay.Options{MustExist: true, ReadOnly: true})
+	if err != nil {
+		return nil, a.explainOpen(err)
+	}
+	found := make(map[string]string)
+	err = eachDocument(ctx, system, jay.Scan{Prefix: "databases/"}, func(doc *jay.Document) error {
+		var record struct{ Name, State string }
+		if err := doc.Decode(&record); err != nil {
+			return err
+		}
+		if record.State == "ready" {
+			found[record.Name] = filepath.Join(data, "databases", strings.TrimPrefix(doc.ID(), "databases/"))
+		}
+		return nil
+	})
+	if err == nil && len(found) == 0 {
+		err = explained{text: fmt.Sprintf("data directory %q has no databases to read", data), err: jay.ErrNoDatabase}
+	}
+	return found, andThen(err, system.Close())
+}
+
+// databaseName returns the name that a database has in the studio: that of its directory,
+// with a hyphen for what cannot be in a name.
+func databaseName(dir string) string {
+	if absolute, err := filepath.Abs(dir); err == nil {
+		dir = absolute
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, filepath.Base(dir))
+	for strings.Contains(name, "..") {
+		name = strings.ReplaceAll(name, "..", ".")
+	}
+	name = strings.TrimRight(strings.TrimLeft(name[:min(len(name), 100)], ".-"), ".-")
+	if server.CheckDatabaseName(name) != nil {
+		name = "database-" + strings.ReplaceAll(name, ".", "-")
+		name = strings.TrimRight(name, "-")
+	}
+	return name
+}
+
+// listen listens on a loopback address. A browser sends the cookies of a host to all its
+// ports, so that one which opened a page of another program on 127.0.0.1 would hand it the
+// studio's: by default the studio has an address of 127.0.0.0/8 of its own, where the system has one.
+func (c *studioCommand) listen(a *app) (net.Listener, error) {
+	if c.Listen != "" {
+		host, _, err := net.SplitHostPort(c.Listen)
+		if err != nil || !isLoopbackHost(host) {
+			return nil, usageError{text: fmt.Sprintf("--listen names a loopback address and a port, such as 127.0.0.1:8081, not %.100q; jay serve serves other machines", c.Listen), command: a.command}
+		}
+		return net.Listen("tcp", c.Listen)
+	}
+	if runtime.GOOS == "linux" || runtime.GOOS == "windows" {
+		var b [3]byte
+		_, _ = rand.Read(b[:]) // never fails
+		address := netip.AddrFrom4([4]byte{127, b[0]%254 + 1, b[1], b[2]%254 + 1})
+		if l, err := net.Listen("tcp4", netip.AddrPortFrom(address, 0).String()); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
+}
+
+// printStudio prints an address at once.
+func (a *app) printStudio(address string) error {
+	var err error
+	if a.json {
+		err = a.printLine(map[string]string{"url": address})
+	} else {
+		err = a.print("Open " + address + "\n")
+	}
+	return andThen(err, a.stdout.Flush())
+}
+
+// enters sends for each line that is typed, if there is a terminal.
+func (a *app) enters(ctx context.Context) <-chan struct{} {
+	if !a.isTerminal(a.stdin) {
+		return nil
+	}
+	lines := make(chan struct{})
+	go func() {
+		for typed := bufio.NewScanner(a.stdin); typed.Scan(); {
+			select {
+			case lines <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// open opens the browser. Arguments of programs can be read by all users of a machine, so
+// that it is given a file, which only this user can read, and which leads to the address.
+func (c *studioCommand) open(a *app, own, address string) {
+	file := filepath.Join(own, "studio.html")
+	page := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Jay</title><meta http-equiv="refresh" content="0; url=` + html.EscapeString(address) + `">`
+	err := os.WriteFile(file, []byte(page), 0o600)
+	if err == nil {
+		err = a.browse(file)
+	}
+	if err != nil {
+		a.note("the browser could not be opened (%v): open the address above", err)
+	}
+}
+
+// browse opens a file in the program of $BROWSER, or else that of the system.
+func (a *app) browse(file string) error {
+	command := exec.Command("xdg-open", file)
+	switch name := a.getenv("BROWSER"); {
+	case name != "":
+		command = exec.Command(name, file)
+	case runtime.GOOS == "darwin":
+		command = exec.Command("open", file)
+	case runtime.GOOS == "windows":
+		command = exec.Command("rundll32", "url.dll,FileProtocolHandler", file)
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	go func() { _ = command.Wait() }() // it may run as long as the browser does
+	return nil
+}

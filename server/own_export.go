@@ -1,0 +1,232 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay"
+)
+
+// Bounds of the columns of CSV.
+const (
+	maxCSVColumns     = 10_000
+	maxCSVHeaderBytes = 1 << 20
+)
+
+// ownExport sends all answers of a query, as lines of JSON or as CSV. The columns of CSV
+// are the members that any answer has, so that it reads them twice, at one moment.
+//
+// A program that opens CSV may take a text that begins with =, +, - or @ for a formula. Such
+// texts get an apostrophe in front, unless exact is set; numbers never do.
+func (c *call) ownExport() error {
+	var body struct {
+		Query      string                     `json:"query"`
+		Parameters map[string]json.RawMessage `json:"parameters"`
+		Format     string                     `json:"format"`
+		Exact      bool                       `json:"exact"`
+	}
+	if err := c.decode(&body); err != nil {
+		return err
+	}
+	if body.Format != "csv" && body.Format != "ndjson" {
+		return badRequest("format is csv or ndjson, not %.100q", body.Format)
+	}
+	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
+	given, err := request.parameters()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.streamContext()
+	defer cancel()
+	return c.db.View(ctx, func(tx *jay.Tx) error {
+		q, err := tx.RQL(body.Query, given)
+		if err != nil {
+			return err
+		}
+		out := &exportStream{c: c}
+		if body.Format == "csv" {
+			out.csv = &csvRows{exact: body.Exact, columns: make(map[string]int)}
+			for row, err := range q.Iter(ctx) {
+				if err != nil {
+					return err
+				}
+				if err := out.csv.see(row); err != nil {
+					return err
+				}
+			}
+		}
+		for row, err := range q.Iter(ctx) {
+			if err != nil {
+				return err
+			}
+			if err := out.add(row); err != nil {
+				return err
+			}
+		}
+		return out.end()
+	})
+}
+
+// exportStream writes answers.
+type exportStream struct {
+	c     *call
+	w     *streamWriter
+	csv   *csvRows // nil for lines of JSON
+	line  []byte
+	taken int64 // of the server's memory, for the largest answer
+}
+
+// begin sends the head of the reply.
+func (x *exportStream) begin() error {
+	if x.w != nil {
+		return nil
+	}
+	if x.csv == nil {
+		x.w = x.c.startStream("application/x-ndjson; charset=utf-8")
+		return nil
+	}
+	x.w = x.c.startStream("text/csv; charset=utf-8; header=present")
+	_, err := x.w.Write(x.csv.header())
+	return err
+}
+
+// add writes an answer.
+func (x *exportStream) add(row *jay.Row) error {
+	size := int64(len(row.JSON)) + 1024
+	if row.Document != nil {
+		size += int64(len(row.Document.Body()))
+	}
+	if size > x.taken { // the answers before it are gone
+		if err := x.c.take(2 * (size - x.taken)); err != nil {
+			return err
+		}
+		x.taken = size
+	}
+	if err := x.begin(); err != nil {
+		return err
+	}
+	x.line = x.line[:0]
+	switch {
+	case x.csv != nil:
+		x.line = x.csv.append(x.line, row)
+	case row.Document != nil:
+		var err error
+		if x.line, err = appendDocument(x.line, row.Document, false); err != nil {
+			return err
+		}
+		x.line = append(x.line, '\n')
+	default:
+		x.line = append(append(x.line, row.JSON...), '\n')
+	}
+	_, err := x.w.Write(x.line)
+	return err
+}
+
+// end finishes the stream.
+func (x *exportStream) end() error {
+	if err := x.begin(); err != nil {
+		return err
+	}
+	return x.w.close()
+}
+
+// csvRows makes rows of RFC 4180, with lines that end in a carriage return and a line feed, as
+// spreadsheets expect it. A cell is a scalar, or JSON.
+type csvRows struct {
+	exact     bool
+	documents bool           // answers are documents: the first column is the ID
+	columns   map[string]int // by name
+	names     []string
+	bytes     int
+	cells     []gjson.Result
+}
+
+// see adds the members of an answer to the columns.
+func (t *csvRows) see(row *jay.Row) (err error) {
+	text := row.JSON
+	if row.Document != nil {
+		t.documents, text = true, row.Document.Body()
+	}
+	gjson.ParseBytes(text).ForEach(func(key, _ gjson.Result) bool {
+		name := key.String()
+		if _, found := t.columns[name]; found {
+			return true
+		}
+		if t.bytes += len(name); len(t.names) == maxCSVColumns || t.bytes > maxCSVHeaderBytes {
+			err = tooLarge("the answers have more than %d different members, or %d bytes of names: select the columns, or take ndjson", maxCSVColumns, maxCSVHeaderBytes)
+			return false
+		}
+		t.columns[name] = len(t.names)
+		t.names = append(t.names, name)
+		return true
+	})
+	return err
+}
+
+// header returns the first row: none, if there are no answers.
+func (t *csvRows) header() []byte {
+	if len(t.names) == 0 && !t.documents {
+		return nil
+	}
+	var dst []byte
+	if t.documents {
+		dst = append(dst, "id()"...)
+	}
+	for i, name := range t.names {
+		if i > 0 || t.documents {
+			dst = append(dst, ',')
+		}
+		dst = t.appendText(dst, name)
+	}
+	return append(dst, "\r\n"...)
+}
+
+// append appends the row of an answer.
+func (t *csvRows) append(dst []byte, row *jay.Row) []byte {
+	text := row.JSON
+	if row.Document != nil {
+		text = row.Document.Body()
+		dst = t.appendText(dst, row.Document.ID())
+	}
+	t.cells = append(t.cells[:0], make([]gjson.Result, len(t.names))...)
+	gjson.ParseBytes(text).ForEach(func(key, value gjson.Result) bool {
+		t.cells[t.columns[key.String()]] = value // of repeated names the last, as readers of JSON take it
+		return true
+	})
+	for i, cell := range t.cells {
+		if i > 0 || t.documents {
+			dst = append(dst, ',')
+		}
+		switch cell.Type {
+		case gjson.Null:
+		case gjson.String:
+			dst = t.appendText(dst, cell.String())
+		case gjson.JSON:
+			dst = appendCSV(dst, cell.Raw)
+		default:
+			dst = append(dst, cell.Raw...) // every digit
+		}
+	}
+	return append(dst, "\r\n"...)
+}
+
+// appendText appends a text that no program takes for a formula.
+func (t *csvRows) appendText(dst []byte, text string) []byte {
+	if !t.exact && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+		text = "'" + text
+	}
+	return appendCSV(dst, text)
+}
+
+// appendCSV appends a cell, in quotes if it needs them. So does an empty text, which is no
+// missing one.
+func appendCSV(dst []byte, text string) []byte {
+	if text != "" && !strings.ContainsAny(text, ",\"\r\n") && !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, " ") {
+		return append(dst, text...)
+	}
+	return fmt.Appendf(dst, `"%s"`, bytes.ReplaceAll([]byte(text), []byte(`"`), []byte(`""`)))
+}

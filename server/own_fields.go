@@ -1,0 +1,151 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/jaydb/jay"
+)
+
+// Bounds of the fields that are looked for.
+const (
+	sampledDocuments = 100     // at each end of a collection
+	sampledBytes     = 2 << 20 // at each end
+	maxFieldPaths    = 500
+	maxFieldDepth    = 8
+)
+
+// seenField is a field of the documents that were looked at.
+type seenField struct {
+	Path      string   `json:"path"`      // as RQL has it; [] stands behind an array
+	Types     []string `json:"types"`     // that it has, in the order of their names
+	Documents int      `json:"documents"` // in which it is
+
+	types map[string]bool
+	last  int // the last document in which it was seen
+}
+
+// ownFields answers the fields that documents of a collection have: of up to
+// sampledDocuments at each end of the order of IDs, since a collection has no schema.
+func (c *call) ownFields() error {
+	collection := c.params.get("collection")
+	if err := c.take(4 * sampledBytes); err != nil {
+		return err
+	}
+	s := &sample{byPath: make(map[string]*seenField)}
+	seen := make(map[string]bool)
+	for _, reverse := range []bool{false, true} {
+		sum, n := 0, 0
+		for doc, err := range c.db.Documents(c.ctx, jay.Scan{Collection: collection, Limit: sampledDocuments, Reverse: reverse}) {
+			if err != nil {
+				return err
+			}
+			if seen[doc.ID()] || sum > sampledBytes {
+				break // the documents of the other end begin
+			}
+			seen[doc.ID()] = true
+			sum, n = sum+len(doc.Body()), n+1
+			s.documents++
+			s.walk("", gjson.ParseBytes(doc.Body()), 0)
+		}
+		if !reverse && n < sampledDocuments && sum <= sampledBytes {
+			break // these were all
+		}
+	}
+	fields := s.fields
+	if fields == nil {
+		fields = []*seenField{}
+	}
+	for _, f := range fields {
+		f.Types = slices.Sorted(maps.Keys(f.types))
+	}
+	return c.json(http.StatusOK, map[string]any{"fields": fields, "documents": s.documents, "more": s.more})
+}
+
+// sample gathers the fields of documents, in the order in which they are first seen.
+type sample struct {
+	fields    []*seenField
+	byPath    map[string]*seenField
+	documents int
+	more      bool // there are fields beyond the bounds
+}
+
+// walk adds a value at a path, and what is in it.
+func (s *sample) walk(path string, v gjson.Result, depth int) {
+	if path != "" && !s.add(path, v) {
+		return
+	}
+	if depth == maxFieldDepth {
+		s.more = s.more || v.IsObject() || v.IsArray()
+		return
+	}
+	switch {
+	case v.IsObject():
+		v.ForEach(func(key, value gjson.Result) bool {
+			name := rqlName(key.String())
+			if path != "" {
+				name = path + "." + name
+			}
+			s.walk(name, value, depth+1)
+			return true
+		})
+	case v.IsArray():
+		v.ForEach(func(_, item gjson.Result) bool {
+			s.walk(path+"[]", item, depth+1)
+			return true
+		})
+	}
+}
+
+// add notes a field, and reports whether it is among those that are answered.
+func (s *sample) add(path string, v gjson.Result) bool {
+	f := s.byPath[path]
+	if f == nil {
+		if len(s.fields) == maxFieldPaths {
+			s.more = true
+			return false
+		}
+		f = &seenField{Path: path, types: make(map[string]bool)}
+		s.fields, s.byPath[path] = append(s.fields, f), f
+	}
+	f.types[typeOf(v)] = true
+	if f.last != s.documents {
+		f.last, f.Documents = s.documents, f.Documents+1
+	}
+	return true
+}
+
+// typeOf names the type of a value as RQL does.
+func typeOf(v gjson.Result) string {
+	switch {
+	case v.IsObject():
+		return "object"
+	case v.IsArray():
+		return "array"
+	case v.Type == gjson.String:
+		return "string"
+	case v.Type == gjson.Number:
+		return "number"
+	case v.Type == gjson.Null:
+		return "null"
+	}
+	return "boolean"
+}
+
+// rqlWord is a name that needs no quotes in RQL, unless it is one of rqlKeywords.
+var rqlWord = regexp.MustCompile(`^[\pL_][\pL_\p{Nd}]*$`)
+
+var rqlKeywords = strings.Fields("from group where order load update filter select include limit offset declare and or not in between all as distinct true false null")
+
+// rqlName returns a name as it stands in RQL.
+func rqlName(name string) string {
+	if rqlWord.MatchString(name) && !slices.Contains(rqlKeywords, strings.ToLower(name)) {
+		return name
+	}
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(name) + "'"
+}

@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"math/bits"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay"
+)
+
+// figureBuckets is how many classes of durations are counted: class i has those below
+// 2^i microseconds that are in no class before it, the last one all others, from 4 seconds on.
+const figureBuckets = 24
+
+// figureVerbs are the verbs of jay.Operation, in the order in which they are answered,
+// and what a chart adds up: reads, queries, writes, transactions, or work of the server's own.
+var figureVerbs = []struct{ verb, kind string }{
+	{"get", "read"}, {"get many", "read"}, {"exists", "read"}, {"read", "read"},
+	{"query", "query"}, {"count", "query"}, {"scan", "query"},
+	{"put", "write"}, {"insert", "write"}, {"replace", "write"}, {"delete", "write"}, {"patch", "write"}, {"attach", "write"}, {"revise", "write"},
+	{"compare exchange", "write"}, {"batch", "write"}, {"bulk", "write"},
+	{"update", "transaction"}, {"view", "transaction"},
+	{"flush", "upkeep"}, {"compact", "upkeep"}, {"sweep", "upkeep"},
+	{"other", "other"},
+}
+
+// figureOf has the place of each verb in figureVerbs.
+var figureOf = make(map[string]int)
+
+func init() {
+	for i, v := range figureVerbs {
+		figureOf[v.verb] = i
+	}
+}
+
+// figures count the operations on one database since the server began.
+type figures struct{ byVerb []verbFigures }
+
+type verbFigures struct {
+	count, documents, failed, nanos atomic.Int64
+	under                           [figureBuckets]atomic.Int64
+}
+
+func newFigures() *figures { return &figures{make([]verbFigures, len(figureVerbs))} }
+
+// observer returns the observer that counts, and passes everything on to another one, if
+// there is one.
+func (f *figures) observer(next jay.Observer) jay.Observer { return figureObserver{f, next} }
+
+type figureObserver struct {
+	f    *figures
+	next jay.Observer
+}
+
+// Begin implements jay.Observer.
+func (f figureObserver) Begin(ctx context.Context, o *jay.Operation) context.Context {
+	if f.next == nil {
+		return ctx
+	}
+	return f.next.Begin(ctx, o)
+}
+
+// End implements jay.Observer.
+func (f figureObserver) End(ctx context.Context, o *jay.Operation) {
+	i, found := figureOf[o.Verb]
+	if !found {
+		i = len(figureVerbs) - 1
+	}
+	v := &f.f.byVerb[i]
+	v.count.Add(1)
+	v.documents.Add(o.Documents)
+	v.nanos.Add(o.Duration.Nanoseconds())
+	if o.Err != nil && !isMissing(o.Err) {
+		v.failed.Add(1)
+	}
+	v.under[min(bits.Len64(uint64(max(0, o.Duration.Microseconds()))), figureBuckets-1)].Add(1)
+	if f.next != nil {
+		f.next.End(ctx, o)
+	}
+}
+
+// figure is what is answered about a verb.
+type figure struct {
+	Verb      string  `json:"verb"`
+	Kind      string  `json:"kind"`
+	Count     int64   `json:"count"`
+	Documents int64   `json:"documents"`
+	Failed    int64   `json:"failed"`
+	TotalNs   int64   `json:"totalNs"`
+	Under     []int64 `json:"under"` // element i: below 2^i microseconds, and in no class before it
+}
+
+// list returns the figures of the verbs that were used.
+func (f *figures) list() []figure {
+	all := []figure{}
+	for i := range f.byVerb {
+		v := &f.byVerb[i]
+		one := figure{Verb: figureVerbs[i].verb, Kind: figureVerbs[i].kind, Count: v.count.Load(), Documents: v.documents.Load(), Failed: v.failed.Load(), TotalNs: v.nanos.Load()}
+		if one.Count == 0 {
+			continue
+		}
+		for i := range v.under {
+			one.Under = append(one.Under, v.under[i].Load())
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// ownFigures answers the figures of the database, and of the operations on it since the
+// server began, all of which only rise: a page draws their differences. They are cheap.
+func (c *call) ownFigures() error {
+	now, err := c.db.Stats(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, map[string]any{"at": time.Now().UTC().Format(ravenTime), "stats": now, "operations": c.database.figures.list()})
+}
+
+// ownDisk answers how much space the parts of the database take.
+func (c *call) ownDisk() error {
+	usage, err := c.db.DiskUsage(c.ctx)
+	if err != nil {
+		return err
+	}
+	return c.json(http.StatusOK, usage)
+}
+
+// ownSettings answers the configurations of the database, as RavenDB's clients write them,
+// and null for what was never configured.
+func (c *call) ownSettings() error {
+	all := make(map[string]json.RawMessage)
+	for name, get := range map[string]func() error{"revisions": c.revisionsConfig, "expiration": c.expirationConfig, "refresh": c.refreshConfig} {
+		c.status, c.out = 0, nil
+		if err := get(); err != nil {
+			return err
+		}
+		all[name] = json.RawMessage("null")
+		if c.status == http.StatusOK {
+			all[name] = c.out
+		}
+	}
+	return c.json(http.StatusOK, all)
+}

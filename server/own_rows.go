@@ -1,0 +1,556 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jaydb/jay"
+)
+
+// This file answers documents as rows of a table, for a list that shows some fields of
+// millions of documents: what a row needs of a large document is small, and a value is the
+// text of its JSON, so that no reader changes a digit.
+
+// Bounds of a page of rows.
+const (
+	maxColumns      = 32
+	maxRowFields    = 100 // whose names are collected
+	maxFieldName    = 256 // bytes; longer ones are not collected
+	maxValueBytes   = 256 // of a value's text
+	maxPreviewBytes = 512 // of the text of a whole document
+	firstColumns    = 6   // without columns
+)
+
+// previewColumn is the beginning of the whole document.
+const previewColumn = "@preview"
+
+// cutMark ends a text that was cut. No JSON ends so.
+const cutMark = "…"
+
+// row is a document in a table.
+type row struct {
+	ID           string    `json:"id"`
+	Cursor       string    `json:"cursor,omitempty"` // with which after and from go on, if it is not the ID
+	Collection   string    `json:"collection"`
+	ChangeVector string    `json:"changeVector"`
+	LastModified string    `json:"lastModified"`
+	Bytes        int       `json:"bytes"`
+	Values       []*string `json:"values"` // of the columns: the text of the JSON; nil if the document has no such field
+}
+
+// ownRows answers a page of documents as rows, in the order of their IDs or in the
+// opposite one. It begins behind the ID after, at the ID from or, if there is none, behind
+// its place, or at about a part of all, at=0.5. With order=newest they come in the order of
+// their last writes, the newest first, and cursors stand for IDs.
+func (c *call) ownRows() error {
+	scan, size, err := c.pageScan()
+	if err != nil {
+		return err
+	}
+	columns := c.params.all("column")
+	if len(columns) > maxColumns {
+		return badRequest("a page has at most %d columns, not %d", maxColumns, len(columns))
+	}
+	from, at := c.params.get("from"), c.params.get("at")
+	if scan.After != "" && from != "" || scan.After != "" && at != "" || from != "" && at != "" {
+		return badRequest("after, from and at exclude one another")
+	}
+	var where float64
+	if at != "" {
+		if where, err = strconv.ParseFloat(at, 64); err != nil || !(where >= 0 && where <= 1) {
+			return badRequest("at must be between 0 and 1, not %.100q", at)
+		}
+	}
+	if err := c.take(3 * pageBytes); err != nil { // what is read, and what a page may hold
+		return err
+	}
+	order := cmp.Or(c.params.get("order"), "id")
+	if order != "id" && order != "newest" {
+		return badRequest("order must be id or newest, not %.100q", order)
+	}
+	var page documentPage
+	reply := make(map[string]any)
+	err = c.db.View(c.ctx, func(tx *jay.Tx) error {
+		if order == "newest" {
+			list := newestList{ctx: c.ctx, tx: tx, scan: scan}
+			about, err := list.page(&page, from, at != "", where, size)
+			if about >= 0 {
+				reply["about"] = about
+			}
+			return err
+		}
+		places := idPlaces{ctx: c.ctx, tx: tx, scan: scan, exact: c.s.opts.Database.CaseSensitive}
+		if at != "" {
+			if from, err = places.at(where); err != nil {
+				return err
+			}
+		}
+		if from != "" {
+			scan.After = from
+			if page, err = placed(c.ctx, tx, scan, from); err != nil {
+				return err
+			}
+		}
+		if err := page.read(tx.Documents(c.ctx, scan), size); err != nil {
+			return err
+		}
+		if from != "" && len(page.docs) > 0 {
+			about, err := places.of(page.docs[0].ID())
+			if err != nil {
+				return err
+			}
+			reply["about"] = about
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	fields, members, err := fieldsOf(page.docs)
+	if err != nil {
+		return err
+	}
+	if len(columns) == 0 {
+		columns = someColumns(fields, members)
+	}
+	rows, sum, n := make([]row, 0, len(page.docs)), 0, 0
+	for i, doc := range page.docs {
+		r := row{ID: doc.ID(), Collection: doc.Collection(), ChangeVector: doc.ChangeVector(), LastModified: doc.Metadata().LastModified.UTC().Format(ravenTime), Bytes: len(doc.Body())}
+		if order == "newest" {
+			r.Cursor = strconv.FormatUint(doc.Metadata().Etag, 10)
+		}
+		if r.Values, n, err = valuesOf(doc, columns, members[i]); err != nil {
+			return err
+		}
+		if sum += n + len(r.ID); sum > pageBytes && i > 0 {
+			page.more = true
+			break
+		}
+		rows = append(rows, r)
+	}
+	reply["fields"], reply["columns"], reply["rows"] = fields, columns, rows
+	if page.more {
+		last := rows[len(rows)-1]
+		reply["next"] = cmp.Or(last.Cursor, last.ID)
+	}
+	return c.json(http.StatusOK, reply)
+}
+
+// pageScan reads which documents a page is of, and how many it has at most. The scan has one more, which shows that
+// another page follows.
+func (c *call) pageScan() (scan jay.Scan, size int, err error) {
+	if size, err = c.params.count("pageSize", defaultPageSize); err == nil {
+		err = checkPageSize(size)
+	}
+	if err != nil {
+		return scan, 0, err
+	}
+	scan = jay.Scan{Collection: c.params.get("collection"), Prefix: c.params.get("startsWith"), After: c.params.get("after"), Limit: size + 1}
+	scan.Reverse, err = c.params.flag("reverse")
+	return scan, size, err
+}
+
+// documentPage is a page of documents, which ends early with pageBytes.
+type documentPage struct {
+	docs []*jay.Document
+	sum  int
+	more bool
+}
+
+// read adds documents up to size.
+func (p *documentPage) read(all iter.Seq2[*jay.Document, error], size int) error {
+	for doc, err := range all {
+		if err != nil {
+			return err
+		}
+		if len(p.docs) == size || p.sum > pageBytes {
+			p.more = true
+			return nil
+		}
+		p.docs, p.sum = append(p.docs, doc), p.sum+len(doc.Body())
+	}
+	return nil
+}
+
+// placed returns a page with the document of an ID, if the scan has it.
+func placed(ctx context.Context, tx *jay.Tx, scan jay.Scan, id string) (page documentPage, err error) {
+	one := jay.Scan{Collection: scan.Collection, Prefix: id, Limit: 1}
+	for doc, err := range tx.Documents(ctx, one) {
+		if err != nil {
+			return page, err
+		}
+		if strings.EqualFold(doc.ID(), id) && hasPrefixFold(id, scan.Prefix) {
+			page.docs, page.sum = append(page.docs, doc), len(doc.Body())
+		}
+	}
+	return page, nil
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// newestList is a scan in the order of the last writes, from the newest to the oldest. Its
+// cursors are etags.
+type newestList struct {
+	ctx  context.Context
+	tx   *jay.Tx
+	scan jay.Scan
+}
+
+const etagField = "@metadata.@etag"
+
+// query returns the query of the list, or of its opposite.
+func (l *newestList) query(reverse bool, bounds ...jay.Condition) jay.Query[jay.Document] {
+	q := l.tx.Query(l.scan.Collection).Where(bounds...)
+	if reverse {
+		return q.OrderBy(etagField)
+	}
+	return q.OrderBy("-" + etagField)
+}
+
+// page reads a page behind scan.After, at a cursor, or at about a part of all. about is
+// the part of all that stands before it, by etags, or negative if that was not asked for.
+func (l *newestList) page(page *documentPage, from string, atPart bool, where float64, size int) (about float64, err error) {
+	if l.scan.Prefix != "" {
+		return -1, badRequest("order=newest and startsWith exclude one another")
+	}
+	var newest, oldest int64
+	if from != "" || atPart {
+		if newest, err = l.end(false); err == nil {
+			oldest, err = l.end(true)
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+	q := l.query(l.scan.Reverse)
+	switch {
+	case atPart:
+		from = strconv.FormatInt(newest-int64(where*float64(newest-oldest)), 10)
+		fallthrough
+	case from != "":
+		etag, err := etagOf(from)
+		if err != nil {
+			return -1, err
+		}
+		if l.scan.Reverse {
+			q = q.Where(jay.Ge(etagField, etag))
+		} else {
+			q = q.Where(jay.Le(etagField, etag))
+		}
+	case l.scan.After != "":
+		etag, err := etagOf(l.scan.After)
+		if err != nil {
+			return -1, err
+		}
+		if l.scan.Reverse {
+			q = q.Where(jay.Gt(etagField, etag))
+		} else {
+			q = q.Where(jay.Lt(etagField, etag))
+		}
+	}
+	found, err := q.Limit(size).PageBytes(pageBytes).Page(l.ctx)
+	if err != nil {
+		return -1, err
+	}
+	page.docs, page.more = found.Items, found.Next != ""
+	if from == "" || len(page.docs) == 0 {
+		return -1, nil
+	}
+	return float64(newest-int64(page.docs[0].Metadata().Etag)) / float64(max(1, newest-oldest)), nil
+}
+
+// end returns the newest or the oldest etag; 0 if there are none.
+func (l *newestList) end(oldest bool) (int64, error) {
+	doc, err := l.query(oldest).First(l.ctx)
+	if errors.Is(err, jay.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int64(doc.Metadata().Etag), nil
+}
+
+func etagOf(cursor string) (int64, error) {
+	etag, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || etag < 0 {
+		return 0, badRequest("%.100q is no cursor of order=newest", cursor)
+	}
+	return etag, nil
+}
+
+// fieldsOf returns the names of the fields of some documents in the order in which they
+// are first seen, and the texts of the fields of each document.
+func fieldsOf(all []*jay.Document) (names []string, members []map[string][]byte, err error) {
+	names, seen := []string{}, make(map[string]bool)
+	for _, doc := range all {
+		texts := make(map[string][]byte)
+		err := eachMember(doc.Body(), func(written, value []byte) error {
+			if len(written) > maxFieldName {
+				return nil
+			}
+			name := string(written)
+			if strings.Contains(name, `\`) {
+				if err := json.Unmarshal([]byte(`"`+name+`"`), &name); err != nil {
+					return err
+				}
+			}
+			texts[name] = value
+			if !seen[name] && len(names) < maxRowFields {
+				seen[name] = true
+				names = append(names, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		members = append(members, texts)
+	}
+	return names, members, nil
+}
+
+// someColumns chooses the first fields that are not objects or arrays, and if there are none the beginning
+// of the document.
+func someColumns(fields []string, members []map[string][]byte) []string {
+	columns := []string{}
+	for _, name := range fields {
+		simple := slices.ContainsFunc(members, func(texts map[string][]byte) bool {
+			value := texts[name]
+			return len(value) > 0 && value[0] != '{' && value[0] != '['
+		})
+		if simple && len(columns) < firstColumns {
+			columns = append(columns, name)
+		}
+	}
+	if len(columns) == 0 {
+		return []string{previewColumn}
+	}
+	return columns
+}
+
+// valuesOf returns the texts of the columns: fields by their names, or by a path such as
+// Address.City, and how many bytes they have.
+func valuesOf(doc *jay.Document, columns []string, members map[string][]byte) (values []*string, n int, err error) {
+	values = make([]*string, len(columns))
+	for i, name := range columns {
+		text, found := members[name]
+		most := maxValueBytes
+		switch {
+		case name == previewColumn:
+			text, found, most = doc.Body(), true, maxPreviewBytes
+		case !found && strings.ContainsAny(name, ".["):
+			if text, found, err = doc.Path(name); err != nil {
+				return nil, 0, badRequest("the column %.100q is no field and no path: %v", name, err)
+			}
+		}
+		if found {
+			value := cutText(text, most)
+			values[i] = &value
+			n += len(value)
+		}
+	}
+	return values, n, nil
+}
+
+// cutText returns a text, and of a long one the beginning with cutMark.
+func cutText(text []byte, most int) string {
+	text = bytes.TrimSpace(text)
+	if len(text) <= most {
+		return string(text)
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return string(text[:most]) + cutMark
+}
+
+// idPlaces guesses where an ID stands among all that a scan has, and which ID stands at
+// about a part of them. Nothing counts the documents below an ID: it looks at which
+// characters follow those that IDs have in common, and takes each to have as many IDs
+// behind it as one way down from it suggests. Such a guess is good for GUIDs and for numbers of
+// one length, and may be off by a fifth of all for others. It rises with the IDs, and
+// goes both ways alike. It costs some hundred seeks, however many documents there are.
+type idPlaces struct {
+	ctx   context.Context
+	tx    *jay.Tx
+	scan  jay.Scan
+	exact bool // IDs that differ in case are different
+}
+
+// Bounds of a guess.
+const (
+	placeLevels   = 4  // characters at which IDs differ
+	placeChildren = 64 // of these at one place
+)
+
+func (p *idPlaces) fold(id string) string {
+	if p.exact {
+		return id
+	}
+	return strings.ToLower(id)
+}
+
+// first returns the first or the last ID below a prefix, behind an ID; "" if there is none.
+func (p *idPlaces) first(prefix, after string, reverse bool) (string, error) {
+	for doc, err := range p.tx.Documents(p.ctx, jay.Scan{Collection: p.scan.Collection, Prefix: prefix, After: after, Reverse: reverse, Limit: 1}) {
+		if err != nil {
+			return "", err
+		}
+		return p.fold(doc.ID()), nil
+	}
+	return "", nil
+}
+
+// common returns what all IDs below a prefix have in common; one is set if it is a single ID.
+func (p *idPlaces) common(prefix string) (shared string, one bool, err error) {
+	least, err := p.first(prefix, "", false)
+	if err != nil {
+		return "", false, err
+	}
+	most, err := p.first(prefix, "", true)
+	if err != nil {
+		return "", false, err
+	}
+	n := 0
+	for n < len(least) && n < len(most) && least[n] == most[n] {
+		n++
+	}
+	for n > 0 && n < len(least) && !utf8.RuneStart(least[n]) {
+		n--
+	}
+	return least[:n], least == most, nil
+}
+
+// children returns the characters that follow a prefix, in their order.
+func (p *idPlaces) children(prefix string) (all []string, err error) {
+	after := prefix // an ID that ends here is behind no character
+	for len(all) < placeChildren {
+		id, err := p.first(prefix, after, false)
+		if err != nil {
+			return nil, err
+		}
+		if len(id) <= len(prefix) {
+			return all, nil
+		}
+		_, n := utf8.DecodeRuneInString(id[len(prefix):])
+		child := id[len(prefix) : len(prefix)+n]
+		all, after = append(all, child), prefix+child+string(utf8.MaxRune)
+	}
+	return all, nil
+}
+
+// weight guesses how many IDs are below a prefix: as many as there are if all ways down
+// branch as the one in the middle does.
+func (p *idPlaces) weight(prefix string) (float64, error) {
+	weight := 1.0
+	for range placeLevels {
+		shared, one, err := p.common(prefix)
+		if err != nil || one {
+			return weight, err
+		}
+		children, err := p.children(shared)
+		if err != nil || len(children) == 0 {
+			return weight, err
+		}
+		weight *= float64(len(children))
+		prefix = shared + children[len(children)/2]
+	}
+	return weight, nil
+}
+
+// part is a character that follows a prefix, with the part of the IDs below the prefix that
+// stands before it, and the part that it has.
+type part struct {
+	text          string
+	before, width float64
+}
+
+// parts returns the characters that follow a prefix.
+func (p *idPlaces) parts(prefix string, weighed bool) ([]part, error) {
+	children, err := p.children(prefix)
+	if err != nil {
+		return nil, err
+	}
+	parts, sum := make([]part, len(children)), 0.0
+	for i, child := range children {
+		weight := 1.0
+		if weighed {
+			if weight, err = p.weight(prefix + child); err != nil {
+				return nil, err
+			}
+		}
+		parts[i] = part{child, sum, weight}
+		sum += weight
+	}
+	for i := range parts {
+		parts[i].before /= sum
+		parts[i].width /= sum
+	}
+	return parts, nil
+}
+
+// walk goes down from what all IDs have in common: at each place choose says which part
+// comes next, or that the walk ends. It returns what the IDs at its end have in common.
+func (p *idPlaces) walk(choose func(prefix string, parts []part) (next int, goOn bool)) (prefix string, err error) {
+	prefix, one, err := p.common(p.scan.Prefix)
+	for level := 0; err == nil && !one && level < placeLevels; level++ {
+		var parts []part
+		// The first characters decide; below them it is enough to take all for alike.
+		if parts, err = p.parts(prefix, level == 0); err != nil || len(parts) == 0 {
+			break
+		}
+		next, goOn := choose(prefix, parts)
+		if !goOn {
+			break
+		}
+		prefix, one, err = p.common(prefix + parts[next].text)
+	}
+	return prefix, err
+}
+
+// at returns an ID, or the beginning of one, at about a part of all.
+func (p *idPlaces) at(where float64) (string, error) {
+	return p.walk(func(_ string, parts []part) (int, bool) {
+		next := len(parts) - 1
+		for next > 0 && parts[next].before > where {
+			next--
+		}
+		where = (where - parts[next].before) / parts[next].width
+		return next, true
+	})
+}
+
+// of returns about which part of all stands before an ID.
+func (p *idPlaces) of(id string) (float64, error) {
+	id = p.fold(id)
+	before, width := 0.0, 1.0
+	_, err := p.walk(func(prefix string, parts []part) (int, bool) {
+		rest, found := strings.CutPrefix(id, prefix)
+		if !found {
+			return 0, false
+		}
+		for i, one := range parts {
+			if strings.HasPrefix(rest, one.text) {
+				before, width = before+width*one.before, width*one.width
+				return i, true
+			}
+		}
+		if rest > parts[len(parts)-1].text { // there are more than were looked at
+			before += width
+		}
+		return 0, false
+	})
+	return before, err
+}
