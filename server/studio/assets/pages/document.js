@@ -185,7 +185,6 @@ class DocumentPage {
     else {
       fill(this.view, this.editor.node);
       this.describe();
-      requestAnimationFrame(() => { if (this.writes && !this.ended && matchMedia('(pointer: fine)').matches) this.editor.focus(); });
     }
   }
 

@@ -61,6 +61,7 @@ class NewPage {
     await Promise.all([this.loadCollections(), this.begin()]);
     if (app.signal.aborted) return;
     const request = query.get('id');
+    if (this.id.value !== (request ?? '')) return; // an ID was typed meanwhile
     if (query.get('way') === 'hilo' || (request === null && this.collectionName() !== '')) this.choose('hilo', false);
     else this.typed();
     if (this.way === 'hilo') this.focusText();
@@ -110,11 +111,9 @@ class NewPage {
   // choose makes another way the one that is used, by writing the request that asks for it.
   choose(way, focus = true) {
     const stem = this.id.value.replace(/[|/\s]+$/, '') || this.prefix();
-    if (way === 'hilo') this.hiloFrom = this.id.value;
     this.way = way;
-    this.id.disabled = way === 'hilo';
     this.id.value = {hilo: '', 'server-side': `${stem.replace(/\/.*$/, '')}/`, identity: `${stem.replace(/\/.*$/, '')}|`, semantic: stem.includes('/') ? stem : `${stem}/`, guid: ''}[way];
-    this.id.placeholder = way === 'hilo' ? 'made by the server' : way === 'guid' ? 'empty: a GUID' : 'users/ann';
+    this.id.placeholder = way === 'hilo' ? 'made by the server, or type one' : way === 'guid' ? 'empty: a GUID' : 'users/ann';
     if (way === 'hilo' && this.collectionName() === '') this.guess();
     this.mark();
     this.guess();
@@ -122,7 +121,7 @@ class NewPage {
     this.foretell();
     if (!focus) return;
     if (way === 'hilo' && this.collectionName() === '') this.collection.focus();
-    else if (!this.id.disabled && way !== 'guid') {
+    else if (way !== 'guid' && way !== 'hilo') {
       this.id.focus();
       this.id.setSelectionRange(this.id.value.length, this.id.value.length);
     }
@@ -163,7 +162,6 @@ class NewPage {
       row.tabIndex = way === this.way ? 0 : -1;
       row.querySelector('.new-way-form').textContent = example[way];
     }
-    if (this.way !== 'hilo') this.id.disabled = false;
   }
 
   // foretell asks the server which ID the request becomes.
