@@ -336,3 +336,24 @@ func TestDocuments_NewestFirst(t *testing.T) {
 	p.click("menuitemcheckbox", "Newest first")
 	first("orders/0000007-A")
 }
+
+// Ensure that a collection is deleted after its name was typed, and nothing else.
+func TestDocuments_DeleteCollection(t *testing.T) {
+	s := startStudio(t)
+	orders(s, 300)
+	s.put("others/1", "Others", `{}`)
+	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p.see("300 documents")
+	p.click("button", "More about Orders")
+	p.click("menuitem", "Delete all its documents …")
+	dialog := p.in("dialog", "Delete 300 documents of Orders?")
+	dialog.fill("textbox", "Type Orders to go on", "orders")
+	p.press("Enter")
+	dialog.fill("textbox", "Type Orders to go on", "Orders")
+	p.press("Enter")
+	p.wait("the operations", func() bool { return strings.Contains(p.address(), "/operations") })
+	p.wait("the end", func() bool { return s.stored("orders/0000300-A") == "" && s.stored("orders/0000001-A") == "" })
+	if s.stored("others/1") == "" {
+		t.Error("another collection has lost a document")
+	}
+}
