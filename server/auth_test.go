@@ -101,6 +101,7 @@ func TestAuth_Rights(t *testing.T) {
 		{"GET", "/jay/v1/databases/a/import/rejects?operation=1", "", "writer"},
 		{"GET", "/jay/v1/databases/a/export", "", "reader"},
 		{"GET", "/jay/v1/databases/a/figures", "", "reader"},
+		{"GET", "/jay/v1/databases/a/settings", "", "reader"},
 		{"GET", "/jay/v1/databases/a/disk", "", "reader"},
 		{"POST", "/jay/v1/databases/a/preview", `{}`, "reader"},
 		{"POST", "/jay/v1/databases/a/counters", `{}`, "admin"},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"math/bits"
 	"net/http"
 	"sync/atomic"
@@ -126,4 +127,21 @@ func (c *call) ownDisk() error {
 		return err
 	}
 	return c.json(http.StatusOK, usage)
+}
+
+// ownSettings answers the configurations of the database, as RavenDB's clients write them,
+// and null for what was never configured.
+func (c *call) ownSettings() error {
+	all := make(map[string]json.RawMessage)
+	for name, get := range map[string]func() error{"revisions": c.revisionsConfig, "expiration": c.expirationConfig, "refresh": c.refreshConfig} {
+		c.status, c.out = 0, nil
+		if err := get(); err != nil {
+			return err
+		}
+		all[name] = json.RawMessage("null")
+		if c.status == http.StatusOK {
+			all[name] = c.out
+		}
+	}
+	return c.json(http.StatusOK, all)
 }

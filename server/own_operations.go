@@ -97,6 +97,10 @@ func (c *call) ownOperations() error {
 	if err := checkPageSize(size); err != nil {
 		return err
 	}
+	id, err := c.params.number("id", 0)
+	if err != nil {
+		return err
+	}
 	wanted, only := c.params.find("database")
 	key := ""
 	if only {
@@ -113,7 +117,7 @@ func (c *call) ownOperations() error {
 			subject, err := checkName(o.about.subject)
 			ofIt = !only || err == nil && subject == key
 		}
-		if ofIt && c.who.may(of.database, ReadRight) {
+		if ofIt && (id == 0 || of.id == id) && c.who.may(of.database, ReadRight) {
 			found = append(found, o)
 		}
 	}

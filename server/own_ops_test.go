@@ -279,6 +279,9 @@ func TestOwn_Indexes_Background(t *testing.T) {
 
 	list := h.want(200, "GET", "/jay/v1/operations?database=A", "")
 	equal(t, "list", list.text(t, "operations", 0, "kind")+list.text(t, "operations", 0, "subject")+list.text(t, "operations", 0, "status"), "drop a collectionBsCompleted")
+	equal(t, "one", len(h.want(200, "GET", "/jay/v1/operations?id="+a.text(t, "OperationId"), "").json(t, "operations").([]any)), 1)
+	equal(t, "none", h.want(200, "GET", "/jay/v1/operations?id=1", "").body, `{"operations":[]}`)
+	equal(t, "settings", h.want(200, "GET", "/jay/v1/databases/a/settings", "").body, `{"expiration":null,"refresh":null,"revisions":null}`)
 	equal(t, "none of others", len(h.want(200, "GET", "/jay/v1/operations?database=b", "").json(t, "operations").([]any)), 0)
 	h.checkProblem(h.do("GET", "/jay/v1/operations?pageSize=0", ""), 400, "BadRequestException")
 	h.checkProblem(h.do("GET", "/jay/v1/operations?database=..", ""), 400, "BadRequestException")

@@ -2,8 +2,10 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
 	"slices"
@@ -37,6 +39,7 @@ const cutMark = "…"
 // row is a document in a table.
 type row struct {
 	ID           string    `json:"id"`
+	Cursor       string    `json:"cursor,omitempty"` // with which after and from go on, if it is not the ID
 	Collection   string    `json:"collection"`
 	ChangeVector string    `json:"changeVector"`
 	LastModified string    `json:"lastModified"`
@@ -46,7 +49,8 @@ type row struct {
 
 // ownRows answers a page of documents as rows, in the order of their IDs or in the
 // opposite one. It begins behind the ID after, at the ID from or, if there is none, behind
-// its place, or at about a part of all, at=0.5.
+// its place, or at about a part of all, at=0.5. With order=newest they come in the order of
+// their last writes, the newest first, and cursors stand for IDs.
 func (c *call) ownRows() error {
 	scan, size, err := c.pageScan()
 	if err != nil {
@@ -69,9 +73,21 @@ func (c *call) ownRows() error {
 	if err := c.take(3 * pageBytes); err != nil { // what is read, and what a page may hold
 		return err
 	}
+	order := cmp.Or(c.params.get("order"), "id")
+	if order != "id" && order != "newest" {
+		return badRequest("order must be id or newest, not %.100q", order)
+	}
 	var page documentPage
 	reply := make(map[string]any)
 	err = c.db.View(c.ctx, func(tx *jay.Tx) error {
+		if order == "newest" {
+			list := newestList{ctx: c.ctx, tx: tx, scan: scan}
+			about, err := list.page(&page, from, at != "", where, size)
+			if about >= 0 {
+				reply["about"] = about
+			}
+			return err
+		}
 		places := idPlaces{ctx: c.ctx, tx: tx, scan: scan, exact: c.s.opts.Database.CaseSensitive}
 		if at != "" {
 			if from, err = places.at(where); err != nil {
@@ -109,6 +125,9 @@ func (c *call) ownRows() error {
 	rows, sum, n := make([]row, 0, len(page.docs)), 0, 0
 	for i, doc := range page.docs {
 		r := row{ID: doc.ID(), Collection: doc.Collection(), ChangeVector: doc.ChangeVector(), LastModified: doc.Metadata().LastModified.UTC().Format(ravenTime), Bytes: len(doc.Body())}
+		if order == "newest" {
+			r.Cursor = strconv.FormatUint(doc.Metadata().Etag, 10)
+		}
 		if r.Values, n, err = valuesOf(doc, columns, members[i]); err != nil {
 			return err
 		}
@@ -120,7 +139,8 @@ func (c *call) ownRows() error {
 	}
 	reply["fields"], reply["columns"], reply["rows"] = fields, columns, rows
 	if page.more {
-		reply["next"] = rows[len(rows)-1].ID
+		last := rows[len(rows)-1]
+		reply["next"] = cmp.Or(last.Cursor, last.ID)
 	}
 	return c.json(http.StatusOK, reply)
 }
@@ -177,6 +197,97 @@ func placed(ctx context.Context, tx *jay.Tx, scan jay.Scan, id string) (page doc
 
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// newestList is a scan in the order of the last writes, from the newest to the oldest. Its
+// cursors are etags.
+type newestList struct {
+	ctx  context.Context
+	tx   *jay.Tx
+	scan jay.Scan
+}
+
+const etagField = "@metadata.@etag"
+
+// query returns the query of the list, or of its opposite.
+func (l *newestList) query(reverse bool, bounds ...jay.Condition) jay.Query[jay.Document] {
+	q := l.tx.Query(l.scan.Collection).Where(bounds...)
+	if reverse {
+		return q.OrderBy(etagField)
+	}
+	return q.OrderBy("-" + etagField)
+}
+
+// page reads a page behind scan.After, at a cursor, or at about a part of all. about is
+// the part of all that stands before it, by etags, or negative if that was not asked for.
+func (l *newestList) page(page *documentPage, from string, atPart bool, where float64, size int) (about float64, err error) {
+	if l.scan.Prefix != "" {
+		return -1, badRequest("order=newest and startsWith exclude one another")
+	}
+	var newest, oldest int64
+	if from != "" || atPart {
+		if newest, err = l.end(false); err == nil {
+			oldest, err = l.end(true)
+		}
+		if err != nil {
+			return -1, err
+		}
+	}
+	q := l.query(l.scan.Reverse)
+	switch {
+	case atPart:
+		from = strconv.FormatInt(newest-int64(where*float64(newest-oldest)), 10)
+		fallthrough
+	case from != "":
+		etag, err := etagOf(from)
+		if err != nil {
+			return -1, err
+		}
+		if l.scan.Reverse {
+			q = q.Where(jay.Ge(etagField, etag))
+		} else {
+			q = q.Where(jay.Le(etagField, etag))
+		}
+	case l.scan.After != "":
+		etag, err := etagOf(l.scan.After)
+		if err != nil {
+			return -1, err
+		}
+		if l.scan.Reverse {
+			q = q.Where(jay.Gt(etagField, etag))
+		} else {
+			q = q.Where(jay.Lt(etagField, etag))
+		}
+	}
+	found, err := q.Limit(size).PageBytes(pageBytes).Page(l.ctx)
+	if err != nil {
+		return -1, err
+	}
+	page.docs, page.more = found.Items, found.Next != ""
+	if from == "" || len(page.docs) == 0 {
+		return -1, nil
+	}
+	return float64(newest-int64(page.docs[0].Metadata().Etag)) / float64(max(1, newest-oldest)), nil
+}
+
+// end returns the newest or the oldest etag; 0 if there are none.
+func (l *newestList) end(oldest bool) (int64, error) {
+	doc, err := l.query(oldest).First(l.ctx)
+	if errors.Is(err, jay.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return int64(doc.Metadata().Etag), nil
+}
+
+func etagOf(cursor string) (int64, error) {
+	etag, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || etag < 0 {
+		return 0, badRequest("%.100q is no cursor of order=newest", cursor)
+	}
+	return etag, nil
 }
 
 // fieldsOf returns the names of the fields of some documents in the order in which they

@@ -13,9 +13,9 @@ import (
 type rowsPage struct {
 	Fields, Columns []string
 	Rows            []struct {
-		ID, Collection, ChangeVector, LastModified string
-		Bytes                                      int
-		Values                                     []*string
+		ID, Cursor, Collection, ChangeVector, LastModified string
+		Bytes                                              int
+		Values                                             []*string
 	}
 	Next  string
 	About *float64
@@ -177,4 +177,71 @@ func TestOwn_Rows_Guess(t *testing.T) {
 			last = *page.About
 		}
 	}
+}
+
+// Ensure that the newest come first, that pages meet in both directions, from any cursor
+// on, and that a place goes both ways.
+func TestOwn_Rows_Newest(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	for _, id := range []string{"a/3", "b/1", "a/1", "a/2", "a/4"} {
+		h.want(201, "PUT", "/databases/db/docs?id="+id, `{"n":1.10,"@metadata":{"@collection":"`+strings.ToUpper(id[:1])+`s"}}`)
+	}
+	h.want(201, "PUT", "/databases/db/docs?id=a/3", `{"n":2}`) // it is the newest now
+	all := h.rows("order=newest")
+	equal(t, "all", all.ids(), "[a/3 a/4 a/2 a/1 b/1]")
+	equal(t, "reverse", h.rows("order=newest&reverse=true").ids(), "[b/1 a/1 a/2 a/4 a/3]")
+	equal(t, "collection", h.rows("order=newest&collection=As").ids(), "[a/3 a/4 a/2 a/1]")
+	equal(t, "none", h.rows("order=newest&collection=None&at=0.5").ids(), "[]")
+	cursor := func(i int) string { return all.Rows[i].Cursor }
+	for query, want := range map[string]string{
+		"after=" + cursor(1):                         "[a/2 a/1 b/1]",
+		"after=" + cursor(1) + "&reverse=true":       "[a/3]",
+		"from=" + cursor(1):                          "[a/4 a/2 a/1 b/1]",
+		"from=" + cursor(1) + "&reverse=true":        "[a/4 a/3]",
+		"from=" + cursor(4) + "&collection=As":       "[]",
+		"at=0&collection=As":                         "[a/3 a/4 a/2 a/1]",
+		"at=1":                                       "[b/1]",
+		"pageSize=2":                                 "[a/3 a/4]",
+		"pageSize=2&reverse=true&after=" + cursor(2): "[a/4 a/3]",
+		"after=99999999999&collection=As&pageSize=1": "[a/3]",
+	} {
+		equal(t, query, h.rows("order=newest&"+query).ids(), want)
+	}
+	if page := h.rows("order=newest&pageSize=2"); page.Next != cursor(1) {
+		t.Errorf("got the cursor %q, want %q", page.Next, cursor(1))
+	}
+	if page := h.rows("order=newest&from=" + cursor(4)); page.About == nil || *page.About != 1 {
+		t.Errorf("about the oldest: got %v", page.About)
+	}
+	for _, query := range []string{"startsWith=a", "after=a/1", "from=-1", "from=x"} {
+		h.checkProblem(h.do("GET", own+"/rows?order=newest&"+query, ""), 400, "BadRequestException")
+	}
+	h.checkProblem(h.do("GET", own+"/rows?order=oldest", ""), 400, "BadRequestException")
+}
+
+// Ensure that the newest of a collection that is not small come page by page, without gaps.
+func TestOwn_Rows_NewestOfMany(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create("db")
+	var lines strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&lines, `{"@metadata":{"@id":"logs/%d","@collection":"%s"}}`+"\n", i, []string{"Odd", "Even"}[i%2])
+	}
+	h.want(200, "POST", own+"/import", lines.String())
+	n, after := 5000, ""
+	for {
+		page := h.rows("order=newest&collection=Odd&pageSize=700&after=" + after)
+		for _, id := range page.ids() {
+			if n -= 2; id != fmt.Sprintf("logs/%d", n) {
+				t.Fatalf("got %s, want logs/%d", id, n)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	equal(t, "the rest", n, 0)
 }

@@ -199,3 +199,25 @@ func TestNewSite_Refused(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that no two pages give rules to the same class: all styles are loaded on all pages. What pages share is in base.css.
+func TestAssets_StylesApart(t *testing.T) {
+	t.Parallel()
+	selector := regexp.MustCompile(`(?m)(?:^|[{},;])\s*\.([a-zA-Z][\w-]*)[^{},;]*(?:,[^{};]*)?\{`)
+	comment := regexp.MustCompile(`(?s)/\*.*?\*/`)
+	of := make(map[string]string)
+	eachFile(t, func(name, text string) {
+		if path.Ext(name) != ".css" || name == "base.css" {
+			return
+		}
+		for _, m := range selector.FindAllStringSubmatch(comment.ReplaceAllString(text, ""), -1) {
+			if other := of[m[1]]; other != "" && other != name {
+				t.Errorf("%s and %s have rules for .%s: give one another name, or move what both want to base.css", other, name, m[1])
+			}
+			of[m[1]] = name
+		}
+	})
+	if len(of) < 20 {
+		t.Errorf("found %d classes: the pattern is wrong", len(of))
+	}
+}

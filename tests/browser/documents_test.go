@@ -36,7 +36,7 @@ func TestDocuments_Places(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 3000)
 	s.put("others/1", "Others", `{}`)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("3,000 documents")
 	p.see("orders/0000001-A")
 	p.wait("where it is", func() bool {
@@ -80,7 +80,7 @@ func (p *tab) whereNow() (text string) {
 func TestDocuments_Scrollbar(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 3000)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	var box struct{ X, Y, Height float64 }
 	p.eval(`(({x, y, width, height}) => ({X: x + width / 2, Y: y, Height: height}))(document.querySelector('.scroll-track').getBoundingClientRect())`, &box)
@@ -107,7 +107,7 @@ func TestDocuments_Memory(t *testing.T) {
 	}
 	s := startStudio(t)
 	orders(s, n+2000)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	// over scrolls until a row is seen, by less than what can be seen at a time.
 	over := func(step int, last string) (most int) {
@@ -174,7 +174,7 @@ func TestDocuments_Million(t *testing.T) {
 		}
 		s.want(200, "POST", "/jay/v1/databases/shop/import", lines.String())
 	}
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("1,000,000 documents")
 	for _, one := range []struct{ name, run, call string }{
 		{"first rows", `press('Home')`, "rows?collection=Orders&pageSize=100"},
@@ -226,7 +226,7 @@ func TestDocuments_Text(t *testing.T) {
 	s := startStudio(t)
 	id := `a/<script>alert(1)</script>"'&amp;`
 	s.put(id, "<b>As</b>", `{"A":"<img src=x onerror=alert(2)>","B":"\"q\" & 'r'","N":9007199254740993,"P":1.10,"E":1e400,"O":{"n":1.0}}`)
-	p := s.open("/studio/db/shop/documents?collection=" + escaped("<b>As</b>"))
+	p := s.open("/studio/db/shop/documents?collection=" + escaped("<b>As</b>") + "&order=id")
 	p.see(id)
 	for _, text := range []string{`<b>As</b>`, `<img src=x onerror=alert(2)>`, `"q" & 'r'`, `9007199254740993`, `1.10`, `1e400`} {
 		p.see(text)
@@ -244,7 +244,7 @@ func TestDocuments_Columns(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 50)
 	s.put("others/1", "Others", `{"Status":"x"}`)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.find("columnheader", "Total*")
 	p.press("c")
 	p.click("menuitemcheckbox", "Total")
@@ -262,7 +262,7 @@ func TestDocuments_Columns(t *testing.T) {
 	p.until(width + ` === ` + fmt.Sprint(after))
 	p.visit("/studio/db/shop/documents?collection=Others")
 	p.find("columnheader", "Status*")
-	p.visit("/studio/db/shop/documents?collection=Orders")
+	p.visit("/studio/db/shop/documents?collection=Orders&order=id")
 	p.click("button", "Columns")
 	p.click("menuitem", "As at the beginning")
 	p.find("columnheader", "Total*")
@@ -272,7 +272,7 @@ func TestDocuments_Columns(t *testing.T) {
 func TestDocuments_Selection(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 30)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	p.press("ArrowDown", "x", "Shift+ArrowDown", "ArrowDown", "ArrowDown", "Space")
 	p.see("3 selected")
@@ -304,7 +304,7 @@ func TestDocuments_Selection(t *testing.T) {
 func TestDocuments_Filter(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 300)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	p.press("p")
 	p.typing("orders/00002")
@@ -325,7 +325,7 @@ func TestDocuments_Filter(t *testing.T) {
 func TestDocuments_Newer(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 5)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000005-A")
 	p.wait("the feed", func() bool {
 		return slices.ContainsFunc(p.requests(), func(url string) bool { return strings.Contains(url, "/changes") })
@@ -365,7 +365,7 @@ func TestDocuments_Empty(t *testing.T) {
 func TestDocuments_ReadOnly(t *testing.T) {
 	s, tokens, _ := startGuarded(t)
 	orders(s, 5)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.signIn(tokens["read"])
 	p.see("orders/0000005-A")
 	for _, name := range []string{"New", "Import"} {
@@ -391,7 +391,7 @@ func TestDocuments_Narrow(t *testing.T) {
 	orders(s, 300)
 	p := s.open("/studio/databases")
 	p.viewport(360, 700)
-	p.visit("/studio/db/shop/documents?collection=Orders")
+	p.visit("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	p.until(`document.querySelector('.canvas .row').offsetHeight === 56`)
 	p.until(`document.documentElement.scrollWidth <= 360`)
@@ -406,7 +406,7 @@ func TestDocuments_Narrow(t *testing.T) {
 func TestDocuments_Audit(t *testing.T) {
 	s := startStudio(t)
 	orders(s, 300)
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/0000001-A")
 	p.auditEverywhere("the list")
 	p.press("ArrowDown", "x")
@@ -421,4 +421,45 @@ func TestDocuments_Audit(t *testing.T) {
 	p.press("Escape", "c")
 	p.find("menu", "")
 	p.auditEverywhere("the columns")
+}
+
+// Ensure that the newest documents come first, that they are numbered and found again at both ends, and that an ID leads to the order of IDs, from which back leads to where one was.
+func TestDocuments_NewestFirst(t *testing.T) {
+	s := startStudio(t)
+	orders(s, 3000)
+	s.put("orders/0000007-A", "Orders", `{"Status":"changed"}`)
+	p := s.open("/studio/db/shop/documents?collection=Orders")
+	first := func(want string) {
+		t.Helper()
+		p.wait("first of all "+want, func() bool { ids := p.rowIDs(); return len(ids) > 0 && ids[0] == want })
+	}
+	first("orders/0000007-A")
+	if ids := p.rowIDs(); ids[1] != "orders/0003000-A" {
+		t.Errorf("got %v", ids)
+	}
+	p.press("End")
+	p.wait("the oldest", func() bool { return slices.Contains(p.rowIDs(), "orders/0000001-A") })
+	p.wait("its number", func() bool { return strings.HasSuffix(p.whereNow(), "–3,000 of 3,000") })
+	last := p.rowIDs()
+	p.wait("the place in the address", func() bool { return strings.Contains(p.address(), "from=") })
+	p.reload()
+	p.wait("the same rows", func() bool { return slices.Contains(p.rowIDs(), last[0]) })
+
+	p.press("/")
+	p.typing("orders/0001500-A")
+	p.press("Enter")
+	first("orders/0001500-A")
+	if ids := p.rowIDs(); ids[1] != "orders/0001501-A" || !strings.Contains(p.address(), "order=id") {
+		t.Errorf("got %v at %s", ids, p.address())
+	}
+	p.find("button", "By ID")
+	p.back()
+	p.wait("where one was", func() bool { return slices.Contains(p.rowIDs(), last[0]) })
+	p.press("Home")
+	first("orders/0000007-A")
+	p.press("o")
+	first("orders/0000001-A")
+	p.click("button", "By ID")
+	p.click("menuitemcheckbox", "Newest first")
+	first("orders/0000007-A")
 }

@@ -408,10 +408,14 @@ func (p *tab) tree() (all []part) {
 	return all
 }
 
-// fits reports whether a name is the one that is looked for: "Save*" is any that begins with "Save", "" is any.
+// fits reports whether a name is the one that is looked for: "Save*" is any that begins with "Save",
+// "*Save" any that ends with it, "" any.
 func fits(name, want string) bool {
 	if prefix, found := strings.CutSuffix(want, "*"); found {
 		return strings.HasPrefix(name, prefix)
+	}
+	if suffix, found := strings.CutPrefix(want, "*"); found {
+		return strings.HasSuffix(name, suffix)
 	}
 	return want == "" || name == want
 }
@@ -625,8 +629,14 @@ func (p *tab) fill(role, name, text string) {
 // focus puts the focus on an element without pointer and keyboard.
 func (p *tab) focus(role, name string) {
 	p.t.Helper()
-	e := p.find(role, name)
-	command(p, dom.Focus, dom.FocusParams{BackendNodeID: e.node})
+	var last error
+	if !eventually(func() bool {
+		e := p.find(role, name)
+		_, last = try(p, dom.Focus, dom.FocusParams{BackendNodeID: e.node}) // not yet, of one that is disabled for now
+		return last == nil
+	}) {
+		p.t.Fatalf("focus %s %q: %v", role, name, last)
+	}
 }
 
 // choose sets a select element to the option of this text.
@@ -797,12 +807,18 @@ func (p *tab) focused() part {
 	return part{}
 }
 
-// tabTo presses Tab until an element has the focus, as one does without a pointer.
+// tabTo presses Tab until an element has the focus, as one does without a pointer. In an
+// editor Tab indents, and Escape comes first, as its help says.
 func (p *tab) tabTo(role, name string) {
 	p.t.Helper()
 	for range 200 {
 		if e := p.focused(); e.role == role && fits(e.name, name) {
 			return
+		}
+		var editor bool
+		p.eval(`document.activeElement?.tagName === 'TEXTAREA'`, &editor)
+		if editor {
+			p.press("Escape")
 		}
 		p.press("Tab")
 	}

@@ -135,7 +135,7 @@ export function chart({title, lines, format, span, least = 0, most}) {
 
 // bar makes one bar of parts: [{kind, text, value}], of a whole; values may be BigInt. Each part that is not empty can
 // be seen, however small; the text beside it has the numbers.
-export function bar(label, parts, whole, {unit = ''} = {}) {
+export function bar(label, parts, whole, {unit = '', legend = true} = {}) {
   const shown = widths(parts.map((p) => p.value), whole);
   let at = 0;
   const pieces = parts.map((part, i) => {
@@ -143,9 +143,9 @@ export function bar(label, parts, whole, {unit = ''} = {}) {
     at += shown[i];
     return piece;
   });
-  const said = parts.filter((p) => BigInt(p.value) > 0n).map((p) => `${p.text} ${count(p.value)}${unit}`).join(', ') || 'nothing';
+  const said = parts.filter((p) => BigInt(p.value) > 0n).map((p) => `${p.text} ${count(p.value)}${unit}`.trim()).join(', ') || 'nothing';
   const svg = h('svg', {class: 'chart-bar', viewBox: '0 0 1000 16', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${label}: ${said}`}, h('rect', {class: 'part rest', x: 0, y: 0, width: 1000, height: 16}), pieces);
-  return h('div', {class: 'bar-of'}, svg, h('ul', {class: 'legend'}, parts.filter((p) => BigInt(p.value) > 0n).map((p) => h('li', {title: p.hint}, h('span', {class: `swatch ${p.kind}`, 'aria-hidden': 'true'}), p.text, ' ', h('b', {class: 'number'}, p.written ?? count(p.value))))));
+  return h('div', {class: 'bar-of'}, svg, legend && h('ul', {class: 'legend'}, parts.filter((p) => BigInt(p.value) > 0n).map((p) => h('li', {title: p.hint}, h('span', {class: `swatch ${p.kind}`, 'aria-hidden': 'true'}), p.text, ' ', h('b', {class: 'number'}, p.written ?? count(p.value))))));
 }
 
 // widths returns the widths of parts, of 1,000 for the whole. What is not empty has at least 6.

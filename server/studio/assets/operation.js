@@ -10,12 +10,8 @@ export async function number(db, signal) { return (await api.get(api.raven(db, '
 
 // state returns the state of an operation, or null if it has not begun.
 export async function state(db, id, signal) {
-  try {
-    return await exact.get(api.raven(db, 'operations/state', {id}), {signal});
-  } catch (error) {
-    if (error.kind === 'missing') return null;
-    throw error;
-  }
+  const [one] = (await exact.get(`/jay/v1/operations${api.query({database: db, id})}`, {signal})).operations;
+  return one ? {Status: one.status, Progress: one.progress, Result: one.result} : null;
 }
 
 // watch calls on(state) now and then until the operation has ended, and returns its last state.

@@ -1,5 +1,5 @@
 // A window on the rows of a list that may have millions: some pages that follow one
-// another, of which those far from what is shown are dropped. It has no DOM, so that it can be tested.
+// another, of which those far from what is shown are dropped. A row's cursor, or its ID, says where pages go on. It has no DOM, so that it can be tested.
 //
 // Nothing skips rows: pages begin behind a row (after), at an ID (from), at about a part of
 // all (at), or at the end (reverse). So the number of the first row is known only when the window has been at
@@ -61,7 +61,7 @@ export class Rows {
         index = Math.max(0, rows.length - 1);
         return {rows: rows.reverse(), atEnd: true, atStart: next === undefined};
       }
-      const above = await this.fetchPage({after: below.rows[0].id, reverse: true, pageSize: this.pageSize});
+      const above = await this.fetchPage({after: cursorOf(below.rows[0]), reverse: true, pageSize: this.pageSize});
       index = above.rows.length;
       const total = this.total();
       return {rows: [...above.rows.reverse(), ...below.rows], atStart: above.next === undefined, atEnd: below.next === undefined,
@@ -77,7 +77,7 @@ export class Rows {
     const generation = this.generation;
     this.busy[direction] = true;
     try {
-      const edge = this.rows[up ? 0 : this.rows.length - 1].id;
+      const edge = cursorOf(this.rows[up ? 0 : this.rows.length - 1]);
       const {rows, next} = await this.fetchPage({after: edge, reverse: up, pageSize: this.pageSize});
       if (generation !== this.generation) return false;
       if (up) {
@@ -110,6 +110,9 @@ export class Rows {
     return before - this.rows.length;
   }
 }
+
+// cursorOf returns with what a page behind a row begins.
+export function cursorOf(row) { return row.cursor ?? row.id; }
 
 // shown returns what a cell shows of the text of a value: {text, kind}. A string stands without its quotes, and everything else as it is stored,
 // digit by digit. A text that was cut ends with …

@@ -67,6 +67,18 @@ test('a place has rows above and below, and its number is a guess', async () => 
   assert.equal(w.rows[0].id, '000000');
 });
 
+test('pages go on by the cursors of rows that have them', async () => {
+  const asked = [];
+  const w = new Rows(async ({after, reverse}) => {
+    asked.push([after, reverse]);
+    return {rows: after === undefined ? [{id: 'b', cursor: '7'}, {id: 'a', cursor: '5'}] : [{id: 'c', cursor: '3'}], next: after === undefined ? '5' : undefined};
+  });
+  await w.start();
+  await w.more('down');
+  await w.place({at: '0.5'});
+  assert.deepEqual(asked, [[undefined, undefined], ['5', false], [undefined, undefined], ['7', true]]);
+});
+
 test('an empty list has both ends', async () => {
   const w = new Rows(async () => ({rows: []}), {total: () => 0});
   await w.start();

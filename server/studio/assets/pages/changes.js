@@ -3,9 +3,12 @@
 
 import * as api from '../api.js';
 import {Window, follow} from '../feed.js';
-import {button, count, empty, errorBox, fill, h, icon, link, notice, state, table, time} from '../ui.js';
+import {button, count, empty, errorBox, fill, h, icon, link, notice, state} from '../ui.js';
 
 const most = 500;
+
+// Rows stay for long: a time of the day stays true, and "3 seconds ago" does not.
+const clock = new Intl.DateTimeFormat('en-GB', {hour: '2-digit', minute: '2-digit', second: '2-digit'});
 
 export const page = {
   title: 'Changes',
@@ -104,16 +107,16 @@ class Changes {
     if (!held) this.release();
   }
 
-  release() { this.window.release(); this.draw(); }
+  release() { this.window.release(); this.draw(true); }
 
   drawSoon() { this.frame ||= requestAnimationFrame(() => { this.frame = 0; this.draw(); }); }
 
-  draw() {
+  draw(anew) {
     const w = this.window;
     this.pill.hidden = w.newer === 0;
     if (w.newer) fill(this.pill, icon('up'), `${count(w.newer)} newer`);
     fill(this.counted, this.seen ? `${count(this.seen)} seen` + (w.dropped ? `, the newest ${count(most)} kept` : '') : null);
-    if (!w.held || this.rows.childElementCount === 0) {
+    if (anew || !w.held || this.rows.childElementCount === 0) {
       // Rows that stay are moved, and not made again.
       const old = new Map([...this.rows.children].map((node) => [node.change, node]));
       this.rows.replaceChildren(...w.rows.map((change) => old.get(change) ?? this.row(change)));
@@ -130,7 +133,7 @@ class Changes {
     const node = h('tr', {class: change.type},
       h('td', null, change.type === 'delete' ? h('span', {class: 'mono'}, change.id) : link(this.app.address('/db/:db/doc', {db: this.db}, {id: change.id}), {class: 'mono'}, change.id)),
       h('td', null, change.type === 'delete' ? state('wrong', 'deleted') : state('fine', 'stored')),
-      h('td', null, change.collection), h('td', {class: 'number'}, count(BigInt(change.etag))), h('td', null, change.lastModified ? time(change.lastModified) : h('span', {class: 'muted'}, '–')));
+      h('td', null, change.collection), h('td', {class: 'number'}, count(BigInt(change.etag))), h('td', null, change.lastModified ? h('time', {datetime: change.lastModified, title: change.lastModified}, clock.format(new Date(change.lastModified))) : h('span', {class: 'muted'}, '–')));
     node.change = change;
     return node;
   }

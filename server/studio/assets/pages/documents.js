@@ -4,7 +4,7 @@
 
 import * as api from '../api.js';
 import {parse} from '../json.js';
-import {Rows, shown} from '../rows.js';
+import {Rows, cursorOf, shown} from '../rows.js';
 import {button, bytes, code, confirm, count, empty, errorBox, fill, h, icon, link, menu, notice, patience, plural, save, time, toast} from '../ui.js';
 
 export const page = {
@@ -24,6 +24,7 @@ const mostSelected = 10_000;
 class DocumentsPage {
   constructor(container, {db, query}, app) {
     Object.assign(this, {container, db, app, collection: query.get('collection') ?? '', prefix: query.get('prefix') ?? '', from: query.get('from') ?? ''});
+    this.order = this.prefix !== '' || query.get('order') === 'id' ? 'id' : 'newest';
     this.collections = null;
     this.selected = new Set();
     this.active = -1; // the row that keys act on, in the window
@@ -46,7 +47,7 @@ class DocumentsPage {
     return this.collections.find((c) => c.name.toLowerCase() === this.collection.toLowerCase())?.documents ?? 0;
   }
 
-  href(values) { return this.app.address('/db/:db/documents', {db: this.db}, {collection: this.collection, ...values}); }
+  href(values) { return this.app.address('/db/:db/documents', {db: this.db}, {collection: this.collection, order: this.order === 'id' ? 'id' : '', ...values}); }
   newHref() { return this.app.address('/db/:db/new', {db: this.db}, {collection: this.collection.startsWith('@') ? '' : this.collection}); }
 
   // ---- The page
@@ -62,6 +63,8 @@ class DocumentsPage {
     }});
     this.where = h('span', {class: 'muted number where-now', 'aria-live': 'off'});
     this.columnsButton = button('Columns', {icon: 'columns', kind: 'quiet', label: 'Columns', 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: () => this.chooseColumns()});
+    this.orderButton = button('Newest first', {icon: 'indexes', kind: 'quiet', 'aria-haspopup': 'menu', 'aria-expanded': 'false', title: 'Order of the rows (o)', run: () => this.chooseOrder()});
+    this.drawOrder();
     this.canvas = h('div', {class: 'canvas', role: 'rowgroup'});
     this.headRow = h('div', {class: 'row head-row', role: 'row'});
     this.list = h('div', {class: 'list', role: 'grid', tabindex: 0, 'aria-label': 'Documents', 'aria-multiselectable': 'true'}, h('div', {role: 'rowgroup', class: 'list-head'}, this.headRow), this.canvas);
@@ -77,7 +80,7 @@ class DocumentsPage {
       h('div', {class: 'head'}, this.heading, this.summary, h('div', {class: 'buttons'},
         app.can('write') && link(this.newHref(), {class: 'button primary', title: 'New document (n)'}, icon('plus'), h('span', null, 'New')),
         app.can('write') && link(app.address('/db/:db/io', {db}), {class: 'button'}, icon('upload'), h('span', null, 'Import')))),
-      this.tools = h('div', {class: 'list-tools'}, this.prefixInput, this.columnsButton, h('span', {class: 'grow'}), this.where,
+      this.tools = h('div', {class: 'list-tools'}, this.prefixInput, this.orderButton, this.columnsButton, h('span', {class: 'grow'}), this.where,
         go('top', 'First rows (Home)', () => this.toStart()), go('end', 'Last rows (End)', () => this.toEnd())),
       this.message, this.frame, this.bottom));
 
@@ -100,6 +103,7 @@ class DocumentsPage {
       {key: 'n', text: 'New document', run: () => { if (!app.can('write')) return false; app.go(this.newHref()); }},
       {key: 'p', text: 'Filter by the beginning of the ID', run: () => { this.prefixInput.focus(); this.prefixInput.select(); }},
       {key: 'c', text: 'Columns', run: () => this.chooseColumns()},
+      {key: 'o', text: 'Newest first, or by ID', run: () => this.setOrder(this.order === 'id' ? 'newest' : 'id')},
       {key: 'r', text: 'Load again', run: () => { this.reload(); }},
       {key: 'arrowdown', text: 'Next row', run: (event) => this.toList(event)},
       {key: 'arrowup', text: 'Row before', run: (event) => this.toList(event)},
@@ -112,7 +116,7 @@ class DocumentsPage {
     ]);
     app.commands([
       ...(app.can('write') ? [{text: 'New document', hint: 'n', run: () => app.go(this.newHref())}, {text: 'Import documents', run: () => app.go(app.address('/db/:db/io', {db}))}] : []),
-      {text: 'First rows', hint: 'Home', run: () => this.toStart()}, {text: 'Last rows', hint: 'End', run: () => this.toEnd()}, {text: 'Columns', hint: 'c', run: () => this.chooseColumns()},
+      {text: 'First rows', hint: 'Home', run: () => this.toStart()}, {text: 'Last rows', hint: 'End', run: () => this.toEnd()}, {text: 'Columns', hint: 'c', run: () => this.chooseColumns()}, {text: this.order === 'id' ? 'Newest first' : 'By ID', hint: 'o', run: () => this.setOrder(this.order === 'id' ? 'newest' : 'id')},
       {text: 'Export these documents', run: () => app.go(app.address('/db/:db/io', {db}, {collection: this.collection}))},
     ]);
     this.load();
@@ -135,7 +139,8 @@ class DocumentsPage {
       if (this.from) { await counted; await this.place({from: this.from}); } else await this.rows.start();
       await counted;
       done();
-      if (this.rows.rows.length === 0 && this.prefix === '') return this.showEmpty();
+      const {rows, atStart, atEnd} = this.rows; // neither, if another place was asked for meanwhile
+      if (rows.length === 0 && atStart && atEnd && this.prefix === '') return this.showEmpty();
       if (this.rows.rows.length === 0) this.showNone();
       this.draw(true);
       this.follow();
@@ -148,9 +153,10 @@ class DocumentsPage {
     this.collections = collections;
     const all = collections.reduce((sum, c) => sum + c.documents, 0);
     const sorted = [...collections].sort((a, b) => (a.name[0] === '@') - (b.name[0] === '@') || a.name.localeCompare(b.name));
-    const entry = (name, text, n) => h('li', null, link(this.app.address('/db/:db/documents', {db: this.db}, {collection: name}), {'aria-current': name.toLowerCase() === this.collection.toLowerCase() ? 'page' : undefined, title: text, class: name[0] === '@' && 'special'},
+    const of = (name) => this.app.address('/db/:db/documents', {db: this.db}, {collection: name, order: this.order === 'id' && this.prefix === '' ? 'id' : ''});
+    const entry = (name, text, n) => h('li', null, link(of(name), {'aria-current': name.toLowerCase() === this.collection.toLowerCase() ? 'page' : undefined, title: text, class: name[0] === '@' && 'special'},
       h('span', {class: 'grow'}, text), h('span', {class: 'number muted'}, count(n))));
-    const pick = h('select', {'aria-label': 'Collection', on: {change: () => this.app.go(this.app.address('/db/:db/documents', {db: this.db}, {collection: pick.value}))}},
+    const pick = h('select', {'aria-label': 'Collection', on: {change: () => this.app.go(of(pick.value))}},
       [['', 'All documents', all], ...sorted.map((c) => [c.name, c.name, c.documents])].map(([name, text, n]) => h('option', {value: name, selected: name === this.collection}, `${text} (${count(n)})`)));
     fill(this.aside, h('ul', null, entry('', 'All documents', all), sorted.map((c) => entry(c.name, c.name === '@empty' ? 'no collection' : c.name, c.documents))), pick);
     pick.value = this.collection;
@@ -171,7 +177,7 @@ class DocumentsPage {
 
   async page(where) {
     const columns = this.layout.columns;
-    const params = {collection: this.collection, startsWith: this.prefix, ...where, column: columns ?? (this.collection === '' ? ['@preview'] : undefined)};
+    const params = {collection: this.collection, startsWith: this.prefix, order: this.order === 'newest' ? 'newest' : undefined, ...where, column: columns ?? (this.collection === '' ? ['@preview'] : undefined)};
     if (!where.reverse) delete params.reverse;
     const reply = await api.get(api.jay(this.db, 'rows', params), {signal: this.app.signal});
     for (const name of reply.fields) if (this.fields.size < 500) this.fields.add(name);
@@ -265,7 +271,7 @@ class DocumentsPage {
   makeRow() {
     const box = h('input', {type: 'checkbox', tabindex: -1, 'aria-label': 'Select'});
     const id = h('a', {class: 'id mono', tabindex: -1});
-    const check = h('div', {class: 'cell check', role: 'gridcell'}, box);
+    const check = h('div', {class: 'cell tick-box', role: 'gridcell'}, box);
     const name = h('div', {class: 'cell name', role: 'rowheader'}, id);
     const values = h('div', {class: 'values'});
     const when = h('time', null);
@@ -321,7 +327,7 @@ class DocumentsPage {
     this.headKey = key;
     const handle = (name) => h('span', {class: 'handle', role: 'separator', 'aria-orientation': 'vertical', 'aria-label': `Width of ${name}`, tabindex: 0, data: {column: name}});
     this.allBox = h('input', {type: 'checkbox', 'aria-label': 'Select the rows that are loaded', on: {change: () => this.selectAll(this.allBox.checked)}});
-    fill(this.headRow, h('div', {class: 'cell check', role: 'columnheader'}, this.allBox), h('div', {class: 'cell name', role: 'columnheader'}, h('span', {class: 'label'}, 'ID'), handle('@id')),
+    fill(this.headRow, h('div', {class: 'cell tick-box', role: 'columnheader'}, this.allBox), h('div', {class: 'cell name', role: 'columnheader'}, h('span', {class: 'label'}, 'ID'), handle('@id')),
       columns.map((name, i) => h('div', {class: ['cell value', fit[i].number && 'number'], role: 'columnheader', title: name}, h('span', {class: 'label'}, name === '@preview' ? 'Document' : name), handle(name))),
       h('div', {class: 'cell when', role: 'columnheader'}, h('span', {class: 'label'}, 'Changed')));
     this.drawAllBox();
@@ -371,7 +377,7 @@ class DocumentsPage {
     if (!this.dragging) this.thumb.style.setProperty('transform', `translateY(${part * (height - size)}px)`);
     this.thumb.classList.toggle('about', !exact);
 
-    this.noted = rows.length > 0 && (begin > 0 || !this.rows.atStart) ? rows[Math.min(begin, rows.length - 1)].id : '';
+    this.noted = rows.length > 0 && (begin > 0 || !this.rows.atStart) ? cursorOf(rows[Math.min(begin, rows.length - 1)]) : '';
     clearTimeout(this.noting);
     this.noting = setTimeout(() => this.app.note({from: this.noted}), 300);
   }
@@ -392,6 +398,11 @@ class DocumentsPage {
 
   async jump(id) {
     await this.attempt(async () => {
+      if (this.order === 'newest') { // an ID has its place among IDs
+        this.order = 'id';
+        this.drawOrder();
+        this.app.note({order: 'id', from: id}, {push: true});
+      }
       const index = await this.place({from: id});
       this.active = index;
       this.draw(true);
@@ -417,11 +428,25 @@ class DocumentsPage {
     if (document.activeElement === document.body || document.activeElement?.id === 'page') this.list.focus({preventScroll: true});
   }
 
+  setOrder(order) {
+    if (order === this.order) return;
+    this.app.go(this.href({order: order === 'id' ? 'id' : '', prefix: ''}));
+  }
+
+  drawOrder() { fill(this.orderButton.querySelector('span'), this.order === 'id' ? 'By ID' : 'Newest first'); }
+
+  chooseOrder() {
+    menu(this.orderButton, [
+      {text: 'Newest first', checked: this.order === 'newest', run: () => this.setOrder('newest')},
+      {text: 'By ID', checked: this.order === 'id', run: () => this.setOrder('id')},
+    ]);
+  }
+
   filter(prefix) {
     if (prefix === this.prefix) return;
     const replace = this.prefix !== ''; // back leads to all rows, not to each letter
     this.prefix = prefix; // Enter is followed by the event change
-    this.app.go(this.href({prefix}), {replace});
+    this.app.go(this.href({prefix, order: ''}), {replace});
   }
 
   dragged(event) {
@@ -492,7 +517,7 @@ class DocumentsPage {
     const node = event.target.closest('.canvas .row');
     if (!node) return;
     const index = Number(node.dataset.index);
-    if (event.target.closest('.check')) return this.toggle(index, event.shiftKey);
+    if (event.target.closest('.tick-box')) return this.toggle(index, event.shiftKey);
     if (event.target.closest('a')) return; // the router's
     if (getSelection().toString() !== '') return; // text was marked
     this.active = index;
@@ -640,7 +665,7 @@ class DocumentsPage {
     await this.attempt(async () => {
       const row = this.rows.rows[Math.floor(this.list.scrollTop / this.rowHeight)], atTop = this.rows.atStart && this.list.scrollTop < this.rowHeight;
       await this.loadCollections();
-      if (atTop || !row) { await this.rows.start(); this.draw(true); } else await this.place({from: row.id});
+      if (atTop || !row) { await this.rows.start(); this.draw(true); } else await this.place({from: cursorOf(row)});
       if (this.rows.rows.length > 0) return;
       if (this.prefix === '') this.showEmpty();
       else this.showNone();

@@ -292,7 +292,7 @@ class NewPage {
     fill(this.message, notice('fine', h('p', null, 'Saved as ', open, ' ', copy(id, 'Copy the ID')),
       h('p', {class: 'actions'}, link(this.app.address('/db/:db/doc', {db: this.db}, {id}), {class: 'button'}, 'Open it'), button('Write another', {run: () => this.another()}))));
     open.focus();
-    this.foretell();
+    if (this.way === 'semantic') fill(this.becomes); else this.foretell(); // its own ID is no mistake
   }
 
   another() {

@@ -56,7 +56,7 @@ function row(o, db, app, load) {
   const [kind, text] = signs[o.status];
   const p = o.progress ?? {}, done = p.Processed ?? p.documents ?? p.DocumentsProcessed, total = p.Total ?? p.total;
   const node = h('li', {class: 'transfer'}, h('header', null, h('b', null, o.kind.charAt(0).toUpperCase() + o.kind.slice(1)), state(kind, text),
-    h('span', {class: 'muted'}, 'began ', time(o.began), o.ended && `, took ${duration((Date.parse(o.ended) - Date.parse(o.began)) * 1e6)}`, o.by && `, by ${o.by}`),
+    h('span', {class: 'muted'}, 'began ', time(o.began), o.ended && `, took ${took(o)}`, o.by && `, by ${o.by}`),
     o.status === 'InProgress' && app.can('write') && (o.database || app.can('admin', '')) && button('Cancel', {kind: 'quiet', label: `Cancel: ${o.kind}`, run: async () => {
       try { await api.send('POST', o.database ? api.raven(db, 'operations/kill', {id: o.id}) : `/operations/kill${api.query({id: o.id})}`); } catch (error) { toast(error.message, {kind: 'wrong'}); }
       await load();
@@ -71,6 +71,12 @@ function row(o, db, app, load) {
   return node;
 }
 
+// took writes how long an operation took; the times have milliseconds.
+function took(o) {
+  const ms = Date.parse(o.ended) - Date.parse(o.began);
+  return ms < 1 ? 'less than 1 ms' : duration(ms * 1e6);
+}
+
 // summary says what an operation has done.
 export function summary(o) {
   const r = o.result ?? {};
@@ -81,6 +87,8 @@ export function summary(o) {
   if (n !== undefined) parts.push(plural(n, 'document'));
   if (r.rejected) parts.push(`${count(r.rejected)} rejected`);
   if (r.bytes) parts.push(bytes(r.bytes));
-  if (r.SizeBeforeCompactionInMb !== undefined) parts.push(`${count(r.SizeBeforeCompactionInMb)} MiB before, ${count(r.SizeAfterCompactionInMb)} MiB now`);
+  if (r.SizeBeforeCompactionInMb !== undefined) parts.push(`${mebibytes(r.SizeBeforeCompactionInMb)} before, ${mebibytes(r.SizeAfterCompactionInMb)} now`);
   return parts.join(', ');
 }
+
+function mebibytes(n) { return Number(n) === 0 ? 'less than 1 MiB' : `${count(n)} MiB`; }

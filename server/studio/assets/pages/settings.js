@@ -46,8 +46,7 @@ export function ageDays(text) {
 export function span(days) { return `${Math.floor(days)}.${String(Math.round(days % 1 * 24)).padStart(2, '0')}:00:00`; }
 
 async function revisions(db, app, again) {
-  let config = {Default: null, Collections: {}};
-  try { config = await exact.get(api.raven(db, 'revisions/config'), {signal: app.signal}); } catch (error) { if (error.kind !== 'missing') throw error; }
+  const config = (await exact.get(api.jay(db, 'settings'), {signal: app.signal})).revisions ?? {Default: null, Collections: {}};
   const stats = await exact.get(api.jay(db, 'stats'), {signal: app.signal});
   const rules = [...(config.Default ? [['', config.Default]] : []), ...Object.entries(config.Collections ?? {})];
   const save = async (change) => {
@@ -174,7 +173,7 @@ async function tokens(db, app, again) {
 // newToken asks for a name and rights, and makes a token.
 function newToken(db) {
   return dialog('New token', (close) => {
-    const name = h('input', {type: 'text', autofocus: true, required: true, maxlength: 128, pattern: '[A-Za-z0-9_.-]+', autocomplete: 'off', spellcheck: 'false', placeholder: 'ci'});
+    const name = h('input', {type: 'text', autofocus: true, required: true, maxlength: 128, pattern: '[A-Za-z0-9_.\\-]+', autocomplete: 'off', spellcheck: 'false', placeholder: 'ci'});
     const rows = h('div', {class: 'index-fields'}), failed = h('div'), names = h('datalist', {id: 'token-databases'}, h('option', {value: '*'}, 'all databases'));
     api.get('/databases?namesOnly=true').then(({Databases}) => names.append(...Databases.map((n) => h('option', {value: n}))), () => {});
     const row = (text) => {
@@ -207,7 +206,7 @@ async function server(db, app) {
     if (error.kind === 'forbidden') return empty('What the server is, is for those who may read all databases.', h('p', null, 'It needs a right of *.'));
     throw error;
   }
-  const used = (title, part, write = count) => h('div', {class: 'used'}, h('h3', null, title), bar(title, [{kind: Number(part.used) > Number(part.most) * 0.8 ? 'lost' : 'used', text: `of ${write(part.most)}`, value: part.used, written: write(part.used)}], part.most));
+  const used = (title, part, write = count) => h('div', {class: 'used'}, h('h3', null, title), bar(title, [{kind: Number(part.used) > Number(part.most) * 0.8 ? 'lost' : 'used', text: '', value: part.used}], part.most, {legend: false}), h('p', {class: 'muted number'}, `${write(part.used)} of ${write(part.most)}`));
   return [
     h('dl', {class: 'facts large'}, [['Version', s.version || 'of a build without one'], ['Go', s.go], ['System', s.system], ['Processors', count(s.processors)], ['Runs for', duration(s.uptimeNs)], ['Memory of Go objects', bytes(s.heapBytes)], ['Goroutines', count(s.goroutines)],
       ['Asks for credentials', s.authenticates ? 'yes' : 'no'], ['Connection', s.encrypted ? 'TLS' : 'not encrypted'], ['Closes idle databases after', duration(s.idleAfterNs)], ['Largest body', bytes(s.maxBodyBytes)]].map(([t, d]) => h('div', null, h('dt', null, t), h('dd', {class: 'number'}, d)))),

@@ -6,7 +6,7 @@ import * as exact from '../exact.js';
 import {History, bar, chart, rates} from '../charts.js';
 import {button, bytes, count, duration, empty, errorBox, fill, h, link, notice, patience, plural, table} from '../ui.js';
 
-const points = 300, every = 1000; // five minutes
+const points = 120, every = 1000; // two minutes
 
 const perSecond = (n) => `${n >= 100 ? count(Math.round(n)) : n >= 10 ? n.toFixed(0) : n.toFixed(1)}/s`;
 const ratio = (n) => `${n.toFixed(n === 100 ? 0 : 1)} %`;
@@ -39,7 +39,7 @@ export const page = {
 class Statistics {
   constructor(container, params, app) {
     Object.assign(this, {app, db: params.db, history: new History(points), last: null, paused: false});
-    this.charts = charts.map((one) => chart({...one, span: 'Of the last five minutes, a point a second.'}));
+    this.charts = charts.map((one) => chart({...one, span: 'Of the last two minutes, a point a second.'}));
     this.summary = h('span', {class: 'muted number'});
     this.failed = h('div');
     this.notes = h('div');
@@ -48,7 +48,7 @@ class Statistics {
     this.verbs = h('div');
     this.pause = button('Pause', {icon: 'pause', key: 'p', run: () => this.toggle()});
     fill(container, h('div', {class: 'head'}, h('h1', null, 'Statistics'), this.summary, h('div', {class: 'buttons'}, this.pause)), this.failed, this.notes,
-      h('div', {class: 'charts'}, this.charts.map((c) => c.node)), h('p', {class: 'hint muted'}, 'The last five minutes, a point a second. Times are exact to a factor of two at worst: the server counts them in classes.'),
+      h('div', {class: 'charts'}, this.charts.map((c) => c.node)), h('p', {class: 'hint muted'}, 'The last two minutes, a point a second. Times are exact to a factor of two at worst: the server counts them in classes.'),
       h('div', {class: 'two'}, h('section', null, h('h2', null, 'Collections'), this.collections), h('section', null, h('h2', null, 'On disk'), this.disk)),
       h('section', null, h('h2', null, 'Since the server began'), this.verbs));
     this.charts.forEach((c) => c.update(this.history));
