@@ -226,7 +226,7 @@ func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
 					t.Fatal(err)
 				}
 				for range step - 8 {
-					if _, err := db.indexer.RemoveChunk(task.Replaces); err != nil {
+					if _, err := db.indexer.RemoveChunk(task.Replaces, nil); err != nil {
 						t.Fatal(err)
 					}
 				}

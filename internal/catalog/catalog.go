@@ -99,6 +99,13 @@ func New(record Record) (*Catalog, error) {
 	return c, nil
 }
 
+// Single returns a Collection of this index only.
+func Single(ix *Index) *Collection {
+	ci := &Collection{Indexes: []*Index{ix}}
+	ci.Prepare()
+	return ci
+}
+
 // Prepare makes the pool of readers that extract the values of all fields in one
 // pass.
 func (ci *Collection) Prepare() {

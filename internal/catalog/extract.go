@@ -390,19 +390,25 @@ func (ci *Collection) Extract(body []byte) (*Entries, error) {
 // built, which has this number. Together with those in the other indexes they must
 // be within the bounds: otherwise the document could not be written again.
 func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, error) {
+	out := newEntries(1)
+	return out, ci.ExtractForBuildInto(out, body, number)
+}
+
+// ExtractForBuildInto is ExtractForBuild in the memory of out, whose entries are replaced.
+func (ci *Collection) ExtractForBuildInto(out *Entries, body []byte, number uint32) error {
+	out.List, out.Arena, out.Flags = out.List[:0], out.Arena[:0], out.Flags[:0]
 	x := ci.extraction()
 	defer ci.release(x)
 	if err := x.begin(body, toBuild, number); err != nil {
-		return nil, err
+		return err
 	}
-	out := newEntries(1)
 	for i, ix := range ci.Indexes {
 		if ix.Number == number {
 			c := x.entryWalk(i)
 			out.take(&c, math.MaxInt)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // EachStored calls fn with the entries of a stored document, in chunks, in all

@@ -39,6 +39,34 @@ func OnBuildChunk(fn func(ctx context.Context, state index.State)) (restore func
 	return func() { indexer.OnChunk = nil }
 }
 
+// SetBuildTables makes builds use tables from so many documents on, with so little memory
+// and tables that small that there are several runs and tables, and returns what
+// undoes that. Nothing may be built meanwhile.
+func SetBuildTables(documents, sortBytes int, tableBytes uint64) (restore func()) {
+	oldDocuments, oldSort, oldTable := indexer.TableDocuments, indexer.SortBytes, indexer.TableBytes
+	indexer.TableDocuments, indexer.SortBytes, indexer.TableBytes = documents, sortBytes, tableBytes
+	return func() {
+		indexer.TableDocuments, indexer.SortBytes, indexer.TableBytes = oldDocuments, oldSort, oldTable
+	}
+}
+
+// TableStep is a step of a build by tables.
+type TableStep = indexer.TableStep
+
+// The steps.
+const (
+	TablesRead    = indexer.TablesRead
+	TablesWritten = indexer.TablesWritten
+	TablesTaken   = indexer.TablesTaken
+)
+
+// OnBuildTables calls fn in the steps of builds by tables, and returns what undoes that. Nothing
+// may be built when it is called, and when it is undone.
+func OnBuildTables(fn func(step TableStep)) (restore func()) {
+	indexer.OnTables = func(_ context.Context, step indexer.TableStep) { fn(step) }
+	return func() { indexer.OnTables = nil }
+}
+
 // HoldBuild makes the next build wait before its first commit, when it has read
 // its documents. building is closed when it waits, release lets it go on, once or
 // more often. Like OnBuildChunk it is undone with restore.

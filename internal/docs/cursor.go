@@ -211,6 +211,11 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 			return doc, err
 		}
 	}
+	return nil, w.ended()
+}
+
+// ended returns the error that has ended the iterators, if one has.
+func (w *Cursor) ended() error {
 	var err error
 	if w.clustered != nil {
 		err = w.clustered.Error()
@@ -218,7 +223,40 @@ func (w *Cursor) Next(ctx context.Context) (*Document, error) {
 	if w.others != nil {
 		err = errs.First(err, w.others.Error())
 	}
-	return nil, err
+	return err
+}
+
+// Records calls fn with the next documents as they are stored, until it returns false,
+// and reports whether there may be more. Nothing is copied, and nothing decoded: the
+// Filter is not asked, and a document may be of another collection. Several goroutines
+// may share the documents of a Cursor.
+func (w *Cursor) Records(ctx context.Context, fn func(folded, record []byte) bool) (more bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed != nil {
+		return false, w.closed
+	}
+	for going := true; going; {
+		switch {
+		case !w.clusteredOK && !w.othersOK:
+			return false, w.ended()
+		case w.clusteredFirst():
+			key := w.clustered.Key()
+			going = fn(key[1:len(key)-1], w.clustered.Value())
+			w.clusteredOK = w.advance(w.clustered)
+		default:
+			id := w.others.Key()[w.skip:]
+			if err := w.findOther(id); err != nil {
+				return false, w.otherError(id, err)
+			}
+			going = fn(id[:len(id)-1], w.docs.Value())
+			w.othersOK = w.advance(w.others)
+		}
+	}
+	return true, nil
 }
 
 // Headers calls fn with the next n documents under the clustered iterator, without
@@ -293,27 +331,39 @@ func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
 // takeOther returns the document of the membership entry under the others iterator,
 // and advances the iterator.
 func (w *Cursor) takeOther() (*Document, error) {
-	key := w.others.Key()
-	doc, err := w.readOther(key[w.skip:])
-	if err == errs.ErrNotFound {
-		err = fmt.Errorf("member %q of %q has no document: %w", key[w.skip:len(key)-1], w.collection, storage.ErrCorrupt)
+	id := w.others.Key()[w.skip:]
+	var doc *Document
+	err := w.findOther(id)
+	if err == nil {
+		doc, err = w.take(id[:len(id)-1], w.docs.Value(), false)
+	}
+	if err != nil {
+		err = w.otherError(id, err)
 	}
 	w.othersOK = w.advance(w.others)
 	return doc, err
+}
+
+// otherError makes a document that is missing damage.
+func (w *Cursor) otherError(id []byte, err error) error {
+	if err == errs.ErrNotFound {
+		return fmt.Errorf("member %q of %q has no document: %w", id[:len(id)-1], w.collection, storage.ErrCorrupt)
+	}
+	return err
 }
 
 // maxApart is the number of non-adjacent documents in a row after which the cursor
 // seeks every document, and no longer tries the next one first.
 const maxApart = 3
 
-// readOther returns a document that is not clustered. Members come in the order of
+// findOther moves w.docs to a document that is not clustered. Members come in the order of
 // their documents, so that the iterator often stands right before the next one: a
 // step is then much cheaper than a seek.
-func (w *Cursor) readOther(id []byte) (*Document, error) {
+func (w *Cursor) findOther(id []byte) error {
 	if w.docs == nil {
 		var err error
 		if w.docs, err = w.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	found := w.apart < maxApart && w.docs.Valid() && w.advance(w.docs) && bytes.Equal(w.docs.Key()[1:], id)
@@ -322,10 +372,10 @@ func (w *Cursor) readOther(id []byte) (*Document, error) {
 	} else {
 		w.otherKey = append(append(w.otherKey[:0], format.SpaceDocument), id...)
 		if !w.docs.SeekGE(w.otherKey) || !bytes.Equal(w.docs.Key(), w.otherKey) {
-			return nil, errs.First(w.docs.Error(), errs.ErrNotFound)
+			return errs.First(w.docs.Error(), errs.ErrNotFound)
 		}
 	}
-	return w.take(id[:len(id)-1], w.docs.Value(), false)
+	return nil
 }
 
 // isMember reports whether a document's collection, as written, is the collection

@@ -49,6 +49,12 @@ func IndexFlagsKey(number uint32) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{SpaceIndexState}, number), 'f')
 }
 
+// IndexIngestKey is the key that is there while an index that is built may have entries
+// that its documents do not give: see docs/format.md.
+func IndexIngestKey(number uint32) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{SpaceIndexState}, number), 'i')
+}
+
 // IndexCursorKey is the key of the position that the build of an index has reached.
 func IndexCursorKey(number uint32) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{SpaceIndexState}, number), 'b')

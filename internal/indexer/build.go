@@ -32,16 +32,30 @@ var OnChunk func(ctx context.Context, state index.State)
 const chunkBytes = 1 << 20
 
 // Build adds all existing documents. Documents written since the index was
-// declared are added by their writers.
+// declared are added by their writers. Many documents are added by tables: see
+// tables.go.
 func (in *Indexer) Build(t *Task) error {
 	begun := time.Now()
 	ctx, ix := t.Ctx, in.indexes.Load().ByNumber(t.Number)
 	if err := in.passWrites(); err != nil {
 		return err
 	}
+	if err := in.clearIngested(ix.Number); err != nil {
+		return err
+	}
 	after, err := in.buildCursor(ix.Number)
 	if err != nil {
 		return err
+	}
+	if to, ok := in.env.Engine.(storage.Ingester); ok && after == "" {
+		if many, err := in.isLarge(ix.Info.Collection); err != nil {
+			return err
+		} else if many {
+			if err := in.buildTables(t, ix, to); err != nil {
+				return err
+			}
+			return in.becomeReady(t, begun)
+		}
 	}
 	// Latest, not the durable state: a document that is committed and not yet on
 	// disk would be added neither by the build nor by a later write.
@@ -64,11 +78,16 @@ func (in *Indexer) Build(t *Task) error {
 		}
 		t.documents.Add(int64(len(chunk)))
 	}
+	return in.becomeReady(t, begun)
+}
+
+// becomeReady is FinishBuild for a build that has begun then.
+func (in *Indexer) becomeReady(t *Task, begun time.Time) error {
 	if err := in.FinishBuild(t); err != nil {
 		return err
 	}
 	if in.env.Logger != nil {
-		in.env.Logger.Info("jay: an index is ready", "dir", in.env.Dir, "collection", ix.Info.Collection, "name", ix.Info.Name, "documents", t.documents.Load(), "took", time.Since(begun))
+		in.env.Logger.Info("jay: an index is ready", "dir", in.env.Dir, "collection", t.Info.Collection, "name", t.Info.Name, "documents", t.documents.Load(), "took", time.Since(begun))
 	}
 	return nil
 }
@@ -116,20 +135,23 @@ type buildExtraction struct {
 }
 
 func NewBuildExtraction(ix *catalog.Index) *buildExtraction {
-	single := &catalog.Collection{Indexes: []*catalog.Index{ix}}
-	single.Prepare()
-	return &buildExtraction{ix, single}
+	return &buildExtraction{ix, catalog.Single(ix)}
 }
 
 // extract returns the entries of a document. A body without an array has one entry
 // in each index, and MaxPerCollection of the longest are within the bounds: then
 // the other indexes need not be considered.
 func (e *buildExtraction) extract(db *Indexer, body []byte) (*catalog.Entries, error) {
+	return e.among(db, body).ExtractForBuild(body, e.ix.Number)
+}
+
+// among returns the indexes whose entries count together.
+func (e *buildExtraction) among(db *Indexer, body []byte) *catalog.Collection {
 	all := db.indexes.Load().Of(e.ix.Collection)
 	if all == nil || len(all.Indexes) == 1 || bytes.IndexByte(body, '[') < 0 {
-		return e.single.ExtractForBuild(body, e.ix.Number)
+		return e.single
 	}
-	return all.ExtractForBuild(body, e.ix.Number)
+	return all
 }
 
 // NextChunk reads documents and makes their entries, without a lock.
@@ -225,11 +247,8 @@ func (in *Indexer) removeIndexes(numbers []uint32) error {
 		}
 	}
 	for _, number := range numbers {
-		for left := true; left; {
-			var err error
-			if left, err = in.RemoveChunk(number); err != nil {
-				return err
-			}
+		if err := in.removeEntries(number); err != nil {
+			return err
 		}
 	}
 	return in.change(func(r *catalog.Record) error {
@@ -245,18 +264,36 @@ func all(numbers []uint32, claim func(uint32) bool) bool {
 	return !slices.ContainsFunc(numbers, func(n uint32) bool { return !claim(n) })
 }
 
-func (in *Indexer) RemoveChunk(number uint32) (left bool, err error) {
+// removeEntries removes the entries of an index that were there when it was called, and
+// the record of its state.
+func (in *Indexer) removeEntries(number uint32) error {
+	for after := []byte(nil); ; {
+		var err error
+		if after, err = in.RemoveChunk(number, after); err != nil || after == nil {
+			return err
+		}
+	}
+}
+
+// RemoveChunk removes some entries of an index, those behind the key after. It returns the
+// last of them, or nil if there are no more: the record of the state is removed then. Without after, each chunk
+// would walk over all that those before it have deleted.
+func (in *Indexer) RemoveChunk(number uint32, after []byte) (last []byte, err error) {
 	if OnChunk != nil {
 		OnChunk(in.ctx, index.Dropping)
 	}
 	if err := in.env.Enter(); err != nil {
-		return false, err
+		return nil, err
 	}
 	defer in.env.Exit()
+	lo := format.AppendIndexPrefix(nil, number)
+	hi := format.PrefixEnd(lo)
+	if after != nil {
+		lo = append(bytes.Clone(after), 0)
+	}
 	err = in.env.Engine.Update(in.ctx, false, func(tx storage.Tx) error {
-		left = false
-		lo := format.AppendIndexPrefix(nil, number)
-		it, err := tx.Iterate(lo, format.PrefixEnd(lo))
+		left := false
+		it, err := tx.Iterate(lo, hi)
 		if err != nil {
 			return err
 		}
@@ -267,15 +304,18 @@ func (in *Indexer) RemoveChunk(number uint32) (left bool, err error) {
 				break
 			}
 			size += len(it.Key())
-			tx.Delete(bytes.Clone(it.Key()))
+			last = append(last[:0], it.Key()...)
+			tx.Delete(it.Key())
 		}
 		if !left {
+			last = nil
 			tx.Delete(format.IndexFlagsKey(number))
 			tx.Delete(format.IndexCursorKey(number))
+			tx.Delete(format.IndexIngestKey(number))
 		}
 		return errors.Join(it.Error(), it.Close())
 	})
-	return left, err
+	return last, err
 }
 
 // scan opens a cursor over the newest documents, durable or not.

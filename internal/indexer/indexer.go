@@ -42,11 +42,12 @@ type Indexer struct {
 	workers sync.WaitGroup // the running tasks
 
 	changing chan struct{} // of one element, which is in it while the catalog is changed
+	sorting  chan struct{} // of maxSorts elements, which are in it while builds sort
 }
 
 // New returns the Indexer of an open database. Resume must follow.
 func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) *Indexer {
-	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1)}
+	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts)}
 	in.ctx, in.stop = context.WithCancel(context.Background())
 	return in
 }

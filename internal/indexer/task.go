@@ -258,10 +258,10 @@ func (in *Indexer) forget(t *Task) {
 }
 
 // refuses reports whether a build has failed because of the contents of the
-// database: the index is impossible, and is removed. Close, a failed engine and a
-// panic say nothing about the index.
+// database: the index is impossible, and is removed. Close, a failed engine, a disk
+// without room for a sort and a panic say nothing about the index.
 func refuses(err error) bool {
-	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, errs.ErrIndex, context.Canceled, ErrTaskEnded} {
+	for _, other := range []error{errs.ErrClosed, storage.ErrFailed, storage.ErrUnknownOutcome, errs.ErrIndex, context.Canceled, ErrTaskEnded, errSort} {
 		if errors.Is(err, other) {
 			return false
 		}

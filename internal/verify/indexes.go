@@ -15,8 +15,8 @@ func (v *verifier) readIndexes() error {
 	}
 	flags := make(map[uint32]byte)
 	err := v.readAll(format.SpaceIndexState, func(_ storage.Reader, key, value []byte) error {
-		if len(key) != 6 || key[5] != 'f' && key[5] != 'b' {
-			v.damage(KeyMalformed, key, "the key is not the number of an index and f or b")
+		if len(key) != 6 || key[5] != 'f' && key[5] != 'b' && key[5] != 'i' {
+			v.damage(KeyMalformed, key, "the key is not the number of an index and b, f or i")
 			return nil
 		}
 		number := binary.BigEndian.Uint32(key[1:])
@@ -24,7 +24,7 @@ func (v *verifier) readIndexes() error {
 			v.leftover(key, number)
 			return nil
 		}
-		if key[5] == 'b' {
+		if key[5] == 'b' || key[5] == 'i' {
 			return nil
 		}
 		if len(value) != 1 || value[0]&^catalog.FlagsKnown != 0 {

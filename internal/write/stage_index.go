@@ -94,16 +94,33 @@ func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 			return err
 		}
 		if other != folded {
-			if err := t.MeetExpired(other); err != nil {
+			if err := t.refuseTaken(e, id, other); err != nil {
 				return err
 			}
-			return &index.UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.Written(other)}
 		}
 	} else if err != storage.ErrNotFound {
 		return err
 	}
+	if e.Index.Info.State == index.Building {
+		if err := t.checkHidden(e, id, folded); err != nil {
+			return err
+		}
+	}
 	t.Tx.Set(t.key, t.value, nil)
 	return nil
+}
+
+// refuseTaken returns the error of a value of a unique index that another document has.
+func (t *Txn) refuseTaken(e *catalog.Entry, id, other string) error {
+	if e.Index.Info.State == index.Building {
+		if has, err := t.gives(other, e); err != nil || !has {
+			return err // the entry is out of date: see hidden.go
+		}
+	}
+	if err := t.MeetExpired(other); err != nil {
+		return err
+	}
+	return &index.UniqueError{Index: e.Index.Info.Name, Collection: e.Index.Info.Collection, Value: e.Text(), ID: id, Other: t.Written(other)}
 }
 
 // Written returns the ID of a document as it was written.

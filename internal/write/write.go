@@ -49,6 +49,8 @@ type Writer struct {
 
 	Unused Unused
 
+	Hidden Hidden // by tables that are ingested
+
 	Lines turns.Lines // of transactions and patches that lost
 }
 

@@ -46,6 +46,9 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 		{"who waits for the next commit misses none", testNextCommit},
+		{"tables are taken in by one commit", testIngest},
+		{"tables are taken in beside transactions", testIngestBeside},
+		{"a temporary file holds what was written", testTemporary},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -54,6 +54,8 @@ type Engine struct {
 	readOnly     bool
 
 	reservation *cacheReservation
+	pebble      *pebble.Options // as Pebble uses them
+	temporaries atomic.Uint64   // temporary files made so far
 	log         *slog.Logger
 
 	queue   commitQueue
@@ -171,6 +173,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		e.log.Info("jay: the database is upgraded", "dir", dir, "from", format, "to", Format)
 	}
 
+	e.removeTemporaries()
 	options := e.pebbleOptions(opts)
 	if options.FS, err = withoutDamagedOptions(e.fs, e.path, e.log); err != nil {
 		e.reservation.cache.Unref()
@@ -200,6 +203,8 @@ func (e *Engine) openPebble(options *pebble.Options, isNew bool) error {
 	defer e.freezeFS.opening.Store(false)
 	e.checkpointFS = &checkpointFS{FS: e.freezeFS, raw: e.controlFS.FS, dir: e.path}
 	options.FS = e.checkpointFS
+	e.pebble = options.Clone()
+	e.pebble.EnsureDefaults() // as Pebble does, for the tables of NewTable
 	go func() {
 		err := e.protect(func() (err error) {
 			defer e.reservation.cache.Unref()

@@ -50,6 +50,9 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	o.Experimental.SpanPolicyFunc = func(start []byte) (pebble.SpanPolicy, []byte, error) {
 		return pebble.SpanPolicy{}, nextBound(opts.TableBounds, start), nil
 	}
+	// Tables that are ingested over what is in memory must not go through the log, where
+	// checkDirectory and Salvage do not know their records.
+	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	for i := range o.Levels {
 		l := &o.Levels[i]
 		l.BlockSize = 16 << 10

@@ -37,6 +37,16 @@ func (w *writeStripes) record(s *staging, lo, hi int, commit uint64) {
 	}
 }
 
+// recordAll notes that any key may have been written by a commit. Engine.mu is held.
+func (w *writeStripes) recordAll(commit uint64) {
+	if w.active.Load() == 0 {
+		return
+	}
+	for i := range w.lastWrites {
+		w.lastWrites[i] = commit
+	}
+}
+
 // writeTracker is a storage.WriteTracker.
 type writeTracker struct {
 	engine *Engine

@@ -93,6 +93,15 @@ func (d *Disk) inject(op errorfs.Op) error {
 	return nil
 }
 
+// ReuseForWrite implements vfs.FS. That of the package errorfs returns a file on which no
+// fault is injected and whose syncs are not seen.
+func (d *Disk) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := d.FS.Rename(oldname, newname); err != nil {
+		return nil, err
+	}
+	return d.FS.Create(newname, category)
+}
+
 func isSync(kind errorfs.OpKind) bool {
 	return kind == errorfs.OpFileSync || kind == errorfs.OpFileSyncData || kind == errorfs.OpFileSyncTo
 }

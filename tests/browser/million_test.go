@@ -77,7 +77,7 @@ const listScript = `(() => {
 // openMany opens the list of orders.
 func (s *studio) openMany() *tab {
 	s.t.Helper()
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.until(listScript)
 	p.until(`window.__list.rows().includes("` + manyID(0) + `")`)
 	return p

@@ -126,7 +126,7 @@ func TestWays_BackForwardReload(t *testing.T) {
 	p.find("heading", "*orders/1105-A")
 
 	// A place deep in the list.
-	p.visit("/studio/db/shop/documents?collection=Customers")
+	p.visit("/studio/db/shop/documents?collection=Customers&order=id")
 	p.until(listScript)
 	p.press("End")
 	p.until(`window.__list.rows().includes('customers/99')`)
@@ -180,7 +180,7 @@ func TestWays_ReadOnlyToken(t *testing.T) {
 	})
 	p.visit("/studio/db/shop/doc?id=orders/1201-A")
 	p.see("9007199254740993")
-	p.visit("/studio/db/shop/documents?collection=Orders")
+	p.visit("/studio/db/shop/documents?collection=Orders&order=id")
 	p.see("orders/1-A")
 }
 

@@ -120,6 +120,10 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 // is ready, and that a drop under writes leaves none: at any moment.
 func TestIndex_Contents_DuringBuilds(t *testing.T) {
 	defer checks.SetBuildChunks(60, 200)()
+	contentsDuringBuilds(t)
+}
+
+func contentsDuringBuilds(t *testing.T) {
 	seed := querytest.Seed(t)
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	g := querytest.New(seed)

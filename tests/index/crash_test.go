@@ -22,6 +22,10 @@ import (
 // builds and drops that it cut go on.
 func TestIndex_Crash_AtAnySync(t *testing.T) {
 	defer checks.SetBuildChunks(15, 40)()
+	crashAtAnySync(t)
+}
+
+func crashAtAnySync(t *testing.T) {
 	seed := querytest.Seed(t)
 	cut := make(map[jay.IndexState]int)
 	more := jaytest.Patience()

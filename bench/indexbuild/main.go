@@ -1,0 +1,286 @@
+// Command indexbuild measures how long indexes over stored documents take to be built,
+// beside SQLite in C, and what durable inserts achieve meanwhile.
+//
+//	go run ./indexbuild [-documents N] [-indexes 2,3] [-rounds R] [-smoke]
+//
+// Both engines hold the same documents of 550 bytes and sync their commits. In each round
+// the indexes are built one after another, by Jay and by SQLite in turns, and dropped. Printed are
+// the medians per document, and of the ratios Jay ÷ SQLite of the rounds the median with
+// an interval that holds the true one with 95 % probability. Then 8 goroutines insert
+// into Jay, for as long as builds follow each other and for as long without them, in turns.
+// SQLite has no ANALYZE here, which it wants before it uses the indexes.
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/bench/engine"
+	"github.com/jaydb/jay/bench/fixture"
+	"github.com/jaydb/jay/bench/stats"
+)
+
+func main() {
+	n := flag.Int("documents", 200_000, "documents of 550 bytes")
+	indexes := flag.String("indexes", "2,3", "how many indexes")
+	rounds := flag.Int("rounds", 7, "rounds")
+	inserting := flag.Duration("inserting", 3*time.Second, "how long inserts are measured in each turn; 0 for not at all")
+	smoke := flag.Bool("smoke", false, "few documents and rounds, to see that it works")
+	profile := flag.String("profile", "", "file for a CPU profile of the whole run")
+	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "indexbuild:", err)
+			os.Exit(1)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if *smoke {
+		*n, *rounds, *inserting = 12_000, 2, 100*time.Millisecond
+	}
+	if err := run(*n, *indexes, *rounds, *inserting); err != nil {
+		fmt.Fprintln(os.Stderr, "indexbuild:", err)
+		os.Exit(1)
+	}
+}
+
+var ctx = context.Background()
+
+const (
+	collection = "Orders"
+	cacheBytes = 256 << 20
+	batch      = 1000
+	writers    = 8
+	turns      = 3
+)
+
+// builder builds indexes over the documents that it has loaded, and drops them.
+type builder interface {
+	load(docs *fixture.Documents) error
+	build(ix engine.Index) error
+	drop(ix engine.Index) error
+	Close() error
+}
+
+func run(n int, indexes string, rounds int, inserting time.Duration) (err error) {
+	dir, err := os.MkdirTemp("", "indexbuild")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	j, err := openJay(filepath.Join(dir, "jay"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, j.Close()) }()
+	s, err := openSQLite(filepath.Join(dir, "sqlite.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	docs := fixture.NewDocuments(n)
+	for _, b := range []builder{j, s} {
+		if err := b.load(docs); err != nil {
+			return err
+		}
+	}
+
+	fmt.Printf("%d documents of %d bytes, %d rounds\n\n| indexes | Jay, µs a document | SQLite (C) | Jay ÷ SQLite |\n|---|---|---|---|\n", n, fixture.BodyBytes, rounds)
+	for _, text := range strings.Split(indexes, ",") {
+		k, err := strconv.Atoi(text)
+		if err != nil || k < 1 || k > len(engine.Indexes) {
+			return fmt.Errorf("-indexes %q: numbers from 1 to %d", indexes, len(engine.Indexes))
+		}
+		var times [2][]float64
+		var ratios []float64
+		for round := range rounds {
+			var took [2]float64
+			for i := range 2 {
+				which := (i + round) % 2
+				if took[which], err = buildAndDrop([]builder{j, s}[which], engine.Indexes[:k]); err != nil {
+					return err
+				}
+			}
+			times[0], times[1] = append(times[0], took[0]/float64(n)), append(times[1], took[1]/float64(n))
+			ratios = append(ratios, took[0]/took[1])
+		}
+		r := stats.IntervalOf(ratios, .95)
+		fmt.Printf("| %d | %.2f | %.2f | %.2f (%.2f–%.2f) |\n", k, stats.IntervalOf(times[0], .95).Median, stats.IntervalOf(times[1], .95).Median, r.Median, r.Low, r.High)
+	}
+	if inserting == 0 {
+		return nil
+	}
+
+	var ratios []float64
+	for range turns {
+		with, builds, err := j.inserts(docs, inserting, true)
+		if err != nil {
+			return err
+		}
+		without, _, err := j.inserts(docs, inserting, false)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n%d goroutines insert %.0f documents a second durably beside %d builds, %.0f without\n", writers, with, builds, without)
+		ratios = append(ratios, with/without)
+	}
+	fmt.Printf("\nbeside builds ÷ without: %.2f (median of %d turns)\n", stats.IntervalOf(ratios, .95).Median, turns)
+	return nil
+}
+
+// buildAndDrop returns how many microseconds the builds took.
+func buildAndDrop(b builder, indexes []engine.Index) (float64, error) {
+	began := time.Now()
+	for _, ix := range indexes {
+		if err := b.build(ix); err != nil {
+			return 0, err
+		}
+	}
+	took := time.Since(began)
+	for _, ix := range indexes {
+		if err := b.drop(ix); err != nil {
+			return 0, err
+		}
+	}
+	return took.Seconds() * 1e6, nil
+}
+
+type jayBuilder struct {
+	db   *jay.DB
+	next atomic.Int64 // document to be inserted
+}
+
+func openJay(dir string) (*jayBuilder, error) {
+	db, err := jay.Open(dir, &jay.Options{CacheBytes: cacheBytes})
+	return &jayBuilder{db: db}, err
+}
+
+func (j *jayBuilder) load(docs *fixture.Documents) error {
+	var b jay.Batch
+	for i := range docs.Len() {
+		b.Store(collection, docs.Body(i))
+		if b.Len() == batch || i == docs.Len()-1 {
+			if _, err := j.db.Apply(ctx, &b); err != nil {
+				return err
+			}
+			b.Reset()
+		}
+	}
+	return nil
+}
+
+func (j *jayBuilder) build(ix engine.Index) error {
+	return j.db.EnsureIndex(ctx, collection, jay.Index{Name: ix.Name, Fields: []string{ix.Field}})
+}
+
+func (j *jayBuilder) drop(ix engine.Index) error { return j.db.DropIndex(ctx, collection, ix.Name) }
+
+func (j *jayBuilder) Close() error { return j.db.Close() }
+
+// inserts returns how many documents a second are inserted, beside builds or not.
+func (j *jayBuilder) inserts(docs *fixture.Documents, during time.Duration, building bool) (rate float64, builds int, err error) {
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	var inserted atomic.Int64
+	failures := make([]error, writers)
+	began := time.Now()
+	for w := range writers {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				i := int(j.next.Add(1)) % docs.Len()
+				if _, failures[w] = j.db.Store(ctx, collection, docs.Body(i)); failures[w] != nil {
+					return
+				}
+				inserted.Add(1)
+			}
+		})
+	}
+	// Only the time of builds counts: a drop goes by chunks.
+	var counted time.Duration
+	var written int64
+	for time.Since(began) < during && err == nil {
+		if !building {
+			time.Sleep(during - time.Since(began))
+			counted, written = time.Since(began), inserted.Load()
+			break
+		}
+		ix := engine.Indexes[builds%len(engine.Indexes)]
+		before, start := inserted.Load(), time.Now()
+		err = j.build(ix)
+		counted += time.Since(start)
+		written += inserted.Load() - before
+		err = errors.Join(err, j.drop(ix))
+		builds++
+	}
+	close(stop)
+	group.Wait()
+	return float64(written) / counted.Seconds(), builds, errors.Join(err, errors.Join(failures...))
+}
+
+type sqliteBuilder struct{ db *sql.DB }
+
+// openSQLite opens a table as that of package engine, with one connection.
+func openSQLite(file string) (*sqliteBuilder, error) {
+	db, err := sql.Open("sqlite3", fmt.Sprintf("file:%s?_journal_mode=wal&_synchronous=2&_cache_size=%d&_txlock=immediate", file, -cacheBytes>>10))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1)
+	_, err = db.Exec("CREATE TABLE orders (id TEXT PRIMARY KEY, body BLOB)")
+	return &sqliteBuilder{db}, err
+}
+
+func (s *sqliteBuilder) load(docs *fixture.Documents) error {
+	for first := 0; first < docs.Len(); first += batch {
+		tx, err := s.db.Begin()
+		if err != nil {
+			return err
+		}
+		insert, err := tx.Prepare("INSERT INTO orders (id, body) VALUES (?, jsonb(?))")
+		if err != nil {
+			return err
+		}
+		for i := first; i < min(first+batch, docs.Len()); i++ {
+			if _, err := insert.Exec(fmt.Sprintf("orders/%d-A", i+1), string(docs.Body(i))); err != nil {
+				return err
+			}
+		}
+		if err := tx.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sqliteBuilder) build(ix engine.Index) error {
+	_, err := s.db.Exec(fmt.Sprintf("CREATE INDEX orders_%s ON orders(json_extract(body, '$.%s'))", ix.Name, ix.Field))
+	return err
+}
+
+func (s *sqliteBuilder) drop(ix engine.Index) error {
+	_, err := s.db.Exec("DROP INDEX orders_" + ix.Name)
+	return err
+}
+
+func (s *sqliteBuilder) Close() error { return s.db.Close() }

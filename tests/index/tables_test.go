@@ -1,0 +1,430 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// smallTables makes every build one by tables, with runs and tables of a few entries.
+func smallTables() (restore func()) { return checks.SetBuildTables(1, 2000, 1200) }
+
+// Ensure that an index that is built by tables while others write has all entries when
+// it is ready.
+func TestTables_Contents_DuringBuilds(t *testing.T) {
+	defer smallTables()()
+	contentsDuringBuilds(t)
+}
+
+// Ensure that a loss of power at any sync of the log leaves indexes that hold what
+// the documents give, if they are built by tables.
+func TestTables_Crash_AtAnySync(t *testing.T) {
+	defer smallTables()()
+	defer checks.SetBuildChunks(15, 40)()
+	crashAtAnySync(t)
+}
+
+// writersWin changes documents in all ways between the steps of a build of an index on m.
+// Afterwards m of a document is unique.
+func writersWin(t *testing.T, db *jay.DB) func(step int) {
+	put := func(id, m string) {
+		t.Helper()
+		if _, err := db.Put(ctx, id, fmt.Appendf(nil, `{"m":%q}`, m), jay.InCollection("Users")); err != nil {
+			t.Errorf("put %s: %v", id, err)
+		}
+	}
+	remove := func(id string) {
+		t.Helper()
+		must(t, db.Delete(ctx, id))
+	}
+	return func(step int) {
+		at := func(name string) string { return fmt.Sprintf("users/%s%d", name, step) }
+		put(at("changed"), fmt.Sprint("changed in ", step))
+		remove(at("deleted"))
+		put(at("new"), fmt.Sprint("new in ", step))
+		put(at("twice"), "for a moment")
+		put(at("twice"), fmt.Sprint("twice in ", step))
+		remove(at("again"))
+		put(at("again"), at("again"))
+		put(at("Upper"), at("upper")) // the capitals of an ID are in the entry
+		remove(at("gone"))
+		put(at("gone"), fmt.Sprint("gone in ", step))
+		remove(at("gone"))
+		put(at("moved"), fmt.Sprint("moved in ", step)) // and its value goes to another document
+		put(at("taker"), at("moved"))
+		put("users/always", fmt.Sprint("always ", step))
+		if step == 0 {
+			put("users/back", "elsewhere")
+		} else {
+			put("users/back", "users/back")
+		}
+	}
+}
+
+// userDocuments puts the documents that writersWin changes, and others.
+func userDocuments(t *testing.T, db *jay.DB) {
+	var b jay.Batch
+	put := func(id string) { b.Put(id, fmt.Appendf(nil, `{"m":%q}`, id), jay.InCollection("Users")) }
+	for step := range 3 {
+		for _, name := range []string{"changed", "deleted", "twice", "again", "upper", "gone", "moved"} {
+			put(fmt.Sprintf("users/%s%d", name, step))
+		}
+	}
+	put("users/always")
+	put("users/back")
+	put("apart") // not clustered
+	for i := range 100 {
+		put(fmt.Sprintf("users/%03d", i))
+	}
+	_, err := db.Apply(ctx, &b)
+	must(t, err)
+}
+
+// Ensure that what writers have done since the snapshot of a build wins over its tables,
+// whenever they did it.
+func TestTables_WritersWin(t *testing.T) {
+	for _, unique := range []bool{false, true} {
+		for _, fields := range [][]string{{"m"}, {"-m"}} {
+			restore := smallTables()
+			db := memory(t, nil)
+			userDocuments(t, db)
+			writers := writersWin(t, db)
+			steps := 0
+			undo := checks.OnBuildTables(func(step checks.TableStep) { writers(int(step)); steps++ })
+			if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: fields, Unique: unique}); err != nil {
+				t.Errorf("unique %v, %v: %v", unique, fields, err)
+			}
+			undo()
+			restore()
+			if steps != 3 {
+				t.Fatalf("%d steps, want 3: the test does not test it", steps)
+			}
+			if err := checks.Indexes(db); err != nil {
+				t.Errorf("unique %v, %v: %v", unique, fields, err)
+			}
+			if n, err := checks.IndexKeys(db); err != nil || n != 124 {
+				t.Errorf("unique %v: %d entries and records, %v, want one entry for each document", unique, n, err)
+			}
+			jaytest.Verify(t, db)
+		}
+	}
+}
+
+// Ensure that writers of a unique index find every document that has a value, whatever the
+// tables of its build hide, and no other.
+func TestTables_Unique_Hidden(t *testing.T) {
+	defer smallTables()()
+	db := memory(t, nil)
+	put := func(id, m string) error {
+		_, err := db.Put(ctx, id, fmt.Appendf(nil, `{"m":%q}`, m), jay.InCollection("Users"))
+		return err
+	}
+	for _, id := range []string{"one", "two", "three"} {
+		must(t, put(id, id))
+	}
+	taken := func(step, id, m, by string) {
+		t.Helper()
+		var unique *jay.UniqueError
+		if err := put(id, m); !errors.As(err, &unique) || unique.Other != by {
+			t.Errorf("%s: %q of %s, which %s has: %v", step, m, id, by, err)
+		}
+	}
+	defer checks.OnBuildTables(func(step checks.TableStep) {
+		switch step {
+		case checks.TablesWritten:
+			must(t, put("one", "1"))
+			must(t, put("four", "one")) // the tables name "one" for it
+			must(t, put("two", "2"))    // they name "two" for "two", which no document has
+			taken("written", "five", "one", "four")
+		case checks.TablesTaken:
+			taken("taken", "five", "one", "four")
+			taken("taken", "five", "three", "three")
+			taken("taken", "five", "2", "two")
+			must(t, put("six", "two"))
+			taken("taken", "five", "two", "six")
+			must(t, db.Delete(ctx, "four"))
+			must(t, put("five", "one"))
+			taken("taken", "seven", "one", "five")
+		}
+	})()
+	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: true}))
+	must(t, checks.Indexes(db))
+	taken("ready", "seven", "one", "five")
+	taken("ready", "seven", "two", "six")
+	must(t, put("seven", "four"))
+	must(t, checks.Indexes(db))
+	jaytest.Verify(t, db)
+}
+
+// Ensure that two documents with one value fail the build of a unique index, whether
+// the snapshot has both or a writer has made one, and that nothing is left of it; and that two of
+// the snapshot do not, if one of them has another value by then.
+func TestTables_Unique_Violated(t *testing.T) {
+	defer smallTables()()
+	for _, in := range []int{-1, int(checks.TablesRead), int(checks.TablesWritten)} {
+		db := memory(t, nil)
+		userDocuments(t, db)
+		same := func() {
+			_, err := db.Put(ctx, "users/other", []byte(`{"m":"users/050"}`), jay.InCollection("Users"))
+			must(t, err)
+		}
+		if in < 0 {
+			same()
+		}
+		undo := checks.OnBuildTables(func(step checks.TableStep) {
+			if int(step) == in {
+				same()
+			}
+		})
+		err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: true})
+		undo()
+		var unique *jay.UniqueError
+		if !errors.As(err, &unique) || unique.Value != `["users/050"]` || unique.ID == unique.Other || unique.ID != "users/other" && unique.Other != "users/other" {
+			t.Errorf("in step %d: %v", in, err)
+		}
+		if n, err := checks.IndexKeys(db); n != 0 || err != nil {
+			t.Errorf("in step %d: %d entries and records are left, %v", in, n, err)
+		}
+
+		undo = checks.OnBuildTables(func(step checks.TableStep) {
+			if step == checks.TablesRead {
+				must(t, db.Delete(ctx, []string{"users/other", "users/050"}[max(0, in)]))
+			}
+		})
+		if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: true}); err != nil {
+			t.Errorf("one is deleted meanwhile: %v", err)
+		}
+		undo()
+		must(t, checks.Indexes(db))
+	}
+}
+
+// temporaries returns the temporary files of sorts on a disk.
+func temporaries(t *testing.T, disk *storagetest.Disk) (names []string) {
+	t.Helper()
+	all, err := disk.List("db")
+	must(t, err)
+	for _, name := range all {
+		if strings.HasPrefix(path.Base(name), "JAY.sort.") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Ensure that a loss of power at any sync of any file in a build by tables, beside
+// writers, leaves no wrong entry and no temporary file, and that no commit is lost
+// that is older than the tables.
+func TestTables_Crash_AtEverySync(t *testing.T) {
+	defer smallTables()()
+	crashes, left, ready := 0, 0, 0
+	for at := 0; ; at++ {
+		disk := storagetest.NewDisk()
+		options := jay.Options{Durability: []jay.Durability{jay.Synced, jay.Relaxed}[at%2]}
+		db := onDisk(t, disk, options)
+		userDocuments(t, db)
+		must(t, db.Flush(ctx))
+		var mu sync.Mutex
+		var crashed *storagetest.Disk
+		random := rand.New(rand.NewPCG(uint64(at), 1))
+		n := 0
+		disk.OnEverySync(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if n++; n == at+1 {
+				crashed = disk.Crash([]int{0, 50, 100}[at%3], random)
+			}
+		})
+		writers := writersWin(t, db)
+		undo := checks.OnBuildTables(func(step checks.TableStep) { writers(int(step)) })
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: at%4 < 2}))
+		undo()
+		if files := temporaries(t, disk); len(files) > 0 {
+			t.Errorf("temporary files stay: %v", files)
+		}
+		mu.Lock()
+		n = -1 << 30 // the rest of the syncs does not count
+		mu.Unlock()
+		closeDB(t, db)
+		if crashed == nil {
+			break
+		}
+
+		crashes++
+		if len(temporaries(t, crashed)) > 0 {
+			left++
+		}
+		db = onDisk(t, crashed, jay.Options{})
+		if files := temporaries(t, crashed); len(files) > 0 {
+			t.Errorf("crash at sync %d: temporary files stay: %v", at, files)
+		}
+		infos, err := db.Indexes(ctx, "Users")
+		must(t, err)
+		if len(infos) == 1 && infos[0].State == jay.IndexReady {
+			ready++
+		}
+		checks.WaitIndexTasks(db)
+		if err := checks.Indexes(db); err != nil {
+			t.Fatalf("crash at sync %d, %+v: %v", at, infos, err)
+		}
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: at%4 < 2}))
+		must(t, checks.Indexes(db))
+		jaytest.Verify(t, db)
+		closeDB(t, db)
+	}
+	t.Logf("%d crashes, %d with temporary files, %d with the index ready", crashes, left, ready)
+	if crashes < 20 || left == 0 {
+		t.Error("too few syncs: the test does not test it")
+	}
+}
+
+// Ensure that a build whose temporary files cannot be made, at any of them, or for which
+// the disk is full, returns an error, leaves documents and disk as they were, and
+// succeeds when it is asked for again.
+func TestTables_Faults(t *testing.T) {
+	defer smallTables()()
+	for room := 0; ; room++ {
+		disk := storagetest.NewDisk()
+		db := onDisk(t, disk, jay.Options{})
+		userDocuments(t, db)
+		full := room%2 == 1
+		undo := checks.OnBuildTables(func(step checks.TableStep) {
+			if step == checks.TablesRead && full {
+				disk.Fill()
+			} else if step == checks.TablesRead {
+				disk.FailCreationsIn(path.Join("db", "JAY.sort."), room/2)
+			}
+		})
+		err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}})
+		undo()
+		disk.Heal()
+		if full && !errors.Is(err, storagetest.ErrFull) {
+			t.Errorf("on a full disk: %v", err)
+		}
+		if err == nil {
+			closeDB(t, db)
+			if room < 6 {
+				t.Errorf("only %d temporary files: the test does not test it", room/2)
+			}
+			break
+		}
+		if files := temporaries(t, disk); len(files) > 0 {
+			t.Errorf("%v: temporary files stay: %v", err, files)
+		}
+		if infos, err := db.Indexes(ctx, "Users"); err != nil || len(infos) != 1 || infos[0].State != jay.IndexBuilding {
+			t.Errorf("the index is %+v, %v, want one that can be built again", infos, err)
+		}
+		if !full { // a full disk may have failed the log as well
+			_, err := db.Put(ctx, "users/later", []byte(`{"m":"later"}`), jay.InCollection("Users"))
+			must(t, err)
+			must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}}))
+			must(t, checks.Indexes(db))
+		}
+		closeDB(t, db)
+		db = onDisk(t, disk, jay.Options{})
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}}))
+		must(t, checks.Indexes(db))
+		jaytest.Verify(t, db)
+		closeDB(t, db)
+	}
+}
+
+// Ensure that a drop and Close end a build by tables in every step, and leave nothing behind.
+func TestTables_Ended(t *testing.T) {
+	defer smallTables()()
+	for _, step := range []checks.TableStep{checks.TablesRead, checks.TablesWritten, checks.TablesTaken} {
+		disk := storagetest.NewDisk()
+		db := onDisk(t, disk, jay.Options{})
+		userDocuments(t, db)
+		for _, closes := range []bool{false, true} {
+			ended := make(chan error, 1)
+			undo := checks.OnBuildTables(func(at checks.TableStep) {
+				if at != step {
+					return
+				}
+				begun := make(chan struct{})
+				go func() {
+					if closes {
+						close(begun)
+						ended <- db.Close()
+						return
+					}
+					hurried, cancel := context.WithCancel(ctx)
+					cancel()
+					_ = db.DropIndex(hurried, "Users", "m") // it has joined the task when it returns
+					close(begun)
+					ended <- db.DropIndex(ctx, "Users", "m")
+				}()
+				<-begun
+			})
+			err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}})
+			switch endErr := <-ended; {
+			case endErr != nil && !errors.Is(endErr, jay.ErrIndex):
+				t.Errorf("step %d, close %v: %v", step, closes, endErr)
+			case !closes && !errors.Is(err, jay.ErrIndex):
+				t.Errorf("step %d, dropped: %v", step, err)
+			case closes && err != nil && !errors.Is(err, jay.ErrClosed):
+				t.Errorf("step %d, closed: %v", step, err)
+			}
+			undo()
+			if files := temporaries(t, disk); len(files) > 0 {
+				t.Errorf("step %d: temporary files stay: %v", step, files)
+			}
+			if !closes {
+				if n, err := checks.IndexKeys(db); n != 0 || err != nil {
+					t.Errorf("step %d: %d entries and records are left, %v", step, n, err)
+				}
+			}
+		}
+		db = onDisk(t, disk, jay.Options{})
+		checks.WaitIndexTasks(db)
+		must(t, checks.Indexes(db))
+		jaytest.Verify(t, db)
+		closeDB(t, db)
+	}
+}
+
+// Ensure that no more than two builds sort at once, and that all end.
+func TestTables_FewAtOnce(t *testing.T) {
+	defer smallTables()()
+	db := memory(t, nil)
+	userDocuments(t, db)
+	var active atomic.Int32
+	both := make(chan struct{})
+	meet := sync.OnceFunc(func() { close(both) })
+	undo := checks.OnBuildTables(func(step checks.TableStep) {
+		switch step {
+		case checks.TablesRead:
+			if n := active.Add(1); n > 2 {
+				t.Errorf("%d builds sort at once", n)
+			} else if n == 2 {
+				meet()
+			}
+			<-both
+		case checks.TablesTaken:
+			active.Add(-1)
+		}
+	})
+	var group sync.WaitGroup
+	for i := range 5 {
+		group.Go(func() {
+			if err := db.EnsureIndex(ctx, "Users", jay.Index{Name: fmt.Sprint("m", i), Fields: []string{"m"}}); err != nil {
+				t.Errorf("build: %v", err)
+			}
+		})
+	}
+	group.Wait()
+	undo()
+	must(t, checks.Indexes(db))
+}
