@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +35,15 @@ func inChromium(fn func() int) (code int, err error) {
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		return 0, fmt.Errorf("there is no chromium: tests/browser/run.sh installs it: %w", err)
+	}
+	if os.Getenv("JAY_SCREENSHOTS") != "" {
+		fonts, err := filepath.Abs("fonts.conf")
+		if err == nil {
+			err = os.Setenv("FONTCONFIG_FILE", fonts)
+		}
+		if err != nil {
+			return 0, err
+		}
 	}
 	profile, err := os.MkdirTemp("", "jay-browser-")
 	if err != nil {

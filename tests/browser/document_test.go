@@ -404,6 +404,32 @@ func TestDocument_Search_Fold_Format(t *testing.T) {
 	p.until(area + ".value === " + quoted(`{"a":1.10,   "b":[1e400,{}]}`))
 }
 
+// Ensure that of parts which look the same when they are folded, the one that was selected is
+// deleted, and that typing between them changes nothing else.
+func TestEditor_FoldedTwins(t *testing.T) {
+	s := startStudio(t)
+	s.put("orders/1", "Orders", `{"L":[{"a":1,"b":1},{"a":2,"b":2},{"a":3,"b":3}]}`)
+	p := s.openDocument("orders/1")
+	fold := `[...document.querySelectorAll('.editor-number')].filter((n) => n.querySelector('.editor-fold:not(.folded)') && document.querySelectorAll('.editor-line')[n.dataset.row].textContent.trim() === '{')`
+	for range 3 {
+		before := 0
+		p.eval(`document.querySelectorAll('.editor-fold.folded').length`, &before)
+		p.eval(fold+`[`+`1 - (`+fold+`.length > 1 && document.querySelectorAll('.editor-number')[0] === `+fold+`[0] ? 0 : 1)].querySelector('.editor-fold').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, cancelable: true}))`, nil)
+		p.until(fmt.Sprintf(`document.querySelectorAll('.editor-fold.folded').length === %d`, before+1))
+	}
+	area := `document.querySelector('.editor-area')`
+	p.until(area + `.value.split('{⋯}').length === 4`)
+	// The first of the three.
+	p.eval(`(() => { const a = `+area+`; a.focus(); const i = a.value.indexOf('{⋯}'); a.setSelectionRange(i, a.value.indexOf('{⋯}', i + 1)); })()`, nil)
+	p.press("Delete")
+	p.until(area + `.value.split('{⋯}').length === 3`)
+	p.press("Control+s")
+	s.waitStored("orders/1", `{"L":[{"a":2,"b":2},{"a":3,"b":3}],`)
+	p.press("Control+z")
+	p.press("Control+s")
+	s.waitStored("orders/1", `{"L":[{"a":1,"b":1},{"a":2,"b":2},{"a":3,"b":3}],`)
+}
+
 // Ensure that brackets, quotes and lines are typed as one expects.
 func TestEditor_Typing(t *testing.T) {
 	s := startStudio(t)
@@ -448,6 +474,22 @@ func TestDocument_Large(t *testing.T) {
 	}
 	p.press("Control+s")
 	s.waitStored("orders/1", `{"First":12345,"Lines":[{"Product":"products/0-A","Quantity":0,"Price":0.10,`)
+
+	// Of what is unfolded the lines around the caret are shown; search goes anywhere, and an edit
+	// there changes that alone.
+	p.eval(`document.querySelector('.editor-fold.folded').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, cancelable: true}))`, nil)
+	p.until(`document.querySelector('.editor-area').value.includes('products/1-A')`)
+	p.press("Control+f")
+	p.insert("products/4000-A")
+	p.see("1 of 1")
+	p.press("Escape")
+	p.until(`document.querySelector('.editor-area').value.includes('products/4001-A') && document.activeElement === document.querySelector('.editor-area')`)
+	p.until(`document.querySelector('.editor-area').value.split('\n').length < 41_000`)
+	p.see("24005") // the number of its line
+	p.press("ArrowRight")
+	p.insert("!")
+	p.press("Control+s")
+	s.waitStored("orders/1", `"Price":3999.10,"Note":"`+strings.Repeat("x", 60)+`"},{"Product":"products/4000-A!","Quantity":4000,"Price":4000.10,`)
 	s.waitStored("orders/1", `],"Last":9007199254740993,"@metadata"`)
 }
 

@@ -77,7 +77,7 @@ const listScript = `(() => {
 // openMany opens the list of orders.
 func (s *studio) openMany() *tab {
 	s.t.Helper()
-	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
 	p.until(listScript)
 	p.until(`window.__list.rows().includes("` + manyID(0) + `")`)
 	return p
@@ -170,7 +170,7 @@ func median(all []float64) float64 {
 // neither memory nor elements behind.
 func TestMany_Scroll(t *testing.T) {
 	n, all := manyDocuments(t, 3000)
-	rows := 1500
+	rows := 600
 	if all {
 		rows = 10_000
 	}
@@ -209,7 +209,7 @@ func TestMany_Scroll(t *testing.T) {
 			t.Errorf("%d rows are in the page at a time", seen.Most)
 		}
 	}
-	scroll(min(700, rows))
+	scroll(min(600, rows))
 	scroll(0)
 	bytes, nodes := p.heap()
 	scroll(rows)

@@ -10,7 +10,7 @@ import (
 // pageAddresses are addresses of each page, by its path in assets/routes.js.
 var pageAddresses = map[string][]string{
 	"/databases":         {""},
-	"/db/:db/documents":  {"", "?collection=Orders", "?collection=" + escaped(hostileName), "?collection=None", "?prefix=orders/12"},
+	"/db/:db/documents":  {"", "?collection=Orders", "?collection=" + escaped(hostileName), "?collection=None", "?prefix=orders/12", "?collection=Orders&order=id"},
 	"/db/:db/doc":        {"?id=orders/1201-A", "?id=" + escaped(hostileID), "?id=none"},
 	"/db/:db/new":        {"", "?collection=Orders"},
 	"/db/:db/query":      {"", "?q=" + escaped("from Orders where Status = 'open' order by Total desc limit 50"), "?q=" + escaped("from '<img src=x onerror=window.__hit=3>\"\\'' as e"), "?q=" + escaped("from Orders wher")},

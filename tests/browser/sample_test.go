@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // The sample is a shop, whose documents look like those of a real one. It is the same in
@@ -31,9 +33,16 @@ func orderBody(i int) string {
 		i*7%120+1, sampleDay.Add(-time.Duration(i)*47*time.Minute).Format(time.RFC3339), strings.Join(lines, ","))
 }
 
-// sample fills the database shop: 1,200 orders, 120 customers, 10 products; revisions,
-// attachments, indexes, identities, ranges and a compare-exchange value.
+// sample fills the database shop as shop does, and adds a document that is hostile.
 func (s *studio) sample() {
+	s.t.Helper()
+	s.shop()
+	s.put(hostileID, hostileName, hostileBody)
+}
+
+// shop fills the database shop: 1,201 orders, 120 customers, 10 products; revisions,
+// attachments, indexes, identities, ranges and a compare-exchange value.
+func (s *studio) shop() {
 	s.t.Helper()
 	s.want(200, "POST", "/databases/shop/admin/revisions/config", `{"Default":null,"Collections":{"Orders":{"MinimumRevisionsToKeep":20},"Products":{"MinimumRevisionsToKeep":20}}}`)
 	s.putMany("Customers", 120, func(i int) (string, string) { return fmt.Sprintf("customers/%d", i+1), customerBody(i) })
@@ -55,11 +64,16 @@ func (s *studio) sample() {
 	for range 4 {
 		s.want(201, "PUT", "/databases/shop/docs?id=invoices|", `{"Order":"orders/7-A","Amount":19.99,"@metadata":{"@collection":"Invoices"}}`)
 	}
-	s.want(201, "GET", "/databases/shop/hilo/next?tag=orders&identityPartsSeparator=/", "")
+	for high := int64(0); high < 1201; {
+		next := gjson.Get(s.want(201, "GET", "/databases/shop/hilo/next?tag=orders&identityPartsSeparator=/", "").text, "High").Int()
+		if next <= high {
+			s.t.Fatalf("a range ends at %d after one that ends at %d", next, high)
+		}
+		high = next
+	}
 	s.want(200, "PUT", "/databases/shop/cmpxchg?key=locks/till-1&index=0", `{"Object":"ann"}`)
 	s.put("news/", "News", `{"Title":"Acorns are back"}`)
 	s.put("", "Notes", `{"Text":"remember the cedar chests"}`)
-	s.put(hostileID, hostileName, hostileBody)
 }
 
 // What would run if a page took text for HTML, and what breaks selectors, addresses and

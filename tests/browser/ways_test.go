@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func TestWays_BackForwardReload(t *testing.T) {
 	p.find("heading", "*orders/1105-A")
 
 	// A place deep in the list.
-	p.visit("/studio/db/shop/documents?collection=Customers")
+	p.visit("/studio/db/shop/documents?collection=Customers&order=id")
 	p.until(listScript)
 	p.press("End")
 	p.until(`window.__list.rows().includes('customers/99')`)
@@ -168,20 +169,20 @@ func TestWays_ReadOnlyToken(t *testing.T) {
 	p.signIn(tokens["read"])
 	p.see("shop")
 	p.allow("status of 400", "status of 404", "status of 403")
-	writes := []string{"Save*", "Delete", "Delete *", "New", "New *", "Import", "Create*", "Patch", "Next", "Attach files", "Set *", "Edit"}
+	writes := []string{"Save*", "Delete", "Delete *", "New", "New *", "Import", "Create*", "Next", "Attach files", "Set *", "Edit"}
 	eachPage(t, s, p, func(address string) {
-		for _, name := range writes {
-			for _, e := range append(p.all("button", name), p.all("link", name)...) {
-				if e.properties["disabled"] != "true" && !(e.role == "link" && strings.HasPrefix(e.name, "Patch")) && !(e.name == "Next" && strings.Contains(address, "/query")) {
-					t.Errorf("%s offers %v", address, e)
-				}
+		for _, e := range p.tree() {
+			writing := (e.role == "button" || e.role == "link") && slices.ContainsFunc(writes, func(name string) bool { return fits(e.name, name) })
+			turns := e.name == "Next" && strings.Contains(address, "/query") // the page
+			if writing && !turns && e.properties["disabled"] != "true" {
+				t.Errorf("%s offers %v", address, e)
 			}
 		}
 	})
 	p.visit("/studio/db/shop/doc?id=orders/1201-A")
 	p.see("9007199254740993")
 	p.visit("/studio/db/shop/documents?collection=Orders")
-	p.see("orders/1-A")
+	p.see("orders/1201-A")
 }
 
 // Ensure that a session which ends while one types loses nothing.
