@@ -150,7 +150,7 @@ func TestImports(t *testing.T) {
 	}
 
 	// Programs see the root, and public packages for what they are about.
-	public := []string{leaf("server"), leaf("transfer"), leaf("ids")}
+	public := []string{leaf("server"), leaf("transfer"), leaf("ids"), leaf("query")}
 	outsiders := 0
 	for _, dir := range []string{"cmd", "examples", "bench", "jayotel", "jayprometheus", "server", "tests", "transfer"} {
 		eachImport(t, dir, true, func(file, path string) {

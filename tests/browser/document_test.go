@@ -404,6 +404,32 @@ func TestDocument_Search_Fold_Format(t *testing.T) {
 	p.until(area + ".value === " + quoted(`{"a":1.10,   "b":[1e400,{}]}`))
 }
 
+// Ensure that of parts which look the same when they are folded, the one that was selected is
+// deleted, and that typing between them changes nothing else.
+func TestEditor_FoldedTwins(t *testing.T) {
+	s := startStudio(t)
+	s.put("orders/1", "Orders", `{"L":[{"a":1,"b":1},{"a":2,"b":2},{"a":3,"b":3}]}`)
+	p := s.openDocument("orders/1")
+	fold := `[...document.querySelectorAll('.editor-number')].filter((n) => n.querySelector('.editor-fold:not(.folded)') && document.querySelectorAll('.editor-line')[n.dataset.row].textContent.trim() === '{')`
+	for range 3 {
+		before := 0
+		p.eval(`document.querySelectorAll('.editor-fold.folded').length`, &before)
+		p.eval(fold+`[`+`1 - (`+fold+`.length > 1 && document.querySelectorAll('.editor-number')[0] === `+fold+`[0] ? 0 : 1)].querySelector('.editor-fold').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, cancelable: true}))`, nil)
+		p.until(fmt.Sprintf(`document.querySelectorAll('.editor-fold.folded').length === %d`, before+1))
+	}
+	area := `document.querySelector('.editor-area')`
+	p.until(area + `.value.split('{⋯}').length === 4`)
+	// The first of the three.
+	p.eval(`(() => { const a = `+area+`; a.focus(); const i = a.value.indexOf('{⋯}'); a.setSelectionRange(i, a.value.indexOf('{⋯}', i + 1)); })()`, nil)
+	p.press("Delete")
+	p.until(area + `.value.split('{⋯}').length === 3`)
+	p.press("Control+s")
+	s.waitStored("orders/1", `{"L":[{"a":2,"b":2},{"a":3,"b":3}],`)
+	p.press("Control+z")
+	p.press("Control+s")
+	s.waitStored("orders/1", `{"L":[{"a":1,"b":1},{"a":2,"b":2},{"a":3,"b":3}],`)
+}
+
 // Ensure that brackets, quotes and lines are typed as one expects.
 func TestEditor_Typing(t *testing.T) {
 	s := startStudio(t)

@@ -1,14 +1,10 @@
 package browser_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // rowIDs returns the IDs of the rows that can be seen, in their order.
@@ -96,129 +92,6 @@ func TestDocuments_Scrollbar(t *testing.T) {
 	p.wait("rows above", func() bool { ids := p.rowIDs(); return len(ids) > 0 && ids[0] < at })
 	p.clickAt(box.X, box.Y+box.Height-1, 1)
 	p.wait("the end", func() bool { return slices.Contains(p.rowIDs(), "orders/0003000-A") })
-}
-
-// Ensure that scrolling over many rows and back shows each row in its order, and that
-// neither the rows in the page nor its memory grow.
-func TestDocuments_Memory(t *testing.T) {
-	n := 1500
-	if os.Getenv("JAY_BROWSER_SOAK") != "" {
-		n = 10_000
-	}
-	s := startStudio(t)
-	orders(s, n+2000)
-	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
-	p.see("orders/0000001-A")
-	// over scrolls until a row is seen, by less than what can be seen at a time.
-	over := func(step int, last string) (most int) {
-		t.Helper()
-		var result struct {
-			Most int
-			Seen []string
-		}
-		p.eval(fmt.Sprintf(`(async () => {
-			const list = document.querySelector('.list'), seen = new Set(), result = {Most: 0};
-			const look = () => {
-				const rows = [...document.querySelectorAll('.canvas .row')];
-				result.Most = Math.max(result.Most, rows.length);
-				for (const row of rows) seen.add(row.querySelector('.id').textContent);
-			};
-			const end = performance.now() + 60000;
-			for (look(); !seen.has(%s); look()) {
-				if (performance.now() > end) throw new Error('it does not come');
-				list.scrollTop += %d;
-				await new Promise((next) => requestAnimationFrame(next));
-			}
-			return {...result, Seen: [...seen].sort()};
-		})()`, quoted(last), step), &result)
-		for i := 1; i < len(result.Seen); i++ {
-			var a, b int
-			fmt.Sscanf(result.Seen[i-1], "orders/%d-A", &a)
-			fmt.Sscanf(result.Seen[i], "orders/%d-A", &b)
-			if b != a+1 {
-				t.Fatalf("after %s comes %s", result.Seen[i-1], result.Seen[i])
-			}
-		}
-		return result.Most
-	}
-	last := fmt.Sprintf("orders/%07d-A", n)
-	over(500, "orders/0000900-A") // what is made once
-	over(-500, "orders/0000001-A")
-	before, nodes := p.heap()
-	most := over(500, last)
-	most = max(most, over(-500, "orders/0000001-A"))
-	after, nodesAfter := p.heap()
-	t.Logf("%d rows and back: at most %d in the page; heap %d → %d KB, nodes %d → %d", n, most, before>>10, after>>10, nodes, nodesAfter)
-	if most > 80 {
-		t.Errorf("%d rows are in the page", most)
-	}
-	if after > before+before/4+512<<10 {
-		t.Errorf("the heap grew from %d to %d bytes", before, after)
-	}
-	if nodesAfter > nodes+nodes/4+500 {
-		t.Errorf("the nodes grew from %d to %d", nodes, nodesAfter)
-	}
-}
-
-// Ensure that the list of a million documents comes as fast as what it asks for, within
-// three times of it, at its beginning, at its end and in the middle.
-func TestDocuments_Million(t *testing.T) {
-	if os.Getenv("JAY_BROWSER_SOAK") == "" {
-		t.Skip("JAY_BROWSER_SOAK is not set")
-	}
-	s := startStudio(t)
-	for from := 0; from < 1_000_000; from += 200_000 { // a body is 128 MiB at most
-		var lines strings.Builder
-		for i := from; i < from+200_000; i++ {
-			fmt.Fprintf(&lines, `{"Status":"open","Total":%d.10,"Customer":"customers/%d-A","@metadata":{"@id":"orders/%d-A","@collection":"Orders"}}`+"\n", i, i%4000, i+1)
-		}
-		s.want(200, "POST", "/jay/v1/databases/shop/import", lines.String())
-	}
-	p := s.open("/studio/db/shop/documents?collection=Orders&order=id")
-	p.see("1,000,000 documents")
-	for _, one := range []struct{ name, run, call string }{
-		{"first rows", `press('Home')`, "rows?collection=Orders&pageSize=100"},
-		{"End", `press('End')`, "rows?collection=Orders&pageSize=100&reverse=true"},
-		{"a jump", `jump('orders/567890-A')`, "rows?collection=Orders&pageSize=100&from=orders/567890-A"},
-	} {
-		var own, browser []time.Duration
-		for range 7 {
-			begin := time.Now()
-			reply, err := http.Get(s.url + "/jay/v1/databases/shop/" + one.call)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var page any
-			if err := json.NewDecoder(reply.Body).Decode(&page); err != nil {
-				t.Fatal(err)
-			}
-			reply.Body.Close()
-			own = append(own, time.Since(begin))
-			var ms float64
-			p.eval(`(async () => {
-				const list = document.querySelector('.list'), search = document.querySelector('.search');
-				const ids = () => [...document.querySelectorAll('.canvas .row .id')].map((id) => id.textContent);
-				const press = (key) => list.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
-				const jump = (id) => { search.value = id; search.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, cancelable: true})); };
-				const away = async () => { jump('orders/3'); while (!ids().includes('orders/3-A')) await new Promise(requestAnimationFrame); };
-				await away();
-				await new Promise((next) => setTimeout(next, 200));
-				const want = {Home: 'orders/1-A', End: 'orders/999999-A'}[`+"`"+one.run+"`"+`.match(/'(\w+)'/)?.[1]] ?? 'orders/567890-A';
-				const begin = performance.now();
-				`+one.run+`;
-				while (!ids().includes(want)) await new Promise(requestAnimationFrame);
-				return performance.now() - begin;
-			})()`, &ms)
-			browser = append(browser, time.Duration(ms*float64(time.Millisecond)))
-		}
-		slices.Sort(own)
-		slices.Sort(browser)
-		t.Logf("%s: the call %s, in the browser %s", one.name, own[3], browser[3])
-		// A frame of the screen is 17 ms, and the page asks for what stands above as well.
-		if browser[3] > 3*own[3]+35*time.Millisecond {
-			t.Errorf("%s: %s in the browser, and the call alone takes %s", one.name, browser[3], own[3])
-		}
-	}
 }
 
 // Ensure that text in IDs and values is shown as text, and digits as they are stored.
@@ -462,4 +335,25 @@ func TestDocuments_NewestFirst(t *testing.T) {
 	p.click("button", "By ID")
 	p.click("menuitemcheckbox", "Newest first")
 	first("orders/0000007-A")
+}
+
+// Ensure that a collection is deleted after its name was typed, and nothing else.
+func TestDocuments_DeleteCollection(t *testing.T) {
+	s := startStudio(t)
+	orders(s, 300)
+	s.put("others/1", "Others", `{}`)
+	p := s.open("/studio/db/shop/documents?collection=Orders")
+	p.see("300 documents")
+	p.click("button", "More about Orders")
+	p.click("menuitem", "Delete all its documents …")
+	dialog := p.in("dialog", "Delete 300 documents of Orders?")
+	dialog.fill("textbox", "Type Orders to go on", "orders")
+	p.press("Enter")
+	dialog.fill("textbox", "Type Orders to go on", "Orders")
+	p.press("Enter")
+	p.wait("the operations", func() bool { return strings.Contains(p.address(), "/operations") })
+	p.wait("the end", func() bool { return s.stored("orders/0000300-A") == "" && s.stored("orders/0000001-A") == "" })
+	if s.stored("others/1") == "" {
+		t.Error("another collection has lost a document")
+	}
 }

@@ -157,6 +157,7 @@ function frame() {
     'aria-current': current.route === route || current.route.under === route.path ? 'page' : undefined, title: `${route.rail} (g ${route.key})`,
   }, icon(route.icon), h('span', null, route.rail))))) : null);
   rail.hidden = !db;
+  rail.querySelector('[aria-current]')?.scrollIntoView({block: 'nearest', inline: 'nearest'}); // in a narrow window it scrolls
 
   const search = current?.search;
   searching = search ? h('input', {type: 'search', class: 'search', placeholder: search.placeholder, 'aria-label': search.placeholder, autocomplete: 'off', spellcheck: 'false', value: search.value ?? '', on: {

@@ -196,7 +196,11 @@ class DocumentPage {
   // ---- Writing
 
   async save({over = false} = {}) {
-    if (!this.writes || this.saving) return false;
+    if (!this.writes) return false;
+    if (this.saving) { // what was typed meanwhile is saved when that has ended
+      this.again = true;
+      return false;
+    }
     const text = this.editor.value;
     const wrong = problem(text);
     if (wrong !== null) {
@@ -224,6 +228,10 @@ class DocumentPage {
       return false;
     } finally {
       this.saving = false;
+      if (this.again && !this.ended) {
+        this.again = false;
+        if (this.editor.value !== this.base) this.save();
+      }
     }
   }
 
@@ -232,7 +240,7 @@ class DocumentPage {
     try {
       const doc = await load(this.db, this.id);
       if (doc === null || this.ended) return;
-      if (doc.changeVector !== this.version) return this.newer(doc);
+      if (doc.changeVector !== this.version) return this.saving ? undefined : this.newer();
       this.doc = doc;
       this.describe();
       this.changed();
@@ -260,7 +268,7 @@ class DocumentPage {
     this.looking = true;
     try {
       const {etag} = await api.text('HEAD', api.raven(this.db, 'docs', {id: this.id}), {signal: this.app.signal});
-      if (etag !== this.version && !this.saving) this.newer(null);
+      if (etag !== this.version && !this.saving) this.newer();
     } catch (error) {
       if (error.kind === 'missing') fill(this.message, notice('careful', h('p', null, 'The document was deleted meanwhile. Its text is still here: ', this.writes && button('Write it again', {run: () => { this.version = ''; this.save(); }}))));
     } finally {

@@ -79,7 +79,8 @@ class DocumentsPage {
     fill(this.container, this.aside, h('div', {class: 'list-page'},
       h('div', {class: 'head'}, this.heading, this.summary, h('div', {class: 'buttons'},
         app.can('write') && link(this.newHref(), {class: 'button primary', title: 'New document (n)'}, icon('plus'), h('span', null, 'New')),
-        app.can('write') && link(app.address('/db/:db/io', {db}), {class: 'button'}, icon('upload'), h('span', null, 'Import')))),
+        app.can('write') && link(app.address('/db/:db/io', {db}), {class: 'button'}, icon('upload'), h('span', null, 'Import')),
+        app.can('write') && this.collection !== '' && button('', {icon: 'more', kind: 'quiet', label: `More about ${this.collection}`, 'aria-haspopup': 'menu', 'aria-expanded': 'false', run: (event, node) => { this.showMore(node); }}))),
       this.tools = h('div', {class: 'list-tools'}, this.prefixInput, this.orderButton, this.columnsButton, h('span', {class: 'grow'}), this.where,
         go('top', 'First rows (Home)', () => this.toStart()), go('end', 'Last rows (End)', () => this.toEnd())),
       this.message, this.frame, this.bottom));
@@ -556,6 +557,27 @@ class DocumentsPage {
       write && button('Delete …', {icon: 'delete', kind: 'danger', run: () => this.remove()}),
       write && link(this.app.address('/db/:db/patch', {db: this.db}, {q: `from ${this.collection && !this.collection.startsWith('@') ? quoteName(this.collection) : '@all_docs'} where id() in (${[...this.selected].slice(0, 50).map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})`}), {class: 'button', hidden: n > 50}, icon('patch'), 'Patch …'),
       button('', {icon: 'close', kind: 'quiet', label: 'Select nothing', run: () => { this.selected.clear(); this.drawSelection(); this.draw(true); }}));
+  }
+
+  showMore(anchor) {
+    menu(anchor, [
+      {text: 'Query it', icon: 'query', run: () => this.app.go(this.app.address('/db/:db/query', {db: this.db}, {q: `from ${quoteName(this.collection)}`}))},
+      {text: 'Export it …', icon: 'download', run: () => this.app.go(this.app.address('/db/:db/io', {db: this.db}, {collection: this.collection}))},
+      null,
+      {text: 'Delete all its documents …', icon: 'delete', danger: true, run: () => this.removeAll()},
+    ]);
+  }
+
+  // removeAll deletes the collection, as an operation of the server, which goes on when the page is left.
+  async removeAll() {
+    const n = this.total();
+    const sure = await confirm({title: `Delete ${n === null ? 'all documents' : plural(n, 'document')} of ${this.collection}?`, type: this.collection, action: 'Delete all',
+      text: 'It is done in steps of some documents each; the page Operations shows how far it is and can end it, and what is deleted by then stays deleted. Indexes stay.'});
+    if (!sure) return;
+    await this.attempt(async () => {
+      await api.send('DELETE', api.raven(this.db, 'queries'), {Query: `from ${quoteName(this.collection)}`});
+      this.app.go(this.app.address('/db/:db/operations', {db: this.db}));
+    });
   }
 
   async remove() {
