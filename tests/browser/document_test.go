@@ -474,6 +474,22 @@ func TestDocument_Large(t *testing.T) {
 	}
 	p.press("Control+s")
 	s.waitStored("orders/1", `{"First":12345,"Lines":[{"Product":"products/0-A","Quantity":0,"Price":0.10,`)
+
+	// Of what is unfolded the lines around the caret are shown; search goes anywhere, and an edit
+	// there changes that alone.
+	p.eval(`document.querySelector('.editor-fold.folded').dispatchEvent(new PointerEvent('pointerdown', {bubbles: true, cancelable: true}))`, nil)
+	p.until(`document.querySelector('.editor-area').value.includes('products/1-A')`)
+	p.press("Control+f")
+	p.insert("products/4000-A")
+	p.see("1 of 1")
+	p.press("Escape")
+	p.until(`document.querySelector('.editor-area').value.includes('products/4001-A') && document.activeElement === document.querySelector('.editor-area')`)
+	p.until(`document.querySelector('.editor-area').value.split('\n').length < 41_000`)
+	p.see("24005") // the number of its line
+	p.press("ArrowRight")
+	p.insert("!")
+	p.press("Control+s")
+	s.waitStored("orders/1", `"Price":3999.10,"Note":"`+strings.Repeat("x", 60)+`"},{"Product":"products/4000-A!","Quantity":4000,"Price":4000.10,`)
 	s.waitStored("orders/1", `],"Last":9007199254740993,"@metadata"`)
 }
 

@@ -9,7 +9,8 @@
 // Folding: the editor holds the whole text and a list of ranges that are folded. The textarea has
 // the text with one character, ⋯, in place of each such range. Each edit is carried over to the whole
 // text by its position, so that one edits beside folded parts, and nothing depends on what the
-// placeholder looks like; copying copies what is folded. An alternative, hiding lines of a
+// placeholder looks like; copying copies what is folded. Of a text with very many lines only those around
+// the caret are shown, and the rest is folded, since no browser lays them all out in time. An alternative, hiding lines of a
 // contenteditable, was left: it would make the DOM the document.
 //
 // Undo is the editor's own, since a browser forgets its history when a script changes the text:
@@ -27,6 +28,9 @@ const MAX_UNDO_CHARS = 32 << 20; // of all steps
 const MAX_MATCHES = 10_000; // of a search
 const MAX_PAINTED = 5_000; // characters of a row in colours; the rest is plain
 const MAX_PAIRED = 2_000; // rows that are looked through for a bracket
+const MAX_ROWS = 40_000; // in the textarea: Chromium takes seconds to lay out many more. Others are folded
+const WINDOW = 10_000; // rows at each side of the caret that stay then
+const MAX_PASTED = 1 << 20; // characters that are pasted by the browser itself
 
 // A language colours a text, checks it and lays it out. tokens works on one line, or with whole
 // set on the text.
@@ -70,7 +74,8 @@ export function editor(options) {
 
 class Editor {
   #text; // the whole text
-  #folds = []; // [{start, end, lines}] in order: ranges of #text that are folded, and the line ends in them
+  #list = []; // the folds: see #folds
+  #foldedLines = 0; // of all of them
   #shown = ''; // the value of the textarea
   #rows = [0]; // offsets in #shown at which rows begin
   #tokens = null; // of #shown, in a language whose tokens are those of the whole text
@@ -134,8 +139,25 @@ class Editor {
     this.#folds = [];
     this.#undo = [];
     this.#redo = [];
+    if (count(text, 0, text.length) > MAX_ROWS) this.#folds = this.#parts();
     this.#show(0, 0);
     this.#check();
+  }
+
+  // #folds are the ranges of the text that are folded, in order: {start, end, lines} with the line ends in
+  // them, and where their placeholders are: at in the textarea, behind hidden characters and before lines.
+  get #folds() { return this.#list; }
+
+  set #folds(list) {
+    let hidden = 0;
+    let lines = 0;
+    for (const f of list) {
+      Object.assign(f, {at: f.start - hidden, hidden, before: lines});
+      hidden += f.end - f.start - 1;
+      lines += f.lines;
+    }
+    this.#list = list;
+    this.#foldedLines = lines;
   }
 
   get error() { return this.#error; }
@@ -208,7 +230,7 @@ class Editor {
   // unfolded.
   select(start, end, {focus = false} = {}) {
     const hidden = this.#folds.filter((f) => f.start < Math.max(end, start + 1) && f.end > start);
-    if (hidden.length > 0) this.#setFolds(this.#folds.filter((f) => !hidden.includes(f)));
+    if (hidden.length > 0) this.#setFolds(this.#folds.filter((f) => !hidden.includes(f)), [start, end]);
     this.area.setSelectionRange(this.#toShown(start), this.#toShown(end));
     if (focus) this.focus();
     this.#scrollTo(this.#toShown(start));
@@ -240,6 +262,12 @@ class Editor {
     area.addEventListener('scroll', () => this.#paint());
     area.addEventListener('copy', (event) => this.#copied(event));
     area.addEventListener('cut', (event) => this.#copied(event));
+    area.addEventListener('paste', (event) => {
+      const text = event.clipboardData?.getData('text/plain') ?? '';
+      if (text.length <= MAX_PASTED || this.readOnly) return;
+      event.preventDefault();
+      this.#type(text.replace(/\r\n?/g, '\n'));
+    });
     area.addEventListener('dragstart', (event) => { if (this.#folds.length > 0) event.preventDefault(); });
     area.addEventListener('blur', () => { this.#freed = false; setTimeout(() => { if (!this.#popup?.node.contains(document.activeElement)) this.#closePopup(); }); });
     this.moved = () => {
@@ -512,6 +540,8 @@ class Editor {
 
   // #show puts the text into the textarea, without what is folded, and selects.
   #show(start, end) {
+    this.#bound(start);
+    if (this.foldButton) this.foldButton.querySelector('span').textContent = this.#folds.length > 0 ? 'Unfold' : 'Fold';
     let shown = this.#text;
     if (this.#folds.length > 0) {
       const parts = [];
@@ -554,30 +584,15 @@ class Editor {
 
   // #toWhole returns the offset in the whole text of one in the textarea.
   #toWhole(i) {
-    for (const f of this.#folds) {
-      if (i <= f.start - this.#hidden(f)) return i + this.#hidden(f);
-    }
-    return i + this.#hiddenIn(this.#folds.length);
+    const f = this.#folds[lowest(this.#folds, (f) => f.at >= i) - 1];
+    return f === undefined ? i : i + f.hidden + f.end - f.start - 1;
   }
 
   // #toShown is the opposite. An offset inside a folded range is behind its placeholder.
   #toShown(i) {
-    let hidden = 0;
-    for (const f of this.#folds) {
-      if (i <= f.start) break;
-      if (i < f.end) return f.start - hidden + 1;
-      hidden += f.end - f.start - 1;
-    }
-    return i - hidden;
-  }
-
-  // #hidden counts the characters by which folds before f make the text shorter.
-  #hidden(f) { return this.#hiddenIn(this.#folds.indexOf(f)); }
-
-  #hiddenIn(n) {
-    let hidden = 0;
-    for (let i = 0; i < n; i++) hidden += this.#folds[i].end - this.#folds[i].start - 1;
-    return hidden;
+    const f = this.#folds[lowest(this.#folds, (f) => f.start >= i) - 1];
+    if (f === undefined) return i;
+    return i < f.end ? f.at + 1 : i - f.hidden - (f.end - f.start - 1);
   }
 
   #rowAt(i) {
@@ -638,7 +653,7 @@ class Editor {
 
   #toggleFold(row) {
     const folded = this.#foldIn(row);
-    if (folded) this.#setFolds(this.#folds.filter((f) => f !== folded));
+    if (folded) this.#unfold(folded);
     else {
       const fold = this.#foldOf(row);
       if (fold) this.#setFolds([...this.#folds.filter((f) => f.end <= fold.start || f.start >= fold.end), fold]);
@@ -647,17 +662,15 @@ class Editor {
 
   // #foldIn returns the fold whose placeholder is in a row.
   #foldIn(row) {
-    return this.#folds.find((f) => {
-      const i = f.start - this.#hidden(f);
-      return i >= this.#rows[row] && i <= this.#rowEnd(row);
-    });
+    const f = this.#folds[lowest(this.#folds, (f) => f.at >= this.#rows[row])];
+    return f !== undefined && f.at <= this.#rowEnd(row) ? f : undefined;
   }
 
   #foldAtCaret(fold) {
     const row = this.#rowAt(this.area.selectionEnd);
     if (!fold) {
       const folded = this.#foldIn(row);
-      if (folded) this.#setFolds(this.#folds.filter((f) => f !== folded));
+      if (folded) this.#unfold(folded);
       return;
     }
     for (let r = row; r >= 0; r--) { // the innermost part that is around the caret
@@ -671,29 +684,54 @@ class Editor {
 
   // foldAll folds the parts of the document, but not the document.
   foldAll() {
+    const folds = this.#parts();
+    if (this.#tree === null) this.#say('A text with an error cannot be folded as a whole.');
+    else this.#setFolds(folds);
+  }
+
+  // #parts returns folds of the parts of the document: none, if it has an error.
+  #parts() {
     const {tree} = this.#checkNow();
-    if (tree === null) {
-      this.#say('A text with an error cannot be folded as a whole.');
-      return;
-    }
     const folds = [];
-    const children = tree.kind === 'object' ? tree.members.map((m) => m.value) : tree.items ?? [];
+    const children = tree === null ? [] : tree.kind === 'object' ? tree.members.map((m) => m.value) : tree.items ?? [];
     for (const node of children) {
       if (node.kind !== 'object' && node.kind !== 'array') continue;
       const lines = count(this.#text, node.start + 1, node.end - 1);
       if (lines > 0) folds.push({start: node.start + 1, end: node.end - 1, lines});
     }
-    this.#setFolds(folds);
+    return folds;
   }
 
   unfoldAll() { this.#setFolds([]); }
 
-  #setFolds(folds) {
-    const [start, end] = this.selection;
+  // #unfold shows what is folded, as far as it can be shown with what is beside it.
+  #unfold(fold) {
+    const at = fold.start === 0 ? fold.end : fold.start;
+    this.#setFolds(this.#folds.filter((f) => f !== fold), [at, at]);
+    this.#scrollTo(this.#toShown(at));
+  }
+
+  // #bound folds what is far from an offset if the text has more rows than can be shown.
+  #bound(at) {
+    const text = this.#text;
+    const all = count(text, 0, text.length);
+    if (all - this.#foldedLines <= MAX_ROWS) return;
+    const inside = this.#folds.find((f) => f.start < at && at < f.end);
+    if (inside) at = inside.start;
+    let from = text.lastIndexOf('\n', at - 1);
+    let to = text.indexOf('\n', at);
+    for (let n = 0; n < WINDOW && from > 0; n++) from = skip(this.#folds, text.lastIndexOf('\n', from - 1), -1);
+    for (let n = 0; n < WINDOW && to >= 0; n++) to = text.indexOf('\n', skip(this.#folds, to + 1, 1));
+    const folds = this.#folds.filter((f) => f.start >= from && (to < 0 || f.end <= to));
+    if (from > 0) folds.unshift({start: 0, end: from, lines: count(text, 0, from)});
+    if (to >= 0 && to + 1 < text.length) folds.push({start: to + 1, end: text.length, lines: count(text, to + 1, text.length)});
+    this.#folds = folds;
+  }
+
+  #setFolds(folds, [start, end] = this.selection) {
     this.#folds = folds.sort((a, b) => a.start - b.start);
     this.#show(start, end);
-    if (this.foldButton) this.foldButton.querySelector('span').textContent = folds.length > 0 ? 'Unfold' : 'Fold';
-    this.#say(folds.length > 0 ? `${folds.length} folded` : 'Unfolded');
+    this.#say(this.#folds.length > 0 ? `${this.#folds.length} folded` : 'Unfolded');
   }
 
   // ---- The layer
@@ -711,33 +749,28 @@ class Editor {
     const {area} = this;
     if (!area.isConnected) return;
     const style = this.metrics ??= measure(area);
-    const first = Math.max(0, Math.floor((area.scrollTop - style.padding) / style.line) - 5);
+    const begin = Math.max(0, Math.floor((area.scrollTop - style.padding) / style.line) - 5);
     const last = Math.min(this.#rows.length - 1, Math.ceil((area.scrollTop + area.clientHeight) / style.line) + 5);
     const caretRow = document.activeElement === area ? this.#rowAt(area.selectionEnd) : -1;
     const rows = [];
     const numbers = [];
-    for (let row = first; row <= last; row++) {
+    for (let row = begin; row <= last; row++) {
       rows.push(this.#paintRow(row, row === caretRow));
       numbers.push(this.#paintNumber(row, row === caretRow));
     }
     this.lines.replaceChildren(...rows);
     this.numbers.replaceChildren(...numbers);
-    const top = first * style.line + style.padding - area.scrollTop;
+    const top = begin * style.line + style.padding - area.scrollTop;
     this.lines.style.setProperty('transform', `translate(${style.left - area.scrollLeft}px, ${top}px)`);
     this.numbers.style.setProperty('transform', `translateY(${top}px)`);
-    const all = this.#rows.length + this.#folds.reduce((n, f) => n + f.lines, 0);
+    const all = this.#rows.length + this.#foldedLines;
     this.gutter.style.setProperty('--digits', String(Math.max(2, String(all).length)));
   }
 
   #paintNumber(row, current) {
     const begin = this.#rows[row];
-    let number = row + 1;
-    let hidden = 0;
-    for (const f of this.#folds) {
-      if (f.start - hidden >= begin) break;
-      number += f.lines;
-      hidden += f.end - f.start - 1;
-    }
+    const f = this.#folds[lowest(this.#folds, (f) => f.at >= begin) - 1];
+    const number = row + 1 + (f === undefined ? 0 : f.before + f.lines);
     const folded = this.#folds.length > 0 && this.#foldIn(row) !== undefined;
     const foldable = folded || this.#opening(row) >= 0;
     return h('div', {class: ['editor-number', current && 'current'], data: {row}}, h('span', null, String(number)), foldable && h('span', {class: ['editor-fold', folded && 'folded']}, icon('down')));
@@ -786,10 +819,7 @@ class Editor {
     const add = (start, stop, kind) => {
       if (start < end && stop > begin) out.push([Math.max(start, begin) - begin, Math.min(stop, end) - begin, kind]);
     };
-    for (const f of this.#folds) {
-      const i = f.start - this.#hidden(f);
-      add(i, i + 1, 'm-fold');
-    }
+    for (let k = lowest(this.#folds, (f) => f.at >= begin); k < this.#folds.length && this.#folds[k].at < end; k++) add(this.#folds[k].at, this.#folds[k].at + 1, 'm-fold');
     for (const i of this.#pair) add(i, i + 1, 'm-pair');
     if (this.#error !== null && this.#error.offset !== undefined) {
       let i = this.#toShown(this.#error.offset);
@@ -809,7 +839,7 @@ class Editor {
         const [s, e] = this.#matches[i];
         const shown = this.#toShown(s);
         if (shown >= end) break;
-        if (this.#folds.some((f) => s < f.end && e > f.start)) continue;
+        if (this.#folds[lowest(this.#folds, (f) => f.start >= e) - 1]?.end > s) continue; // folded
         add(shown, this.#toShown(e), i === this.#match ? 'm-match m-now' : 'm-match');
       }
     }
@@ -1093,6 +1123,25 @@ function measure(area) {
   const canvas = document.createElement('canvas').getContext('2d');
   canvas.font = style.font;
   return {line: parseFloat(style.lineHeight), padding: parseFloat(style.paddingTop), left: parseFloat(style.paddingLeft), character: canvas.measureText('0').width};
+}
+
+// skip returns an offset, or the end of the fold in which it is, in the direction of step.
+function skip(folds, i, step) {
+  const fold = folds[lowest(folds, (f) => f.start > i) - 1];
+  return fold === undefined || i >= fold.end ? i : step < 0 ? fold.start : fold.end;
+}
+
+// lowest returns the index of the first item for which test is true: it is false for all before,
+// and true for all behind.
+function lowest(list, test) {
+  let lo = 0;
+  let hi = list.length;
+  while (lo < hi) {
+    const middle = (lo + hi) >> 1;
+    if (test(list[middle])) hi = middle;
+    else lo = middle + 1;
+  }
+  return lo;
 }
 
 // count counts the line ends between two offsets.
