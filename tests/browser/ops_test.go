@@ -75,6 +75,14 @@ func TestIDs_Identity(t *testing.T) {
 	p.wait("the number", func() bool {
 		return strings.Contains(s.call("GET", "/databases/shop/debug/identities", "").text, "9007199254740994")
 	})
+
+	// The field of the bar chooses prefixes, and the address keeps it.
+	p.press("/")
+	p.insert("none")
+	p.press("Enter")
+	p.see("No sequence begins so.")
+	p.reload()
+	p.see("No sequence begins so.")
 }
 
 // Ensure that changes of another client come as they happen, that rows wait behind a pill while one
@@ -335,6 +343,20 @@ func TestPatch_PreviewRun(t *testing.T) {
 	}
 	if strings.Contains(s.stored("orders/099"), "Large") {
 		t.Error("another document was changed")
+	}
+
+	// With parameters, whose digits stay.
+	p.fill("textbox", "Query and script", "from Orders where Total < $least update { this.Exact = $big }")
+	p.fill("textbox", "$least", "1")
+	p.fill("textbox", "$big", "9007199254740995")
+	p.press("Control+Enter")
+	p.see("1 document would be patched")
+	p.see(`"Exact": 9007199254740995`)
+	p.click("button", "Run on 1 document …")
+	p.in("dialog", "Run *").click("button", "Run")
+	p.see("1 document was visited")
+	if got := s.stored("orders/000"); !strings.Contains(got, `"Exact":9007199254740995`) {
+		t.Errorf("got %s", got)
 	}
 
 	// An error stands where it happened, and a preview is void when the text changes.

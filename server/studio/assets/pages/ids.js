@@ -13,13 +13,16 @@ export const page = {
     fill(container, h('div', {class: 'head'}, h('h1', null, 'IDs'), summary, h('div', {class: 'buttons'}, again)), body);
     app.keys([{key: 'r', text: 'Look again', run: () => { load(); }}]);
     app.commands([{text: 'Look at the IDs again', hint: 'r', run: () => load()}]);
+    let report = null, chosen = (params.query.get('prefix') ?? '').toLowerCase();
+    const show = () => { fill(body, draw(report, params.db, app, load, chosen)); };
+    app.search({placeholder: 'Only prefixes that begin so', value: chosen, run: (text) => { chosen = text.trim().toLowerCase(); app.note({prefix: chosen}); if (report) show(); }});
     const load = async () => {
       const done = body.firstChild ? () => {} : patience(body, 'Reading the metadata of all documents');
       try {
-        const report = await exact.get(api.jay(params.db, 'ids'), {signal: app.signal});
+        report = await exact.get(api.jay(params.db, 'ids'), {signal: app.signal});
         done();
         fill(summary, `${plural(report.documents, 'document')}, node tag ${report.nodeTag}, ${count(report.etags.last)} writes`);
-        fill(body, draw(report, params.db, app, load));
+        show();
       } catch (error) {
         done();
         if (error.name !== 'AbortError') fill(body, errorBox(error, button('Try again', {run: () => load()})));
@@ -42,21 +45,25 @@ const remedies = {
   'too-many': 'What is not listed was not checked.',
 };
 
-function draw(report, db, app, load) {
+// shown bounds what is drawn of a list: the report has up to 10,000 of each.
+const shown = 200;
+
+function draw(report, db, app, load, chosen) {
   if (Number(report.documents) === 0 && report.hilo.length === 0 && report.identities.length === 0) {
     return empty('No document has an ID yet.', h('p', null, 'When there are documents, this page shows which prefixes their IDs have, which numbers are used, open and lost, and how long they last.'),
       app.can('write') && h('p', null, link(app.address('/db/:db/new', {db}), {class: 'button primary'}, icon('plus'), 'New document')));
   }
-  const own = report.prefixes.filter((p) => !p.prefix.startsWith('raven/'));
+  const fits = (name) => name.toLowerCase().startsWith(chosen);
+  const own = report.prefixes.filter((p) => !p.prefix.startsWith('raven/') && fits(p.prefix));
+  const sequences = [...report.hilo.filter((r) => fits(`${r.tag}/`)).map((r) => () => hilo(r, report)), ...report.identities.filter((r) => fits(r.name)).map((r) => () => identity(r, db, app, load))];
+  const warnings = report.warnings.filter((w) => fits(w.name));
+  const more = (all, what) => all.length > shown && h('p', {class: 'muted'}, `The first ${count(shown)} of ${count(all.length)} ${what}. Search for a prefix to see others.`);
   return [
-    report.warnings.length > 0 && h('section', {'aria-label': 'Findings'}, report.warnings.map((w) => notice('careful', h('p', null, h('b', {class: 'mono'}, w.name), ' ', sentence(w.text, w.name)), h('p', {class: 'muted'}, remedies[w.kind] ?? ''), actions(w, db, app, load)))),
+    warnings.length > 0 && h('section', {'aria-label': 'Findings'}, more(warnings, 'findings'), warnings.slice(0, shown).map((w) => notice('careful', h('p', null, h('b', {class: 'mono'}, w.name), ' ', sentence(w.text, w.name)), h('p', {class: 'muted'}, remedies[w.kind] ?? ''), actions(w, db, app, load)))),
     report.warnings.length === 0 && notice('fine', h('p', null, 'Nothing to worry about: no number can come twice, and none is missing without a reason.')),
     h('h2', null, 'Sequences'),
-    h('div', {class: 'sequences'}, [
-      ...report.hilo.map((r) => hilo(r, report, app)),
-      ...report.identities.map((r) => identity(r, db, app, load)),
-      etags(report),
-    ]),
+    h('div', {class: 'sequences'}, sequences.slice(0, shown).map((draw) => draw()), chosen === '' && etags(report)), more(sequences, 'sequences'),
+    chosen !== '' && sequences.length === 0 && h('p', {class: 'muted'}, 'No sequence begins so.'),
     h('div', {class: 'buttons start'}, app.can('write') && button('New identity', {icon: 'plus', run: () => seed(db, {name: '', last: 0}, load)})),
     h('h2', null, 'Prefixes'),
     table([
@@ -64,7 +71,7 @@ function draw(report, db, app, load) {
       {title: 'Collection', cell: (p) => p.collection},
       {title: 'Documents', number: true, cell: (p) => count(p.documents)},
       ...[['HiLo', 'hilo'], ['Identity', 'identity'], ['Server-side', 'serverSide'], ['GUID', 'guid'], ['Semantic', 'semantic']].map(([title, key]) => ({title, number: true, cell: (p) => Number(p[key]) ? count(p[key]) : h('span', {class: 'muted'}, '–')})),
-    ], own, {caption: 'Prefixes'}),
+    ], own.slice(0, shown), {caption: 'Prefixes'}), more(own, 'prefixes'),
     h('p', {class: 'hint muted'}, 'The strategy is what an ID looks like: users/7 may also have been written by hand.', Number(report.expiring) > 0 && ` ${plural(report.expiring, 'document')} will expire.`, Number(report.deletedWithRevisions) > 0 && ` Of ${plural(report.deletedWithRevisions, 'deleted document')} revisions are kept.`),
   ];
 }

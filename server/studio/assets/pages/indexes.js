@@ -31,11 +31,14 @@ class Indexes {
     const done = this.loaded ? () => {} : patience(this.list);
     try {
       const {signal} = this.app;
+      const old = this.disk && performance.now() - this.measured < 30_000; // the sizes cost more, and change slowly
       const [{indexes}, disk, {operations}] = await Promise.all([
         exact.get(api.jay(this.db, 'indexes', {collection: this.collection}), {signal}),
-        exact.get(api.jay(this.db, 'disk'), {signal}),
+        old ? this.disk : exact.get(api.jay(this.db, 'disk'), {signal}),
         exact.get(`/jay/v1/operations${api.query({database: this.db})}`, {signal}),
       ]);
+      if (!old) this.measured = performance.now();
+      this.disk = disk;
       done();
       fill(this.failed);
       this.draw(indexes, disk, operations);
@@ -90,12 +93,14 @@ class Indexes {
     try {
       await api.send('DELETE', api.jay(this.db, 'indexes', {collection: ix.collection, name: ix.name}));
       toast(`${ix.name} is dropped.`);
+      this.disk = null;
     } catch (error) { toast(error.message, {kind: 'wrong'}); }
     await this.load();
   }
 
   async create(given = {collection: this.collection, fields: [''], where: ''}) {
     const made = await newIndex(this.db, given, this.app);
+    this.disk = null;
     if (made) await this.load();
   }
 }

@@ -5,7 +5,7 @@ import * as exact from '../exact.js';
 import * as operation from '../operation.js';
 import {lines} from '../diff.js';
 import {editor} from '../editor.js';
-import {layOut, member, parse, raw, textOf} from '../json.js';
+import {check, layOut, member, parse, quote, raw, textOf} from '../json.js';
 import * as rql from '../rql.js';
 import {button, confirm, count, duration, errorBox, field, fill, h, icon, link, notice, patience, plural, progress, state, tabs} from '../ui.js';
 
@@ -28,6 +28,8 @@ class Patch {
     const ids = params.query.getAll('id');
     const given = params.query.get('q') ?? (ids.length ? `from @all_docs\nwhere id() in (${ids.map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})${this.mode === 'patch' ? '\nupdate {\n  \n}' : ''}` : '');
     this.known = {};
+    this.values = readValues(params.query.get('p'));
+    this.inputs = h('div', {class: 'query-parameters'});
     this.text = editor({label: 'Query and script', language: 'rql', value: given, grow: [7, 24], placeholder: samples.patch.replaceAll('\n', ' ').replace(/ +/g, ' '), hint: 'Ctrl Enter previews, Ctrl Space completes.',
       input: () => this.changed(), complete: (text, caret) => rql.completions(text, caret, this.known)});
     this.show = button('Preview', {icon: 'play', kind: 'primary', key: 'ctrl+enter', run: () => this.preview()});
@@ -35,13 +37,14 @@ class Patch {
     this.out = h('div', {'aria-live': 'polite'});
     this.help = h('p', {class: 'hint muted'});
     const modes = tabs('What to do', [{id: 'patch', text: 'Patch'}, {id: 'delete', text: 'Delete'}], (id) => this.choose(id), this.mode);
-    fill(container, h('div', {class: 'head'}, h('h1', null, 'Patch by query')), modes.node, h('div', {class: 'script'}, this.text.node), this.help,
+    fill(container, h('div', {class: 'head'}, h('h1', null, 'Patch by query')), modes.node, h('div', {class: 'script'}, this.text.node, this.inputs), this.help,
       h('div', {class: 'buttons start'}, this.show, this.go), this.out);
     app.keys([{key: 'ctrl+enter', text: 'Preview', typing: true, run: () => { this.preview(); }}]);
     app.commands([{text: 'Preview what would change', hint: 'Ctrl ↵', run: () => this.preview()}]);
     app.unsaved(() => !!this.running && !this.detached);
     this.mark();
     this.learn();
+    this.ask();
     if (given && params.query.get('preview')) this.preview();
   }
 
@@ -71,10 +74,31 @@ class Patch {
 
   changed() {
     this.learn();
+    this.ask();
+    this.void();
+  }
+
+  // void forgets the preview: it was one of another text.
+  void() {
     this.previewed = null;
     if (!this.running) fill(this.out);
-    this.app.note({q: this.text.value.length < 4000 ? this.text.value.trim() : ''});
+    const values = JSON.stringify(Object.fromEntries([...this.values].filter(([name]) => this.asked.includes(name))));
+    this.app.note({q: this.text.value.length < 4000 ? this.text.value.trim() : '', p: values !== '{}' && values.length < 4000 ? values : ''});
     this.mark();
+  }
+
+  // ask has a field for each parameter of the text.
+  ask() {
+    const names = rql.parameters(this.text.value);
+    if (this.asked && names.join() === this.asked.join()) return;
+    this.asked = names;
+    fill(this.inputs, names.map((name) => h('label', {class: 'query-parameter'}, h('span', {class: 'mono'}, `$${name}`),
+      h('input', {type: 'text', class: 'mono', autocomplete: 'off', spellcheck: 'false', value: this.values.get(name) ?? '', placeholder: 'a value, such as 10 or open', on: {input: (event) => { this.values.set(name, event.target.value); this.void(); }}}))));
+  }
+
+  // given writes the parameters as JSON. A value that is no JSON is a text; digits stay as they were typed.
+  given() {
+    return `{${this.asked.map((name) => { const typed = this.values.get(name) ?? ''; return `${quote(name)}:${check(typed) === null ? typed : quote(typed)}`; }).join(',')}}`;
   }
 
   // mark says what the second button would do.
@@ -93,7 +117,7 @@ class Patch {
     const abort = this.abort = new AbortController();
     const done = patience(this.out, 'Trying it on the first documents');
     try {
-      const {text} = await api.text('POST', api.jay(this.db, 'preview'), {signal: abort.signal, headers: {'Content-Type': 'application/json'}, body: JSON.stringify({query: this.text.value, delete: this.mode === 'delete', first: 20})});
+      const {text} = await api.text('POST', api.jay(this.db, 'preview'), {signal: abort.signal, headers: {'Content-Type': 'application/json'}, body: `{"query":${quote(this.text.value)},"parameters":${this.given()},"delete":${this.mode === 'delete'},"first":20}`});
       done();
       if (this.abort !== abort) return;
       const root = parse(text); // the documents are read as text: no digit changes
@@ -131,14 +155,14 @@ class Patch {
   }
 
   async run() {
-    const p = this.previewed, deletes = this.mode === 'delete', query = this.text.value;
+    const p = this.previewed, deletes = this.mode === 'delete', query = this.text.value, given = this.given();
     const sure = await confirm({title: deletes ? `Delete ${plural(p.total, 'document')}?` : `Run the script on ${plural(p.total, 'document')}?`, action: deletes ? 'Delete' : 'Run', type: deletes && Number(p.total) > 100 ? String(p.total) : undefined,
       text: deletes ? 'What the query finds when it begins is deleted. Revisions bring documents back where they are kept; else only a backup does.' : 'Documents are changed in batches, each as it is then. What was changed before a failure, or before you cancel, stays.'});
     if (!sure) return;
     const bar = progress(deletes ? 'Deletion' : 'Patch'), sign = h('span', null, state('careful', 'under way')), more = h('div');
-    const begun = performance.now();
+    const begun = performance.now(), asked = `{"Query":${quote(query)},"QueryParameters":${given}}`;
     try {
-      const reply = exact.read((await api.text(deletes ? 'DELETE' : 'PATCH', api.raven(this.db, 'queries'), {headers: {'Content-Type': 'application/json'}, body: JSON.stringify(deletes ? {Query: query} : {Query: {Query: query}})})).text);
+      const reply = exact.read((await api.text(deletes ? 'DELETE' : 'PATCH', api.raven(this.db, 'queries'), {headers: {'Content-Type': 'application/json'}, body: deletes ? asked : `{"Query":${asked}}`})).text);
       const id = this.running = reply.OperationId;
       this.mark();
       this.previewed = null;
@@ -163,6 +187,10 @@ class Patch {
     this.running = null;
     this.mark();
   }
+}
+
+function readValues(text) {
+  try { return new Map(Object.entries(JSON.parse(text ?? '{}')).filter(([, value]) => typeof value === 'string')); } catch { return new Map(); }
 }
 
 // shape lays a document out, without what the database adds to its metadata.
