@@ -67,7 +67,6 @@ func refusal(t *testing.T, err error, want ...string) {
 // refused before its entries are made, and that one within the bounds is stored
 // with all its entries, replaced and deleted.
 func TestIndexBounds_Multiplied(t *testing.T) {
-	t.Parallel()
 	const bound = 200 << 20
 	ctx := context.Background()
 	db := openBounded(t)
@@ -103,7 +102,6 @@ func TestIndexBounds_Multiplied(t *testing.T) {
 // condition of one, is refused with the number of its values, and that their
 // number is all that is made of them.
 func TestIndexBounds_HugeArray(t *testing.T) {
-	t.Parallel()
 	const values = 4 << 20
 	body := []byte(`{"a":[` + strings.Repeat("1,", values-1) + `1]}`)
 	for _, ix := range []Index{
