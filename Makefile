@@ -171,7 +171,7 @@ feeds:
 
 # Databases on three members of etcd, while leaders are killed and connections cut.
 cluster-faults:
-	cd cluster/embedded && JAY_CLUSTER=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
+	cd cluster/embedded && JAY_CLUSTER_FAULTS=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
 
 # A million documents through every format, with MB/s and memory; imports that are killed;
 # and the memory of an import of 1 GiB.

@@ -52,12 +52,12 @@ func whenReached(t *testing.T, open func() (*jay.DB, error)) (*jay.DB, error) {
 
 // Ensure that 16 callers on 3 nodes never get an ID twice, under any strategy, while the leader
 // is killed and connections are cut in the middle of requests; and that each number of the
-// identity has its document, as no caller has given up. JAY_CLUSTER is how long it goes on.
+// identity has its document, as no caller has given up. JAY_CLUSTER_FAULTS is how long it goes on.
 func TestDatabases_Faults(t *testing.T) {
 	long(t)
 	t.Parallel()
 	atLeast := time.Duration(0)
-	if text := os.Getenv("JAY_CLUSTER"); text != "" {
+	if text := os.Getenv("JAY_CLUSTER_FAULTS"); text != "" {
 		var err error
 		if atLeast, err = time.ParseDuration(text); err != nil {
 			t.Fatal(err)
