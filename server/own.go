@@ -46,18 +46,18 @@ type ownQuery struct {
 // have fewer rows than were asked for: see pageBytes. Groups and distinct rows have no
 // cursor: see ownGroups.
 func (c *call) ownPage() error {
-	q, body, given, err := c.ownQuery()
+	q, body, err := c.ownQuery()
 	if err != nil {
 		return err
 	}
 	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
 		return err
 	}
-	if body.After == "" && !hasCursor(body.Query, given) {
-		return c.ownGroups(q, *body.PageSize, pageWords.MatchString(body.Query))
-	}
 	start := time.Now()
 	page, err := q.PageBytes(pageBytes).Page(c.ctx)
+	if errors.Is(err, jay.ErrQuery) && body.After == "" {
+		return c.ownGroups(q, *body.PageSize, pageWords.MatchString(body.Query))
+	}
 	if err != nil {
 		return err
 	}
@@ -93,23 +93,24 @@ func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 }
 
 // ownQuery reads the query of the body, whose page size is then set.
-func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, given map[string]any, err error) {
+func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, err error) {
 	if err := c.decode(&body); err != nil {
-		return q, body, nil, err
+		return q, body, err
 	}
 	if body.PageSize == nil {
 		size := defaultPageSize
 		body.PageSize = &size
 	}
 	if err := checkPageSize(*body.PageSize); err != nil {
-		return q, body, nil, err
+		return q, body, err
 	}
 	request := queryRequest{Query: body.Query, QueryParameters: body.Parameters}
-	if given, err = request.parameters(); err != nil {
-		return q, body, nil, err
+	given, err := request.parameters()
+	if err != nil {
+		return q, body, err
 	}
 	if q, err = c.db.RQL(body.Query, given); err != nil {
-		return q, body, nil, err
+		return q, body, err
 	}
 	if !pageWords.MatchString(body.Query) { // a limit in the text is the page
 		q = q.Limit(*body.PageSize)
@@ -117,12 +118,12 @@ func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, given map[string
 	if body.After != "" {
 		q = q.After(body.After)
 	}
-	return q, body, given, nil
+	return q, body, nil
 }
 
 // ownExplain runs a query, and answers how it was answered.
 func (c *call) ownExplain() error {
-	q, _, _, err := c.ownQuery()
+	q, _, err := c.ownQuery()
 	if err != nil {
 		return err
 	}

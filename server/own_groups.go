@@ -3,25 +3,13 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/query"
 )
 
-// hasCursor reports whether the answers of a query follow one another by a cursor: groups
-// and distinct rows do not.
-func hasCursor(text string, given map[string]any) bool {
-	q, err := query.Parse(text, given)
-	if err != nil {
-		return true // the error is that of the query
-	}
-	grouped := len(q.GroupBy) > 0 || q.Having != nil || slices.ContainsFunc(q.Select, func(c query.Column) bool { return c.Func != query.FuncNone })
-	return !grouped && !q.IsDistinct()
-}
-
-// ownGroups answers groups or distinct rows: the first of them, and whether there are more.
+// ownGroups answers a query that has no pages, as those of groups and distinct rows: the first
+// answers, and whether there are more. A query that is wrong is refused as any other.
 func (c *call) ownGroups(q jay.Query[jay.Row], size int, ownLimit bool) error {
 	if !ownLimit {
 		q = q.Limit(size + 1)
