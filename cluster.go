@@ -8,7 +8,6 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/errs"
-	"github.com/jaydb/jay/internal/exchange"
 	"github.com/jaydb/jay/internal/knobs"
 )
 
@@ -102,59 +101,6 @@ func clusterStats(db *DB) *ClusterStats {
 	return out
 }
 
-// inCluster reports whether the cluster's coordinator has the compare-exchange values.
-func (db *DB) inCluster() bool { return db.writer.Cluster != nil || db.writer.NoCluster != nil }
-
-// readClusterValues returns the values of folded keys; nil for a key without one.
-func readClusterValues(ctx context.Context, db *DB, folded ...string) ([]*exchange.Value, error) {
-	if err := db.writer.NoCluster; err != nil {
-		return nil, err
-	}
-	if len(folded) == 0 {
-		return nil, nil
-	}
-	found, err := db.writer.Cluster.Get(ctx, folded...)
-	if err != nil {
-		return nil, fmt.Errorf("compare-exchange key %q: %w", errs.Shorten(folded[0]), err)
-	}
-	return found, nil
-}
-
-// clusterValues is CompareExchange.GetMany with a cluster.
-func clusterValues(ctx context.Context, db *DB, keys []string) ([]*CompareExchangeValue, error) {
-	folded := make([]string, len(keys))
-	for i, key := range keys {
-		var err error
-		if folded[i], err = exchange.CheckKey(db.env.Rules, key); err != nil {
-			return nil, err
-		}
-	}
-	found, err := readClusterValues(ctx, db, folded...)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*CompareExchangeValue, len(keys))
-	for i, v := range found {
-		out[i] = publicExchange(v)
-	}
-	return out, nil
-}
-
-// clusterPage is CompareExchange.List with a cluster. Texts are folded.
-func clusterPage(ctx context.Context, db *DB, prefix, after string, limit int) (out []*CompareExchangeValue, err error) {
-	if err := db.writer.NoCluster; err != nil {
-		return nil, err
-	}
-	found, err := db.writer.Cluster.Page(ctx, prefix, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list compare-exchange values: %w", err)
-	}
-	for _, v := range found {
-		out = append(out, publicExchange(v))
-	}
-	return out, nil
-}
-
 // takeIntents looks at what earlier runs have left of commits with compare-exchange
 // values, and brings it to its end.
 func takeIntents(db *DB) error {
@@ -186,20 +132,4 @@ func clusterPatience() time.Duration {
 		return knobs.ClusterPatience
 	}
 	return 5 * time.Second
-}
-
-func (o *Options) checkCluster() error {
-	switch {
-	case o.Cluster == nil && (o.ClusterAddress != "" || o.ClusterPeriod != 0):
-		return fmt.Errorf("%w: ClusterAddress and ClusterPeriod go with Cluster", ErrOption)
-	case o.Cluster == nil:
-		return nil
-	case o.ReadOnly:
-		return fmt.Errorf("%w: ReadOnly goes without Cluster", ErrOption)
-	case o.ClusterPeriod < accord.LeastPeriod || o.ClusterPeriod > accord.MostPeriod:
-		return fmt.Errorf("%w: ClusterPeriod must be between %v and %v, got %v", ErrOption, accord.LeastPeriod, accord.MostPeriod, o.ClusterPeriod)
-	case len(o.ClusterAddress) > 1024:
-		return fmt.Errorf("%w: ClusterAddress has %d bytes, at most 1024", ErrOption, len(o.ClusterAddress))
-	}
-	return nil
 }

@@ -48,6 +48,7 @@ func TestGuideServer_Tables(t *testing.T) {
 		"ErrTxDone": jay.ErrTxDone, "ErrNeedsFloor": jay.ErrNeedsFloor, "ErrNeedsCapacity": jay.ErrNeedsCapacity,
 		"ErrNoAttachment": jay.ErrNoAttachment, "ErrInvalidAttachment": &jay.AttachmentError{Rule: "a name is not empty"},
 		"ErrLeadTooLarge": jay.ErrLeadTooLarge, "ErrExhausted": jay.ErrExhausted,
+		"ErrNoMajority": errors.Join(jay.ErrNoMajority, context.DeadlineExceeded), "ErrTag": jay.ErrTag, "ErrNeedsCluster": jay.ErrNeedsCluster,
 	}
 	text, err := os.ReadFile("docs/errors.md")
 	must(t, err)
@@ -209,7 +210,7 @@ func status(r *http.Request, err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, context.Canceled):
+	case is(jay.ErrUnknownOutcome, jay.ErrFailed, jay.ErrClosed, jay.ErrClientClosed, jay.ErrNoMajority, jay.ErrTag, context.Canceled):
 		return http.StatusServiceUnavailable
 	case is(context.DeadlineExceeded):
 		return http.StatusGatewayTimeout

@@ -514,3 +514,20 @@ func (o *Options) check() error {
 	}
 	return o.checkCluster()
 }
+
+// checkCluster checks the options that concern the cluster.
+func (o *Options) checkCluster() error {
+	switch {
+	case o.Cluster == nil && (o.ClusterAddress != "" || o.ClusterPeriod != 0):
+		return fmt.Errorf("%w: ClusterAddress and ClusterPeriod go with Cluster", ErrOption)
+	case o.Cluster == nil:
+		return nil
+	case o.ReadOnly:
+		return fmt.Errorf("%w: ReadOnly goes without Cluster", ErrOption)
+	case o.ClusterPeriod < accord.LeastPeriod || o.ClusterPeriod > accord.MostPeriod:
+		return fmt.Errorf("%w: ClusterPeriod must be between %v and %v, got %v", ErrOption, accord.LeastPeriod, accord.MostPeriod, o.ClusterPeriod)
+	case len(o.ClusterAddress) > 1024:
+		return fmt.Errorf("%w: ClusterAddress has %d bytes, at most 1024", ErrOption, len(o.ClusterAddress))
+	}
+	return nil
+}

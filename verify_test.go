@@ -237,6 +237,20 @@ var plants = []struct {
 	{"the list of backups", func(p *planting) { p.set(meta("backups"), []byte("x")) }, "backups-record"},
 	{"a number for backups", func(p *planting) { p.set(meta("rewritten"), []byte("x")) }, "backups-record"},
 	{"a restore that did not end", func(p *planting) { p.set(meta("restoring"), []byte("{}")) }, "restore-unfinished"},
+	{"the record of the cluster", func(p *planting) { p.set(meta("cluster"), []byte("{}")) }, "cluster-record"},
+	{"lost numbers that cannot be decoded", func(p *planting) { p.set(format.LostKey("users|"), []byte(`{"spans":[[2,1]]}`)) }, "cluster-record"},
+	{"an intent that cannot be decoded", func(p *planting) { p.set(format.IntentKey(1), []byte("{}")) }, "cluster-record"},
+	{"an intent without its write", func(p *planting) {
+		p.set(format.IntentKey(1), []byte(`{"slot":"s","before":1,"call":"c","writes":1}`))
+	}, "cluster-record"},
+	{"a write of no intent", func(p *planting) {
+		p.set(format.IntentWriteKey(1, 0), format.AppendIntentWrite(nil, format.IntentDelete, "users/1"))
+	}, "cluster-record"},
+	{"a write of an intent that is no document", func(p *planting) {
+		p.set(format.IntentKey(1), []byte(`{"slot":"s","before":1,"call":"c","writes":1}`))
+		p.set(format.IntentWriteKey(1, 0), append(format.AppendIntentWrite(nil, format.IntentPut, "users/1"), 0xff))
+	}, "cluster-record"},
+	{"a key of a cluster that is none", func(p *planting) { p.set([]byte("ox"), []byte("{}")) }, "key-malformed"},
 	{"a compare-exchange value is no record", func(p *planting) { p.set([]byte("vlock\x00"), []byte("x")) }, "exchange-record"},
 	{"a compare-exchange value is no JSON", func(p *planting) {
 		p.set([]byte("vlock\x00"), append((&format.Exchange{Index: 3}).AppendHead(nil), "{"...))
