@@ -16,7 +16,7 @@ PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayot
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster-faults formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
@@ -38,7 +38,7 @@ help:
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
-	@echo "cluster     three members of etcd and three databases, for two minutes of faults"
+	@echo "cluster-faults three members of etcd in one process, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
@@ -170,7 +170,7 @@ feeds:
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
 # Databases on three members of etcd, while leaders are killed and connections cut.
-cluster:
+cluster-faults:
 	cd cluster/embedded && JAY_CLUSTER=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
 
 # A million documents through every format, with MB/s and memory; imports that are killed;
