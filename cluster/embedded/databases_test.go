@@ -19,12 +19,14 @@ import (
 
 // period is how long a database without a heartbeat counts as alive: several heartbeats of
 // a busy machine.
-const period = 2 * time.Second
+const period = 8 * time.Second
 
 // inCluster opens a database in memory as a member.
 func inCluster(t *testing.T, c cluster.Coordinator, tag string) *jay.DB {
 	t.Helper()
-	db, err := jay.OpenMemory(&jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: period})
+	db, err := whenReached(t, func() (*jay.DB, error) {
+		return jay.OpenMemory(&jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: period})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +38,23 @@ func inCluster(t *testing.T, c cluster.Coordinator, tag string) *jay.DB {
 	return db
 }
 
+// whenReached opens a database, and again if etcd has not answered: Open waits for some
+// seconds, which a busy machine can need.
+func whenReached(t *testing.T, open func() (*jay.DB, error)) (*jay.DB, error) {
+	t.Helper()
+	for ctx := within(t); ; {
+		db, err := open()
+		if !errors.Is(err, jay.ErrNoMajority) || ctx.Err() != nil {
+			return db, err
+		}
+	}
+}
+
 // Ensure that 16 callers on 3 nodes never get an ID twice, under any strategy, while the leader
 // is killed and connections are cut in the middle of requests; and that each number of the
 // identity has its document, as no caller has given up. JAY_CLUSTER is how long it goes on.
 func TestDatabases_Faults(t *testing.T) {
+	long(t)
 	t.Parallel()
 	atLeast := time.Duration(0)
 	if text := os.Getenv("JAY_CLUSTER"); text != "" {
@@ -179,6 +194,7 @@ func TestDatabases_Partition(t *testing.T) {
 // copy which ran while the first could not be heard of is noticed by both. The first is a process
 // that is stopped for longer than its period and goes on: its coordinator hears nothing and says nothing.
 func TestDatabases_Tags(t *testing.T) {
+	long(t)
 	t.Parallel()
 	member := alone(t, nil)
 	p := newProxy(t)
@@ -193,10 +209,12 @@ func TestDatabases_Tags(t *testing.T) {
 		}
 	}
 	base := t.TempDir()
-	options := func(c cluster.Coordinator) *jay.Options {
-		return &jay.Options{Cluster: c, NodeTag: "A", ClusterPeriod: period}
+	start := func(name string, c cluster.Coordinator) (*jay.DB, error) {
+		return whenReached(t, func() (*jay.DB, error) {
+			return jay.Open(filepath.Join(base, name), &jay.Options{Cluster: c, NodeTag: "A", ClusterPeriod: period})
+		})
 	}
-	first, err := jay.Open(filepath.Join(base, "first"), options(through))
+	first, err := start("first", through)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +224,13 @@ func TestDatabases_Tags(t *testing.T) {
 	if err := first.Checkpoint(within(t), filepath.Join(base, "copy")); err != nil {
 		t.Fatal(err)
 	}
-	_, err = jay.OpenMemory(options(direct))
+	_, err = start("another", direct)
 	tagError("another database", err, cluster.TagTaken)
-	_, err = jay.Open(filepath.Join(base, "copy"), options(direct))
+	_, err = start("copy", direct)
 	tagError("a copy beside its original", err, cluster.TagRunning)
 
 	p.set(func() { p.down = true })
-	twin, err := jay.Open(filepath.Join(base, "copy"), options(direct))
+	twin, err := start("copy", direct)
 	if err != nil {
 		t.Fatalf("a copy whose original is dead, for all that is known: %v", err)
 	}
@@ -240,9 +258,9 @@ func TestDatabases_Tags(t *testing.T) {
 	if _, err := cluster.Leave(within(t), direct, "A", time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = jay.OpenMemory(options(direct))
+	_, err = start("another", direct)
 	tagError("another database with a retired tag", err, cluster.TagTaken)
-	retired, err := jay.Open(filepath.Join(base, "first"), options(direct))
+	retired, err := start("first", direct)
 	if err == nil {
 		_, err = retired.Store(within(t), "Users", []byte(`{}`))
 		if closing := retired.Close(); closing != nil {
