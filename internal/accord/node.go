@@ -109,11 +109,11 @@ func Belongs(e *env.Env) (bool, error) {
 func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 	n := &Node{env: e, c: o.Coordinator, options: o, own: e.Origins[e.Node], group: background.NewGroup()}
 	n.identities.names = make(map[string]*sequence)
-	n.openValues()
 	var err error
 	if n.run, err = randomName(e.Random()); err != nil {
 		return nil, err
 	}
+	n.openValues() // its slots have the name of the run
 	if err := n.begin(ctx); err != nil {
 		return nil, err
 	}

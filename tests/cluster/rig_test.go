@@ -83,7 +83,7 @@ func agrees(t *testing.T, nodes ...*node) {
 	t.Helper()
 	for _, n := range nodes {
 		eventually(t, "identities of node "+n.name, func() error { return succeeds(n, request{Verb: "next", ID: "probes|"}) })
-		eventually(t, "compare exchange of node "+n.name, func() error { return succeeds(n, request{Verb: "next", ID: "probe"}) })
+		eventually(t, "compare exchange of node "+n.name, func() error { return succeeds(n, request{Verb: "read", ID: "probe"}) })
 	}
 }
 
@@ -119,7 +119,7 @@ func cutOff(t *testing.T, nodes ...*node) {
 			{Verb: "read", ID: "probe"},
 			{Verb: "exchange", ID: "probe/" + n.name, Value: "x"},
 			{Verb: "claim", ID: "probe/" + n.name, Other: "probes/" + n.name, Value: `{}`},
-		}[:2] {
+		} {
 			r.Within = time.Second
 			calls.Go(func() {
 				out, err := n.call(r)
