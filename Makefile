@@ -10,19 +10,20 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck
 
 # The modules of the repository: go.work names them all (TestModules). "go test ./..."
 # in the root is the root's module and nothing else, so targets name the packages.
-MODULES = . bench cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tools transfer
-PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./transfer/...
+MODULES = . bench bench/cluster cluster/embedded cluster/etcd cmd/jay jayotel jayprometheus server tests tests/browser tests/cluster tools transfer
+PACKAGES = ./... ./cluster/embedded/... ./cluster/etcd/... ./cmd/jay/... ./jayotel/... ./jayprometheus/... ./server/... ./tests/... ./tests/browser/... ./tests/cluster/... ./transfer/...
 
 # The oldest Go that may compile package jay: that of the root's go.mod.
 OLDEST = go$(shell sed -n 's/^go //p' go.mod)
 
-.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds formats fuzz build
+.PHONY: help demo test check check-full format vet lint invariants race cross modules oldest suites readme interop cluster browser screenshots studio-million bench bench-full bench-smoke attachments backup crash kill-reads kill-changes storm revisions damage hunt expiry feeds cluster-faults formats fuzz build
 
 help:
 	@echo "demo        imports real JSON and shows every kind of ID"
 	@echo "test        all tests"
 	@echo "check       before every push: format vet lint test invariants race cross bench-smoke"
-	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop browser"
+	@echo "check-full  what CI runs after check: modules oldest suites readme demo interop cluster browser"
+	@echo "cluster     nodes that agree through etcd, on a network that fails; installs etcd"
 	@echo "build       bin/jay"
 	@echo "browser     the studio in Chromium; screenshots: the pictures of docs/studio.md"
 	@echo "studio-million a million documents in the studio's list: time beside curl, memory"
@@ -37,6 +38,7 @@ help:
 	@echo "damage      every byte and file of databases damaged: what does a program see?"
 	@echo "hunt        1,000 flipped bits in all files: found by jay check, or harmless"
 	@echo "expiry      documents that expire: random histories, crashes, writers beside the sweeper"
+	@echo "cluster-faults three members of etcd in one process, for two minutes of faults"
 	@echo "feeds       change feeds: 16 writers and 8 readers for a minute"
 	@echo "formats     a million documents through every format of import and export, and imports that are killed"
 	@echo "fuzz        a minute for each fuzz target"
@@ -52,13 +54,13 @@ build:
 
 check: format vet lint test invariants race cross bench-smoke
 
-check-full: modules oldest suites readme demo interop browser
+check-full: modules oldest suites readme demo interop cluster browser
 
 format:
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt these:"; echo "$$files"; exit 1; fi
 
 vet:
-	$(GO) vet $(PACKAGES) ./bench/...
+	$(GO) vet $(PACKAGES) ./bench/... ./bench/cluster/...
 
 lint:
 	$(GO) tool $(STATICCHECK) $(PACKAGES)
@@ -101,6 +103,12 @@ readme:
 # RavenDB's client for Node against jay serve; installs Node and the client.
 interop:
 	GO="$(GO)" ./server/interop/run.sh
+
+# Nodes that agree through etcd, embedded and that of the system, on a network whose lines
+# are pulled, with what 16 clients saw checked; installs etcd. JAY_CLUSTER_ROUNDS=20 for a long run.
+cluster:
+	GO="$(GO)" ./tests/cluster/install.sh
+	JAY_CLUSTER=1 JAY_NETNS=must $(GO) test -count=1 -timeout 120m -v ./tests/cluster
 
 # The studio in Chromium; installs it and Node.
 browser:
@@ -161,6 +169,10 @@ feeds:
 	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
 
+# Databases on three members of etcd, while leaders are killed and connections cut.
+cluster-faults:
+	cd cluster/embedded && JAY_CLUSTER=2m $(GO) test -run 'TestDatabases_Faults$$' -count=1 -timeout 15m -v .
+
 # A million documents through every format, with MB/s and memory; imports that are killed;
 # and the memory of an import of 1 GiB.
 formats:
@@ -212,3 +224,4 @@ bench-smoke:
 	cd bench && $(GO) run ./indexbuild -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
+	cd bench/cluster && $(GO) run . -smoke

@@ -312,6 +312,9 @@ func (w *BulkWriter) prepare(ctx context.Context, p *write.Preparation) error {
 	if err := w.db.writer.Prepare(&p.Op, metadata.Ticks(w.db.env.Now()), &p.Naming); err != nil {
 		return err
 	}
+	if p.Op.Guard != nil && w.db.inCluster() {
+		return fmt.Errorf("%w: a bulk writer makes no cluster-wide transactions", ErrUsage)
+	}
 	p.Op.Exposed = true
 	return w.db.writer.DrawID(ctx, &p.Op)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/accord"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exchange"
 	"github.com/jaydb/jay/internal/knobs"
 )
 
@@ -61,13 +62,10 @@ func joinCluster(db *DB) error {
 		Coordinator: db.opts.Cluster,
 		Address:     db.opts.ClusterAddress,
 		Period:      db.opts.ClusterPeriod,
-		Patience:    5 * time.Second,
-		Limit:       30 * time.Second,
+		Patience:    clusterPatience(),
+		Limit:       6 * clusterPatience(),
 		Still:       knobs.ClusterStill,
 		Refused:     func() { dropRanges(db) },
-	}
-	if knobs.ClusterPatience > 0 {
-		o.Patience, o.Limit = knobs.ClusterPatience, 10*knobs.ClusterPatience
 	}
 	db.writer.Cluster, err = accord.Open(context.Background(), db.env, o)
 	return err
@@ -102,6 +100,92 @@ func clusterStats(db *DB) *ClusterStats {
 		out.Refusal = status.Refusal.Error()
 	}
 	return out
+}
+
+// inCluster reports whether the cluster's coordinator has the compare-exchange values.
+func (db *DB) inCluster() bool { return db.writer.Cluster != nil || db.writer.NoCluster != nil }
+
+// readClusterValues returns the values of folded keys; nil for a key without one.
+func readClusterValues(ctx context.Context, db *DB, folded ...string) ([]*exchange.Value, error) {
+	if err := db.writer.NoCluster; err != nil {
+		return nil, err
+	}
+	if len(folded) == 0 {
+		return nil, nil
+	}
+	found, err := db.writer.Cluster.Get(ctx, folded...)
+	if err != nil {
+		return nil, fmt.Errorf("compare-exchange key %q: %w", errs.Shorten(folded[0]), err)
+	}
+	return found, nil
+}
+
+// clusterValues is CompareExchange.GetMany with a cluster.
+func clusterValues(ctx context.Context, db *DB, keys []string) ([]*CompareExchangeValue, error) {
+	folded := make([]string, len(keys))
+	for i, key := range keys {
+		var err error
+		if folded[i], err = exchange.CheckKey(db.env.Rules, key); err != nil {
+			return nil, err
+		}
+	}
+	found, err := readClusterValues(ctx, db, folded...)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*CompareExchangeValue, len(keys))
+	for i, v := range found {
+		out[i] = publicExchange(v)
+	}
+	return out, nil
+}
+
+// clusterPage is CompareExchange.List with a cluster. Texts are folded.
+func clusterPage(ctx context.Context, db *DB, prefix, after string, limit int) (out []*CompareExchangeValue, err error) {
+	if err := db.writer.NoCluster; err != nil {
+		return nil, err
+	}
+	found, err := db.writer.Cluster.Page(ctx, prefix, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list compare-exchange values: %w", err)
+	}
+	for _, v := range found {
+		out = append(out, publicExchange(v))
+	}
+	return out, nil
+}
+
+// takeIntents looks at what earlier runs have left of commits with compare-exchange
+// values, and brings it to its end.
+func takeIntents(db *DB) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	found, err := db.writer.LockIntents()
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if db.writer.Cluster != nil {
+		db.writer.FinishIntents(found, clusterPatience())
+		return nil
+	}
+	m, err := accord.Read(db.env)
+	if err != nil {
+		return err
+	}
+	if m.Database == db.env.Origins[db.env.Node].ID {
+		return fmt.Errorf("%w: %d commits are not decided", ErrNeedsCluster, len(found))
+	}
+	// A copy that is on its own: what was not acknowledged when it was copied is not
+	// in it.
+	return db.writer.DropIntents(context.Background(), found)
+}
+
+func clusterPatience() time.Duration {
+	if knobs.ClusterPatience > 0 {
+		return knobs.ClusterPatience
+	}
+	return 5 * time.Second
 }
 
 func (o *Options) checkCluster() error {

@@ -806,3 +806,56 @@ func TestCluster_Identities_RequestID(t *testing.T) {
 	equal(t, n, 0)
 	equal(t, put(t, b, "users|", `{}`).ID, "users/501")
 }
+
+// Ensure that the options of a cluster take their bounds, and nothing beyond.
+func TestCluster_Options(t *testing.T) {
+	t.Parallel()
+	c := clustertest.NewMemory().Connect()
+	for _, o := range []jay.Options{
+		{ClusterAddress: "here"},
+		{ClusterPeriod: time.Second},
+		{Cluster: c, ClusterPeriod: 99 * time.Millisecond},
+		{Cluster: c, ClusterPeriod: 5*time.Minute + 1},
+		{Cluster: c, ClusterAddress: strings.Repeat("a", 1025)},
+		{Cluster: c, ReadOnly: true},
+	} {
+		if _, err := jay.OpenMemory(&o); !errors.Is(err, jay.ErrOption) {
+			t.Errorf("got %v, want ErrOption", err)
+		}
+	}
+	db := memory(t, &jay.Options{Cluster: c, ClusterPeriod: 5 * time.Minute, ClusterAddress: strings.Repeat("a", 1024)})
+	stats, err := db.Stats(ctx)
+	must(t, err)
+	equal(t, stats.Cluster.Joined && stats.Cluster.Cluster != "" && stats.Cluster.NodeTag == "A" && stats.Cluster.Refusal == "", true)
+	list, err := cluster.Members(ctx, c)
+	must(t, err)
+	equal(t, list[0].Running && len(list[0].Address) == 1024 && list[0].Tag == "A", true)
+
+	// Values of its own would not be seen in the cluster.
+	disk := storagetest.NewDisk()
+	alone := onDisk(t, disk, jay.Options{NodeTag: "B"})
+	must(t, second(alone.CompareExchange().Put(ctx, "own", 1, 0)))
+	closeDB(t, alone)
+	if _, err := jay.Open("db", &jay.Options{FS: disk, Cluster: c}); !errors.Is(err, jay.ErrOption) {
+		t.Errorf("a database with values of its own: got %v, want ErrOption", err)
+	}
+}
+
+// Ensure that the report on IDs explains the numbers that no document has.
+func TestCluster_InspectIDs(t *testing.T) {
+	t.Parallel()
+	_, nodes, _ := members(t, 2)
+	a, b := nodes[0], nodes[1]
+	must(t, second(a.NextIdentity(ctx, "users")))                           // 1
+	put(t, b, "users|", `{}`)                                               // 2
+	_, err := a.Put(ctx, "users|", []byte(`{}`), jay.InCollection("Users")) // 3
+	must(t, err)
+	if _, err := a.Put(ctx, "users|", []byte(`{}`), jay.IfMatch("A:1-no")); err == nil {
+		t.Error("an identity has no version")
+	}
+	jay.AwaitLost(a)
+	report, err := a.InspectIDs(ctx, nil)
+	must(t, err)
+	i := report.Identities[0]
+	equal(t, fmt.Sprint(i.Name, " ", i.Last, " ", i.Highest, " ", i.Unused, " ", i.Lost), "users| 3 3 2 1")
+}

@@ -23,10 +23,11 @@ import (
 // database says so. Keys that begin with "rvn-atomic/" are those of AtomicGuard. A value
 // is any JSON, of at most 1 MiB.
 //
-// Every method may have to ask other nodes one day: each takes a context, and after an
-// error that leaves the outcome open (ErrUnknownOutcome) the index decides it. If Get
-// still shows the old one, and the database was opened again, the change has not
-// happened.
+// With Options.Cluster the values are those of all nodes. Then every method asks the
+// cluster's coordinator, and returns ErrNoMajority if that has no majority. A change that
+// ends with ErrUnknownOutcome is brought to its end in the background, and by the next Open:
+// the index decides it. If Get still shows the old one, and the database was opened again,
+// the change has not happened.
 type CompareExchange struct {
 	db *DB
 	tx *Tx
@@ -112,6 +113,9 @@ func (c CompareExchange) GetMany(ctx context.Context, keys ...string) ([]*Compar
 		return nil, err
 	}
 	defer c.db.env.Exit()
+	if c.db.inCluster() {
+		return clusterValues(ctx, c.db, keys)
+	}
 	out := make([]*CompareExchangeValue, len(keys))
 	snapshot := c.db.env.Engine.Snapshot()
 	for i, key := range keys {
@@ -157,6 +161,9 @@ func (c CompareExchange) List(ctx context.Context, prefix, after string, limit i
 	}
 	defer c.db.env.Exit()
 	var out []*CompareExchangeValue
+	if c.db.inCluster() {
+		return clusterPage(ctx, c.db, prefix, after, limit)
+	}
 	err := exchange.Each(ctx, c.db.env.Engine, prefix, after, func(v *exchange.Value) bool {
 		out = append(out, publicExchange(v))
 		return len(out) < limit

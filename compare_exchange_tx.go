@@ -21,6 +21,8 @@ type exchanges struct {
 	read   map[string]uint64 // indexes in the read set, by folded key; 0 for none
 	pages  []exchangePage    // in the read set
 	staged map[string]int    // by folded key, its newest op
+
+	base map[string]*exchange.Value // as they were read first, with a cluster: it has no snapshot
 }
 
 // exchangePage is a list of values that was read.
@@ -54,7 +56,7 @@ func (t *Tx) exchangeValues(ctx context.Context, keys []string) ([]*CompareExcha
 		if err != nil {
 			return nil, err
 		}
-		if out[i], err = t.exchangeOf(folded); err != nil {
+		if out[i], err = t.exchangeOf(ctx, folded); err != nil {
 			return nil, err
 		}
 	}
@@ -62,8 +64,8 @@ func (t *Tx) exchangeValues(ctx context.Context, keys []string) ([]*CompareExcha
 }
 
 // exchangeOf returns the value of a folded key as the transaction sees it, or nil.
-func (t *Tx) exchangeOf(folded string) (*CompareExchangeValue, error) {
-	base, err := exchange.Get(t.snapshot, folded)
+func (t *Tx) exchangeOf(ctx context.Context, folded string) (*CompareExchangeValue, error) {
+	base, err := t.baseExchange(ctx, folded)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +106,9 @@ func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) 
 		return nil, err
 	}
 	defer t.exit()
+	if t.db.inCluster() {
+		return t.clusterList(ctx, prefix, after, limit)
+	}
 	var own []string // keys that the transaction has changed, in their order
 	for _, folded := range slices.Sorted(maps.Keys(t.exchanges.staged)) {
 		if strings.HasPrefix(folded, prefix) && folded > after {
@@ -158,7 +163,7 @@ func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) 
 // expectIndex compares the index that o expects of a compare-exchange value, or of a
 // guard, with the one from before the transaction. The commit need not compare again: it
 // checks the read set.
-func (t *Tx) expectIndex(o *op) error {
+func (t *Tx) expectIndex(ctx context.Context, o *op) error {
 	key, folded, expected := o.RequestID, "", uint64(0)
 	if x := o.Exchanging; x != nil {
 		folded, expected = x.Folded, x.Index
@@ -166,9 +171,13 @@ func (t *Tx) expectIndex(o *op) error {
 		key, folded, expected = GuardKey(o.ID), write.GuardKey(o.FoldedID), o.Guard.Index
 	}
 	if o.Guard == nil || !o.Guard.Any {
-		now, err := exchange.IndexAt(t.snapshot, folded)
+		base, err := t.baseExchange(ctx, folded)
 		if err != nil {
 			return err
+		}
+		now := uint64(0)
+		if base != nil {
+			now = base.Index
 		}
 		t.sawIndex(folded, now)
 		if i, found := t.exchanges.staged[folded]; found && t.ops[i].Exchanging.Delete && expected == 0 {
@@ -205,7 +214,7 @@ func (t *Tx) undoExchanges() {
 
 // check compares the values that a transaction commits on with the read set.
 func (x *exchanges) check(in *write.Txn) error {
-	if len(x.read)+len(x.pages) == 0 {
+	if len(x.read)+len(x.pages) == 0 || in.Writer.Cluster != nil { // there the coordinator compares
 		return nil
 	}
 	for _, folded := range slices.Sorted(maps.Keys(x.read)) {

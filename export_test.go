@@ -66,3 +66,6 @@ func LostNumbers(db *DB, name string) []int64 {
 
 // AwaitLost returns when the lost numbers of identities that are known are recorded.
 func AwaitLost(db *DB) { db.writer.Cluster.AwaitLost() }
+
+// Undecided returns how many commits the coordinator of the cluster has not decided.
+func Undecided(db *DB) int { return db.writer.Undecided() }

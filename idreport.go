@@ -182,6 +182,11 @@ type IdentityReport struct {
 	// by NextIdentity, skipped, seeded away, or reserved when a process under
 	// Relaxed durability crashed.
 	Deleted int64 `json:"deleted"`
+	// Lost are those of Unused that this database has reserved from its cluster, and that no
+	// document has got: the write was refused or cut short by a crash, the answer to the
+	// reservation came too late, the number was passed over, or NextIdentity has drawn it.
+	// In a cluster most others belong to other nodes.
+	Lost int64 `json:"lost,omitempty"`
 	// NeedsFloor is set in a copied database until SeedIdentity has set the number
 	// from which it is safe to count.
 	NeedsFloor bool `json:"needsFloor"`

@@ -157,7 +157,8 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 	if err != nil {
 		return err
 	}
-	return counters.EachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
+	floors := in.db.writer.Cluster == nil || in.db.writer.Cluster.NeedsFloors()
+	err = counters.EachKey(ctx, snapshot, format.SpaceIdentity, func(name string, value []byte) error {
 		record, err := format.DecodeIdentity(value)
 		if err != nil {
 			return err
@@ -169,11 +170,15 @@ func (in *inspection) readCounters(ctx context.Context, snapshot storage.Reader)
 		last := int64(in.db.reserved.Number(record).Last)
 		prefix := strings.TrimSuffix(name, ids.IdentityMark) + in.db.env.FoldedSeparator
 		in.identities[prefix] = &identityState{
-			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: record.Node != in.db.env.Node},
+			IdentityReport: IdentityReport{Name: name, Last: last, NeedsFloor: floors && record.Node != in.db.env.Node},
 			usage:          usage{last: last},
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	return in.readLost(ctx, snapshot)
 }
 
 // untagged reports whether this database makes HiLo IDs without a node tag.

@@ -129,6 +129,9 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 			leaveCluster(db)
 		}
 	}()
+	if err := takeIntents(db); err != nil {
+		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
+	}
 	db.indexer = indexer.New(e, db.docs, db.indexes, db.writer)
 	db.indexer.MaxAutomatic = opts.AutoIndexes
 	// Damage that was accepted may have cost entries.

@@ -91,6 +91,9 @@ func (f *readSet) prepare(ctx context.Context, e *env.Env, snapshot storage.Snap
 // check compares the state that a transaction commits on with the read set.
 func (f *readSet) check(t *write.Txn) error {
 	for _, id := range f.order {
+		if err := t.CheckRead(id); err != nil {
+			return err
+		}
 		now, err := t.AliveVersion(id)
 		if err != nil {
 			return err
@@ -102,6 +105,11 @@ func (f *readSet) check(t *write.Txn) error {
 	}
 	if len(f.walks) == 0 {
 		return nil
+	}
+	for _, w := range f.walks {
+		if err := t.CheckReadRange(w.covers); err != nil {
+			return err
+		}
 	}
 	mark, err := counters.Mark(t.Tx)
 	if err != nil {

@@ -102,9 +102,12 @@ func (s *Session) addChange(change *exchangeChange) error {
 
 // readGuards reads the guards of documents that were read through tx, or found missing
 // there.
-func (s *Session) readGuards(tx *Tx, ids []string, found []*docs.Document) error {
+func (s *Session) readGuards(ctx context.Context, tx *Tx, ids []string, found []*docs.Document) error {
 	if s.cluster == nil {
 		return nil
+	}
+	if s.db.inCluster() {
+		return s.readClusterGuards(ctx, ids, found)
 	}
 	read := func(folded string) error {
 		index, err := exchange.IndexAt(tx.snapshot, write.GuardKey(folded))
@@ -121,6 +124,30 @@ func (s *Session) readGuards(tx *Tx, ids []string, found []*docs.Document) error
 	for _, doc := range found {
 		if err := read(doc.FoldedID()); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// readClusterGuards is readGuards with a cluster: the coordinator has the guards.
+func (s *Session) readClusterGuards(ctx context.Context, ids []string, found []*docs.Document) error {
+	var folded, keys []string
+	for _, id := range ids {
+		folded = append(folded, s.db.env.Rules.Fold(id))
+	}
+	for _, doc := range found {
+		folded = append(folded, doc.FoldedID())
+	}
+	for _, id := range folded {
+		keys = append(keys, write.GuardKey(id))
+	}
+	values, err := readClusterValues(ctx, s.db, keys...)
+	if err != nil {
+		return err
+	}
+	for i, v := range values {
+		if s.cluster.guards[folded[i]] = 0; v != nil {
+			s.cluster.guards[folded[i]] = v.Index
 		}
 	}
 	return nil

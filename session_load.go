@@ -109,7 +109,7 @@ func (s *Session) load(ctx context.Context, m *codec.Mapping, ids []string, opts
 		if err != nil {
 			return err
 		}
-		if err := s.readGuards(tx, missing, included); err != nil {
+		if err := s.readGuards(ctx, tx, missing, included); err != nil {
 			return err
 		}
 		s.keepAll(entities)

@@ -619,7 +619,7 @@ func (t *Tx) add(ctx context.Context, o *op) (before int, err error) {
 		return 0, err
 	}
 	if o.Exchanging != nil || o.Guard != nil {
-		if err := t.expectIndex(o); err != nil {
+		if err := t.expectIndex(ctx, o); err != nil {
 			return 0, err
 		}
 	}

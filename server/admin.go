@@ -48,13 +48,13 @@ func (c *call) listDatabases() error {
 
 // nodesTopology is the topology of a database in RavenDB's list of databases.
 func nodesTopology(c *call) any {
-	node := map[string]any{"NodeTag": nodeTag, "NodeUrl": c.url()}
+	node := map[string]any{"NodeTag": c.s.opts.tag(), "NodeUrl": c.url()}
 	return map[string]any{"Members": []any{node}, "Promotables": []any{}, "Rehabs": []any{}}
 }
 
 // databaseTopology is the topology in a database record.
-func databaseTopology() any {
-	return map[string]any{"Members": []string{nodeTag}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0}}
+func databaseTopology(c *call) any {
+	return map[string]any{"Members": []string{c.s.opts.tag()}, "Promotables": []string{}, "Rehabs": []string{}, "ReplicationFactor": 1, "DynamicNodesDistribution": false, "Stamp": map[string]any{"Index": 1, "Term": 1, "LeadersTicks": 0}}
 }
 
 // getDatabase returns RavenDB's record of a database. A missing one is 404 here, since
@@ -73,7 +73,7 @@ func (c *call) getDatabase() error {
 		reply[field] = value
 	}
 	for field, value := range map[string]any{"DatabaseName": r.Name, "Disabled": false, "Encrypted": false, "DatabaseState": "Normal", "LockMode": "Unlock",
-		"EtagForBackup": 0, "Etag": etag, "Topology": databaseTopology()} {
+		"EtagForBackup": 0, "Etag": etag, "Topology": databaseTopology(c)} {
 		reply[field] = value
 	}
 	return c.json(http.StatusOK, reply)
@@ -115,7 +115,7 @@ func (c *call) createDatabase() error {
 	if err != nil {
 		return err
 	}
-	return c.json(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(), "NodesAddedTo": []string{c.url()}})
+	return c.json(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(c), "NodesAddedTo": []string{c.url()}})
 }
 
 // checkRecord refuses records of databases that the server cannot make.

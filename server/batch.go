@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/jaydb/jay"
 )
@@ -64,6 +66,9 @@ func (c *call) bulkDocs() error {
 	}
 	if len(request.Commands) > maxCommands {
 		return tooLarge("a batch has at most %d commands, not %d", maxCommands, len(request.Commands))
+	}
+	if clusterWide || slices.ContainsFunc(request.Commands, func(cmd command) bool { return cmd.ID != nil && strings.HasSuffix(*cmd.ID, "|") }) {
+		c.boundMajority()
 	}
 	if clusterWide {
 		return c.clusterBatch(&request)

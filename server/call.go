@@ -40,6 +40,8 @@ type call struct {
 	contentType string // of a reply that is no JSON
 
 	taken int64 // bytes of the server's budget
+
+	endMajority context.CancelFunc // of ctx, see boundMajority; nil without a bound
 }
 
 // take takes memory of the server's budget until the call ends.
@@ -55,6 +57,9 @@ func (c *call) take(n int64) error {
 func (c *call) end() {
 	c.s.memory.give(c.taken)
 	c.taken = 0
+	if c.endMajority != nil {
+		c.endMajority()
+	}
 }
 
 // json replies with a value as JSON.

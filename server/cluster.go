@@ -2,9 +2,6 @@ package server
 
 import "net/http"
 
-// nodeTag names the one node that clients see.
-const nodeTag = "A"
-
 // topologyEtag never changes: clients then never ask for the topology again.
 const topologyEtag = 1
 
@@ -28,7 +25,9 @@ func (c *call) url() string {
 	return "http://" + c.r.Host
 }
 
-// topology names the nodes of a database.
+// topology names the node of a database, which is always the one that is asked: nodes of a
+// cluster do not have the documents of each other, and a client that turned to another one
+// would take them for missing.
 func (c *call) topology() error {
 	r, _, err := c.s.databases.recordOf(c.params.get("name"))
 	if err != nil {
@@ -36,19 +35,27 @@ func (c *call) topology() error {
 	}
 	return c.json(http.StatusOK, map[string]any{
 		"Etag":  topologyEtag,
-		"Nodes": []any{map[string]any{"Url": c.url(), "ClusterTag": nodeTag, "ServerRole": "Member", "Database": r.Name}},
+		"Nodes": []any{map[string]any{"Url": c.url(), "ClusterTag": c.s.opts.tag(), "ServerRole": "Member", "Database": r.Name}},
 	})
 }
 
-// clusterTopology names the nodes of the cluster.
+// clusterTopology names the nodes of the cluster. Members has only this one: clients send
+// what is about a whole server to any of them.
 func (c *call) clusterTopology() error {
-	nodes := map[string]string{nodeTag: c.url()}
+	tag := c.s.opts.tag()
+	members := map[string]string{tag: c.url()}
+	all := map[string]string{tag: c.url()}
+	for _, m := range c.s.nodes.list(c.ctx) {
+		if m.Tag != tag && m.Left.IsZero() {
+			all[m.Tag] = m.Address
+		}
+	}
 	return c.json(http.StatusOK, map[string]any{
 		"Topology": map[string]any{
-			"TopologyId": c.s.databases.serverID, "AllNodes": nodes, "Members": nodes, "Promotables": map[string]string{}, "Watchers": map[string]string{},
-			"Witnesses": map[string]string{}, "LastNodeId": nodeTag, "Etag": topologyEtag,
+			"TopologyId": c.s.databases.serverID, "AllNodes": all, "Members": members, "Promotables": map[string]string{}, "Watchers": map[string]string{},
+			"Witnesses": map[string]string{}, "LastNodeId": tag, "Etag": topologyEtag,
 		},
-		"Etag": topologyEtag, "Leader": nodeTag, "LeaderShipDuration": 0, "NodeTag": nodeTag, "CurrentState": "Leader", "CurrentTerm": 1,
+		"Etag": topologyEtag, "Leader": tag, "LeaderShipDuration": 0, "NodeTag": tag, "CurrentState": "Leader", "CurrentTerm": 1,
 		"ServerRole": "Member", "Status": map[string]any{},
 	})
 }
@@ -56,7 +63,7 @@ func (c *call) clusterTopology() error {
 // nodeInfo describes the node.
 func (c *call) nodeInfo() error {
 	return c.json(http.StatusOK, map[string]any{
-		"NodeTag": nodeTag, "TopologyId": c.s.databases.serverID, "ClusterStatus": "", "ServerId": c.s.databases.serverID, "ServerRole": "Member",
+		"NodeTag": c.s.opts.tag(), "TopologyId": c.s.databases.serverID, "ClusterStatus": "", "ServerId": c.s.databases.serverID, "ServerRole": "Member",
 		"CurrentState": "Leader", "HasFixedPort": true, "Certificate": nil, "NumberOfCores": 1, "InstalledMemoryInGb": 1.0, "UsableMemoryInGb": 1.0,
 	})
 }

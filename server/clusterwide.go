@@ -214,6 +214,9 @@ func (c *call) isClusterWide() bool { return strings.EqualFold(c.params.get("txM
 // complete reads what belongs to the documents that were read, at the same moment: those
 // that they include, the guards of all, and compare-exchange values.
 func (c *call) complete(f *reading, tx *jay.Tx, r documentsRequest) error {
+	if c.isClusterWide() || len(r.exchanges) > 0 {
+		c.boundMajority()
+	}
 	if err := c.readIncluded(f, tx, r.includes); err != nil {
 		return err
 	}

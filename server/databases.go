@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // The directories of a data directory.
@@ -38,6 +39,9 @@ type databases struct {
 	mu    sync.Mutex
 	byKey map[string]*database // Guarded by mu.
 	open  int                  // databases with a db, or about to have one. Guarded by mu.
+
+	clusterMu    sync.Mutex
+	coordinators map[string]cluster.Coordinator // of the open databases, by key. Guarded by clusterMu.
 }
 
 // database is one of them. What is not constant is guarded by databases.mu.
@@ -90,7 +94,7 @@ func openDatabases(o Options) (*databases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("server: data directory %q: %w", o.Data, err)
 	}
-	ds := &databases{opts: o, system: system, byKey: make(map[string]*database)}
+	ds := &databases{opts: o, system: system, byKey: make(map[string]*database), coordinators: make(map[string]cluster.Coordinator)}
 	if err := ds.load(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), ds.close())
 	}
@@ -296,11 +300,46 @@ func (ds *databases) openOne(d *database, mustExist bool) (*jay.DB, error) {
 	o.MustExist = mustExist
 	o.Logger = ds.opts.Logger.With("database", d.key)
 	o.Observer = d.figures.observer(o.Observer)
+	dir := ds.dir(d.key)
 	if d.dir != "" {
-		o.PrefixCollections = jay.PrefixCollectionsStored
-		return jay.Open(d.dir, &o)
+		dir, o.PrefixCollections = d.dir, jay.PrefixCollectionsStored
 	}
-	return jay.Open(ds.dir(d.key), &o)
+	if ds.opts.Cluster == nil {
+		return jay.Open(dir, &o)
+	}
+	own, err := ds.opts.Cluster(d.key)
+	if err != nil {
+		return nil, fmt.Errorf("the coordinator of the database: %w", err)
+	}
+	o.Cluster, o.ClusterAddress = own, ds.opts.Address
+	db, err := jay.Open(dir, &o)
+	if err != nil {
+		return nil, errors.Join(err, own.Close())
+	}
+	ds.clusterMu.Lock()
+	defer ds.clusterMu.Unlock()
+	ds.coordinators[d.key] = own
+	return db, nil
+}
+
+// closeOne closes a database, and then its coordinator.
+func (ds *databases) closeOne(key string, db *jay.DB) error {
+	err := db.Close()
+	ds.clusterMu.Lock()
+	own := ds.coordinators[key]
+	delete(ds.coordinators, key)
+	ds.clusterMu.Unlock()
+	if own != nil {
+		err = errors.Join(err, own.Close())
+	}
+	return err
+}
+
+// coordinatorOf returns the coordinator of an open database, or nil.
+func (ds *databases) coordinatorOf(key string) cluster.Coordinator {
+	ds.clusterMu.Lock()
+	defer ds.clusterMu.Unlock()
+	return ds.coordinators[key]
 }
 
 // idlest returns the open database that was used least recently, of those that are in
@@ -321,7 +360,7 @@ func (ds *databases) stop(d *database) {
 	done, db := make(chan struct{}), d.db
 	d.busy, d.db = done, nil
 	ds.mu.Unlock()
-	if err := db.Close(); err != nil {
+	if err := ds.closeOne(d.key, db); err != nil {
 		ds.opts.Logger.Error("server: closing a database", "database", d.key, "err", err)
 	}
 	ds.mu.Lock()
@@ -427,7 +466,7 @@ func (ds *databases) firstOpen(ctx context.Context, d *database) error {
 		return err
 	}
 	if err := ds.setState(ctx, d, stateReady); err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(err, ds.closeOne(d.key, db))
 	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -597,7 +636,7 @@ func (ds *databases) close() error {
 			continue
 		}
 		all.Go(func() {
-			if err := d.db.Close(); err != nil {
+			if err := ds.closeOne(d.key, d.db); err != nil {
 				errs <- fmt.Errorf("database %s: %w", d.key, err)
 			}
 		})

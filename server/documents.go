@@ -461,6 +461,9 @@ func (c *call) putDocument() error {
 	if err != nil {
 		return err
 	}
+	if strings.HasSuffix(id, "|") {
+		c.boundMajority()
+	}
 	put := c.db.Put
 	if exists {
 		put = c.db.Replace

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // raven begins the names of RavenDB's exceptions. Its clients make exceptions of their
@@ -36,6 +37,7 @@ const (
 	typeShutdown         = raven + "ServerShuttingDownException"
 	typeUnknownOutcome   = raven + "UnknownOutcomeException"
 	typeInternal         = raven + "InternalServerErrorException"
+	typeNoLeader         = raven + "Cluster.NoLeaderException"
 	typeRequestCancelled = raven + "OperationCancelledException"
 )
 
@@ -112,9 +114,18 @@ func problemOf(err error) *problem {
 		return &problem{status: status, kind: kind, message: message, cause: err}
 	}
 	var document *jay.DocumentError
+	var tag *cluster.TagError
 	switch {
 	case is(jay.ErrUnknownOutcome):
 		return hide(http.StatusInternalServerError, typeUnknownOutcome, "it is not known whether the write has happened: read what is there before repeating it")
+	case is(cluster.ErrNoMajority):
+		p := hide(http.StatusInternalServerError, typeNoLeader, "no majority of the cluster's coordinator answers: identities, compare exchange and cluster-wide transactions wait for it, and everything else goes on")
+		p.headers = map[string]string{"Retry-After": "1"}
+		return p
+	case errors.As(err, &tag): // without the path of a database that was not opened
+		return &problem{status: http.StatusInternalServerError, kind: typeInternal, message: tag.Error(), cause: err}
+	case is(cluster.ErrRefused, cluster.ErrOtherCluster):
+		return hide(http.StatusInternalServerError, typeInternal, "the cluster's coordinator refuses; the server's log says why")
 	case is(jay.ErrFailed):
 		return hide(http.StatusInternalServerError, typeInternal, "the database takes no writes since its disk has failed")
 	case is(jay.ErrDiskFull):

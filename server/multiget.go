@@ -65,7 +65,12 @@ func (c *call) multiGet() error {
 // get answers one of the requests.
 func (c *call) get(request *getRequest) getReply {
 	one := &call{s: c.s, ctx: c.ctx, r: c.r, w: c.w, name: c.name, database: c.database, db: c.db, nested: true, header: make(http.Header), reply: make(http.Header)}
-	defer func() { c.taken += one.taken }()
+	defer func() {
+		c.taken += one.taken
+		if one.endMajority != nil {
+			one.endMajority()
+		}
+	}()
 	for name, value := range request.Headers {
 		one.header.Set(name, value)
 	}
@@ -105,5 +110,5 @@ func (c *call) getOne(request *getRequest) error {
 	if c.params, err = route.params(query); err != nil {
 		return err
 	}
-	return route.run(c)
+	return c.run()
 }

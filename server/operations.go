@@ -234,7 +234,7 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 		}
 		s.operations.end(ctx, o, result, err)
 	})
-	return c.json(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": nodeTag})
+	return c.json(http.StatusOK, map[string]any{"OperationId": id, "OperationNodeTag": c.s.opts.tag()})
 }
 
 // runOperation runs fn, and turns a panic into an error.
@@ -249,7 +249,7 @@ func runOperation(ctx context.Context, o *operation, fn func(context.Context, *o
 
 // nextOperationID gives out the number of an operation.
 func (c *call) nextOperationID() error {
-	return c.json(http.StatusOK, map[string]any{"Id": c.s.operations.next(), "NodeTag": nodeTag})
+	return c.json(http.StatusOK, map[string]any{"Id": c.s.operations.next(), "NodeTag": c.s.opts.tag()})
 }
 
 // operationOf returns the operation that the URL names, or nil.

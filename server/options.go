@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // Options configure Open. Data must be set; the zero value of every other field is a
@@ -27,6 +28,23 @@ type Options struct {
 	// server, and PrefixCollections is jay.PrefixCollectionsIgnored: a document that
 	// names no collection has none, as in RavenDB.
 	Database jay.Options
+
+	// Cluster, if not nil, makes each database one node of a cluster: it agrees with the
+	// databases of the same name on other servers on identities, compare-exchange values and
+	// node tags, and on nothing else: documents are not copied. Cluster returns the coordinator
+	// of a database by its key, the name in lower case, and must not wait for the network: it is
+	// called each time the database is opened, and the server closes the coordinator after the
+	// database. For the key "" it returns that of the servers themselves, in which they keep
+	// their tags and addresses. Servers of one cluster differ in Database.NodeTag.
+	Cluster func(key string) (cluster.Coordinator, error)
+
+	// ClusterTimeout bounds the wait for a majority of a request that needs one: identities,
+	// compare exchange, cluster-wide sessions. The default is 10 seconds.
+	ClusterTimeout time.Duration
+
+	// Address is the URL under which other machines reach the server, for the list of the
+	// cluster's servers. The default is none.
+	Address string
 
 	// Logger receives a record for each request at level Info, and messages about the
 	// server and its databases. The default is no logging.
@@ -176,6 +194,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.MinBytesPerSecond = cmp.Or(o.MinBytesPerSecond, 16<<10)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 30*time.Second)
 	o.SlowAfter = cmp.Or(o.SlowAfter, time.Second)
+	o.ClusterTimeout = cmp.Or(o.ClusterTimeout, 10*time.Second)
 	o.MaxRememberedResults = cmp.Or(o.MaxRememberedResults, 10_000)
 	for name, value := range map[string]int64{
 		"IdleAfter": int64(o.IdleAfter), "MaxDatabases": int64(o.MaxDatabases), "MaxOpenDatabases": int64(o.MaxOpenDatabases),
@@ -183,7 +202,7 @@ func (o Options) withDefaults() (Options, error) {
 		"MaxSockets": int64(o.MaxSockets), "SilenceTimeout": int64(o.SilenceTimeout),
 		"QueueTimeout": int64(o.QueueTimeout), "MaxConnections": int64(o.MaxConnections), "MaxHeaderBytes": int64(o.MaxHeaderBytes),
 		"HeaderTimeout": int64(o.HeaderTimeout), "GraceTimeout": int64(o.GraceTimeout), "MinBytesPerSecond": o.MinBytesPerSecond,
-		"ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
+		"ClusterTimeout": int64(o.ClusterTimeout), "ShutdownTimeout": int64(o.ShutdownTimeout), "SlowAfter": int64(o.SlowAfter), "MaxRememberedResults": int64(o.MaxRememberedResults),
 	} {
 		if value < 0 {
 			return o, fmt.Errorf("server: %w: Options.%s must not be negative, got %d", jay.ErrOption, name, value)

@@ -235,7 +235,7 @@ func (c *call) queryReply(f *queryResult, etag int64, metadataOnly bool, took ti
 	dst = append(dst, '}')
 	tail := mustJSON(map[string]any{
 		"IncludedPaths": nil, "IndexName": cmp.Or(c.index, "collection"), "IndexTimestamp": now, "LastQueryTime": now, "IsStale": false, "ResultEtag": etag,
-		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": nodeTag,
+		"TotalResults": f.total, "LongTotalResults": f.total, "SkippedResults": 0, "DurationInMs": took.Milliseconds(), "NodeTag": c.s.opts.tag(),
 	})
 	tail[0] = ','
 	return c.text(http.StatusOK, append(dst, tail...))

@@ -21,6 +21,7 @@ type route struct {
 	free    bool                             // it is answered under any load and for any host, and says nothing
 	stream  bool                             // it writes its reply itself
 	socket  bool                             // it becomes a websocket
+	agreed  bool                             // it needs a majority of a cluster
 	named   bool                             // the parameter name is that of its database
 	invites bool                             // a ticket is all that it needs
 	open    bool                             // every sender with credentials may ask; run looks at rights
@@ -46,6 +47,7 @@ var routes = []*route{
 	{method: "POST", path: "/jay/v1/tokens", run: (*call).ownMakeToken, body: true},
 	{method: "DELETE", path: "/jay/v1/tokens", run: (*call).ownWithdrawToken},
 
+	{method: "GET", path: "/jay/v1/cluster", run: (*call).ownServers, open: true},
 	{method: "GET", path: "/topology", run: (*call).topology, named: true, needs: ReadRight},
 	{method: "GET", path: "/cluster/topology", run: (*call).clusterTopology, open: true},
 	{method: "GET", path: "/cluster/node-info", run: (*call).nodeInfo, open: true},
@@ -63,14 +65,14 @@ var routes = []*route{
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true, once: true},
 	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
-	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, lazy: true},
-	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, body: true, once: true, params: parseExchangeParams},
-	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, once: true, params: parseExchangeParams},
+	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, agreed: true, lazy: true},
+	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, agreed: true, body: true, once: true, params: parseExchangeParams},
+	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, agreed: true, once: true, params: parseExchangeParams},
 	{method: "GET", path: "{D}/hilo/next", run: (*call).hiloNext, needs: WriteRight},
 	{method: "PUT", path: "{D}/hilo/return", run: (*call).hiloReturn},
-	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, once: true},
-	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, once: true},
-	{method: "GET", path: "{D}/debug/identities", run: (*call).identities},
+	{method: "POST", path: "{D}/identity/next", run: (*call).identityNext, agreed: true, once: true},
+	{method: "POST", path: "{D}/identity/seed", run: (*call).identitySeed, agreed: true, once: true},
+	{method: "GET", path: "{D}/debug/identities", run: (*call).identities, agreed: true},
 	{method: "GET", path: "{D}/stats", run: (*call).stats, lazy: true},
 	{method: "GET", path: "{D}/collections/stats", run: (*call).collectionStats, lazy: true},
 	{method: "GET", path: "{D}/healthcheck", run: (*call).healthcheck},
@@ -112,6 +114,7 @@ var routes = []*route{
 	{method: "GET", path: "{J}/import/rejects", run: (*call).ownRejects, needs: WriteRight},
 	{method: "GET", path: "{J}/export", run: (*call).ownDownload, stream: true},
 	{method: "GET", path: "{J}/backup", run: (*call).ownBackup, stream: true},
+	{method: "GET", path: "{J}/cluster", run: (*call).ownNodes, agreed: true},
 	{method: "GET", path: "{J}/changes", run: (*call).ownChanges, stream: true},
 
 	{method: "PATCH", path: "{D}/docs", run: (*call).patchDocument, body: true},

@@ -39,6 +39,7 @@ type Server struct {
 	authenticates atomic.Bool // requests need credentials
 	certificates  *certificates
 	metrics       *metrics
+	nodes         *nodes
 	studio        http.Handler // of its files
 
 	mu      sync.RWMutex
@@ -72,14 +73,20 @@ func Open(o Options) (*Server, error) {
 	s.operations.changed = s.hubs.publishOperation
 	s.metrics, s.studio = newMetrics(s), studio.Handler()
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if s.nodes, err = openNodes(&s.opts, s.databases.serverID); err != nil {
+		return nil, errors.Join(err, s.databases.close())
+	}
 	if s.results, err = openResults(s.ctx, s.databases.system, o.MaxRememberedResults); err == nil {
 		s.clients, err = openConfigurations(s.ctx, s.databases.system)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close())
+		return nil, errors.Join(fmt.Errorf("server: data directory %q: %w", o.Data, err), s.databases.close(), s.nodes.close())
 	}
 	s.janitor.Go(s.closeIdle)
 	s.janitor.Go(s.endStreamsInTime)
+	if s.nodes.own != nil {
+		s.janitor.Go(func() { s.nodes.join(s.ctx) })
+	}
 	return s, nil
 }
 
@@ -105,7 +112,7 @@ func (s *Server) Close() error {
 		s.cancel()
 		s.under.Wait()
 		s.janitor.Wait()
-		s.err = s.databases.close()
+		s.err = errors.Join(s.databases.close(), s.nodes.close())
 	})
 	return s.err
 }
@@ -311,7 +318,7 @@ func (c *call) onDatabase(fn func() error) (err error) {
 func (c *call) remembered() error {
 	id := c.params.get(raftParam)
 	if id == "" || !c.route.raft && !c.route.once {
-		return c.route.run(c)
+		return c.run()
 	}
 	if len(id) > 128 {
 		return badRequest("%s has at most 128 characters", raftParam)
@@ -324,18 +331,26 @@ func (c *call) remembered() error {
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
 	if c.route.once {
 		c.requestID = key
-		return c.route.run(c)
+		return c.run()
 	}
 	ran := false
 	r, err := c.s.results.once(c.ctx, key, func() (result, error) {
 		ran = true
-		err := c.route.run(c)
+		err := c.run()
 		return result{Status: c.status, Body: c.out}, err
 	})
 	if !ran && err == nil {
 		c.status, c.out = r.Status, r.Body
 	}
 	return err
+}
+
+// run runs the route.
+func (c *call) run() error {
+	if c.route.agreed {
+		c.boundMajority()
+	}
+	return c.route.run(c)
 }
 
 // once makes a call of the database one that is carried out once, if the client has given

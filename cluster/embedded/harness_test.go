@@ -25,7 +25,7 @@ import (
 )
 
 // patience bounds what should happen soon, on a machine that is busy.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // TestMain lets several tests run at once even on few processors: they mostly wait, for
 // elections above all.
@@ -34,17 +34,22 @@ func TestMain(m *testing.M) {
 	set := false
 	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
 	if !set {
-		if err := flag.Set("test.parallel", "5"); err != nil {
+		if err := flag.Set("test.parallel", "3"); err != nil {
 			panic(err)
 		}
 	}
 	m.Run()
 }
 
-// long skips a test that takes many seconds, mostly of waiting, in short runs.
+// raceDetector is set in a build with the race detector. etcd takes many times as long with it, and
+// its leaders then change on a busy machine as they like.
+var raceDetector bool
+
+// long skips a test that takes many seconds, mostly of waiting for elections, in short
+// runs and with the race detector: the tests with one member remain.
 func long(t *testing.T) {
 	t.Helper()
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		t.Skip("it waits for elections")
 	}
 }
@@ -73,7 +78,7 @@ func startCell(t *testing.T, n int, change func(*embedded.Config)) *cell {
 			Name: name(i), Dir: filepath.Join(base, name(i)), Peers: all,
 			PeerURL: c.peers[i].url(), ListenPeer: "127.0.0.1:0",
 			ClientURL: c.clients[i].url(), ListenClient: "127.0.0.1:0",
-			Heartbeat: 100 * time.Millisecond, UnsafeNoSync: true, Logger: testLogger(),
+			Heartbeat: 200 * time.Millisecond, UnsafeNoSync: true, Logger: testLogger(),
 		}
 		if change != nil {
 			change(&config)

@@ -203,7 +203,11 @@ func TestClose_NothingLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		limit := 200 * time.Millisecond
+		if what == "connected" {
+			limit = patience
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		if _, err := c.Read(ctx, "x"); (err == nil) != (what == "connected") {
 			t.Errorf("%s: got %v", what, err)
 		}

@@ -15,11 +15,12 @@ import (
 
 // How long one attempt of a call may take, and the pauses between attempts. The client's own
 // retries have neither bound. A commit is not tried again when its attempt has ended, and
-// so gets the time that an election takes.
+// so gets the time that an election takes. An attempt may take up to usualAttempt, and twice as long
+// after each one that has ended without an answer, so that an etcd that is slow answers at last.
 const (
-	minRead, minCommit = 300 * time.Millisecond, time.Second
-	maxAttempt         = 3 * time.Second
-	minPause, maxPause = 20 * time.Millisecond, 500 * time.Millisecond
+	minRead, minCommit       = 300 * time.Millisecond, time.Second
+	usualAttempt, maxAttempt = 3 * time.Second, 15 * time.Second
+	minPause, maxPause       = 20 * time.Millisecond, 500 * time.Millisecond
 )
 
 // request is one attempt of a call.
@@ -44,13 +45,24 @@ func (c *Coordinator) bound(ctx context.Context) (context.Context, context.Cance
 // attempt returns the context of one attempt: a third of the time that is left, so that a
 // member that does not answer leaves time for another one. A member without a leader
 // refuses the request at once.
-func attempt(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
-	limit := maxAttempt
+func (c *Coordinator) attempt(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	limit := time.Duration(c.longest.Load())
 	if deadline, has := ctx.Deadline(); has {
-		limit = min(max(time.Until(deadline)/3, least), maxAttempt)
+		limit = min(max(time.Until(deadline)/3, least), limit)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	return clientv3.WithRequireLeader(ctx), cancel
+}
+
+// pace adapts the longest attempt to how the one within a call's context has ended.
+func (c *Coordinator) pace(call context.Context, err error) {
+	longest := c.longest.Load()
+	switch {
+	case err == nil && longest > int64(usualAttempt):
+		c.longest.CompareAndSwap(longest, max(longest/2, int64(usualAttempt)))
+	case err != nil && isContext(err) && call.Err() == nil:
+		c.longest.CompareAndSwap(longest, min(2*longest, int64(maxAttempt)))
+	}
 }
 
 // enter counts a call in progress, for Close.
@@ -85,6 +97,7 @@ func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt r
 			return err
 		}
 		sent, err := c.once(ctx, write, attempt)
+		c.pace(ctx, err)
 		if err == nil {
 			return nil
 		}
@@ -136,7 +149,7 @@ func (c *Coordinator) once(ctx context.Context, write bool, request request) (se
 	if write {
 		least = minCommit
 	}
-	within, cancel := attempt(ctx, least)
+	within, cancel := c.attempt(ctx, least)
 	defer cancel()
 	within, left := watchSent(within)
 	err = request(within, client)

@@ -96,12 +96,12 @@ func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
 // dial makes the client. It connects in the background, unless there is a user: then it gets a
 // token first.
 func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
-	within, cancelAttempt := attempt(ctx, minRead)
+	within, cancelAttempt := c.attempt(ctx, minRead)
 	defer cancelAttempt()
 	deadline, _ := within.Deadline()
 	life, cancel := context.WithCancel(c.ctx)
 	stop := context.AfterFunc(within, cancel)
-	connecting := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: maxAttempt}
+	connecting := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: usualAttempt}
 	connecting.Backoff.BaseDelay, connecting.Backoff.MaxDelay = minPause, maxReconnect
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            c.config.Endpoints,

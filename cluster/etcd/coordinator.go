@@ -46,6 +46,7 @@ type Coordinator struct {
 	revision atomic.Int64  // the greatest that an answer had
 	epoch    atomic.Uint64 // of the format record
 	accepted *accepting    // an etcd that was restored is no error: see Accept
+	longest  atomic.Int64  // time of an attempt, in nanoseconds: see pace
 
 	calls sync.WaitGroup // in progress
 	mu    sync.Mutex     // orders calls.Add before Close
@@ -62,6 +63,7 @@ func Open(config Config) (*Coordinator, error) {
 		return nil, err
 	}
 	c := &Coordinator{config: config, connecting: make(chan struct{}, 1)}
+	c.longest.Store(int64(usualAttempt))
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
 )
 
 // Exit codes.
@@ -95,6 +96,11 @@ var kinds = []struct {
 	{jay.ErrBackup, "backup"},
 	{jay.ErrNotWritable, "not-writable"},
 	{jay.ErrUnknownOutcome, "unknown-outcome"}, // wraps its cause, which may be one of these
+	{jay.ErrNoMajority, "no-majority"},
+	{jay.ErrTag, "node-tag"},
+	{jay.ErrNeedsCluster, "needs-cluster"},
+	{jay.ErrOtherCluster, "other-cluster"},
+	{cluster.ErrRefused, "cluster-refused"},
 	{jay.ErrCorrupt, "corrupt"},
 	{jay.ErrUnreadable, "unreadable"},
 	{jay.ErrFailed, "failed"},

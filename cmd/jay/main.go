@@ -49,6 +49,7 @@ type commandLine struct {
 	ReadOnly         bool             `group:"rare" name:"read-only" help:"Change no file, and share the directory with other processes that only read it."`
 	HiLoMode         string           `group:"rare" name:"hilo-mode" enum:"4,2,2010" default:"4" help:"Generation of HiLo that makes IDs: 4, 2 (RavenDB 2.x and 3.x) or 2010. The default is 4."`
 	HiLoCapacity     int64            `group:"rare" name:"hilo-capacity" placeholder:"N" help:"How many IDs a client of HiLo 2 or 2010 reserves at a time; needed for 2010, and wherever a document has a ServerHi."`
+	ClusterFlags     clusterFlags     `embed:""`
 	Version          kong.VersionFlag `group:"every" help:"Print the version and exit."`
 
 	Put           putCommand           `cmd:"" help:"Store one document and print its ID."`
@@ -74,6 +75,7 @@ type commandLine struct {
 	Checkpoint    checkpointCommand    `cmd:"" help:"Make a directory that is a copy of the database, by links."`
 	Stats         statsCommand         `cmd:"" help:"Show what the database holds."`
 	Top           topCommand           `cmd:"" help:"Show what a running program does with its databases."`
+	Cluster       clusterCommand       `cmd:"" help:"Show and change the nodes that agree on identities."`
 	Serve         serveCommands        `cmd:"" help:"Answer requests over HTTP, of RavenDB's clients and of curl."`
 	Studio        studioCommand        `cmd:"" help:"Show and change a database in the browser."`
 	Compact       compactCommand       `cmd:"" help:"Free the space of deleted documents now."`
@@ -120,6 +122,7 @@ type app struct {
 	command    string // as it is called, such as "jay index create"
 	isTerminal func(stream any) bool
 	options    jay.Options
+	cluster    clusterFlags
 	failed     bool // an error has been reported: exit with exitError
 
 	output io.Writer           // what stdout writes to
@@ -143,11 +146,15 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		a.command = command.Selected().FullPath()
 		a.configure(&line, getenv)
 		command.BindTo(ctx, (*context.Context)(nil))
+		if err = a.openCluster(); err != nil {
+			return a.report(err)
+		}
 		if line.URL == "" {
 			err = command.Run(a)
 		} else {
 			err = a.runRemote(ctx, &line, getenv)
 		}
+		err = andThen(err, a.closeCluster())
 	}
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = interrupted{err}
@@ -175,6 +182,7 @@ func parse(line *commandLine, args []string, stdout, stderr io.Writer) (command 
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "every", Title: "Flags of every command:"},
 			{Key: "rare", Title: "Flags of every command, seldom needed:"},
+			{Key: "cluster", Title: "Flags of databases in a cluster:"},
 		}),
 		kong.PostBuild(func(k *kong.Kong) error {
 			k.Model.HelpFlag.Group = &kong.Group{Key: "every", Title: "Flags of every command:"}
@@ -245,7 +253,7 @@ type exit struct{}
 
 // configure copies the global flags to a.
 func (a *app) configure(line *commandLine, getenv func(string) string) {
-	a.json = line.JSON
+	a.json, a.cluster = line.JSON, line.ClusterFlags
 	a.dir, a.dirGiven = defaultDir, line.DB != nil
 	if dir := getenv("JAY_DB"); dir != "" {
 		a.dir = dir

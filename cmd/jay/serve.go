@@ -18,6 +18,7 @@ import (
 
 // serveCommand answers requests over HTTP.
 type serveCommand struct {
+	memberFlags
 	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
 	Listen      string        `placeholder:"ADDRESS" default:"127.0.0.1:8080" help:"Address and port; port 0 is any free one. The default is 127.0.0.1:8080."`
 	Hosts       []string      `name:"host" placeholder:"NAME" help:"Also answer to this name in the Host of a request; * is any. Can be given several times."`
@@ -44,6 +45,8 @@ A browser sees the databases at /studio/ of that address.
 
 On an address that is not a loopback one it needs TLS and credentials: see jay serve token.
 
+With --cluster the databases of the same name on several servers agree on identities and compare-exchange values: docs/cluster.md. Each server has its own --node-tag. --cluster-member runs etcd, through which they agree, in the same process.
+
 SIGINT and SIGTERM end it: it accepts no more requests, lets those under way finish, and closes the databases. docs/server.md has the endpoints.
 
 Examples:
@@ -55,7 +58,7 @@ Examples:
 }
 
 // Run serves until ctx ends.
-func (c *serveCommand) Run(ctx context.Context, a *app) error {
+func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	if a.dirGiven {
 		return usageError{text: "serve takes --data, a directory of databases, and not --db", command: a.command}
 	}
@@ -78,8 +81,21 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 			authorities.AddCert(one)
 		}
 	}
+	nodes, err := a.serverCluster()
+	if err != nil {
+		return err
+	}
+	logger := slog.New(handler)
+	stopMember, err := c.start(c.Data, a, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = andThen(err, stopMember()) }()
+	options := a.options
+	options.Cluster, options.ClusterAddress = nil, "" // each database has its own
 	s, err := server.Open(server.Options{
-		Data: c.Data, Studio: true, Database: a.options, Logger: slog.New(handler), Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
+		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
+		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
 		ShutdownTimeout: c.Shutdown, IdleAfter: c.IdleAfter, MaxRequests: c.MaxRequests, MaxBodyBytes: c.MaxBody, SlowAfter: c.SlowAfter,
 		TLSCertificate: c.TLSCert, TLSKey: c.TLSKey, ClientCAs: authorities, Authenticate: c.Auth, NoEncryption: c.Plain,
 	})
@@ -110,10 +126,12 @@ func (c *serveCommand) Run(ctx context.Context, a *app) error {
 	if err := a.printAddress(scheme + l.Addr().String()); err != nil {
 		return andThen(errors.Join(err, l.Close()), s.Close())
 	}
-	if err = s.Serve(ctx, l); errors.Is(err, jay.ErrOption) {
+	if err := s.Serve(ctx, l); errors.Is(err, jay.ErrOption) {
 		return explained{text: inServe.Replace(err.Error()), err: err}
+	} else if err != nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // printAddress prints the URL of the server at once, for a program that waits for it.

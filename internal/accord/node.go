@@ -151,6 +151,11 @@ func (n *Node) begin(ctx context.Context) (err error) {
 	if n.local.Database != n.own.ID { // the first time, or a copy
 		n.local = format.Membership{Database: n.own.ID, Former: cmp.Or(n.local.Cluster, n.local.Former)}
 	}
+	if n.local.Cluster == "" {
+		if err := n.checkValues(); err != nil {
+			return err
+		}
+	}
 	n.local.Candidates = append(n.local.Candidates, n.run)
 	if extra := len(n.local.Candidates) - mostCandidates; extra > 0 {
 		n.local.Candidates = slices.Delete(n.local.Candidates, 0, extra)

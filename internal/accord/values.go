@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/errs"
@@ -15,15 +16,45 @@ import (
 // wait.
 const mostCommits = 64
 
-// values are the slots of the commits of compare-exchange values.
-type values struct{ slots chan *slot }
+// values are the slots of the commits of compare-exchange values. The one that was used last
+// is used first, so that few are.
+type values struct {
+	under chan struct{} // has an element for each commit under way
+
+	mu   sync.Mutex
+	free []*slot // Guarded by mu.
+}
 
 func (n *Node) openValues() {
-	n.values.slots = make(chan *slot, mostCommits)
+	n.values.under = make(chan struct{}, mostCommits)
 	for i := range mostCommits {
-		s := n.newSlot(fmt.Sprintf("values/%d", i))
-		n.values.slots <- &s
+		s := n.newSlot(fmt.Sprintf("values/%d", mostCommits-1-i))
+		n.values.free = append(n.values.free, &s)
 	}
+}
+
+// takeSlot returns a slot that no commit uses. giveSlot gives it back.
+func (n *Node) takeSlot(ctx context.Context) (*slot, error) {
+	select {
+	case n.values.under <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", cluster.ErrNoMajority, ctx.Err())
+	case <-n.group.Context().Done():
+		return nil, errs.ErrClosed
+	}
+	n.values.mu.Lock()
+	defer n.values.mu.Unlock()
+	last := len(n.values.free) - 1
+	s := n.values.free[last]
+	n.values.free = n.values.free[:last]
+	return s, nil
+}
+
+func (n *Node) giveSlot(s *slot) {
+	n.values.mu.Lock()
+	n.values.free = append(n.values.free, s)
+	n.values.mu.Unlock()
+	<-n.values.under
 }
 
 // decodeValue returns the value of a record; nil if there is none.
@@ -143,15 +174,11 @@ func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Chan
 		}
 		c.changes = append(c.changes, to)
 	}
-	select {
-	case c.slot = <-n.values.slots:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", cluster.ErrNoMajority, ctx.Err())
-	case <-n.group.Context().Done():
-		return nil, errs.ErrClosed
+	var err error
+	if c.slot, err = n.takeSlot(ctx); err != nil {
+		return nil, err
 	}
-	err := n.prepare(ctx, c.slot)
-	if err == nil {
+	if err = n.prepare(ctx, c.slot); err == nil {
 		err = c.renew()
 	}
 	if err != nil {
@@ -238,5 +265,26 @@ func (n *Node) Bounded(ctx context.Context) (context.Context, context.CancelFunc
 // End gives the slot back, when the outcome is known.
 func (c *Commit) End() {
 	c.attempt = nil
-	c.n.values.slots <- c.slot
+	c.n.giveSlot(c.slot)
+}
+
+// Context ends when the node is stopped.
+func (n *Node) Context() context.Context { return n.group.Context() }
+
+// Pause waits a little before something is tried again.
+func (n *Node) Pause(tries int) { pause(n.group.Context(), tries) }
+
+// checkValues refuses a database that has compare-exchange values of its own: in a cluster
+// they would not be seen.
+func (n *Node) checkValues() error {
+	lo, hi := format.ExchangeBounds("")
+	it, err := n.env.Engine.Iterate(lo, hi)
+	if err != nil {
+		return err
+	}
+	found := it.First()
+	if err := errors.Join(it.Error(), it.Close()); err != nil || !found {
+		return err
+	}
+	return fmt.Errorf("%w: Cluster: the database has compare-exchange values of its own: export them, delete them, and import them when it has joined", errs.ErrOption)
 }

@@ -38,7 +38,7 @@ var FloorEtags uint64 = 10_000_000
 var ClusterStill bool
 
 // ClusterPatience replaces how long Open and Close wait for the majority of a cluster, unless
-// it is 0; calls without a deadline then wait ten times as long.
+// it is 0; calls without a deadline wait six times as long.
 var ClusterPatience time.Duration
 
 // KeptRequests replaces the number of results of requests that are kept, unless it is 0.

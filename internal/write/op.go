@@ -100,6 +100,7 @@ type Prepared struct {
 	Compared         bool   // in a Tx: the index of the value or the guard was compared, and is in the read set
 	moves            bool   // half of a Move: the attachments go along
 	prefetched       bool   // before was read before the transaction
+	guardIndex       uint64 // of the guard, as the cluster's coordinator has made it; 0 without one
 	number           int64  // of an identity, reserved from the cluster; 0 for none
 	Resolved         string // the request, as the strategy wants it
 	ID               string // final, unless the transaction makes it

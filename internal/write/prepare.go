@@ -138,6 +138,9 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 		return err
 	}
 	if o.Guard != nil {
+		if w.NoCluster != nil {
+			return w.NoCluster
+		}
 		if err := o.checkGuard(); err != nil {
 			return err
 		}

@@ -24,6 +24,14 @@ func (t *Txn) Run(ops []*Op) error {
 			return err
 		}
 	}
+	if err := t.run(ops); err != nil || once == nil {
+		return err
+	}
+	return once.Request.Keep(t.Tx, once.Result())
+}
+
+// run is Run without a request.
+func (t *Txn) run(ops []*Op) error {
 	taken := false
 	t.hint, t.ops = uint64(len(ops)), ops
 	for _, o := range ops {
@@ -45,15 +53,17 @@ func (t *Txn) Run(ops []*Op) error {
 	if taken {
 		return errIDInUse
 	}
-	if once != nil {
-		return once.Request.Keep(t.Tx, once.Result())
-	}
 	return nil
 }
 
 // stage resolves and stages one op.
 func (t *Txn) stage(o *Op) error {
 	o.Outcome, o.idInUse, o.Header.Etag = Unstaged, false, 0 // as an earlier run may have left them
+	if o.FoldedID != "" {
+		if err := t.checkLock(o.FoldedID); err != nil {
+			return err
+		}
+	}
 	switch o.Verb {
 	case Delete:
 		return t.stageDelete(o)
@@ -92,6 +102,9 @@ func (t *Txn) stage(o *Op) error {
 
 // StagePut checks the document that is there and stages the new one.
 func (t *Txn) StagePut(o *Op, etag uint64) error {
+	if err := t.checkLock(o.FoldedID); err != nil {
+		return err
+	}
 	old, found, err := t.old(o)
 	if err != nil {
 		return err
@@ -149,8 +162,10 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 	}
 	t.key = format.DocumentKey(t.key[:0], folded)
 	t.value = append(o.Header.AppendHead(t.value[:0]), o.Tail...)
-	if err := t.Writer.Env.Room.Spend(len(t.key) + len(t.value) + len(o.JSON)); err != nil {
-		return err
+	if !t.applying { // the room was there when it was checked
+		if err := t.Writer.Env.Room.Spend(len(t.key) + len(t.value) + len(o.JSON)); err != nil {
+			return err
+		}
 	}
 	t.Tx.Set(t.key, t.value, o.JSON)
 	documents, bytes := int64(0), int64(len(t.value)+len(o.JSON)-old.Size)

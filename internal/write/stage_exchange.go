@@ -34,6 +34,9 @@ func GuardKey(foldedID string) string { return format.GuardPrefix + foldedID }
 // prepareExchange checks a key, a value and its metadata.
 func (w *Writer) prepareExchange(o *Op) (err error) {
 	x := o.Exchanging
+	if w.NoCluster != nil {
+		return w.NoCluster
+	}
 	if x.Folded, err = exchange.CheckKey(w.Env.Rules, o.RequestID); err != nil {
 		return err
 	}
@@ -131,6 +134,9 @@ func (t *Txn) compare(key, folded string, expected uint64, withValue bool) error
 // stageGuard compares the guard of the document of o, and stages the new one: its index
 // is the etag of the document, which no other value has.
 func (t *Txn) stageGuard(o *Op, etag uint64) error {
+	if t.Writer.Cluster != nil {
+		return nil // the coordinator has it
+	}
 	folded := GuardKey(o.FoldedID)
 	if !o.Guard.Any && !o.Compared {
 		if err := t.compare(format.GuardPrefix+o.ID, folded, o.Guard.Index, false); err != nil {
@@ -152,6 +158,9 @@ func (t *Txn) stageGuard(o *Op, etag uint64) error {
 // publishGuard gives the caller of o the new index of the guard.
 func (o *Op) publishGuard() {
 	o.Guard.Index, o.Guard.Any = o.Header.Etag, false
+	if o.guardIndex != 0 {
+		o.Guard.Index, o.guardIndex = o.guardIndex, 0
+	}
 	if o.Verb == Delete {
 		o.Guard.Index = 0
 	}

@@ -86,6 +86,9 @@ func (t *Txn) stageEntry(e *catalog.Entry, id, folded string) error {
 		t.Tx.Set(t.key, t.value, nil)
 		return nil
 	}
+	if err := t.checkUnique(t.key); err != nil {
+		return err
+	}
 	value, closer, err := t.Tx.Get(t.key)
 	if err == nil {
 		taken, _ := catalog.SplitValue(value, true)

@@ -98,6 +98,12 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 			}
 			continue
 		}
+		if errors.Is(err, errLocked) && t.lockedBy != nil {
+			if err := w.awaitLock(ctx, t.lockedBy); err != nil {
+				return err
+			}
+			continue
+		}
 		if errors.Is(err, errIndexesChanged) {
 			w.extractAgain(t.ops)
 			continue
@@ -119,7 +125,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 // another way.
 func isRetried(err error) bool {
 	_, lost := err.(LostError)
-	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale)
+	return lost || errors.Is(err, errIDInUse) || errors.Is(err, ErrOvertaken) || errors.Is(err, ErrStale) || errors.Is(err, errChecked)
 }
 
 // RefuseDurably returns err, a refusal, when everything that it may depend on is on
@@ -176,6 +182,12 @@ type Txn struct {
 	kept       int    // bytes of versions that have become revisions
 	key        []byte // scratch
 	value      []byte // scratch
+
+	owner    *lock    // whose documents the run writes; nil for none
+	lockedBy *lock    // with errLocked
+	claiming bool     // claims are wanted
+	claims   []string // keys of entries of unique indexes that the run stages
+	applying bool     // the run writes what was checked and is committed
 
 	moment   time.Time    // at which documents count as expired; zero if they never do
 	inTheWay []format.Due // of documents that have expired

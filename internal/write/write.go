@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/jaydb/jay/ids"
 	"github.com/jaydb/jay/internal/accord"
@@ -52,6 +53,9 @@ type Writer struct {
 	Hidden Hidden // by tables that are ingested
 
 	Lines turns.Lines // of transactions and patches that lost
+
+	locks   locks         // of commits that the cluster's coordinator has not decided
+	intents atomic.Uint64 // number of the newest one
 }
 
 // errIDInUse means that the made ID of some op is in use: draw another and run
@@ -106,7 +110,12 @@ func (w *Writer) Write(ctx context.Context, ops []*Op) (err error) {
 	defer prefetched.Close(ops)
 
 	// 3. Resolve and stage, in a transaction. 4. Commit, and share the sync.
-	if err := w.ResolveAndCommit(ctx, ops, prefetched, speculated); err != nil {
+	if w.IsClusterWide(ops) {
+		err = w.Redrawing(ctx, ops, func() error { return w.CommitClusterWide(ctx, ops, Reads{}) })
+	} else {
+		err = w.ResolveAndCommit(ctx, ops, prefetched, speculated)
+	}
+	if err != nil {
 		return err
 	}
 

@@ -629,8 +629,14 @@ func (p *tab) fill(role, name, text string) {
 // focus puts the focus on an element without pointer and keyboard.
 func (p *tab) focus(role, name string) {
 	p.t.Helper()
-	e := p.find(role, name)
-	command(p, dom.Focus, dom.FocusParams{BackendNodeID: e.node})
+	var last error
+	if !eventually(func() bool {
+		e := p.find(role, name)
+		_, last = try(p, dom.Focus, dom.FocusParams{BackendNodeID: e.node}) // not yet, of one that is disabled for now
+		return last == nil
+	}) {
+		p.t.Fatalf("focus %s %q: %v", role, name, last)
+	}
 }
 
 // choose sets a select element to the option of this text.

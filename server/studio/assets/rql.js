@@ -67,6 +67,18 @@ export function grouped(text) {
     (t.kind === 'function' && ['count', 'sum', 'avg', 'min', 'max', 'key'].includes(t.lower)));
 }
 
+// limitOf returns the limit of a query: null if it has neither limit nor offset, 0 if the number
+// is not written in it.
+export function limitOf(text) {
+  const all = meaningful(text);
+  const i = all.findIndex((t) => t.kind === 'word' && (t.lower === 'limit' || t.lower === 'offset'));
+  if (i < 0) return null;
+  const rest = all.slice(i + 1);
+  if (all[i].lower === 'offset' || rest[0]?.kind !== 'number') return 0;
+  const number = rest[1]?.text === ',' ? rest[2] : rest[0]; // limit SKIP, MOST
+  return number?.kind === 'number' ? Number(number.text.replaceAll('_', '')) : 0;
+}
+
 function meaningful(text) {
   const out = [];
   for (const [start, end, kind] of tokens(text)) {

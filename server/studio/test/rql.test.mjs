@@ -71,6 +71,15 @@ test('what a query reads', () => {
   assert.ok(!rql.grouped("from A where b = 'group by' and countries = 1"));
 });
 
+test('limits', () => {
+  assert.equal(rql.limitOf('from A'), null);
+  assert.equal(rql.limitOf("from A where b = 'limit 5'"), null);
+  assert.equal(rql.limitOf('from A select b, c limit 1_000 offset 5'), 1000);
+  assert.equal(rql.limitOf('from A LIMIT 20, 10'), 10);
+  assert.equal(rql.limitOf('from A limit $n'), 0);
+  assert.equal(rql.limitOf('from A offset 7'), 0);
+});
+
 test('names and values are quoted where they have to be', () => {
   assert.equal(rql.name('Orders'), 'Orders');
   assert.equal(rql.name('order'), "'order'");

@@ -427,7 +427,7 @@ class DocumentPage {
     fill(list, h('table', {class: 'table revisions-table'}, h('caption', {class: 'only-read'}, 'Revisions, the newest first'), h('thead', null, h('tr', null, ['From', 'To', 'Written', 'Version', 'Size'].map((title) => h('th', {scope: 'col', class: title === 'Size' && 'number'}, title)))),
       h('tbody', null, this.revisions.map((row) => h('tr', null,
         h('td', null, radio('from', row)), h('td', null, radio('to', row)),
-        h('td', null, focusable(time(row.lastModified)), row.current && h('span', {class: 'muted'}, ' · now'), row.deletion && h('span', {class: 'state wrong'}, 'deleted')),
+        h('td', null, focusable(time(row.lastModified)), row.current && h('span', {class: 'muted'}, ' · current'), row.deletion && h('span', {class: 'state wrong'}, 'deleted')),
         h('td', {class: 'mono', title: row.changeVector}, shortVector(row.changeVector)),
         h('td', {class: 'number'}, row.deletion ? '' : bytes(row.bytes)))))),
     this.older !== '' && button('Older ones', {run: async () => {

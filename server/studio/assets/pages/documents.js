@@ -139,7 +139,8 @@ class DocumentsPage {
       if (this.from) { await counted; await this.place({from: this.from}); } else await this.rows.start();
       await counted;
       done();
-      if (this.rows.rows.length === 0 && this.prefix === '') return this.showEmpty();
+      const {rows, atStart, atEnd} = this.rows; // neither, if another place was asked for meanwhile
+      if (rows.length === 0 && atStart && atEnd && this.prefix === '') return this.showEmpty();
       if (this.rows.rows.length === 0) this.showNone();
       this.draw(true);
       this.follow();

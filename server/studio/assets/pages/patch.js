@@ -4,7 +4,9 @@ import * as api from '../api.js';
 import * as exact from '../exact.js';
 import * as operation from '../operation.js';
 import {lines} from '../diff.js';
+import {editor} from '../editor.js';
 import {layOut, member, parse, raw, textOf} from '../json.js';
+import * as rql from '../rql.js';
 import {button, confirm, count, duration, errorBox, field, fill, h, icon, link, notice, patience, plural, progress, state, tabs} from '../ui.js';
 
 const samples = {
@@ -25,34 +27,50 @@ class Patch {
     Object.assign(this, {app, db: params.db, mode: params.query.get('delete') ? 'delete' : 'patch', previewed: null, kept: {}});
     const ids = params.query.getAll('id');
     const given = params.query.get('q') ?? (ids.length ? `from @all_docs\nwhere id() in (${ids.map((id) => `'${id.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`).join(', ')})${this.mode === 'patch' ? '\nupdate {\n  \n}' : ''}` : '');
-    this.text = h('textarea', {class: 'mono script', rows: 7, 'aria-label': 'Query and script', spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off', placeholder: samples[this.mode], on: {input: () => this.changed()}});
-    this.text.value = given;
+    this.known = {};
+    this.text = editor({label: 'Query and script', language: 'rql', value: given, grow: [7, 24], placeholder: samples.patch.replaceAll('\n', ' ').replace(/ +/g, ' '), hint: 'Ctrl Enter previews, Ctrl Space completes.',
+      input: () => this.changed(), complete: (text, caret) => rql.completions(text, caret, this.known)});
     this.show = button('Preview', {icon: 'play', kind: 'primary', key: 'ctrl+enter', run: () => this.preview()});
     this.go = button('', {run: () => this.run()});
     this.out = h('div', {'aria-live': 'polite'});
     this.help = h('p', {class: 'hint muted'});
     const modes = tabs('What to do', [{id: 'patch', text: 'Patch'}, {id: 'delete', text: 'Delete'}], (id) => this.choose(id), this.mode);
-    fill(container, h('div', {class: 'head'}, h('h1', null, 'Patch by query')), modes.node, this.text, this.help,
+    fill(container, h('div', {class: 'head'}, h('h1', null, 'Patch by query')), modes.node, h('div', {class: 'script'}, this.text.node), this.help,
       h('div', {class: 'buttons start'}, this.show, this.go), this.out);
     app.keys([{key: 'ctrl+enter', text: 'Preview', typing: true, run: () => { this.preview(); }}]);
     app.commands([{text: 'Preview what would change', hint: 'Ctrl ↵', run: () => this.preview()}]);
     app.unsaved(() => !!this.running && !this.detached);
     this.mark();
+    this.learn();
     if (given && params.query.get('preview')) this.preview();
   }
 
-  end() { this.abort?.abort(); }
+  end() {
+    this.abort?.abort();
+    this.text.dispose();
+  }
+
+  // learn asks for the names that can be completed.
+  async learn() {
+    try {
+      this.known.collections ??= (await api.get(api.jay(this.db, 'collections'), {signal: this.app.signal})).collections;
+      const collection = rql.collectionOf(this.text.value);
+      if (collection === null || collection === this.collection || !this.known.collections.some((c) => c.name.toLowerCase() === collection.toLowerCase())) return;
+      this.collection = collection;
+      this.known.fields = (await api.get(api.jay(this.db, 'fields', {collection}), {signal: this.app.signal})).fields;
+    } catch { /* completion knows less */ }
+  }
 
   choose(mode) {
     this.kept[this.mode] = this.text.value;
     this.mode = mode;
     this.text.value = this.kept[mode] ?? '';
-    this.text.placeholder = samples[mode];
     this.changed();
     this.app.note({delete: mode === 'delete'});
   }
 
   changed() {
+    this.learn();
     this.previewed = null;
     if (!this.running) fill(this.out);
     this.app.note({q: this.text.value.length < 4000 ? this.text.value.trim() : ''});
@@ -70,7 +88,7 @@ class Patch {
   }
 
   async preview() {
-    if (!this.text.value.trim()) { this.text.focus(); return; }
+    if (!this.text.value.trim()) { this.text.select(0, 0, {focus: true}); return; }
     this.abort?.abort();
     const abort = this.abort = new AbortController();
     const done = patience(this.out, 'Trying it on the first documents');

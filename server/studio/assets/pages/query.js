@@ -11,6 +11,7 @@ import {button, bytes, copy, count, dialog, duration, empty, errorBox, field, fi
 const PAGE = 50; // rows of a page
 const GROUPS = 1000; // groups and distinct rows, which have no pages
 const MAX_COLUMNS = 60; // of the table
+const MAX_ROWS = 1000; // that are drawn: a limit of the query may be more
 const MAX_HISTORY = 50; // queries that are kept for a database
 const MAX_KEPT = 10_000; // characters of a query that is kept, or stands in the address
 
@@ -188,9 +189,13 @@ class QueryPage {
       if (run !== this.run || this.ended) return;
       const root = json.parse(text);
       const rows = json.member(root, 'rows').items.map((node) => ({node, id: json.textOf(text, json.member(node, 'id')), value: json.member(node, 'document') ?? json.member(node, 'row')}));
-      const ownLimit = hasLimit(query); // a limit of the query is its end, and no page
-      const next = ownLimit ? '' : json.textOf(text, json.member(root, 'next'));
-      const more = json.member(root, 'more') !== null;
+      const limit = rql.limitOf(query);
+      const ownLimit = limit !== null; // a limit of the query is its end, and no page
+      const cursor = json.textOf(text, json.member(root, 'next'));
+      const next = ownLimit ? '' : cursor;
+      // Large answers end a page before the limit of the query.
+      const more = json.member(root, 'more') !== null || rows.length > MAX_ROWS || (ownLimit && cursor !== '' && rows.length < limit);
+      rows.splice(MAX_ROWS);
       this.result = {text, rows, next, more, cursors, ownLimit, query, elapsed: json.valueOf(text, json.member(root, 'elapsedNs')), took: (performance.now() - start) * 1e6};
       this.editor.setError(null);
       stop();
@@ -263,7 +268,7 @@ class QueryPage {
     else if (r.cursors.length > 1) rows += ', the last ones';
     if (r.more) rows = `the first ${count(r.rows.length)} rows; the export has all`;
     const all = h('span');
-    fill(this.status, rows, r.next !== '' && [' ', all, button('Count all', {kind: 'quiet', run: (event, node) => this.countAll(all, node)})], h('span', {class: 'muted'}, ` · ${duration(r.elapsed)} in the database`), h('span', {class: 'muted query-took'}, `, ${duration(r.took)} until here`));
+    fill(this.status, rows, r.next !== '' && [' ', all, button('Count all', {kind: 'quiet', run: (event, node) => this.countAll(all, node)})], h('span', {class: 'muted'}, ` · ${duration(r.elapsed)} in the database`, h('span', {class: 'query-took'}, `, ${duration(r.took)} until here`)));
   }
 
   async countAll(node, pressed) {
@@ -282,7 +287,7 @@ class QueryPage {
 
   pager() {
     const r = this.result;
-    if (r.cursors.length === 1 && r.next === '') return r.ownLimit && h('p', {class: 'muted query-note'}, 'The limit of the query is its end.');
+    if (r.cursors.length === 1 && r.next === '') return r.ownLimit && !r.more && h('p', {class: 'muted query-note'}, 'The limit of the query is its end.');
     return h('div', {class: 'query-pager'}, button('Before', {icon: 'left', disabled: r.cursors.length === 1, run: () => this.turn(-1)}), button('Next', {icon: 'right', disabled: r.next === '', run: () => this.turn(1)}));
   }
 
@@ -486,11 +491,6 @@ function readValues(text) {
   } catch {
     return new Map();
   }
-}
-
-// hasLimit reports whether a query has a limit or an offset of its own.
-function hasLimit(text) {
-  return rql.tokens(text).some(([start, end, kind]) => kind === 'word' && /^(limit|offset)$/i.test(text.slice(start, end)));
 }
 
 function keyOf(db) { return `jay.queries.${db.toLowerCase()}`; }

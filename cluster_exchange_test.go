@@ -1,0 +1,450 @@
+package jay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster/clustertest"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// valueIn returns the JSON of a compare-exchange value, "" if there is none.
+func valueIn(t testing.TB, db *jay.DB, key string) string {
+	t.Helper()
+	v, err := db.CompareExchange().Get(ctx, key)
+	if errors.Is(err, jay.ErrNotFound) {
+		return ""
+	}
+	must(t, err)
+	return string(v.Value)
+}
+
+// Ensure that compare-exchange values are those of all nodes, with the API of one.
+func TestCluster_CompareExchange(t *testing.T) {
+	t.Parallel()
+	_, nodes, clients := members(t, 2)
+	a, b := nodes[0].CompareExchange(), nodes[1].CompareExchange()
+	index, err := a.Put(ctx, "Emails/Ann", "users/1", 0, jay.CompareExchangeMetadata([]byte(`{"by":"a"}`)))
+	must(t, err)
+	v, err := b.Get(ctx, "emails/ann")
+	must(t, err)
+	equal(t, fmt.Sprint(v.Key, string(v.Value), string(v.Metadata), v.Index == index), `Emails/Ann"users/1"{"by":"a"}true`)
+
+	var conflict *jay.CompareExchangeError
+	if _, err := b.Put(ctx, "emails/ann", "users/2", 0); !errors.As(err, &conflict) || !errors.Is(err, jay.ErrExists) || conflict.Actual != index || string(conflict.Value) != `"users/1"` || conflict.Key != "emails/ann" {
+		t.Errorf("got %v, %+v", err, conflict)
+	}
+	next, err := b.Put(ctx, "emails/ann", "users/2", index)
+	must(t, err)
+	if next <= index {
+		t.Errorf("index %d after %d", next, index)
+	}
+	if err := a.Delete(ctx, "emails/ann", index); !errors.Is(err, jay.ErrConflict) {
+		t.Errorf("got %v, want ErrConflict", err)
+	}
+	must(t, a.Delete(ctx, "emails/ann", next))
+	if _, err := b.Get(ctx, "emails/ann"); !errors.Is(err, jay.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+	if err := b.Delete(ctx, "emails/ann", next); !errors.Is(err, jay.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+
+	var batch jay.Batch
+	for i := range 5 {
+		batch.PutCompareExchange(fmt.Sprintf("list/%d", i), i, 0)
+	}
+	batch.PutCompareExchange("other", 1, 0)
+	batch.Put("notes/1", []byte(`{}`))
+	results, err := nodes[0].Apply(ctx, &batch)
+	must(t, err)
+	equal(t, results[0].Etag > next, true)
+	list, err := b.List(ctx, "list/", "list/1", 2)
+	must(t, err)
+	equal(t, fmt.Sprint(len(list))+" "+list[0].Key+" "+list[1].Key, "2 list/2 list/3")
+	list, err = b.List(ctx, "", "", 0)
+	must(t, err)
+	equal(t, len(list), 6)
+	if _, err := nodes[0].Apply(ctx, &batch); !errors.Is(err, jay.ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	equal(t, jay.Undecided(nodes[0]), 0)
+	put(t, nodes[0], "notes/1", `{"free":true}`)
+
+	clients[0].Cut()
+	_, err = a.Put(briefly(t), "x", 1, 0)
+	noMajority(t, "a value", err)
+	_, err = a.Get(briefly(t), "x")
+	noMajority(t, "a value", err)
+	_, err = a.List(briefly(t), "x", "", 0)
+	noMajority(t, "a list", err)
+	err = nodes[0].Update(briefly(t), func(tx *jay.Tx) error {
+		if _, err := tx.Put(ctx, "notes/2", []byte(`{}`)); err != nil {
+			return err
+		}
+		_, err := tx.CompareExchange().Put(briefly(t), "x", 1, 0)
+		return err
+	})
+	noMajority(t, "a transaction with a value", err)
+	put(t, nodes[0], "notes/2", `{}`)
+	_, err = b.Put(ctx, "x", 2, 0)
+	must(t, err)
+	clients[0].Mend()
+	equal(t, valueIn(t, nodes[0], "x"), "2")
+}
+
+// Ensure that a transaction stores documents and values together, or neither, and that what
+// it has read is compared, on whichever node it was changed.
+func TestCluster_CompareExchange_Tx(t *testing.T) {
+	t.Parallel()
+	_, nodes, _ := members(t, 2)
+	a, b := nodes[0], nodes[1]
+	register := func(db *jay.DB, id string) error {
+		return db.Update(ctx, func(tx *jay.Tx) error {
+			if _, err := tx.CompareExchange().Put(ctx, "emails/ann", id, 0); err != nil {
+				return err
+			}
+			_, err := tx.Insert(ctx, id, []byte(`{}`))
+			return err
+		})
+	}
+	must(t, register(a, "users/1"))
+	if err := register(b, "users/2"); !errors.Is(err, jay.ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	for _, id := range []string{"users/1", "users/2"} {
+		found, err := map[string]*jay.DB{"users/1": a, "users/2": b}[id].Exists(ctx, id)
+		must(t, err)
+		equal(t, found, id == "users/1")
+	}
+
+	// Lost over a value that another node changes, and over a document.
+	_, err := a.CompareExchange().Put(ctx, "visits", 0, 0)
+	must(t, err)
+	runs := 0
+	must(t, a.Update(ctx, func(tx *jay.Tx) error {
+		v, err := tx.CompareExchange().Get(ctx, "visits")
+		if err != nil {
+			return err
+		}
+		if runs++; runs == 1 {
+			if _, err := b.CompareExchange().Put(ctx, "visits", 10, v.Index); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Put(ctx, "copies/visits", fmt.Appendf(nil, `{"n":%s}`, v.Value))
+		return err
+	}, jay.Retry(3)))
+	equal(t, fmt.Sprint(runs, body(t, a, "copies/visits")), `2{"n":10}`)
+	equal(t, jay.Undecided(a), 0)
+
+	if err := a.Update(ctx, func(tx *jay.Tx) error {
+		_, err := tx.CompareExchange().List(ctx, "", "", 0)
+		return err
+	}); !errors.Is(err, jay.ErrUsage) {
+		t.Errorf("a list in a transaction that writes: got %v, want ErrUsage", err)
+	}
+	must(t, a.View(ctx, func(tx *jay.Tx) error {
+		list, err := tx.CompareExchange().List(ctx, "", "", 0)
+		equal(t, len(list), 2)
+		return err
+	}))
+}
+
+// Ensure that of two cluster-wide sessions on two nodes that compete over a value one
+// saves, and that guards are compared.
+func TestCluster_Session(t *testing.T) {
+	t.Parallel()
+	type User struct{ ID, Name string }
+	_, nodes, _ := members(t, 2)
+	save := func(db *jay.DB, id string) error {
+		s := db.OpenSession(jay.ClusterWide())
+		if err := s.Store(ctx, &User{ID: id, Name: "Ann"}); err != nil {
+			return err
+		}
+		if err := s.PutCompareExchange("emails/ann", id, 0); err != nil {
+			return err
+		}
+		return s.SaveChanges(ctx)
+	}
+	must(t, save(nodes[0], "users/1"))
+	if err := save(nodes[1], "users/2"); !errors.Is(err, jay.ErrExists) {
+		t.Errorf("got %v, want ErrExists", err)
+	}
+	found, err := nodes[1].Exists(ctx, "users/2")
+	must(t, err)
+	equal(t, found, false)
+
+	one, two := nodes[0].OpenSession(jay.ClusterWide()), nodes[0].OpenSession(jay.ClusterWide())
+	for _, s := range []*jay.Session{one, two} {
+		u, err := jay.Load[User](ctx, s, "users/1")
+		must(t, err)
+		u.Name = "Anna"
+	}
+	must(t, one.SaveChanges(ctx))
+	if err := two.SaveChanges(ctx); !errors.Is(err, jay.ErrConflict) {
+		t.Errorf("got %v, want ErrConflict", err)
+	}
+	u, err := jay.Load[User](ctx, one, "users/1")
+	must(t, err)
+	one.Delete(u)
+	must(t, one.SaveChanges(ctx))
+	equal(t, valueIn(t, nodes[1], jay.GuardKey("users/1")), "")
+}
+
+// Ensure that while the coordinator has not decided, other writes of the same documents and
+// of the same values of a unique index wait, and that nothing else does; and that the
+// documents follow the values, whatever became of the caller.
+func TestCluster_CompareExchange_Undecided(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []clustertest.Fault{clustertest.Happens, clustertest.Never} {
+		_, nodes, clients := members(t, 1)
+		db, client := nodes[0], clients[0]
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "email", Fields: []string{"Email"}, Unique: true}))
+		put(t, db, "users/1", `{"Email":"old"}`, jay.InCollection("Users"))
+		must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0)))
+
+		client.Fail(fault)
+		stopped := make(chan struct{})
+		var once sync.Once
+		release := make(chan struct{})
+		tries := 0
+		client.Before(func(c clustertest.Call) {
+			if c.Method == "Commit" {
+				if tries++; tries == 2 { // the first one has the fault
+					once.Do(func() { close(stopped) })
+					<-release
+				}
+			}
+		})
+		limited, cancel := context.WithCancel(ctx)
+		answer := make(chan error, 1)
+		go func() {
+			answer <- db.Update(limited, func(tx *jay.Tx) error {
+				if _, err := tx.CompareExchange().Put(ctx, "emails/ann", "users/1", 0); err != nil {
+					return err
+				}
+				_, err := tx.Put(ctx, "users/1", []byte(`{"Email":"ann"}`))
+				return err
+			})
+		}()
+		<-stopped
+		equal(t, jay.Undecided(db), 1)
+		for what, write := range map[string]func() error{
+			"the document": func() error { return second(db.Put(briefly(t), "users/1", []byte(`{}`))) },
+			"its deletion": func() error { return db.Delete(briefly(t), "users/1") },
+			"the unique value": func() error {
+				return second(db.Put(briefly(t), "users/2", []byte(`{"Email":"ann"}`), jay.InCollection("Users")))
+			},
+			"a transaction that has read it": func() error {
+				return db.Update(briefly(t), func(tx *jay.Tx) error {
+					if _, err := tx.Get(ctx, "users/1"); err != nil {
+						return err
+					}
+					return second(tx.Put(ctx, "users/3", []byte(`{}`)))
+				})
+			},
+		} {
+			noMajority(t, what, write())
+		}
+		put(t, db, "users/4", `{"Email":"bob"}`, jay.InCollection("Users"))
+		equal(t, body(t, db, "users/1"), `{"Email":"old"}`)
+		cancel()
+		if err := within(t, answer, "the transaction"); !errors.Is(err, jay.ErrUnknownOutcome) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want ErrUnknownOutcome", err)
+		}
+		close(release)
+		for jay.Undecided(db) > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		equal(t, valueIn(t, db, "emails/ann"), `"users/1"`) // made again, if it had not happened
+		equal(t, body(t, db, "users/1"), `{"Email":"ann"}`)
+		put(t, db, "users/1", `{"Email":"new"}`)
+		put(t, db, "users/2", `{"Email":"ann"}`, jay.InCollection("Users"))
+	}
+}
+
+// Ensure that after a failure of the disk at each sync, and a crash, whether or not the
+// coordinator had the commit, values show exactly what documents show.
+func TestCluster_CompareExchange_Crash(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 1))
+	happened, crashes := 0, 0
+	for _, fault := range []clustertest.Fault{clustertest.Passes, clustertest.Happens, clustertest.Never, clustertest.Withhold} {
+		for n := 0; ; n++ {
+			m := clustertest.NewMemory()
+			disk := storagetest.NewDisk()
+			c := m.Connect()
+			db := onTag(t, disk, c, "A")
+			put(t, db, "users/2", `{"n":0}`)
+			must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0))) // makes the slot
+			disk.FailAfter(n)
+			limited, cancel := context.WithCancel(ctx)
+			if fault != clustertest.Passes {
+				// The crash comes before the second try.
+				c.Fail(fault)
+				tries := 0
+				c.Before(func(call clustertest.Call) {
+					if call.Method == "Commit" {
+						if tries++; tries == 2 {
+							cancel()
+							c.Cut()
+						}
+					}
+				})
+			}
+			err := db.Update(limited, func(tx *jay.Tx) error {
+				if _, err := tx.CompareExchange().Put(ctx, "both", 1, 0); err != nil {
+					return err
+				}
+				if err := tx.Delete(ctx, "users/2"); err != nil {
+					return err
+				}
+				return second(tx.Put(ctx, "Users/1", []byte(`{"n":1}`), jay.InCollection("People"), jay.WithMetadata([]byte(`{"kept":true}`))))
+			})
+			cancel()
+			if err == nil {
+				disk.Heal()
+				closeDB(t, db)
+				break
+			}
+			crashes++
+			disk = disk.Crash(50, random)
+			must(t, c.Close())
+			_ = db.Close()
+			c.Deliver()
+
+			db = onTag(t, disk, m.Connect(), "A")
+			c.Deliver()
+			equal(t, jay.Undecided(db), 0)
+			there := valueIn(t, db, "both") != ""
+			if there {
+				happened++
+				doc, err := db.Get(ctx, "users/1")
+				must(t, err)
+				equal(t, doc.ID()+doc.Collection()+string(doc.Body())+string(doc.Metadata().Custom), `Users/1People{"n":1}{"kept":true}`)
+			}
+			for id, want := range map[string]bool{"users/1": there, "users/2": !there} {
+				found, err := db.Exists(ctx, id)
+				must(t, err)
+				if found != want {
+					t.Errorf("fault %d, the disk fails after %d syncs: the value is there: %t; document %s: %t", fault, n, there, id, found)
+				}
+			}
+			put(t, db, "users/1", `{}`)
+			must(t, jay.BeatCluster(db))
+			equal(t, len(m.Records("calls/")) <= 1, true)
+			closeDB(t, db)
+			if fault != clustertest.Passes && n > 3 {
+				break
+			}
+			if t.Failed() {
+				t.Fatalf("fault %d, sync %d: %v", fault, n, err)
+			}
+		}
+	}
+	if crashes < 5 || happened == 0 {
+		t.Errorf("%d crashes, the commit had happened in %d", crashes, happened)
+	}
+}
+
+// Ensure that no update is lost and none happens twice when nodes count with a value and a
+// document each, while answers are lost.
+func TestCluster_CompareExchange_Race(t *testing.T) {
+	t.Parallel()
+	_, nodes, clients := members(t, 3)
+	must(t, second(nodes[0].CompareExchange().Put(ctx, "counter", 0, 0)))
+	faults := []clustertest.Fault{clustertest.Happens, clustertest.Never, clustertest.Passes, clustertest.Withhold}
+	var group sync.WaitGroup
+	for g := range 6 {
+		random := rand.New(rand.NewPCG(uint64(g), 4))
+		n := g % len(nodes)
+		db := nodes[n]
+		group.Go(func() {
+			for i := range 10 {
+				if random.IntN(3) == 0 {
+					clients[n].Fail(faults[random.IntN(len(faults))])
+				}
+				if random.IntN(4) == 0 {
+					clients[n].Deliver()
+				}
+				err := db.Update(ctx, func(tx *jay.Tx) error {
+					x := tx.CompareExchange()
+					v, err := x.Get(ctx, "counter")
+					if err != nil {
+						return err
+					}
+					var count int
+					if err := v.Decode(&count); err != nil {
+						return err
+					}
+					if _, err := x.Put(ctx, "counter", count+1, v.Index); err != nil {
+						return err
+					}
+					return second(tx.Insert(ctx, fmt.Sprintf("counts/%d", count+1), fmt.Appendf(nil, `{"by":"%d/%d"}`, g, i)))
+				}, jay.Retry())
+				if err != nil {
+					t.Errorf("goroutine %d: %v", g, err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, c := range clients {
+		c.Deliver()
+	}
+	equal(t, valueIn(t, nodes[0], "counter"), "60")
+	documents := 0
+	for n := range 60 {
+		for _, db := range nodes {
+			found, err := db.Exists(ctx, fmt.Sprintf("counts/%d", n+1))
+			must(t, err)
+			if found {
+				documents++
+			}
+		}
+	}
+	equal(t, documents, 60)
+	for _, db := range nodes {
+		equal(t, jay.Undecided(db), 0)
+	}
+}
+
+// Ensure that a commit with more values than the coordinator takes changes nothing, that
+// one with as many as it takes is made, and that what cannot be kept as an intent is refused.
+func TestCluster_CompareExchange_TooMany(t *testing.T) {
+	t.Parallel()
+	_, nodes, _ := members(t, 1)
+	db := nodes[0]
+	for n, want := range map[int]error{127: nil, 128: jay.ErrTooLarge} {
+		var b jay.Batch
+		b.Put("users/1", []byte(`{}`))
+		for i := range n {
+			b.PutCompareExchange(fmt.Sprintf("%d/%d", n, i), i, 0)
+		}
+		if _, err := db.Apply(ctx, &b); !errors.Is(err, want) {
+			t.Errorf("%d values: got %v, want %v", n, err, want)
+		}
+		equal(t, valueIn(t, db, fmt.Sprintf("%d/0", n)) != "", want == nil)
+		put(t, db, "users/1", `{}`) // it is free
+	}
+	for what, fill := range map[string]func(b *jay.Batch){
+		"a server-side id": func(b *jay.Batch) { b.Put("users/", []byte(`{}`)) },
+		"a patch":          func(b *jay.Batch) { b.Patch("users/1", jay.Set("a", 1)) },
+	} {
+		var b jay.Batch
+		fill(&b)
+		b.PutCompareExchange("refused", 1, 0)
+		if _, err := db.Apply(ctx, &b); !errors.Is(err, jay.ErrUsage) {
+			t.Errorf("%s: got %v, want ErrUsage", what, err)
+		}
+	}
+	equal(t, valueIn(t, db, "refused"), "")
+}

@@ -1,0 +1,38 @@
+package jay
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/storage"
+)
+
+// readLost reads the numbers of identities that were reserved from the cluster and that no
+// document has.
+func (in *inspection) readLost(ctx context.Context, snapshot storage.Reader) error {
+	lo, hi := format.LostBounds()
+	it, err := snapshot.Iterate(lo, hi)
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		name, err := format.LostName(it.Key())
+		if err == nil {
+			err = ctx.Err()
+		}
+		var lost format.Lost
+		if err == nil {
+			lost, err = format.DecodeLost(it.Value())
+		}
+		if err != nil {
+			return errors.Join(err, it.Close())
+		}
+		if i := in.identities[strings.TrimSuffix(name, ids.IdentityMark)+in.db.env.FoldedSeparator]; i != nil {
+			i.Lost = lost.Count()
+		}
+	}
+	return errors.Join(it.Error(), it.Close())
+}

@@ -1,0 +1,618 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/accord"
+	"github.com/jaydb/jay/internal/env"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/exchange"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/turns"
+	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
+)
+
+// A commit of compare-exchange values that the coordinator of a cluster has, with
+// documents, takes four steps. (1) Its documents are checked and locked: everything that a
+// transaction would refuse is refused here, and nothing that other writes do can make it
+// be refused later. (2) It is stored as an intent, synced. (3) The coordinator commits the
+// values, if they are as expected. (4) The documents are written, and the intent goes, in
+// one transaction. After a crash, Open finds the intent, asks the coordinator what became of
+// the commit, and writes the documents or drops them. Without documents there is step 3 only.
+
+// IsClusterWide reports whether the coordinator takes part in the commit of ops.
+func (w *Writer) IsClusterWide(ops []*Op) bool {
+	return w.Cluster != nil && slices.ContainsFunc(ops, func(o *Op) bool { return o.Exchanging != nil || o.Guard != nil })
+}
+
+// clusterCommit is one such commit under way.
+type clusterCommit struct {
+	w     *Writer
+	ops   []*Op
+	docs  []*Op // those of ops that write documents
+	reads Reads
+
+	conditions []accord.Condition
+	blamed     []*Op // by condition; nil for what was read
+	changes    []accord.Change
+
+	lock   *lock  // nil without documents
+	intent uint64 // its number
+	commit *accord.Commit
+}
+
+// Reads are what a transaction has read.
+type Reads struct {
+	Indexes   map[string]uint64 // of values, by folded key; 0 for none
+	Documents []string          // folded IDs
+	Check     func(*Txn) error  // compares the documents and ranges; nil for nothing
+}
+
+// CommitClusterWide commits ops, if what was read has not changed.
+func (w *Writer) CommitClusterWide(ctx context.Context, ops []*Op, reads Reads) error {
+	ctx, cancel := w.Cluster.Bounded(ctx)
+	defer cancel()
+	c := &clusterCommit{w: w, ops: ops, reads: reads}
+	for _, o := range ops {
+		if o.Exchanging == nil {
+			if err := o.checkClusterWide(); err != nil {
+				return OpError(ops, o, err)
+			}
+			c.docs = append(c.docs, o)
+		}
+	}
+	if err := c.checkDocuments(ctx); err != nil {
+		return err
+	}
+	if err := c.prepare(ctx); err != nil {
+		c.abandon()
+		return err
+	}
+	return c.run(ctx)
+}
+
+// checkClusterWide refuses writes that cannot be kept as an intent.
+func (o *Op) checkClusterWide() error {
+	switch {
+	case o.Verb != Put && o.Verb != Insert && o.Verb != Replace && o.Verb != Delete || o.Attaching != nil:
+		return fmt.Errorf("%w: in a cluster, a commit with compare-exchange values puts and deletes documents; it cannot %s one", ids.ErrUsage, o.Verb)
+	case o.Strategy == ids.ServerSide:
+		return fmt.Errorf("%w: in a cluster, a commit with compare-exchange values makes no server-side ids", ids.ErrUsage)
+	}
+	return nil
+}
+
+// errChecked ends the transaction that only checks.
+var errChecked = errors.New("everything is in order")
+
+// checkDocuments checks and locks the documents.
+func (c *clusterCommit) checkDocuments(ctx context.Context) error {
+	check := c.reads.Check
+	if len(c.docs) == 0 && check == nil && c.ops[0].Once == nil {
+		return nil
+	}
+	err := c.w.Transact(ctx, false, func(t *Txn) error {
+		if c.lock != nil { // of an earlier run of this function
+			c.w.locks.release(c.lock)
+			c.lock = nil
+		}
+		if check != nil {
+			if err := check(t); err != nil {
+				return err
+			}
+		}
+		if once := c.ops[0].Once; once != nil {
+			if err := once.Request.Find(t.Tx); err != nil {
+				return err
+			}
+		}
+		t.claiming = true
+		if err := t.run(c.docs); err != nil {
+			return err
+		}
+		if len(c.docs)+len(c.reads.Documents) > 0 {
+			c.lock = newLock()
+			c.lock.unique, c.lock.read = t.claims, c.reads.Documents
+			for _, o := range c.docs {
+				c.lock.docs = append(c.lock.docs, lockedDocument{o.FoldedID, format.CollectionKey(o.collectionOf())})
+			}
+			c.w.locks.take(c.lock)
+		}
+		return errChecked
+	})
+	if err != errChecked && c.lock != nil {
+		c.w.locks.release(c.lock)
+		c.lock = nil
+	}
+	if err == errChecked {
+		return nil
+	}
+	return err
+}
+
+// abandon gives up what was prepared. The coordinator has not committed it.
+func (c *clusterCommit) abandon() {
+	if c.commit != nil {
+		c.commit.End()
+		c.commit = nil
+	}
+	if c.lock != nil {
+		c.w.locks.release(c.lock)
+		c.lock = nil
+	}
+}
+
+// prepare decides what the coordinator compares and changes, and stores the intent.
+func (c *clusterCommit) prepare(ctx context.Context) (err error) {
+	if err := c.plan(ctx); err != nil {
+		return err
+	}
+	if c.commit, err = c.w.Cluster.Begin(ctx, c.conditions, c.changes); err != nil || len(c.docs) == 0 {
+		return err
+	}
+	return c.storeIntent(ctx)
+}
+
+// plan makes the conditions and changes. A key that is changed twice is compared once, and
+// gets the last value.
+func (c *clusterCommit) plan(ctx context.Context) error {
+	any, err := c.readAny(ctx)
+	if err != nil {
+		return err
+	}
+	changed := make(map[string]int)
+	for _, o := range c.ops {
+		folded, key, expected, compared := "", o.RequestID, uint64(0), o.Compared
+		var change accord.Change
+		switch {
+		case o.Exchanging != nil:
+			folded, expected = o.Exchanging.Folded, o.Exchanging.Index
+			change = accord.Change{Folded: folded, Key: key, Delete: o.Exchanging.Delete, Value: o.JSON, Custom: o.Header.Custom}
+		case o.Guard != nil:
+			folded, key, expected = GuardKey(o.FoldedID), format.GuardPrefix+o.ID, o.Guard.Index
+			if o.Guard.Any {
+				expected, compared = any[folded], false
+			}
+			change = accord.Change{Folded: folded, Key: key, Delete: o.Verb == Delete}
+			if change.Value, err = json.Marshal(struct{ Id string }{o.ID}); err != nil {
+				return err
+			}
+		default:
+			continue
+		}
+		if at, again := changed[folded]; again {
+			if !compared && !(o.Guard != nil && o.Guard.Any) && (expected != 0 || !c.changes[at].Delete) {
+				return OpError(c.ops, o, &metadata.CompareExchangeError{Key: key, Expected: expected})
+			}
+			c.changes[at] = change
+			continue
+		}
+		changed[folded] = len(c.changes)
+		c.changes = append(c.changes, change)
+		if index, read := c.reads.Indexes[folded]; read && compared {
+			expected = index
+		}
+		c.conditions, c.blamed = append(c.conditions, accord.Condition{Folded: folded, Index: expected}), append(c.blamed, o)
+	}
+	for folded, index := range c.reads.Indexes {
+		if _, is := changed[folded]; !is {
+			c.conditions, c.blamed = append(c.conditions, accord.Condition{Folded: folded, Index: index}), append(c.blamed, nil)
+		}
+	}
+	return nil
+}
+
+// readAny reads the indexes of the guards that may have any.
+func (c *clusterCommit) readAny(ctx context.Context) (map[string]uint64, error) {
+	var folded []string
+	for _, o := range c.ops {
+		if o.Guard != nil && o.Guard.Any {
+			folded = append(folded, GuardKey(o.FoldedID))
+		}
+	}
+	if len(folded) == 0 {
+		return nil, nil
+	}
+	found, err := c.w.Cluster.Get(ctx, folded...)
+	if err != nil {
+		return nil, err
+	}
+	indexes := make(map[string]uint64, len(folded))
+	for i, v := range found {
+		if v != nil {
+			indexes[folded[i]] = v.Index
+		}
+	}
+	return indexes, nil
+}
+
+// storeIntent stores the writes of the documents.
+func (c *clusterCommit) storeIntent(ctx context.Context) error {
+	c.intent = c.w.intents.Add(1)
+	in := c.commit.Intent()
+	in.Writes = len(c.docs)
+	size := 0
+	for _, o := range c.docs {
+		size += len(o.JSON) + len(o.Tail) + len(o.FoldedID) + 64
+	}
+	if err := c.w.Env.Room.Spend(size); err != nil {
+		return err
+	}
+	err := c.w.Env.Engine.Update(ctx, true, func(tx storage.Tx) error {
+		for i, o := range c.docs {
+			kind := byte(format.IntentPut)
+			if o.Verb == Delete {
+				kind = format.IntentDelete
+			}
+			head := format.AppendIntentWrite(nil, kind, o.FoldedID)
+			var body []byte
+			if kind == format.IntentPut {
+				head = append(o.Header.AppendHead(head), o.Tail...)
+				body = o.JSON
+			}
+			tx.Set(format.IntentWriteKey(c.intent, i), head, body)
+		}
+		return env.SetJSON(tx, format.IntentKey(c.intent), in)
+	})
+	if err != nil {
+		// If it is there all the same, the next Open finds that the coordinator has not
+		// committed it.
+		return err
+	}
+	return nil
+}
+
+// run has the coordinator commit, and ends the commit as that decides.
+func (c *clusterCommit) run(ctx context.Context) error {
+	index, actual, err := c.commit.Try(ctx)
+	if errors.Is(err, cluster.ErrUnknownOutcome) {
+		if index, actual, err = c.await(ctx); errors.Is(err, cluster.ErrUnknownOutcome) {
+			return err
+		}
+	}
+	return c.end(ctx, index, actual, err)
+}
+
+// outcome is what the coordinator has decided.
+type outcome struct {
+	index  uint64
+	actual []*exchange.Value
+	err    error
+}
+
+// await waits until it is known what became of the commit. If ctx ends first, it is brought to
+// its end in the background.
+func (c *clusterCommit) await(ctx context.Context) (uint64, []*exchange.Value, error) {
+	var mu sync.Mutex
+	left := false
+	decided := make(chan outcome, 1)
+	c.w.Cluster.Go(func() {
+		var o outcome
+		o.index, o.actual, o.err = c.commit.Decide()
+		mu.Lock()
+		defer mu.Unlock()
+		if !left {
+			decided <- o
+			return
+		}
+		c.endAlone(o)
+	})
+	var cause error
+	select {
+	case o := <-decided:
+		return o.index, o.actual, o.err
+	case <-ctx.Done():
+		cause = ctx.Err()
+	case <-c.w.Cluster.Done():
+		cause = errs.ErrClosed
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	select {
+	case o := <-decided:
+		return o.index, o.actual, o.err
+	default:
+	}
+	left = true
+	return 0, nil, fmt.Errorf("the coordinator of the cluster has not answered: %w: %w", cluster.ErrUnknownOutcome, cause)
+}
+
+// end ends a commit that is decided.
+func (c *clusterCommit) end(ctx context.Context, index uint64, actual []*exchange.Value, err error) error {
+	if index == 0 {
+		if err == nil {
+			err = c.conflict(actual)
+		}
+		c.dropIntent()
+		c.abandon()
+		return err
+	}
+	for _, o := range c.ops {
+		switch {
+		case o.Exchanging != nil && o.Exchanging.Delete:
+			o.Outcome, o.Header.Etag = Absent, 0
+		case o.Exchanging != nil:
+			o.Outcome, o.Header.Etag = Present, index
+		case o.Guard != nil:
+			o.guardIndex = index
+		}
+	}
+	if len(c.docs) == 0 && c.ops[0].Once == nil {
+		c.abandon()
+		return nil
+	}
+	// It is committed: the context does not matter any more.
+	err = c.w.Transact(context.WithoutCancel(ctx), c.w.Env.Synced, c.apply)
+	if err != nil {
+		// The disk has failed, or what was checked does not hold. The intent stays, and
+		// its documents stay locked: the next Open writes them.
+		c.commit.End()
+		return fmt.Errorf("%w: the coordinator of the cluster has committed the values, and the documents follow when the database is opened again: %w", storage.ErrUnknownOutcome, err)
+	}
+	c.commit.End()
+	if c.lock != nil {
+		c.w.locks.release(c.lock)
+	}
+	return nil
+}
+
+// apply writes the documents, and removes the intent.
+func (c *clusterCommit) apply(t *Txn) error {
+	t.owner, t.applying = c.lock, true
+	if err := t.run(c.docs); err != nil {
+		return err
+	}
+	if c.intent != 0 {
+		removeIntent(t.Tx, c.intent, len(c.docs))
+	}
+	if once := c.ops[0].Once; once != nil {
+		return once.Request.Keep(t.Tx, once.Result())
+	}
+	return nil
+}
+
+// conflict returns the error of a commit whose conditions do not hold.
+func (c *clusterCommit) conflict(actual []*exchange.Value) error {
+	for i, v := range actual {
+		expected, now := c.conditions[i], uint64(0)
+		if v != nil {
+			now = v.Index
+		}
+		if now == expected.Index {
+			continue
+		}
+		o := c.blamed[i]
+		if o == nil || o.Compared {
+			conflict := &metadata.CompareExchangeError{Key: expected.Folded, Expected: expected.Index, Actual: now}
+			return LostError{Cause: conflict, Over: turns.Document(ExchangeTurn(expected.Folded))}
+		}
+		conflict := &metadata.CompareExchangeError{Key: o.RequestID, Expected: expected.Index, Actual: now}
+		if o.Guard != nil {
+			conflict.Key = format.GuardPrefix + o.ID
+		} else if v != nil {
+			conflict.Value, conflict.Metadata = v.Value, v.Metadata
+		}
+		return OpError(c.ops, o, conflict)
+	}
+	return fmt.Errorf("%w: the commit was given up, as its answer was lost", cluster.ErrNoMajority)
+}
+
+// dropIntent removes the intent of a commit that has not happened.
+func (c *clusterCommit) dropIntent() {
+	if c.intent == 0 {
+		return
+	}
+	// If that fails, the next Open drops it.
+	_ = c.w.Env.Engine.Update(context.Background(), false, func(tx storage.Tx) error {
+		removeIntent(tx, c.intent, len(c.docs))
+		return nil
+	})
+}
+
+func removeIntent(tx storage.Tx, number uint64, writes int) {
+	tx.Delete(format.IntentKey(number))
+	for i := range writes {
+		tx.Delete(format.IntentWriteKey(number, i))
+	}
+}
+
+// endAlone ends a commit whose caller has left: its ops are not looked at, as they belong
+// to the caller again.
+func (c *clusterCommit) endAlone(o outcome) {
+	if o.err != nil && errors.Is(o.err, cluster.ErrUnknownOutcome) {
+		return // the database is being closed: the next Open decides
+	}
+	if c.intent != 0 {
+		if err := c.w.finishIntent(context.Background(), c.intent, c.lock, o.index > 0); err != nil {
+			c.w.warn("jay: documents of a cluster-wide transaction", err)
+			return // they stay locked: the next Open writes them
+		}
+	}
+	c.abandon()
+}
+
+func (w *Writer) warn(message string, err error) {
+	if w.Env.Logger != nil {
+		w.Env.Logger.Warn(message, "err", err)
+	}
+}
+
+// finishIntent writes the documents of an intent, if its commit has happened, and removes
+// it.
+func (w *Writer) finishIntent(ctx context.Context, number uint64, owner *lock, happened bool) error {
+	ops, err := w.readIntent(number)
+	if err != nil {
+		return err
+	}
+	return w.Background(ctx, true, func(t *Txn) error {
+		t.owner, t.applying = owner, true
+		if happened {
+			if err := t.run(ops); err != nil {
+				return err
+			}
+		}
+		removeIntent(t.Tx, number, len(ops))
+		return nil
+	})
+}
+
+// readIntent returns the writes of an intent.
+func (w *Writer) readIntent(number uint64) (ops []*Op, err error) {
+	lo, hi := format.IntentWriteBounds(number)
+	it, err := w.Env.Engine.Iterate(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errs.First(err, it.Close()) }()
+	for ok := it.First(); ok; ok = it.Next() {
+		kind, folded, record, err := format.DecodeIntentWrite(it.Value())
+		if err != nil {
+			return nil, err
+		}
+		o := &Op{Request: Request{Verb: Put, RequestID: folded, Named: true}, Prepared: Prepared{Strategy: ids.Semantic, ID: folded, FoldedID: folded}}
+		ops = append(ops, o)
+		if kind == format.IntentDelete {
+			o.Verb = Delete
+			o.Header.Modified = metadata.Ticks(w.Env.Now())
+			continue
+		}
+		h, body, err := metadata.Decode(slices.Clone(record))
+		if err != nil {
+			return nil, err
+		}
+		if h.ID != nil {
+			o.ID = string(h.ID)
+		}
+		o.RequestID, o.JSON, o.Collection = o.ID, body, string(h.Collection)
+		o.FoldedCollection = format.CollectionKey(o.Collection)
+		o.Header = metadata.Header{Node: w.Env.Node, Modified: h.Modified, Collection: h.Collection, Custom: h.Custom, Timed: h.Timed}
+		w.EncodeTail(o)
+		o.extract(w.Indexes.Load().Of(o.FoldedCollection))
+	}
+	return ops, it.Error()
+}
+
+// Intents are those that earlier runs have left.
+type Intents []intentFound
+
+type intentFound struct {
+	number uint64
+	intent format.Intent
+	lock   *lock
+}
+
+// LockIntents finds the intents that earlier runs have left, and locks their documents.
+// FinishIntents follows.
+func (w *Writer) LockIntents() (found Intents, err error) {
+	lo, hi := format.IntentBounds()
+	it, err := w.Env.Engine.Iterate(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		number, err := format.IntentNumber(it.Key())
+		if err != nil {
+			return nil, errors.Join(err, it.Close())
+		}
+		in, err := format.DecodeIntent(it.Value())
+		if err != nil {
+			return nil, errors.Join(err, it.Close())
+		}
+		found = append(found, intentFound{number: number, intent: in})
+		w.intents.Store(number)
+	}
+	if err := errors.Join(it.Error(), it.Close()); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		ops, err := w.readIntent(found[i].number)
+		if err != nil {
+			return nil, err
+		}
+		if len(ops) != found[i].intent.Writes {
+			return nil, fmt.Errorf("intent %d has %d writes of %d: %w", found[i].number, len(ops), found[i].intent.Writes, errs.ErrCorrupt)
+		}
+		l := newLock()
+		for _, o := range ops {
+			l.docs = append(l.docs, lockedDocument{o.FoldedID, o.FoldedCollection})
+			if o.entries != nil {
+				for j := range o.entries.List {
+					if e := &o.entries.List[j]; e.Unique {
+						l.unique = append(l.unique, string(e.AppendKey(nil, o.FoldedID)))
+					}
+				}
+			}
+		}
+		found[i].lock = l
+		w.locks.take(l)
+	}
+	return found, nil
+}
+
+// DropIntents removes intents whose outcome does not matter any more.
+func (w *Writer) DropIntents(ctx context.Context, found Intents) error {
+	for _, f := range found {
+		if err := w.finishIntent(ctx, f.number, f.lock, false); err != nil {
+			return err
+		}
+		w.locks.release(f.lock)
+	}
+	return nil
+}
+
+// FinishIntents brings to an end in the background what earlier runs have left, and waits
+// for it as long as patience lasts.
+func (w *Writer) FinishIntents(found Intents, patience time.Duration) {
+	if len(found) == 0 {
+		return
+	}
+	done := make(chan struct{})
+	w.Cluster.Go(func() {
+		defer close(done)
+		for _, f := range found {
+			if err := w.decideIntent(f); err != nil {
+				w.warn("jay: documents of a cluster-wide transaction", err)
+			}
+		}
+	})
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}
+
+// decideIntent asks the coordinator what became of a commit, until it answers.
+func (w *Writer) decideIntent(f intentFound) error {
+	for tries := 0; ; tries++ {
+		ctx, cancel := w.Cluster.Bounded(w.Cluster.Context())
+		index, err := w.Cluster.Outcome(ctx, f.intent.Slot, f.intent.Before, f.intent.Call)
+		cancel()
+		switch {
+		case err == nil:
+			if err := w.finishIntent(context.Background(), f.number, f.lock, index > 0); err != nil {
+				return err
+			}
+			w.locks.release(f.lock)
+			ctx, cancel := w.Cluster.Bounded(w.Cluster.Context())
+			defer cancel()
+			_ = w.Cluster.Forget(ctx, f.intent.Slot) // else the next run removes it
+			return nil
+		case w.Cluster.Context().Err() != nil:
+			return nil
+		case !errors.Is(err, cluster.ErrNoMajority) && !errors.Is(err, cluster.ErrUnknownOutcome):
+			w.warn("jay: what became of a cluster-wide transaction", err)
+		}
+		w.Cluster.Pause(tries)
+	}
+}

@@ -1,0 +1,178 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/internal/errs"
+)
+
+// locks are the documents, and the values of unique indexes, of commits that the cluster's
+// coordinator has not decided yet. Other writes of them wait.
+type locks struct {
+	held atomic.Int32 // how many; so that a write that meets none takes no lock
+
+	mu     sync.Mutex
+	docs   map[string]*lock   // by folded ID. Guarded by mu.
+	read   map[string][]*lock // documents that commits have read and do not write. Guarded by mu.
+	unique map[string]*lock   // by the key of an index entry. Guarded by mu.
+}
+
+// lock is what one commit has locked. It is taken in a transaction of the engine and
+// released when what the commit writes can be read, or when it is given up.
+type lock struct {
+	docs     []lockedDocument
+	read     []string
+	unique   []string
+	released chan struct{}
+}
+
+type lockedDocument struct{ folded, collection string }
+
+func newLock() *lock { return &lock{released: make(chan struct{})} }
+
+// take makes the documents and values of l locked.
+func (s *locks) take(l *lock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.docs == nil {
+		s.docs, s.read, s.unique = make(map[string]*lock), make(map[string][]*lock), make(map[string]*lock)
+	}
+	for _, d := range l.docs {
+		s.docs[d.folded] = l
+	}
+	for _, folded := range l.read {
+		s.read[folded] = append(s.read[folded], l)
+	}
+	for _, key := range l.unique {
+		s.unique[key] = l
+	}
+	s.held.Add(1)
+}
+
+// release ends a lock. Those who wait for it look again.
+func (s *locks) release(l *lock) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range l.docs {
+		if s.docs[d.folded] == l {
+			delete(s.docs, d.folded)
+		}
+	}
+	for _, folded := range l.read {
+		if s.read[folded] = slices.DeleteFunc(s.read[folded], func(other *lock) bool { return other == l }); len(s.read[folded]) == 0 {
+			delete(s.read, folded)
+		}
+	}
+	for _, key := range l.unique {
+		if s.unique[key] == l {
+			delete(s.unique, key)
+		}
+	}
+	s.held.Add(-1)
+	close(l.released)
+}
+
+// Undecided returns how many commits the coordinator has not decided yet.
+func (w *Writer) Undecided() int { return int(w.locks.held.Load()) }
+
+// errLocked ends a transaction that has met a lock of another commit, t.lockedBy.
+var errLocked = errors.New("a cluster-wide transaction of the same documents is not decided yet")
+
+// checkLock returns errLocked for a document, about to be written, that another commit
+// writes or has read.
+func (t *Txn) checkLock(folded string) error {
+	if err := t.CheckRead(folded); err != nil {
+		return err
+	}
+	if t.Writer.Cluster == nil || t.Writer.locks.held.Load() == 0 {
+		return nil
+	}
+	s := &t.Writer.locks
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.read[folded] {
+		if l != t.owner {
+			t.lockedBy = l
+			return errLocked
+		}
+	}
+	return nil
+}
+
+// CheckRead returns an error for a document in the read set of a transaction that another
+// commit writes: it may be about to change. The transaction runs again when that is
+// decided.
+func (t *Txn) CheckRead(folded string) error {
+	if t.Writer.Cluster == nil || t.Writer.locks.held.Load() == 0 {
+		return nil
+	}
+	s := &t.Writer.locks
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.docs[folded]; l != nil && l != t.owner {
+		t.lockedBy = l
+		return errLocked
+	}
+	return nil
+}
+
+// CheckReadRange is CheckRead for all locked documents that covers.
+func (t *Txn) CheckReadRange(covers func(collection, folded string) bool) error {
+	if t.Writer.Cluster == nil || t.Writer.locks.held.Load() == 0 {
+		return nil
+	}
+	s := &t.Writer.locks
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for folded, l := range s.docs {
+		if l == t.owner {
+			continue
+		}
+		for _, d := range l.docs {
+			if d.folded == folded && covers(d.collection, folded) {
+				t.lockedBy = l
+				return errLocked
+			}
+		}
+	}
+	return nil
+}
+
+// checkUnique returns errLocked for the key of an entry of a unique index that another
+// commit has locked.
+func (t *Txn) checkUnique(key []byte) error {
+	if t.claiming {
+		t.claims = append(t.claims, string(key))
+	}
+	if t.Writer.Cluster == nil || t.Writer.locks.held.Load() == 0 {
+		return nil
+	}
+	s := &t.Writer.locks
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.unique[string(key)]; l != nil && l != t.owner {
+		t.lockedBy = l
+		return errLocked
+	}
+	return nil
+}
+
+// awaitLock waits until a lock is released.
+func (w *Writer) awaitLock(ctx context.Context, l *lock) error {
+	ctx, cancel := w.Cluster.Bounded(ctx)
+	defer cancel()
+	select {
+	case <-l.released:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w: %w", errLocked, cluster.ErrNoMajority, ctx.Err())
+	case <-w.Cluster.Done():
+		return errs.ErrClosed
+	}
+}
