@@ -475,14 +475,6 @@ func (p *tab) lacks(role, name string) {
 	p.wait(fmt.Sprintf("no %s %q", role, name), func() bool { found, err := p.look(role, name); return err == nil && len(found) == 0 })
 }
 
-// text returns the text of an element as it is seen.
-func (p *tab) text(role, name string) string {
-	p.t.Helper()
-	var text string
-	p.on(p.find(role, name), `function() { return this.innerText ?? this.textContent; }`, &text)
-	return text
-}
-
 // value returns what is in a field.
 func (p *tab) value(role, name string) string {
 	p.t.Helper()
@@ -530,9 +522,6 @@ func (p *tab) tryOn(e part, function string, result any, args ...any) error {
 
 // click clicks in the middle of an element, once it is at rest and nothing lies over it.
 func (p *tab) click(role, name string) { p.t.Helper(); p.pointAt(role, name, 1) }
-
-// doubleClick clicks twice.
-func (p *tab) doubleClick(role, name string) { p.t.Helper(); p.pointAt(role, name, 2) }
 
 func (p *tab) pointAt(role, name string, clicks int64) {
 	p.t.Helper()
