@@ -77,11 +77,22 @@ func (a *app) printIDs(r jay.IDReport) error {
 		}
 		parts = append(parts, hilo.render(a.width))
 	}
-	counters := newFigures("Counter", "Last number", "Highest", "Unused", "deleted", "Per day", "Years left")
-	for _, i := range r.Identities {
-		counters.add("identity "+i.Name, i.Last, i.Highest, i.Unused, i.Deleted, perDayText(i.PerDay), yearsText(i.YearsLeft))
+	// Only in a cluster it is known which numbers were reserved for no document.
+	columns, lost := []string{"Counter", "Last number", "Highest", "Unused", "deleted"}, false
+	if slices.ContainsFunc(r.Identities, func(i jay.IdentityReport) bool { return i.Lost > 0 }) {
+		columns, lost = append(columns, "lost"), true
 	}
-	counters.add("etag (all writes)", r.Etags.Last, "", "", "", perDayText(r.Etags.PerDay), yearsText(r.Etags.YearsLeft))
+	counters := newFigures(append(columns, "Per day", "Years left")...)
+	row := func(cells []any, reserved, perDay, years any) {
+		if lost {
+			cells = append(cells, reserved)
+		}
+		counters.add(append(cells, perDay, years)...)
+	}
+	for _, i := range r.Identities {
+		row([]any{"identity " + i.Name, i.Last, i.Highest, i.Unused, i.Deleted}, i.Lost, perDayText(i.PerDay), yearsText(i.YearsLeft))
+	}
+	row([]any{"etag (all writes)", r.Etags.Last, "", "", ""}, "", perDayText(r.Etags.PerDay), yearsText(r.Etags.YearsLeft))
 	parts = append(parts, counters.render(a.width))
 
 	var warnings strings.Builder
