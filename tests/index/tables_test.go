@@ -428,3 +428,33 @@ func TestTables_FewAtOnce(t *testing.T) {
 	undo()
 	must(t, checks.Indexes(db))
 }
+
+// Ensure that a document which goes to another collection during a build has no entry in the
+// index when it is ready.
+func TestTables_CollectionChanges(t *testing.T) {
+	for _, unique := range []bool{false, true} {
+		restore := smallTables()
+		db := memory(t, nil)
+		userDocuments(t, db)
+		undo := checks.OnBuildTables(func(step checks.TableStep) {
+			together := fmt.Sprint("users/changed", int(step))
+			var batch jay.Batch
+			batch.Delete(together)
+			batch.Put(together, []byte(`{"m":"m"}`), jay.InCollection("Orders"))
+			if _, err := db.Apply(ctx, &batch); err != nil {
+				t.Errorf("deleted, and again in another collection, in one commit: %v", err)
+			}
+			id := fmt.Sprint("users/again", int(step))
+			must(t, db.Delete(ctx, id))
+			if _, err := db.Put(ctx, id, []byte(`{"m":"m"}`), jay.InCollection("Orders")); err != nil {
+				t.Errorf("deleted, and again in another collection: %v", err)
+			}
+		})
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: unique}))
+		undo()
+		restore()
+		if err := checks.Indexes(db); err != nil {
+			t.Errorf("unique %v: %v", unique, err)
+		}
+	}
+}
