@@ -134,7 +134,6 @@ func TestIndexBounds_HugeArray(t *testing.T) {
 // replaced, patched and deleted, and leaves no entry; and that a replacement
 // beyond the bound is refused.
 func TestIndexBounds_StoredBefore(t *testing.T) {
-	t.Parallel()
 	defer func(bytes, chunk int) { catalog.MaxEntryBytes, catalog.StoredChunk = bytes, chunk }(catalog.MaxEntryBytes, catalog.StoredChunk)
 	ctx := context.Background()
 	small := []byte(`{"f0":["a","x"],"f1":1}`)
@@ -235,7 +234,6 @@ func checkBounded(t *testing.T, db *DB) {
 // are when their turn comes are extracted again outside of the transaction, of
 // whichever kind they are, and have the entries of all indexes.
 func TestIndexBounds_IndexesChange(t *testing.T) {
-	t.Parallel()
 	defer func(n int) { write.MaxEnteredBytes = n }(write.MaxEnteredBytes)
 	write.MaxEnteredBytes = 0
 	ctx := context.Background()

@@ -138,7 +138,6 @@ func (d *diary) check(t *testing.T, db *jay.DB, id string) {
 // Ensure that a purge which the power cuts at any of its syncs has removed the oldest
 // revisions of some documents and nothing else, and that another purge finishes it.
 func TestRevisions_Crash_InPurge(t *testing.T) {
-	t.Parallel()
 	defer checks.SetPurgeSteps(50, 2, 7)()
 	const documents, versions = 8, 10
 	for _, percent := range []int{0, 50, 100} {
