@@ -217,13 +217,13 @@ func (b *tableBuild) read() error {
 
 	workers := min(runtime.GOMAXPROCS(0), parallel.MaxWorkers)
 	b.sorter = sorter.New(SortBytes, workers, b.to.NewTemporary)
-	ctx, cancel := context.WithCancel(b.t.Ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(b.t.Ctx)
+	defer cancel(nil)
 	flags := make([]byte, workers)
 	err = parallel.Do(workers, 1, func(lo, hi int) error {
 		for i := lo; i < hi; i++ {
 			if err := b.extract(ctx, w, &flags[i]); err != nil {
-				cancel() // the others need not go on
+				cancel(err) // the others need not go on
 				return err
 			}
 		}
@@ -231,6 +231,9 @@ func (b *tableBuild) read() error {
 	})
 	for _, f := range flags {
 		b.flags |= f
+	}
+	if err != nil {
+		err = context.Cause(ctx) // the first one: those of the others may be that they were ended
 	}
 	return errs.First(b.t.Ctx.Err(), err)
 }
