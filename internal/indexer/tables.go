@@ -461,9 +461,9 @@ func (b *tableBuild) ingest() error {
 	if err := b.mark(); err != nil {
 		return err
 	}
-	tables := b.tables
-	b.tables = nil // they are used up
 	err := b.enter(func() error {
+		tables := b.tables
+		b.tables = nil // Ingest uses them up; if the database is closed before, close removes them
 		return b.to.Ingest(b.t.Ctx, tables, func(before storage.Snapshot) { b.in.writer.Hidden.Show(b.ix.Number, before) })
 	})
 	if err != nil {

@@ -378,9 +378,6 @@ func TestTables_Ended(t *testing.T) {
 				t.Errorf("step %d, closed: %v", step, err)
 			}
 			undo()
-			if files := temporaries(t, disk); len(files) > 0 {
-				t.Errorf("step %d: temporary files stay: %v", step, files)
-			}
 			if !closes {
 				if n, err := checks.IndexKeys(db); n != 0 || err != nil {
 					t.Errorf("step %d: %d entries and records are left, %v", step, n, err)
@@ -389,6 +386,10 @@ func TestTables_Ended(t *testing.T) {
 		}
 		db = onDisk(t, disk, jay.Options{})
 		checks.WaitIndexTasks(db)
+		// An ingestion that is cut short has an unknown outcome. Its files stay until then.
+		if files := temporaries(t, disk); len(files) > 0 {
+			t.Errorf("step %d: temporary files stay: %v", step, files)
+		}
 		must(t, checks.Indexes(db))
 		jaytest.Verify(t, db)
 		closeDB(t, db)
