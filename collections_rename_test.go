@@ -261,7 +261,6 @@ func TestRenameCollection_Transactions(t *testing.T) {
 // Ensure that a rename that a loss of power cuts at any sync leaves whole documents,
 // index entries and numbers, and goes on, or back, when it is called again.
 func TestRenameCollection_Crash(t *testing.T) {
-	t.Parallel()
 	defer jay.SetChangeBatch(4)()
 	partly, rounds := 0, 0
 	for done := false; !done; rounds++ {

@@ -207,7 +207,6 @@ func TestReplaceIndex_Refused(t *testing.T) {
 // of the new index or of the removal of the old one, ends with the new index and no
 // entry of the old one: the next Open goes on by itself.
 func TestReplaceIndex_Crash_InTheMiddle(t *testing.T) {
-	t.Parallel()
 	defer SetBuildChunks(7, 7)()
 	ctx := context.Background()
 	for step := range 16 {

@@ -15,7 +15,6 @@ import (
 // index and no entry of the old one once it is asked for again, and that whatever
 // is there after the crash is right.
 func TestReplaceIndex_Crash_AtAnySync(t *testing.T) {
-	t.Parallel()
 	defer jay.SetBuildChunks(7, 7)()
 	text, instants := jay.Index{Name: "At", Fields: []string{"At"}}, jay.Index{Name: "At", Fields: []string{"At as date"}}
 	found := map[string]int{}

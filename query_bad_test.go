@@ -22,7 +22,6 @@ import (
 // work without bounds are refused, the same with an index and without, and
 // quickly.
 func TestQuery_Bad_Builder(t *testing.T) {
-	t.Parallel()
 	deep := jay.Eq("V", 1)
 	for range 10_000 {
 		deep = jay.Not(jay.And(deep))

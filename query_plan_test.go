@@ -95,7 +95,6 @@ func permutations(list []string) [][]string {
 // however large both are, intersects and unites where it spares reads, and
 // counts entries where they are the answer.
 func TestPlan_Choice(t *testing.T) {
-	t.Parallel()
 	defer jay.SetProbes(500, 20_000)()
 	db := memory(t, nil)
 	skewed(t, db, 12_000)
