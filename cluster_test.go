@@ -15,6 +15,8 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/clustertest"
+	"github.com/jaydb/jay/internal/invariants"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -858,4 +860,28 @@ func TestCluster_InspectIDs(t *testing.T) {
 	must(t, err)
 	i := report.Identities[0]
 	equal(t, fmt.Sprint(i.Name, " ", i.Last, " ", i.Highest, " ", i.Unused, " ", i.Lost), "users| 3 3 2 1")
+}
+
+// Ensure that writes which need no agreement allocate no more in a cluster than without one.
+func TestCluster_Allocations(t *testing.T) {
+	if raceEnabled || invariants.Enabled {
+		t.Skip("the race detector and the checks of invariants allocate")
+	}
+	alone := memory(t, &jay.Options{NodeTag: "A"})
+	member := memory(t, inCluster(clustertest.NewMemory().Connect(), "A"))
+	body := []byte(`{"Name":"Ann"}`)
+	n := 1000 // fmt makes no allocation for smaller numbers
+	for name, insert := range map[string]func(db *jay.DB) error{
+		"HiLo":        func(db *jay.DB) error { return second(db.Store(ctx, "Orders", body)) },
+		"server-side": func(db *jay.DB) error { return second(db.Put(ctx, "orders/", body)) },
+		"GUID":        func(db *jay.DB) error { return second(db.Put(ctx, "", body)) },
+		"semantic":    func(db *jay.DB) error { n++; return second(db.Put(ctx, fmt.Sprintf("orders/s%09d", n), body)) },
+	} {
+		in := func(db *jay.DB) func() { return func() { must(t, insert(db)) } }
+		// As many inserts into both: what they allocate grows a little with the database.
+		most := jaytest.Allocs(200, 0, in(alone))
+		if got := jaytest.Allocs(200, 0, in(member)); got > most {
+			t.Errorf("%s: %v allocations in a cluster, %v without one", name, got, most)
+		}
+	}
 }
