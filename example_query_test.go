@@ -576,3 +576,32 @@ func ExampleTx_Query() {
 	check(err)
 	// Output: 2 large orders
 }
+
+// A transaction tests what a query has found once more, when it has read it again.
+func ExampleMatcher() {
+	ctx := context.Background()
+	db, orders := exampleOrders()
+	defer db.Close()
+
+	small := orders.Query().Where(jay.Lt("Total", 10))
+	found, err := small.All(ctx)
+	check(err)
+	matcher, err := small.Matcher()
+	check(err)
+	check(db.Update(ctx, func(tx *jay.Tx) error {
+		for _, order := range found {
+			doc, err := tx.Get(ctx, order.ID)
+			if err != nil {
+				return err
+			}
+			still, err := matcher.Match(ctx, doc)
+			if err != nil {
+				return err
+			}
+			fmt.Println(doc.ID(), still)
+		}
+		return nil
+	}))
+	// Output:
+	// orders/4-A true
+}

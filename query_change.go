@@ -67,44 +67,6 @@ func (q Query[T]) Delete(ctx context.Context) (Changed, error) {
 	})
 }
 
-// Matches reports whether a document is in the query's collection and satisfies its
-// condition, as it is in doc. It reads no index, and Skip, Limit and After mean nothing to it. A
-// transaction that changes what a query found before it began asks this for each document
-// that it reads again, as Patch and Delete do:
-//
-//	for _, id := range found {
-//		doc, err := tx.Get(ctx, id)
-//		if err != nil {
-//			return err
-//		}
-//		if still, err := q.Matches(ctx, doc); err != nil || !still {
-//			return err
-//		}
-//		...
-//	}
-//
-// A query that groups is ErrUsage: its condition is not one of documents only.
-func (q Query[T]) Matches(ctx context.Context, doc *Document) (bool, error) {
-	return q.def.matches(ctx, doc)
-}
-
-func (q definition) matches(ctx context.Context, doc *Document) (bool, error) {
-	err := q.check()
-	if err == nil && exec.IsGrouped(&q.q) {
-		err = fmt.Errorf("%w: a document matches no query that groups", ErrUsage)
-	}
-	if err != nil {
-		return false, err
-	}
-	plain := q.q
-	plain.Select = nil // what is selected makes no difference
-	filter, err := exec.NewFilter(q.via.database().env, &plain)
-	if err != nil {
-		return false, err
-	}
-	return filter.Match(ctx, (*docs.Document)(doc))
-}
-
 // checkEdits refuses what no document could be patched with.
 func checkEdits(opts []PatchOption) error {
 	o := newPatch("", opts)

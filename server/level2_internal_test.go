@@ -231,7 +231,11 @@ func TestByQuery_Overtaken(t *testing.T) {
 	s.operations.changed = func(string, int64, operationState) {}
 	const changed, gone = "n/200", "n/201" // of the second batch
 	b := &byQuery{text: "from Ns where old = true", missing: "NotFound", details: true}
-	if b.query, err = db.RQL(b.text, nil); err != nil {
+	q, err := db.RQL(b.text, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.matcher, err = q.Matcher(); err != nil {
 		t.Fatal(err)
 	}
 	overtaken := false

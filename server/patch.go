@@ -282,8 +282,8 @@ func (c *call) patchDocument() error {
 
 // byQuery is what a request changes by a query.
 type byQuery struct {
-	text    string // RQL without update { }
-	query   jay.Query[jay.Row]
+	text    string       // RQL without update { }
+	matcher *jay.Matcher // of the query
 	given   map[string]any
 	missing string // the status of a document that is gone
 	each    func(ctx context.Context, tx *jay.Tx, id string) (status string, err error)
@@ -431,7 +431,7 @@ func (b *byQuery) change(ctx context.Context, tx *jay.Tx, id string) (status str
 	if err != nil {
 		return "", err
 	}
-	matches, err := b.query.Matches(ctx, doc)
+	matches, err := b.matcher.Match(ctx, doc)
 	if err != nil || !matches {
 		return patchSkipped, err
 	}
@@ -457,7 +457,9 @@ func (c *call) changeByQuery(b *byQuery) error {
 	if err != nil {
 		return err
 	}
-	b.query = q
+	if b.matcher, err = q.Matcher(); err != nil {
+		return err
+	}
 	db := c.db
 	return c.background(func(ctx context.Context, o *operation) (any, error) {
 		return c.s.changeAll(ctx, db, o, b, total)

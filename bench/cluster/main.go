@@ -9,10 +9,10 @@
 // under the condition that the counter is as they know it. The figures are medians of rounds, which
 // take turns. Latencies are those of NextIdentity.
 //
-// The second table has inserts that need no agreement, into a database that is a member of the cluster and into one
-// that is not. The samples of a pair follow each other, in an order drawn anew; the ratio is the
-// median of the pairs with an interval that holds the true one with 95 % probability, beside that of the same database against
-// itself.
+// The second table has inserts that need no agreement, into a database that is a member of the cluster and into two
+// that are not, all three new. The samples of a pair follow each other, in an order drawn anew; the ratio is the
+// median of the pairs with an interval that holds the true one with 95 % probability, beside that of the two databases
+// without a cluster.
 //
 // It exits with status 1 if a number comes twice.
 package main
@@ -82,7 +82,13 @@ func run(during time.Duration, rounds, pairs int) (err error) {
 	if err := identities(nodes, during, rounds); err != nil {
 		return err
 	}
-	return inserts(nodes[0].db, filepath.Join(dir, "single"), pairs)
+	// A new node: those that have drawn numbers have records of them.
+	member, err := openNode(filepath.Join(dir, "node3"), endpoints, "D")
+	if err != nil {
+		return err
+	}
+	nodes = append(nodes, member)
+	return inserts(member.db, dir, pairs)
 }
 
 // startMembers starts three members of etcd, and returns their client URLs.
@@ -244,11 +250,15 @@ func uncombined(nodes []*node, name string, callers int) func(context.Context, i
 
 // inserts prints the table of inserts that need no agreement.
 func inserts(member *jay.DB, dir string, pairs int) (err error) {
-	single, err := jay.Open(dir, &jay.Options{Durability: jay.Relaxed})
-	if err != nil {
-		return err
+	dbs := []*jay.DB{nil, member, nil} // alone, member, and another one alone
+	for _, i := range []int{0, 2} {
+		db, openErr := jay.Open(filepath.Join(dir, "single"+strconv.Itoa(i)), &jay.Options{NodeTag: "D", Durability: jay.Relaxed})
+		if openErr != nil {
+			return openErr
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		dbs[i] = db
 	}
-	defer func() { err = errors.Join(err, single.Close()) }()
 	const documents = 3000
 	fmt.Printf("%d inserts one by one, %d pairs\n\n| ID | alone, µs | member, µs | member ÷ alone | alone ÷ alone | allocations alone | member |\n|---|---|---|---|---|---|---|\n", documents, pairs)
 	body := []byte(`{"Name":"Ann","Lines":[{"Product":"pencil","Quantity":12}]}`)
@@ -269,12 +279,10 @@ func inserts(member *jay.DB, dir string, pairs int) (err error) {
 	} {
 		var alone, ratios, same, allocs, memberAllocs []float64
 		for pair := range pairs + 1 { // the first fills caches
+			// Each of the three gets one sample of a pair, so that they have as many documents.
 			var took, made [3]float64
 			for _, i := range rand.Perm(3) {
-				db := single
-				if i == 1 {
-					db = member
-				}
+				db := dbs[i]
 				var before, after runtime.MemStats
 				runtime.ReadMemStats(&before)
 				begin := time.Now()
