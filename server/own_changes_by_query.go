@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jaydb/jay"
-	"github.com/jaydb/jay/server/internal/script"
 )
 
 // Bounds of a preview.
@@ -122,24 +120,16 @@ func (c *call) changeOf(text string, parameters map[string]json.RawMessage, dele
 	if strings.TrimSpace(text) == "" {
 		return nil, nil, badRequest("the request has no query")
 	}
-	b = &byQuery{text: text}
-	if !deletes {
-		front, source, err := splitUpdate(text)
-		if err != nil {
-			return nil, nil, err
+	if deletes {
+		if _, _, err := splitUpdate(text); err == nil {
+			return nil, nil, badRequest("the query has update { }: it would delete what it finds")
 		}
-		program, err := script.Parse(source)
-		if err != nil {
-			return nil, nil, err
-		}
-		b.text = front
-		p = &patching{c: c, patch: &patchRequest{program: program}, given: parameters, test: true}
-		if m := aliasOf.FindStringSubmatch(front); m != nil && !slices.Contains(clauseWords, strings.ToLower(m[1])) {
-			p.names = []string{m[1]}
-		}
-	} else if _, _, err := splitUpdate(text); err == nil {
-		return nil, nil, badRequest("the query has update { }: it would delete what it finds")
+		b = &byQuery{text: text}
+		b.given, err = (&queryRequest{Query: text, QueryParameters: parameters}).parameters()
+		return b, nil, err
 	}
-	b.given, err = (&queryRequest{Query: b.text, QueryParameters: parameters}).parameters()
+	if b, p, err = c.newUpdate(text, parameters); err == nil {
+		p.test = true
+	}
 	return b, p, err
 }

@@ -338,33 +338,43 @@ func (c *call) patchByQuery() error {
 	} else if err := json.Unmarshal(body.Query, &request); err != nil {
 		return badRequest("the query is not the JSON of one: %v", err)
 	}
-	front, source, err := splitUpdate(request.Query)
+	b, p, err := c.newUpdate(request.Query, request.QueryParameters)
 	if err != nil {
 		return err
 	}
-	program, err := script.Parse(source)
-	if err != nil {
-		return err
-	}
-	given, err := (&queryRequest{Query: front, QueryParameters: request.QueryParameters}).parameters()
-	if err != nil {
-		return err
-	}
-	p := &patching{c: c, patch: &patchRequest{program: program}, given: request.QueryParameters}
-	if m := aliasOf.FindStringSubmatch(front); m != nil && !slices.Contains(clauseWords, strings.ToLower(m[1])) {
-		p.names = []string{m[1]}
-	}
-	b := &byQuery{text: front, given: given, missing: patchMissing, each: func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
+	b.missing = patchMissing
+	b.each = func(ctx context.Context, tx *jay.Tx, id string) (string, error) {
 		done, err := p.run(ctx, tx, id)
 		if err != nil {
 			return "", err
 		}
 		return done.status, nil
-	}}
+	}
 	if err := c.queryOptions(b); err != nil {
 		return err
 	}
 	return c.changeByQuery(b)
+}
+
+// newUpdate reads a query with update { } at its end, and the script in it.
+func (c *call) newUpdate(text string, parameters map[string]json.RawMessage) (*byQuery, *patching, error) {
+	front, source, err := splitUpdate(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	program, err := script.Parse(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	given, err := (&queryRequest{Query: front, QueryParameters: parameters}).parameters()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &patching{c: c, patch: &patchRequest{program: program}, given: parameters}
+	if m := aliasOf.FindStringSubmatch(front); m != nil && !slices.Contains(clauseWords, strings.ToLower(m[1])) {
+		p.names = []string{m[1]}
+	}
+	return &byQuery{text: front, given: given}, p, nil
 }
 
 // aliasOf finds the alias of a query.
