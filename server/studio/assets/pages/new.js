@@ -12,7 +12,7 @@ import {button, copy, errorBox, field, fill, h, link, notice} from '../ui.js';
 const ways = [
   {id: 'hilo', title: 'HiLo', text: 'The next number of a range that the server has reserved. The usual choice.'},
   {id: 'server-side', title: 'Server-side', text: 'Ends with /: the number of this write, in 19 digits, always rising. For logs.'},
-  {id: 'identity', title: 'Identity', text: 'Ends with |: the next number of a counter, without gaps. For invoices.'},
+  {id: 'identity', title: 'Identity', text: 'Ends with |: the next number of a counter: 1, 2, 3 … For invoices.'},
   {id: 'semantic', title: 'As it is', text: 'Anything else: the ID is what you type.'},
   {id: 'guid', title: 'GUID', text: 'Empty: random, and the same nowhere else.'},
 ];
