@@ -31,6 +31,12 @@ var (
 	// ErrOtherCluster is returned by Open when the database belongs to another cluster than the
 	// one of Options.Cluster.
 	ErrOtherCluster = cluster.ErrOtherCluster
+
+	// ErrClusterRestored is returned for an identity, for compare-exchange values, and by Open
+	// when the cluster's coordinator has gone back: it was restored from a backup, or has lost
+	// commits, and would give numbers again. Stop all nodes, and go on with it as
+	// etcd.Accept and "jay cluster accept" say. Until then this database asks it nothing.
+	ErrClusterRestored = cluster.ErrRestored
 )
 
 // ClusterStats is what a database knows of itself as a member of a cluster.
@@ -41,7 +47,7 @@ type ClusterStats struct {
 	NodeTag string `json:"nodeTag"`
 	// Joined is set when the coordinator knows that this process has the database open.
 	Joined bool `json:"joined"`
-	// Refusal is why no IDs are made with the node tag; "" if they are.
+	// Refusal is why no IDs are made with the node tag, or no identities; "" if they are.
 	Refusal string `json:"refusal,omitempty"`
 }
 

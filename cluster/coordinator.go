@@ -59,6 +59,10 @@ type Coordinator interface {
 	// after a deletion, nor after a restart of any member. If a condition does not hold,
 	// Result.Index is 0, nothing has changed, and Result.Actual has what was compared.
 	//
+	// Databases refuse a coordinator whose indexes have gone back, as one that was restored
+	// from a backup, with an ErrRestored. Once an operator has decided to go on with it, its
+	// indexes must begin at least 2^32 above all that it had.
+	//
 	// An error that is an ErrUnknownOutcome leaves open whether the commit has happened, and
 	// it may still happen, at any time. All other errors mean that it has not happened and
 	// never will: an ErrNoMajority is only for a commit that was surely not begun, or surely

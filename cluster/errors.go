@@ -32,6 +32,11 @@ var (
 	// changed. The message names the endpoint and says what to do.
 	ErrRefused = errors.New("the cluster's coordinator refuses")
 
+	// ErrRestored is returned when the coordinator was restored from a backup, or has lost
+	// commits that it had acknowledged: numbers of identities would come twice. Nothing is
+	// asked of it until an operator goes on with it: see etcd.Accept.
+	ErrRestored = errors.New("the cluster's coordinator has gone back: it was restored from a backup, or has lost commits")
+
 	// ErrOtherCluster is returned when a database belongs to one cluster, and the coordinator
 	// has the records of another one, or none: a wrong address, or a coordinator that has lost
 	// its data.
@@ -68,7 +73,7 @@ const (
 func (e *TagError) Error() string {
 	switch e.Reason {
 	case TagTaken:
-		return fmt.Sprintf("node tag %q belongs to another database (%s%s), for good: create this one with another NodeTag, or, if it is a copy, open it with a CopyTag that no node has had", e.Tag, e.Member.Database, at(e.Member.Address))
+		return fmt.Sprintf("node tag %q belongs to another database (%s%s), for good: if this one is new, remove its directory and create it with another NodeTag, or, if it is a copy, open it with a CopyTag that no node has had", e.Tag, e.Member.Database, at(e.Member.Address))
 	case TagRetired:
 		return fmt.Sprintf("node tag %q was retired when its database left the cluster on %s: open the database with a CopyTag that no node has had", e.Tag, e.Member.Left.Format("2006-01-02"))
 	case TagRunning:

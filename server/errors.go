@@ -124,7 +124,7 @@ func problemOf(err error) *problem {
 		return p
 	case errors.As(err, &tag): // without the path of a database that was not opened
 		return &problem{status: http.StatusInternalServerError, kind: typeInternal, message: tag.Error(), cause: err}
-	case is(cluster.ErrRefused, cluster.ErrOtherCluster):
+	case is(cluster.ErrRefused, cluster.ErrRestored, cluster.ErrOtherCluster):
 		return hide(http.StatusInternalServerError, typeInternal, "the cluster's coordinator refuses; the server's log says why")
 	case is(jay.ErrFailed):
 		return hide(http.StatusInternalServerError, typeInternal, "the database takes no writes since its disk has failed")

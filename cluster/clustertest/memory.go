@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -76,6 +77,19 @@ func (m *Memory) LoseMajority() { m.set(func() { m.lost = true }) }
 
 // RestoreMajority undoes LoseMajority. Calls that wait go on.
 func (m *Memory) RestoreMajority() { m.set(func() { m.lost = false }) }
+
+// Backup returns a function that restores the records and the index as they are now: all
+// later commits are lost then, as with a coordinator that is restored from a backup.
+func (m *Memory) Backup() (restore func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	records, index := maps.Clone(m.records), m.index
+	return func() { m.set(func() { m.records, m.index = maps.Clone(records), index }) }
+}
+
+// Accept goes on with a coordinator that was restored: the indexes of later commits are
+// far above all there were.
+func (m *Memory) Accept() { m.set(func() { m.index += 1 << 40 }) }
 
 // Commits returns how many commits have made their changes.
 func (m *Memory) Commits() int {

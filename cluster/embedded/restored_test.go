@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
@@ -101,6 +103,86 @@ func TestRestored(t *testing.T) {
 	if err := etcd.Accept(within(t), etcd.Config{Endpoints: where.Endpoints, Prefix: "empty/"}, func(context.Context, cluster.Coordinator) error { return nil }); !errors.Is(err, cluster.ErrUsage) {
 		t.Errorf("nothing to accept: got %v", err)
 	}
+}
+
+// Ensure that an etcd that was set back while all databases were closed, with the ID that
+// it had, is refused when one is opened, also by one whose record it has forgotten; and
+// that both go on, under their tags, when it was accepted.
+func TestRestored_Closed(t *testing.T) {
+	t.Parallel()
+	p := newProxy(t)
+	base := t.TempDir()
+	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: p.url(), ListenClient: "127.0.0.1:0", PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true, Logger: testLogger()}
+	start := func() (stop func()) {
+		t.Helper()
+		m, err := embedded.Start(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Ready(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		p.set(func() { p.target = m.ClientAddress() })
+		return func() {
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	where := etcd.Config{Endpoints: []string{p.url()}}
+	with := func(c cluster.Coordinator, tag string, fn func(db *jay.DB)) error {
+		db, err := jay.Open(filepath.Join(base, tag), &jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: 200 * time.Millisecond})
+		if err != nil {
+			return err
+		}
+		fn(db)
+		return db.Close()
+	}
+	insert := func(tag, want string) {
+		t.Helper()
+		err := with(open(t, where), tag, func(db *jay.DB) {
+			m, err := db.Put(within(t), "users|", []byte(`{}`))
+			if err != nil || m.ID != want {
+				t.Errorf("node %s: got %q, %v, want %q", tag, m.ID, err, want)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	stop := start()
+	insert("A", "users/1")
+	stop()
+	if err := os.CopyFS(filepath.Join(base, "backup"), os.DirFS(config.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	stop = start()
+	insert("B", "users/2")
+	insert("A", "users/3")
+	stop()
+	config.Dir = filepath.Join(base, "backup")
+	stop = start()
+	defer func() { stop() }()
+	for range 3 {
+		for _, tag := range []string{"A", "B"} {
+			if err := with(open(t, where), tag, func(*jay.DB) {}); !errors.Is(err, jay.ErrClusterRestored) {
+				t.Fatalf("node %s: got %v", tag, err)
+			}
+		}
+	}
+	err := etcd.Accept(within(t), where, func(ctx context.Context, c cluster.Coordinator) error {
+		return with(c, "A", func(db *jay.DB) {
+			if _, err := db.SeedIdentity(ctx, "users", 3, false); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	insert("B", "users/4")
+	insert("A", "users/5")
 }
 
 // Ensure that reads of one moment survive a compaction at any time: a writer changes all records

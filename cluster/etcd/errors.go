@@ -48,9 +48,9 @@ var (
 	ErrTwoClusters = errors.New("endpoints of different etcd clusters")
 
 	// ErrRestored is returned when etcd was restored from a backup, or has lost what it had
-	// acknowledged: counters would go back, and give numbers again. It is a
-	// cluster.ErrRefused. Accept goes on with what there is.
-	ErrRestored = errors.New("etcd was restored from a backup")
+	// acknowledged: counters would go back, and give numbers again. It is that of package
+	// cluster, and here a cluster.ErrRefused, too. Accept goes on with what there is.
+	ErrRestored = cluster.ErrRestored
 
 	// ErrNewer is returned when a newer version of this package has written the keys. It is
 	// a cluster.ErrRefused.

@@ -100,6 +100,7 @@ var kinds = []struct {
 	{jay.ErrTag, "node-tag"},
 	{jay.ErrNeedsCluster, "needs-cluster"},
 	{jay.ErrOtherCluster, "other-cluster"},
+	{jay.ErrClusterRestored, "cluster-restored"},
 	{cluster.ErrRefused, "cluster-refused"},
 	{jay.ErrCorrupt, "corrupt"},
 	{jay.ErrUnreadable, "unreadable"},

@@ -1,6 +1,7 @@
 package accord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/knobs"
 )
 
 // callRecord is the record of a slot: it says which commit has changed it last.
@@ -123,6 +125,10 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 		return cluster.Result{Actual: result.Actual[1:]}, nil
 	}
 	if now.Index == 0 || c.Call != a.call {
+		_ = n.Beat(ctx) // the records of the tag say why: a copy, or a coordinator that has gone back
+		if err := n.watch.err(); err != nil {
+			return cluster.Result{}, err
+		}
 		return cluster.Result{}, fmt.Errorf("record %.200q of the cluster's coordinator was changed by another: %w", s.key, errs.ErrCorrupt)
 	}
 	s.index = now.Index // an earlier try of it has happened
@@ -151,7 +157,7 @@ const fenced = "never/"
 
 // pause waits a little before a try is made again.
 func pause(ctx context.Context, tries int) {
-	timer := time.NewTimer(min(100*time.Microsecond<<min(tries, 12), 250*time.Millisecond))
+	timer := time.NewTimer(min(100*time.Microsecond<<min(tries, 12), cmp.Or(knobs.ClusterPause, 250*time.Millisecond)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

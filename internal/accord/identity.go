@@ -99,7 +99,17 @@ func (n *Node) Next(ctx context.Context, name string, above int64, r *requests.R
 	if r != nil {
 		d.request, d.call = r.ID, r.Call
 	}
-	return n.await(ctx, name, d)
+	first, err := n.await(ctx, name, d)
+	if err != nil {
+		return 0, err
+	}
+	// The caller may keep the number anywhere: so a coordinator that forgets it must be
+	// found out.
+	if err := n.keepSeen(ctx, n.env.Synced); err != nil {
+		n.Settle(name, first, first, Unwritten)
+		return 0, err
+	}
+	return first, nil
 }
 
 // Seed sets the last number of an identity to value, or leaves it if it is greater and
@@ -240,12 +250,17 @@ func (n *Node) lead(s *sequence) {
 		switch {
 		case err == nil:
 			tries = 0
-		case errors.Is(err, cluster.ErrNoMajority), errors.Is(err, cluster.ErrUnknownOutcome):
+		case n.watch.err() == nil && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
 			pause(ctx, tries) // those who wait leave when their time is over
 		default:
 			m.mu.Lock()
 			waiting := s.waiting
 			s.waiting = nil
+			if gone := n.watch.err(); gone != nil { // no further try decides those in doubt
+				err = gone
+				waiting = append(waiting, slices.DeleteFunc(s.doubted, func(d *draw) bool { return d.left })...)
+				s.doubted = nil
+			}
 			for _, d := range waiting {
 				d.finish(0, err)
 			}

@@ -56,7 +56,13 @@ func (n *Node) join(ctx context.Context, open bool) error {
 				n.refuse(err)
 				return err
 			}
-			if alive || !n.isMine(f.b.Run) {
+			switch {
+			case alive:
+				return n.markCopied(ctx, f.b.Run)
+			case n.isMine(f.b.Run):
+			case f.beat.Index < n.lastBeat.Load():
+				n.watch.suspect() // it is older than the last one of this database
+			default:
 				return n.markCopied(ctx, f.b.Run)
 			}
 		}
@@ -110,6 +116,10 @@ func (n *Node) check(f found) error {
 	case f.info.Index != 0 && f.i.CaseSensitive != rules.CaseSensitive:
 		return fmt.Errorf("%w: ids are case-sensitive in this database or in its cluster, but not in both", errs.ErrFixed)
 	case f.member.Index == 0 && n.local.Cluster == "":
+		return nil
+	case f.member.Index == 0:
+		// Records of members are never removed: it was restored, and is accepted or not.
+		n.watch.suspect()
 		return nil
 	}
 	return n.checkOwner(f.member.Index, f.m)
@@ -212,6 +222,8 @@ func (n *Node) joined(ctx context.Context, beatAt uint64, f found) error {
 		n.local.Floors = n.env.Node > 0 && n.local.Former != f.i.Cluster
 	}
 	n.local.Cluster, n.local.Run, n.local.Candidates = f.i.Cluster, n.run, nil
+	n.setCluster(f.i.Cluster)
+	n.lastBeat.Store(beatAt)
 	if err := n.store(ctx); err != nil {
 		return err
 	}

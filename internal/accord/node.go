@@ -55,13 +55,17 @@ const mostCandidates = 64
 // Node is an open database as a member of its cluster. It is safe for concurrent use.
 type Node struct {
 	env     *env.Env
-	c       cluster.Coordinator
+	c       cluster.Coordinator // watch
+	watch   *watched
 	options Options
 	own     format.Origin
 	run     string // made at random for this Node
 	group   *background.Group
 
 	refusal atomic.Pointer[error] // why no tagged IDs are made; nil if they are
+
+	cluster  atomic.Pointer[string] // its name, when it is known
+	lastBeat atomic.Uint64          // index of the newest heartbeat of this database, of earlier runs too
 
 	joining sync.Mutex // held by join and Beat
 	local   format.Membership
@@ -107,7 +111,8 @@ func Belongs(e *env.Env) (bool, error) {
 // It returns a *cluster.TagError if another database has the tag, the tag is retired, or
 // another copy of the database runs.
 func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
-	n := &Node{env: e, c: o.Coordinator, options: o, own: e.Origins[e.Node], group: background.NewGroup()}
+	n := &Node{env: e, watch: &watched{Coordinator: o.Coordinator}, options: o, own: e.Origins[e.Node], group: background.NewGroup()}
+	n.c, n.watch.found = n.watch, n.goneBack
 	n.identities.names = make(map[string]*sequence)
 	var err error
 	if n.run, err = randomName(e.Random()); err != nil {
@@ -121,6 +126,9 @@ func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 	switch tag := (*cluster.TagError)(nil); {
 	case errors.As(err, &tag) && tag.Reason == cluster.TagCopied:
 		n.refuse(err)
+	case n.watch.err() != nil:
+		n.group.Stop()
+		return nil, fmt.Errorf("join the cluster: %w", n.watch.err())
 	case n.local.Cluster != "" && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
 		n.warn("jay: the cluster has no majority; the database is open without it", err)
 	case err != nil:
@@ -155,6 +163,11 @@ func (n *Node) begin(ctx context.Context) (err error) {
 		if err := n.checkValues(); err != nil {
 			return err
 		}
+	} else {
+		n.setCluster(n.local.Cluster)
+		if err := n.beginWatching(); err != nil {
+			return err
+		}
 	}
 	n.local.Candidates = append(n.local.Candidates, n.run)
 	if extra := len(n.local.Candidates) - mostCandidates; extra > 0 {
@@ -166,7 +179,10 @@ func (n *Node) begin(ctx context.Context) (err error) {
 // store writes the local record.
 func (n *Node) store(ctx context.Context) error {
 	return n.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
-		return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.MembershipName), n.local)
+		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.MembershipName), n.local); err != nil {
+			return err
+		}
+		return n.StageSeen(tx)
 	})
 }
 
@@ -223,14 +239,14 @@ type Status struct {
 	Cluster string
 	Run     string
 	Joined  bool  // the coordinator has seen this run
-	Refusal error // why no tagged IDs are made
+	Refusal error // why no tagged IDs are made, or no identities
 }
 
 // Status returns what the node knows of itself.
 func (n *Node) Status() Status {
 	n.joining.Lock()
 	defer n.joining.Unlock()
-	return Status{Cluster: n.local.Cluster, Run: n.run, Joined: n.claimed, Refusal: n.CheckTag()}
+	return Status{Cluster: n.local.Cluster, Run: n.run, Joined: n.claimed, Refusal: errs.First(n.CheckTag(), n.watch.err())}
 }
 
 // live is the heart of the node.
@@ -293,7 +309,8 @@ func (n *Node) beatOnce(ctx context.Context) error {
 	}
 	if result.Committed() {
 		n.beat, n.beatAt = next, result.Index
-		return nil
+		n.lastBeat.Store(result.Index)
+		return n.keepSeen(ctx, false) // what is lost of it, the next one keeps
 	}
 	return n.met(ctx, result.Actual[0], result.Actual[1])
 }
@@ -330,8 +347,8 @@ func (n *Node) met(ctx context.Context, member, beat cluster.Record) error {
 func (n *Node) checkOwner(index uint64, m cluster.Member) error {
 	reason := cluster.TagReason("")
 	switch {
-	case index == 0:
-		return fmt.Errorf("node tag %q: %w: its record is gone", n.own.Tag, cluster.ErrOtherCluster)
+	case index == 0: // records of members are never removed
+		return n.watch.refuse(n.watch.newest.Load(), fmt.Errorf("%w: the record of the node tag %q is gone. "+goOn, cluster.ErrRestored, n.own.Tag))
 	case m.Database != n.own.ID:
 		reason = cluster.TagTaken
 	case !m.Left.IsZero():
@@ -405,8 +422,15 @@ func (n *Node) Close() {
 	last.N++
 	last.Closed, last.At = true, n.env.Now().UTC()
 	change, err := record(cluster.BeatPrefix+n.own.Tag, last)
+	var result cluster.Result
 	if err == nil {
-		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.beatAt}}, []cluster.Change{change})
+		result, err = n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.beatAt}}, []cluster.Change{change})
+	}
+	if err == nil {
+		n.lastBeat.Store(max(result.Index, n.lastBeat.Load()))
+		if err := n.keepSeen(ctx, true); err != nil {
+			n.warn("jay: what was seen of the coordinator could not be kept", err)
+		}
 	}
 	if err != nil {
 		n.warn("jay: the coordinator was not told that the database is closed: its next Open waits until it counts as dead", err)

@@ -46,6 +46,17 @@ type Membership struct {
 	Floors bool `json:"floors,omitempty"`
 }
 
+// SeenName is the name under 'm' of the Seen. Part of the on-disk format.
+const SeenName = "coordinator"
+
+// Seen is what the database has seen of its cluster's coordinator. Part of the on-disk format.
+type Seen struct {
+	Cluster string `json:"cluster"`        // whose coordinator
+	Index   uint64 `json:"index"`          // the newest one of a commit
+	Beat    uint64 `json:"beat,omitempty"` // that of the newest heartbeat of this database
+	Back    uint64 `json:"back,omitempty"` // one that was not above Index: it had gone back
+}
+
 // LostKey returns the key of the lost numbers of an identity.
 func LostKey(name string) []byte {
 	return append(append([]byte{SpaceCluster, clusterLost}, name...), 0)

@@ -41,5 +41,9 @@ var ClusterStill bool
 // it is 0; calls without a deadline wait six times as long.
 var ClusterPatience time.Duration
 
+// ClusterPause replaces the longest pause between two tries of a commit with the coordinator
+// of a cluster, unless it is 0.
+var ClusterPause time.Duration
+
 // KeptRequests replaces the number of results of requests that are kept, unless it is 0.
 var KeptRequests uint64

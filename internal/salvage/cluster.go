@@ -12,14 +12,15 @@ import (
 // intent all writes are copied, or it is lost: then those of its documents are not
 // written, even if the cluster has its values.
 func (c *copying) copyCluster() error {
-	key := format.AppendKey(nil, format.SpaceMeta, format.MembershipName)
-	err := c.each(key, append(key, 0), func(key, value []byte) error {
+	err := c.copyMeta(format.MembershipName, "the database does not know its cluster", func(value []byte) bool {
 		var m format.Membership
-		if json.Unmarshal(value, &m) != nil || m.Database == "" {
-			c.lost("record", "cluster", "it cannot be decoded: the database does not know its cluster")
-			return nil
-		}
-		return c.set(key, value)
+		return json.Unmarshal(value, &m) == nil && m.Database != ""
+	})
+	if err != nil {
+		return err
+	}
+	err = c.copyMeta(format.SeenName, "a coordinator that has gone back since may not be noticed", func(value []byte) bool {
+		return json.Unmarshal(value, new(format.Seen)) == nil
 	})
 	if err != nil {
 		return err
@@ -62,6 +63,18 @@ func (c *copying) copyCluster() error {
 		}
 	}
 	return nil
+}
+
+// copyMeta copies a record of the database if it is whole; else consequence says what follows.
+func (c *copying) copyMeta(name, consequence string, isWhole func(value []byte) bool) error {
+	key := format.AppendKey(nil, format.SpaceMeta, name)
+	return c.each(key, append(key, 0), func(key, value []byte) error {
+		if !isWhole(value) {
+			c.lost("record", name, "it cannot be decoded: %s", consequence)
+			return nil
+		}
+		return c.set(key, value)
+	})
 }
 
 // copyIntent copies an intent if all of its writes are whole.

@@ -128,6 +128,10 @@ func (v *verifier) record(name string, key, value []byte) {
 		}
 	case name == format.MembershipName:
 		v.membership(key, value)
+	case name == format.SeenName:
+		if err := json.Unmarshal(value, new(format.Seen)); err != nil {
+			v.damage(ClusterRecord, key, "%v: %.200q", err, value)
+		}
 	case name == format.RestoringName:
 		v.damage(RestoreUnfinished, key, "a restore into this directory was not finished")
 	case strings.HasPrefix(name, format.RenamePrefix):

@@ -224,6 +224,8 @@ func (t *Txn) stageIdentity(o *Op) (err error) {
 		o.ID, err = t.Writer.Resolver.Identity(t, o.Resolved)
 		return err
 	}
-	_, err = t.RaiseIdentity(t.Writer.Env.Rules.Fold(o.Resolved), o.number)
-	return err
+	if _, err = t.RaiseIdentity(t.Writer.Env.Rules.Fold(o.Resolved), o.number); err != nil {
+		return err
+	}
+	return t.Writer.Cluster.StageSeen(t.Tx)
 }

@@ -1,0 +1,286 @@
+package jay_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/cluster"
+	"github.com/jaydb/jay/cluster/clustertest"
+	"github.com/jaydb/jay/storage/storagetest"
+)
+
+// reopen opens the database of a node on a disk, and returns the error.
+func reopen(disk *storagetest.Disk, c cluster.Coordinator) (*jay.DB, error) {
+	return jay.Open("db", &jay.Options{FS: disk, Cluster: c, ClusterPeriod: 100 * time.Millisecond})
+}
+
+func clusterStats(t testing.TB, db *jay.DB) *jay.ClusterStats {
+	t.Helper()
+	stats, err := db.Stats(ctx)
+	must(t, err)
+	return stats.Cluster
+}
+
+// restored checks that err is that of a coordinator that has gone back.
+func restored(t testing.TB, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, jay.ErrClusterRestored) || errors.Is(err, jay.ErrNoMajority) {
+		t.Errorf("%s: got %v, want ErrClusterRestored", what, err)
+	}
+}
+
+// accept does what an operator does to go on with a coordinator that was restored: the
+// identity is raised above all numbers.
+func accept(t testing.TB, m *clustertest.Memory, disk *storagetest.Disk, floor int64) *jay.DB {
+	t.Helper()
+	m.Accept()
+	db, err := reopen(disk, m.Connect())
+	must(t, err)
+	must(t, second(db.SeedIdentity(ctx, "users", floor, false)))
+	return db
+}
+
+// Ensure that a running node finds out that its coordinator was restored from a backup, at
+// once and for good: identities are refused, and what needs no majority goes on.
+func TestCluster_Restored_Running(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	c := m.Connect()
+	db := onTag(t, disk, c, "A")
+	equal(t, put(t, db, "users|", `{}`).ID, "users/1")
+	restore := m.Backup()
+	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
+	must(t, second(db.CompareExchange().Put(ctx, "x", 1, 0)))
+	must(t, jay.BeatCluster(db))
+	restore()
+
+	for range 3 {
+		restored(t, "Put", second(db.Put(ctx, "users|", []byte(`{}`))))
+		restored(t, "NextIdentity", second(db.NextIdentity(ctx, "users")))
+		restored(t, "Put of a value", second(db.CompareExchange().Put(ctx, "y", 1, 0)))
+		restored(t, "Get", second(db.CompareExchange().Get(ctx, "x")))
+		restored(t, "Beat", jay.BeatCluster(db))
+	}
+	equal(t, clusterStats(t, db).Refusal != "", true)
+	before := m.Commits()
+	restored(t, "Put", second(db.Put(ctx, "users|", []byte(`{}`))))
+	equal(t, m.Commits(), before)
+	for _, id := range []string{"users/ann", "", "users/"} {
+		put(t, db, id, `{}`)
+	}
+	store(t, db, "Users")
+	closeDB(t, db)
+
+	db = accept(t, m, disk, 2)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/3")
+	must(t, second(db.CompareExchange().Put(ctx, "x", 1, 0)))
+	equal(t, clusterStats(t, db).Refusal, "")
+	closeDB(t, db)
+	db, err := reopen(disk, m.Connect()) // the decision holds
+	must(t, err)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/4")
+	closeDB(t, db)
+}
+
+// Ensure that a coordinator that was restored while all nodes were closed is refused when
+// a database is opened, however often that is tried, whatever the database did since the
+// backup was made.
+func TestCluster_Restored_Closed(t *testing.T) {
+	t.Parallel()
+	for name, since := range map[string]func(t *testing.T, m *clustertest.Memory, db *jay.DB, disk *storagetest.Disk) (restore func(), left *storagetest.Disk){
+		"a number": func(t *testing.T, m *clustertest.Memory, db *jay.DB, disk *storagetest.Disk) (func(), *storagetest.Disk) {
+			restore := m.Backup()
+			put(t, db, "users|", `{}`)
+			closeDB(t, db)
+			return restore, disk
+		},
+		"nothing but its close": func(t *testing.T, m *clustertest.Memory, db *jay.DB, disk *storagetest.Disk) (func(), *storagetest.Disk) {
+			restore := m.Backup()
+			closeDB(t, db)
+			return restore, disk
+		},
+		"a heartbeat": func(t *testing.T, m *clustertest.Memory, db *jay.DB, disk *storagetest.Disk) (func(), *storagetest.Disk) {
+			restore := m.Backup()
+			must(t, jay.BeatCluster(db))
+			put(t, db, "users/ann", `{}`)
+			crashed := disk.Crash(0, rand.New(rand.NewPCG(1, 1)))
+			closeDB(t, db)
+			return restore, crashed
+		},
+		"other runs": func(t *testing.T, m *clustertest.Memory, db *jay.DB, disk *storagetest.Disk) (func(), *storagetest.Disk) {
+			restore := m.Backup()
+			closeDB(t, db)
+			for range 2 {
+				db, err := reopen(disk, m.Connect())
+				must(t, err)
+				put(t, db, "users|", `{}`)
+				closeDB(t, db)
+			}
+			return restore, disk
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := clustertest.NewMemory()
+			disk := storagetest.NewDisk()
+			db := onTag(t, disk, m.Connect(), "A")
+			put(t, db, "users|", `{}`)
+			restore, disk := since(t, m, db, disk)
+			last := m.Records(cluster.BeatPrefix)[0].Index
+			restore()
+			// Each refused attempt makes a commit.
+			for m.Records(cluster.BeatPrefix)[0].Index <= last+1 && !t.Failed() {
+				db, err := reopen(disk, m.Connect())
+				if restored(t, "Open", err); err == nil {
+					closeDB(t, db)
+				}
+			}
+			db = accept(t, m, disk, 100)
+			equal(t, put(t, db, "users|", `{}`).ID, "users/101")
+			store(t, db, "Users") // it is taken for no copy
+			closeDB(t, db)
+		})
+	}
+}
+
+// Ensure that a number that a document has is not given again, though the node crashed
+// right behind it and the coordinator is restored to the moment before it, and that the
+// same holds for a number that NextIdentity returned.
+func TestCluster_Restored_Crash(t *testing.T) {
+	t.Parallel()
+	for _, next := range []bool{false, true} {
+		m := clustertest.NewMemory()
+		disk := storagetest.NewDisk()
+		db := onTag(t, disk, m.Connect(), "A")
+		put(t, db, "users|", `{}`)
+		var restore func()
+		if next {
+			restore = m.Backup()
+			must(t, second(db.NextIdentity(ctx, "users")))
+		} else {
+			restore = m.Backup()
+			put(t, db, "users|", `{}`)
+		}
+		crashed := disk.Crash(0, rand.New(rand.NewPCG(1, 1)))
+		closeDB(t, db)
+		restore()
+		db, err := reopen(crashed, m.Connect())
+		if restored(t, "Open", err); err == nil {
+			equal(t, put(t, db, "users|", `{}`).ID, "users/1")
+			closeDB(t, db)
+		}
+	}
+}
+
+// Ensure that a node that joined after the backup was made joins again when the
+// coordinator is accepted, under its tag, and not before.
+func TestCluster_Restored_JoinedSince(t *testing.T) {
+	t.Parallel()
+	for _, running := range []bool{true, false} {
+		m := clustertest.NewMemory()
+		a, b := storagetest.NewDisk(), storagetest.NewDisk()
+		db := onTag(t, a, m.Connect(), "A")
+		put(t, db, "users|", `{}`)
+		closeDB(t, db)
+		restore := m.Backup()
+		db = onTag(t, b, m.Connect(), "B")
+		equal(t, put(t, db, "users|", `{}`).ID, "users/2")
+		if running {
+			restore()
+			restored(t, "Beat", jay.BeatCluster(db)) // its record is gone
+			restored(t, "Put", second(db.Put(ctx, "users|", []byte(`{}`))))
+		}
+		closeDB(t, db)
+		if !running {
+			restore()
+		}
+		c := m.Connect()
+		for range 100 { // of nodes that have seen nothing since the backup
+			must(t, second(c.Commit(ctx, nil, []cluster.Change{{Key: "other", Value: []byte("1")}})))
+		}
+
+		_, err := reopen(b, m.Connect())
+		restored(t, "Open", err)
+		db = accept(t, m, a, 2)
+		equal(t, put(t, db, "users|", `{}`).ID, "users/3")
+		closeDB(t, db)
+		db, err = reopen(b, m.Connect())
+		must(t, err)
+		equal(t, put(t, db, "users|", `{}`).ID, "users/4")
+		equal(t, clusterStats(t, db).Joined, true)
+		store(t, db, "Users")
+		closeDB(t, db)
+	}
+}
+
+// Ensure that what was decided to go on with, and then was not, stays refused, and can be
+// accepted later.
+func TestCluster_Restored_AcceptFailed(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	db := onTag(t, disk, m.Connect(), "A")
+	restore := m.Backup()
+	put(t, db, "users|", `{}`)
+	closeDB(t, db)
+	restore()
+	_, err := reopen(disk, m.Connect())
+	restored(t, "Open", err)
+	undone := m.Backup()
+	closeDB(t, accept(t, m, disk, 10)) // the operator's decision is lost
+	undone()
+	for range 2 {
+		_, err = reopen(disk, m.Connect())
+		restored(t, "Open", err)
+	}
+	m.Accept()
+	db = accept(t, m, disk, 20)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/21")
+	closeDB(t, db)
+}
+
+// Ensure that callers learn it whose commit was under way, and not only when their time is
+// over.
+func TestCluster_Restored_Waiting(t *testing.T) {
+	t.Parallel()
+	for _, doubtful := range []bool{false, true} {
+		m, nodes, clients := members(t, 1)
+		c := clients[0]
+		restore := m.Backup()
+		put(t, nodes[0], "users|", `{}`)
+		c.Cut()
+		if doubtful { // the next commit has no answer, and the one behind it finds the backup
+			c.Fail(clustertest.Never)
+			commits := 0
+			c.Before(func(call clustertest.Call) {
+				if call.Method == "Commit" {
+					if commits++; commits == 2 {
+						restore()
+					}
+				}
+			})
+		}
+		failed := make(chan error)
+		const callers = 8
+		long, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		for range callers {
+			go func() { failed <- second(nodes[0].Put(long, "users|", []byte(`{}`))) }()
+		}
+		for jay.IdentitiesWaiting(nodes[0], "users|") < callers {
+			time.Sleep(time.Millisecond)
+		}
+		if !doubtful {
+			restore()
+		}
+		c.Mend()
+		for range callers {
+			restored(t, "Put", <-failed)
+		}
+	}
+}
