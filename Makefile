@@ -124,7 +124,7 @@ studio-million:
 
 # An attachment of 1 GiB, and the memory that it takes.
 attachments:
-	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v .
+	JAY_ATTACHMENT_BYTES=1073741824 $(GO) test -run 'TestAttachments_Memory$$' -count=1 -timeout 30m -v ./tests/bounds
 
 # Random histories in chains of backups, compared key by key; then the speed and the memory of
 # a backup of 200,000 documents and of its restore.
@@ -152,7 +152,7 @@ storm:
 
 # Random histories of documents against a model of their revisions.
 revisions:
-	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v .
+	JAY_REVISION_ROUNDS=500 $(GO) test -run 'TestRevisions_Model$$' -count=1 -timeout 60m -v ./tests/model
 
 # Documents that expire: random histories, crashes, and writers beside the sweeper.
 expiry:
@@ -166,8 +166,8 @@ damage:
 
 # Change feeds: 16 writers and 8 readers for a minute, and with the race detector.
 feeds:
-	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
-	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v .
+	JAY_FEEDS=1m $(GO) test -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v ./tests/model
+	JAY_FEEDS=20s $(GO) test -race -run 'TestChanges_WritersAndReaders$$' -count=1 -timeout 10m -v ./tests/model
 
 # Databases on three members of etcd, while leaders are killed and connections cut.
 cluster-faults:
@@ -222,6 +222,8 @@ bench-smoke:
 	cd bench && $(GO) run ./expiry -smoke
 	cd bench && $(GO) run ./newest -smoke
 	cd bench && $(GO) run ./indexbuild -smoke
+	cd bench && $(GO) run ./importing -smoke
+	cd bench && $(GO) run ./garbage -smoke
 	cd bench && $(GO) run ./http -smoke
 	cd bench && $(GO) run . -smoke
 	cd bench/cluster && $(GO) run . -smoke

@@ -16,6 +16,7 @@ import (
 // numbers, is skipped by them, though the engine knows by then that there was
 // nothing; and that one that was deleted before its turn is used.
 func TestStore_TakenAhead(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db := memory(t, nil)
 	random := rand.New(rand.NewPCG(1, 2))

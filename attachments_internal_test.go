@@ -13,45 +13,8 @@ import (
 
 	"github.com/jaydb/jay/internal/attachments"
 	"github.com/jaydb/jay/internal/format"
-	"github.com/jaydb/jay/internal/knobs"
 	"github.com/jaydb/jay/storage"
 )
-
-// CheckContents compares the contents of attachments with the documents that have them.
-func CheckContents(db *DB) error { return checkContents(context.Background(), db) }
-
-// RemoveContents removes the chunks that can be removed now.
-func RemoveContents(db *DB) error {
-	for {
-		if more, err := db.contents.RemoveSome(context.Background()); !more || err != nil {
-			return err
-		}
-	}
-}
-
-// KeepChunks leaves the removal of chunks to RemoveContents, in databases that are opened
-// until the returned function is called.
-func KeepChunks() func() {
-	knobs.KeepChunks = true
-	return func() { knobs.KeepChunks = false }
-}
-
-// Uploads returns how many uploads are in progress, or were broken off.
-func Uploads(t testing.TB, db *DB) int {
-	return strings.Count("\n"+keysBetween(t, db, format.SpaceAttachments, format.SpaceAttachments), "\nau")
-}
-
-// RemoveSomeContents removes a batch of chunks.
-func RemoveSomeContents(db *DB) (more bool, err error) {
-	return db.contents.RemoveSome(context.Background())
-}
-
-// SetChunkBytes makes the chunks of databases that are opened until the returned
-// function is called so large.
-func SetChunkBytes(n int) func() {
-	knobs.AttachmentChunkBytes = n
-	return func() { knobs.AttachmentChunkBytes = 0 }
-}
 
 // keysBetween returns the keys and values with a first byte from lo to hi, one a line.
 func keysBetween(t testing.TB, db *DB, lo, hi byte) string {
@@ -66,11 +29,6 @@ func keysBetween(t testing.TB, db *DB, lo, hi byte) string {
 		fmt.Fprintf(&out, "%s → %s\n", quote(it.Key()), quote(it.Value()))
 	}
 	return out.String()
-}
-
-// ChunkKeys returns how many chunks there are.
-func ChunkKeys(t testing.TB, db *DB) int {
-	return strings.Count(keysBetween(t, db, format.SpaceChunks, format.SpaceChunks), "\n")
 }
 
 // Ensure that the bytes of attachments are those of docs/format.md, which holds this

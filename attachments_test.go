@@ -16,53 +16,12 @@ import (
 	"testing/iotest"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
-
-// randomBytes returns n bytes that depend on the seed.
-func randomBytes(seed uint64, n int) []byte {
-	var key [32]byte
-	key[0], key[1] = byte(seed), byte(seed>>8)
-	out := make([]byte, n)
-	_, _ = rand.NewChaCha8(key).Read(out)
-	return out
-}
 
 func hashOf(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base64.StdEncoding.EncodeToString(sum[:])
-}
-
-func attach(t testing.TB, db *jay.DB, id, name string, content []byte, opts ...jay.WriteOption) jay.Attachment {
-	t.Helper()
-	a, err := db.Attachments(id).Put(ctx, name, bytes.NewReader(content), opts...)
-	if err != nil {
-		t.Fatalf("attach %q to %q: %v", name, id, err)
-	}
-	return a
-}
-
-// attached returns the content of an attachment, or its error.
-func attached(t testing.TB, a jay.Attachments, name string) ([]byte, error) {
-	t.Helper()
-	r, err := a.Get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(r)
-	return content, errors.Join(err, r.Close())
-}
-
-// checkContents removes what can be removed, and checks that nothing but the chunks of
-// contents that documents have are there.
-func checkContents(t testing.TB, db *jay.DB) {
-	t.Helper()
-	must(t, jay.RemoveContents(db))
-	must(t, jay.CheckContents(db))
-	s, err := db.Stats(ctx)
-	must(t, err)
-	if s.Attachments.Removing != 0 {
-		t.Errorf("%d streams are still to be removed", s.Attachments.Removing)
-	}
 }
 
 // Ensure that an attachment comes back as it was put, that its document lists it as
@@ -106,7 +65,7 @@ func TestAttachments_PutGetDelete(t *testing.T) {
 	list, err := a.List(ctx)
 	must(t, err)
 	equal(t, fmt.Sprint(list), fmt.Sprint([]jay.Attachment{{Name: "another", Hash: hashOf([]byte("small")), Size: 5}, {Name: "photo.png", Hash: hashOf([]byte("small")), Size: 5}}))
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 
 	// A delete of one that is not there writes nothing.
 	doc, err = db.Get(ctx, "users/ann")
@@ -125,8 +84,8 @@ func TestAttachments_PutGetDelete(t *testing.T) {
 	if strings.Contains(string(text), "attachments") || strings.Contains(string(text), "flags") {
 		t.Errorf("without attachments: %s", text)
 	}
-	checkContents(t, db)
-	equal(t, jay.ChunkKeys(t, db), 0)
+	jaytest.CheckContents(t, db)
+	equal(t, jaytest.ChunkKeys(t, db), 0)
 }
 
 // Ensure that what cannot be is refused by a typed error before the stream is read, and
@@ -198,7 +157,7 @@ func TestAttachments_Refused(t *testing.T) {
 	doc, err := db.Get(ctx, "users/1")
 	must(t, err)
 	equal(t, doc.ChangeVector(), m.ChangeVector)
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 
 	// At the limits.
 	attach(t, db, "users/1", strings.Repeat("é", 256), make([]byte, 100), jay.ContentType(strings.Repeat("x", 256)))
@@ -209,7 +168,7 @@ func TestAttachments_Refused(t *testing.T) {
 	if _, err := db.Attachments("users/1").Put(ctx, "fourth", strings.NewReader("")); !errors.As(err, &refused) || refused.Limit != 3 || refused.Actual != 4 {
 		t.Errorf("a fourth attachment: %v", err)
 	}
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 	text, err := doc.MarshalJSON()
 	must(t, err)
 	if !json.Valid(text) {
@@ -282,7 +241,7 @@ func TestAttachments_Sizes(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 	}
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 }
 
 // failingWriter writes no more than some bytes.
@@ -305,13 +264,13 @@ func TestAttachments_Large(t *testing.T) {
 	put(t, db, "a/1", `{}`)
 	content := randomBytes(9, 6_000_000)
 	attach(t, db, "a/1", "large", content)
-	equal(t, jay.ChunkKeys(t, db), 23)
+	equal(t, jaytest.ChunkKeys(t, db), 23)
 	got, err := attached(t, db.Attachments("a/1"), "large")
 	must(t, err)
 	if !bytes.Equal(got, content) {
 		t.Error("other bytes came back")
 	}
 	must(t, db.Delete(ctx, "a/1"))
-	checkContents(t, db)
-	equal(t, jay.ChunkKeys(t, db), 0)
+	jaytest.CheckContents(t, db)
+	equal(t, jaytest.ChunkKeys(t, db), 0)
 }

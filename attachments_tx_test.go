@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // names lists the attachments of a document, as a transaction or the database has it.
@@ -87,7 +88,7 @@ func TestTx_Attachments(t *testing.T) {
 			equal(t, names(t, db.Attachments("a/1")), "x y")
 			equal(t, names(t, db.Attachments("a/2")), "")
 		}
-		checkContents(t, db)
+		jaytest.CheckContents(t, db)
 	}
 	equal(t, names(t, db.Attachments("a/1")), "")
 	equal(t, names(t, db.Attachments("a/2")), "copy new y")
@@ -154,5 +155,5 @@ func TestTx_Attachments_Conflict(t *testing.T) {
 		}
 		return tx.Attachments("a/1").Delete(ctx, "x", jay.Returning(&m))
 	}))
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 }

@@ -3,7 +3,6 @@ package jay_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,24 +17,11 @@ import (
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/internal/verify"
 	"github.com/jaydb/jay/storage"
 	"github.com/jaydb/jay/storage/storagetest"
 )
-
-// backUp returns a backup of db.
-func backUp(t testing.TB, db *jay.DB, opts ...jay.BackupOption) (jay.BackupInfo, []byte) {
-	t.Helper()
-	var stream bytes.Buffer
-	info, err := db.Backup(ctx, &stream, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Bytes != int64(stream.Len()) {
-		t.Errorf("%d bytes are written, and %d are reported", stream.Len(), info.Bytes)
-	}
-	return info, stream.Bytes()
-}
 
 // readersOf returns readers of backups.
 func readersOf(streams ...[]byte) (readers []io.Reader) {
@@ -59,23 +45,6 @@ func restoreMemory(t testing.TB, opts jay.Options, streams ...[]byte) *jay.DB {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-// documentsOf returns all documents of a database with their metadata, by ID.
-func documentsOf(t testing.TB, db *jay.DB) map[string]string {
-	t.Helper()
-	all := make(map[string]string)
-	for doc, err := range db.Documents(ctx, jay.Scan{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := doc.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[doc.ID()] = string(text)
-	}
-	return all
 }
 
 func sameDocuments(t testing.TB, want, got map[string]string) {
@@ -104,6 +73,7 @@ func (w writing) Write(p []byte) (int, error) {
 // Ensure that a backup that is made while everything writes restores to the state at its etag,
 // document by document; and that the restored database makes no ID that one has.
 func TestBackup_WhileWriting(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	type write struct {
 		id, body string // "" for a deletion
@@ -198,6 +168,7 @@ func TestBackup_WhileWriting(t *testing.T) {
 // Ensure that a write during a backup is not in it, however it is done and wherever
 // the backup is: the writes happen between two pieces of the stream.
 func TestBackup_OneMoment(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	fill := func(n int) {
 		var b jay.Batch
@@ -269,147 +240,6 @@ type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, errFull }
 
-// blocksOf returns where the blocks of a backup begin, and its end.
-func blocksOf(t testing.TB, stream []byte) (starts []int) {
-	t.Helper()
-	at := bytes.IndexByte(stream, '\n') + 1
-	for at < len(stream) {
-		starts = append(starts, at)
-		at += 17 + int(binary.BigEndian.Uint32(stream[at+9:]))
-	}
-	if at != len(stream) {
-		t.Fatalf("the blocks end at %d of %d", at, len(stream))
-	}
-	return append(starts, at)
-}
-
-// incompressible returns a database with so many documents of a few kB.
-func incompressible(t testing.TB, n int) *jay.DB {
-	t.Helper()
-	db := memory(t, nil)
-	state := uint64(1)
-	var b jay.Batch
-	for i := range n {
-		var text strings.Builder
-		for text.Len() < 4000 {
-			state = state*6364136223846793005 + 1442695040888963407
-			fmt.Fprintf(&text, "%x", state)
-		}
-		b.Put(fmt.Sprint("docs/", i), []byte(`{"s":"`+text.String()+`"}`), jay.InCollection("Docs"))
-	}
-	if _, err := db.Apply(ctx, &b); err != nil {
-		t.Fatal(err)
-	}
-	return db
-}
-
-// Ensure that a backup that was cut is refused, wherever it was: at every 64 KB, at and
-// around the bounds of blocks, and near its ends. Nothing is left where a restore was begun.
-func TestBackup_Cut(t *testing.T) {
-	t.Parallel()
-	_, stream := backUp(t, incompressible(t, 1200))
-	cuts := []int{0, 1, 10, 20, 21, 22, len(stream) - 1}
-	for at := 64 << 10; at < len(stream); at += 64 << 10 {
-		cuts = append(cuts, at)
-	}
-	for _, at := range blocksOf(t, stream) {
-		cuts = append(cuts, at-1, at, at+1, at+17)
-	}
-	n := 0
-	for _, cut := range cuts {
-		if cut >= len(stream) {
-			continue
-		}
-		n++
-		checkRefused(t, fmt.Sprint("cut at ", cut), stream[:cut], n%8 == 0)
-	}
-	t.Logf("%d cuts of %d bytes in %d blocks", n, len(stream), len(blocksOf(t, stream))-1)
-	checkRefused(t, "a byte more", append(bytes.Clone(stream), 0), true)
-	checkRefused(t, "twice", append(bytes.Clone(stream), stream...), true)
-}
-
-// checkRefused checks that a stream is a *BackupError that says what is wrong, for
-// VerifyBackup and, if wanted, for Restore, which leaves nothing.
-func checkRefused(t testing.TB, what string, stream []byte, restore bool) {
-	t.Helper()
-	var damage *jay.BackupError
-	_, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(stream))
-	if !errors.Is(err, jay.ErrBackup) || !errors.As(err, &damage) || damage.Problem == "" {
-		t.Fatalf("%s: %v", what, err)
-	}
-	if !restore {
-		return
-	}
-	disk := storagetest.NewDisk()
-	_, err = jay.Restore(ctx, "new", jay.RestoreOptions{CopyTag: "B", Options: &jay.Options{FS: disk}}, bytes.NewReader(stream))
-	if !errors.As(err, &damage) {
-		t.Fatalf("restore, %s: %v", what, err)
-	}
-	names, err := disk.List("/")
-	if err != nil || len(names) > 0 {
-		t.Fatalf("restore, %s, leaves %q: %v", what, names, err)
-	}
-}
-
-// Ensure that a changed byte is noticed in every block, in its head and in its data, and
-// in the first line.
-func TestBackup_Flipped(t *testing.T) {
-	_, stream := backUp(t, incompressible(t, 1200))
-	starts := blocksOf(t, stream)
-	n := 0
-	flip := func(at int, with byte) {
-		n++
-		damaged := bytes.Clone(stream)
-		damaged[at] ^= with
-		checkRefused(t, fmt.Sprintf("byte %d of %d changed by %x", at, len(stream), with), damaged, n%16 == 0)
-	}
-	for at := range starts[0] {
-		flip(at, 1)
-	}
-	for i, start := range starts[:len(starts)-1] {
-		size := starts[i+1] - start
-		for at := range 17 {
-			flip(start+at, 1<<(n%8))
-		}
-		for _, at := range []int{17, 18, size / 2, size - 1} {
-			flip(start+at, 1<<(n%8))
-		}
-	}
-	t.Logf("%d flips in %d blocks", n, len(starts)-1)
-
-	// Blocks that are exchanged, left out, or of another backup.
-	block := func(i int) []byte { return stream[starts[i]:starts[i+1]] }
-	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-	head, last := stream[:starts[0]], len(starts)-2
-	checkRefused(t, "two exchanged", join(head, block(0), block(2), block(1), stream[starts[3]:]), true)
-	checkRefused(t, "one left out", join(head, block(0), stream[starts[2]:]), true)
-	checkRefused(t, "no data", join(head, block(0), block(last)), true)
-	_, other := backUp(t, incompressible(t, 1200))
-	others := blocksOf(t, other)
-	checkRefused(t, "a block of another", join(stream[:starts[1]], other[others[1]:others[2]], stream[starts[2]:]), true)
-}
-
-// Ensure that what is no backup, and what a newer Jay has written, is refused with the
-// reason.
-func TestBackup_Foreign(t *testing.T) {
-	_, stream := backUp(t, incompressible(t, 3))
-	for _, text := range []string{"", "x", `{"a":1}` + "\n", "jay database, format 4\n", "jay backup, format \n", "jay backup, format 1", "jay backup, format -1\n", "jay backup, format 1x\n", "jay backup, format 999999999999\n", "\x1f\x8b\x08"} {
-		checkRefused(t, fmt.Sprintf("%q", text), []byte(text), true)
-	}
-	newer := bytes.Replace(stream, []byte("format 1\n"), []byte("format 2\n"), 1)
-	checkRefused(t, "a newer format", newer, true)
-	for _, call := range []func() error{
-		func() error { _, err := jay.VerifyBackup(ctx, nil, bytes.NewReader(newer)); return err },
-		func() error { _, err := jay.ReadBackup(bytes.NewReader(newer)); return err },
-	} {
-		err := call()
-		var f *jay.FormatError
-		if !errors.Is(err, jay.ErrNewerFormat) || !errors.Is(err, jay.ErrBackup) || !errors.As(err, &f) || f.What != "backup" || f.Found != 2 || f.Newest != 1 {
-			t.Errorf("a newer format: got %v, want a FormatError of a backup", err)
-		}
-	}
-}
-
 // Ensure that a chain is restored in its order only, and only whole.
 func TestRestore_Chain(t *testing.T) {
 	db := memory(t, nil)
@@ -420,7 +250,7 @@ func TestRestore_Chain(t *testing.T) {
 	put(t, db, "c", `{}`)
 	_, two := backUp(t, db, jay.BackupSince(info.ID))
 	_, again := backUp(t, db)
-	_, other := backUp(t, incompressible(t, 1))
+	_, other := backUp(t, jaytest.Incompressible(t, 1))
 	for _, row := range []struct {
 		name    string
 		streams [][]byte
@@ -682,7 +512,7 @@ func TestRestore_Indexes(t *testing.T) {
 // made is no database, and that options that write elsewhere are refused.
 func TestRestore_Directory(t *testing.T) {
 	t.Parallel()
-	_, stream := backUp(t, incompressible(t, 5))
+	_, stream := backUp(t, jaytest.Incompressible(t, 5))
 	dir := filepath.Join(t.TempDir(), "db")
 	o := jay.RestoreOptions{CopyTag: "B"}
 	info, err := jay.Restore(ctx, dir, o, bytes.NewReader(stream))

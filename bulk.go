@@ -593,9 +593,14 @@ func writeBulk(ctx context.Context, db *DB, ops []*op, sync bool) error {
 	if err := db.writer.SupposeCollections(ctx, ops); err != nil {
 		return err
 	}
-	err := db.writer.DrawIdentities(ctx, ops, nil)
+	prefetched, err := db.writer.Prefetch(ctx, ops)
+	if err != nil {
+		return err
+	}
+	defer prefetched.Close(ops)
+	err = db.writer.DrawIdentities(ctx, ops, nil)
 	if err == nil {
-		err = db.writer.Redrawing(ctx, ops, func() error { return db.writer.Transact(ctx, sync, bulkTransaction(ops)) })
+		err = db.writer.Redrawing(ctx, ops, func() error { return db.writer.Transact(ctx, sync, bulkTransaction(ops, prefetched)) })
 	}
 	db.writer.SettleIdentities(ops, err)
 	if err != nil {
@@ -607,8 +612,9 @@ func writeBulk(ctx context.Context, db *DB, ops []*op, sync bool) error {
 }
 
 // bulkTransaction returns what commits a batch.
-func bulkTransaction(ops []*op) func(t *write.Txn) error {
+func bulkTransaction(ops []*op, prefetched *write.Prefetched) func(t *write.Txn) error {
 	return func(t *write.Txn) error {
+		t.Use(prefetched)
 		for _, o := range ops {
 			if o.Strategy == ids.Identity {
 				t.Tx.RequireSync() // readers may see its number at once

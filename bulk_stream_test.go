@@ -18,14 +18,6 @@ import (
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-func bulk(t testing.TB, db *jay.DB, opts *jay.BulkOptions) *jay.BulkWriter {
-	t.Helper()
-	w, err := db.BulkInsert(opts)
-	must(t, err)
-	t.Cleanup(func() { _ = w.Close() })
-	return w
-}
-
 // Ensure that options which make no sense are refused, and that the defaults
 // fill what is not given.
 func TestBulkInsert_Options(t *testing.T) {
@@ -272,24 +264,6 @@ func TestCollection_BulkStore_QuickCommit(t *testing.T) {
 	}
 }
 
-// Ensure that a document larger than BatchBytes is a batch of its own, and that
-// its memory does not stay.
-func TestBulkWriter_LargeDocuments(t *testing.T) {
-	t.Parallel()
-	db := memory(t, nil)
-	w := bulk(t, db, &jay.BulkOptions{BatchBytes: 100})
-	large := fmt.Sprintf(`{"x":"%s"}`, strings.Repeat("x", 10<<20))
-	for i := range 3 {
-		_, err := w.Put(ctx, fmt.Sprint(i), json.RawMessage(large))
-		must(t, err)
-	}
-	must(t, w.Flush(ctx))
-	equal(t, w.Progress().Batches, 3)
-	for i := range 3 {
-		equal(t, len(bodyAt(t, db, fmt.Sprint(i))), len(large))
-	}
-}
-
 // Ensure that a cancelled context is an error of its call alone.
 func TestBulkWriter_Cancelled(t *testing.T) {
 	db := memory(t, nil)
@@ -370,6 +344,7 @@ func TestBulkWriter_ConcurrentClose(t *testing.T) {
 // Ensure that closing the database under a writer ends it with ErrClosed, in
 // every state that it may be in.
 func TestBulkWriter_DatabaseCloses(t *testing.T) {
+	t.Parallel()
 	for n := range 20 {
 		db, err := jay.OpenMemory(nil)
 		must(t, err)
@@ -496,41 +471,6 @@ func TestBulkWriter_Relaxed(t *testing.T) {
 	equal(t, count(t, after, ""), 105)
 	closeDB(t, after)
 	must(t, w.Close())
-}
-
-// Ensure that the memory of a writer does not grow with the documents that go
-// through it.
-func TestBulkWriter_MemoryIsFlat(t *testing.T) {
-	documents := 200_000
-	if testing.Short() {
-		documents = 40_000
-	}
-	db := open(t, t.TempDir(), &jay.Options{Durability: jay.Relaxed, MemTableBytes: 4 << 20, CacheBytes: 4 << 20})
-	defer closeDB(t, db)
-	body := fmt.Appendf(nil, `{"Text":"%s"}`, strings.Repeat("x", 1000))
-	var base, most uint64
-	measure := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	w := bulk(t, db, nil)
-	for i := range documents {
-		if _, err := w.Store(ctx, "Orders", body); err != nil {
-			t.Fatal(err)
-		}
-		if i == documents/20 {
-			base = measure()
-		} else if i%(documents/10) == documents/10-1 {
-			most = max(most, measure())
-		}
-	}
-	must(t, w.Close())
-	t.Logf("%d MB went through; %d KB at first, at most %d KB", documents*len(body)>>20, base>>10, most>>10)
-	if most > base+40<<20 {
-		t.Errorf("memory grew from %d to %d bytes", base, most)
-	}
 }
 
 // Ensure that nothing is committed behind a batch that failed, though it was

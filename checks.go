@@ -17,8 +17,10 @@ func partsOf(db any) parts.Parts {
 		Indexes:     d.indexes,
 		Indexer:     d.indexer,
 		Counts:      d.counts,
+		Contents:    d.contents,
 		CheckCounts: func(ctx context.Context) error { return checkCounts(ctx, d) },
 
 		CheckRevisions: func() error { return checkRevisions(d) },
+		CheckContents:  func(ctx context.Context) error { return checkContents(ctx, d) },
 	}
 }

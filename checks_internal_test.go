@@ -29,3 +29,12 @@ func FirstEntry(db *DB) (key, value []byte) { return checks.FirstEntry(db) }
 
 // SetEntry is checks.SetEntry.
 func SetEntry(db *DB, key, value []byte) { checks.SetEntry(db, key, value) }
+
+// CheckContents is checks.Contents.
+func CheckContents(db *DB) error { return checks.Contents(db) }
+
+// RemoveContents is checks.RemoveContents.
+func RemoveContents(db *DB) error { return checks.RemoveContents(db) }
+
+// SetChunkBytes is checks.SetChunkBytes.
+func SetChunkBytes(n int) func() { return checks.SetChunkBytes(n) }

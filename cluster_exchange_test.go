@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,87 +271,127 @@ func TestCluster_CompareExchange_Undecided(t *testing.T) {
 	}
 }
 
+// Ensure that a commit that was refused when it was made again never happens, though its
+// first try is still on its way, and its conditions come to hold once more.
+func TestCluster_CompareExchange_Late(t *testing.T) {
+	t.Parallel()
+	_, nodes, clients := members(t, 2)
+	a, b := nodes[0].CompareExchange(), nodes[1].CompareExchange()
+	must(t, second(a.Put(ctx, "warm", 1, 0))) // makes the slot
+	var other uint64
+	clients[0].Fail(clustertest.Withhold)
+	commits := 0
+	clients[0].Before(func(c clustertest.Call) {
+		if c.Method == "Commit" {
+			if commits++; commits == 2 {
+				var err error
+				other, err = b.Put(ctx, "x", "other", 0)
+				must(t, err)
+			}
+		}
+	})
+	if _, err := a.Put(ctx, "x", "late", 0); !errors.Is(err, jay.ErrConflict) {
+		t.Fatalf("got %v, want ErrConflict", err)
+	}
+	must(t, b.Delete(ctx, "x", other))
+	equal(t, clients[0].Deliver(), 1)
+	equal(t, valueIn(t, nodes[1], "x"), "")
+}
+
 // Ensure that after a failure of the disk at each sync, and a crash, whether or not the
 // coordinator had the commit, values show exactly what documents show.
 func TestCluster_CompareExchange_Crash(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(3, 1))
-	happened, crashes := 0, 0
+	var happened, crashes atomic.Int64
+	var faults sync.WaitGroup // beside one another: they wait for a run that is dead
 	for _, fault := range []clustertest.Fault{clustertest.Passes, clustertest.Happens, clustertest.Never, clustertest.Withhold} {
-		for n := 0; ; n++ {
-			m := clustertest.NewMemory()
-			disk := storagetest.NewDisk()
-			c := m.Connect()
-			db := onTag(t, disk, c, "A")
-			put(t, db, "users/2", `{"n":0}`)
-			must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0))) // makes the slot
-			disk.FailAfter(n)
-			limited, cancel := context.WithCancel(ctx)
-			if fault != clustertest.Passes {
-				// The crash comes before the second try.
-				c.Fail(fault)
-				tries := 0
-				c.Before(func(call clustertest.Call) {
-					if call.Method == "Commit" {
-						if tries++; tries == 2 {
-							cancel()
-							c.Cut()
+		faults.Go(func() {
+			random := rand.New(rand.NewPCG(3, uint64(fault)))
+			for n := 0; ; n++ {
+				m := clustertest.NewMemory()
+				disk := storagetest.NewDisk()
+				c := m.Connect()
+				db := onTag(t, disk, c, "A")
+				put(t, db, "users/2", `{"n":0}`)
+				must(t, second(db.CompareExchange().Put(ctx, "warm", 1, 0))) // makes the slot
+				disk.FailAfter(n)
+				limited, cancel := context.WithCancel(ctx)
+				if fault != clustertest.Passes {
+					// The crash comes before the second try.
+					c.Fail(fault)
+					tries := 0
+					c.Before(func(call clustertest.Call) {
+						if call.Method == "Commit" {
+							if tries++; tries == 2 {
+								cancel()
+								c.Cut()
+							}
 						}
+					})
+				}
+				err := db.Update(limited, func(tx *jay.Tx) error {
+					if _, err := tx.CompareExchange().Put(ctx, "both", 1, 0); err != nil {
+						return err
 					}
+					if err := tx.Delete(ctx, "users/2"); err != nil {
+						return err
+					}
+					return second(tx.Put(ctx, "Users/1", []byte(`{"n":1}`), jay.InCollection("People"), jay.WithMetadata([]byte(`{"kept":true}`))))
 				})
-			}
-			err := db.Update(limited, func(tx *jay.Tx) error {
-				if _, err := tx.CompareExchange().Put(ctx, "both", 1, 0); err != nil {
-					return err
+				cancel()
+				if err == nil {
+					disk.Heal()
+					closeDB(t, db)
+					break
 				}
-				if err := tx.Delete(ctx, "users/2"); err != nil {
-					return err
+				crashes.Add(1)
+				disk = disk.Crash(50, random)
+				must(t, c.Close())
+				_ = db.Close()
+				again := m.Connect()
+				if n%2 == 0 {
+					c.Deliver()
+				} else { // when the next run has found that it had not happened, and forgets the slot
+					again.Before(func(call clustertest.Call) {
+						if call.Method == "Commit" && len(call.Conditions) == 0 {
+							c.Deliver()
+						}
+					})
 				}
-				return second(tx.Put(ctx, "Users/1", []byte(`{"n":1}`), jay.InCollection("People"), jay.WithMetadata([]byte(`{"kept":true}`))))
-			})
-			cancel()
-			if err == nil {
-				disk.Heal()
-				closeDB(t, db)
-				break
-			}
-			crashes++
-			disk = disk.Crash(50, random)
-			must(t, c.Close())
-			_ = db.Close()
-			c.Deliver()
 
-			db = onTag(t, disk, m.Connect(), "A")
-			c.Deliver()
-			equal(t, jay.Undecided(db), 0)
-			there := valueIn(t, db, "both") != ""
-			if there {
-				happened++
-				doc, err := db.Get(ctx, "users/1")
-				must(t, err)
-				equal(t, doc.ID()+doc.Collection()+string(doc.Body())+string(doc.Metadata().Custom), `Users/1People{"n":1}{"kept":true}`)
-			}
-			for id, want := range map[string]bool{"users/1": there, "users/2": !there} {
-				found, err := db.Exists(ctx, id)
-				must(t, err)
-				if found != want {
-					t.Errorf("fault %d, the disk fails after %d syncs: the value is there: %t; document %s: %t", fault, n, there, id, found)
+				db = onTag(t, disk, again, "A")
+				c.Deliver()
+				equal(t, jay.Undecided(db), 0)
+				there := valueIn(t, db, "both") != ""
+				if there {
+					happened.Add(1)
+					doc, err := db.Get(ctx, "users/1")
+					must(t, err)
+					equal(t, doc.ID()+doc.Collection()+string(doc.Body())+string(doc.Metadata().Custom), `Users/1People{"n":1}{"kept":true}`)
+				}
+				for id, want := range map[string]bool{"users/1": there, "users/2": !there} {
+					found, err := db.Exists(ctx, id)
+					must(t, err)
+					if found != want {
+						t.Errorf("fault %d, the disk fails after %d syncs: the value is there: %t; document %s: %t", fault, n, there, id, found)
+					}
+				}
+				put(t, db, "users/1", `{}`)
+				must(t, jay.BeatCluster(db))
+				equal(t, len(m.Records("calls/")) <= 1, true)
+				closeDB(t, db)
+				if fault != clustertest.Passes && n > 3 {
+					break
+				}
+				if t.Failed() {
+					t.Fatalf("fault %d, sync %d: %v", fault, n, err)
 				}
 			}
-			put(t, db, "users/1", `{}`)
-			must(t, jay.BeatCluster(db))
-			equal(t, len(m.Records("calls/")) <= 1, true)
-			closeDB(t, db)
-			if fault != clustertest.Passes && n > 3 {
-				break
-			}
-			if t.Failed() {
-				t.Fatalf("fault %d, sync %d: %v", fault, n, err)
-			}
-		}
+		})
 	}
-	if crashes < 5 || happened == 0 {
-		t.Errorf("%d crashes, the commit had happened in %d", crashes, happened)
+	faults.Wait()
+	if crashes.Load() < 5 || happened.Load() == 0 {
+		t.Errorf("%d crashes, the commit had happened in %d", crashes.Load(), happened.Load())
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 func init() {
 	knobs.ClusterStill = true // hearts beat when a test says so
 	knobs.ClusterPatience = time.Second
+	knobs.ClusterPause = 5 * time.Millisecond
 }
 
 // inCluster returns the options of a node.
@@ -313,51 +314,62 @@ func TestCluster_Identities_Combined(t *testing.T) {
 func TestCluster_Identities_UnknownOutcome(t *testing.T) {
 	t.Parallel()
 	faults := []clustertest.Fault{clustertest.Happens, clustertest.Never, clustertest.Withhold, clustertest.Passes}
+	var seeds sync.WaitGroup // beside one another: they wait for answers that do not come
 	for seed := range uint64(4) {
-		_, nodes, clients := members(t, 2)
-		random := rand.New(rand.NewPCG(seed, 1))
-		seen := make(map[string]bool)
-		for range 20 {
-			i := random.IntN(2)
-			var meet []clustertest.Fault
-			for range random.IntN(4) {
-				meet = append(meet, faults[random.IntN(len(faults))])
-			}
-			limit := ctx
-			if random.IntN(8) == 0 {
-				meet = append(meet, clustertest.Happens, clustertest.Never, clustertest.Withhold, clustertest.Never, clustertest.Happens, clustertest.Never, clustertest.Never)
-				limit = briefly(t)
-			}
-			clients[i].Fail(meet...)
-			meta, err := nodes[i].Put(limit, "users|", []byte(`{}`))
-			if err != nil {
-				noMajority(t, "an identity whose reservation is in doubt", err)
-			} else if seen[meta.ID] {
-				t.Errorf("seed %d: %s came twice", seed, meta.ID)
-			}
-			seen[meta.ID] = err == nil
-			if random.IntN(3) == 0 {
-				clients[i].Deliver()
-			}
-			if seed%2 == 0 && random.IntN(8) == 0 {
-				if _, err := nodes[i].SeedIdentity(ctx, "users", int64(random.IntN(40)), false); err != nil {
-					t.Error(err)
+		seeds.Go(func() {
+			_, nodes, clients := members(t, 2)
+			random := rand.New(rand.NewPCG(seed, 1))
+			seen := make(map[string]bool)
+			for range 20 {
+				i := random.IntN(2)
+				var meet []clustertest.Fault
+				for range random.IntN(4) {
+					meet = append(meet, faults[random.IntN(len(faults))])
+				}
+				limit := ctx
+				if random.IntN(8) == 0 { // in doubt, and then cut off until the caller gives up
+					meet = []clustertest.Fault{faults[random.IntN(3)], faults[random.IntN(3)]}
+					limit = briefly(t)
+					commits := 0
+					clients[i].Before(func(call clustertest.Call) {
+						if call.Method == "Commit" {
+							if commits++; commits > len(meet) {
+								clients[i].Cut()
+							}
+						}
+					})
+				}
+				clients[i].Fail(meet...)
+				meta, err := nodes[i].Put(limit, "users|", []byte(`{}`))
+				if err != nil {
+					noMajority(t, fmt.Sprintf("seed %d: an identity whose reservation is in doubt", seed), err)
+				} else if seen[meta.ID] {
+					t.Errorf("seed %d: %s came twice", seed, meta.ID)
+				}
+				seen[meta.ID] = err == nil
+				clients[i].Before(nil)
+				clients[i].Mend()
+				if random.IntN(3) == 0 {
+					clients[i].Deliver()
+				}
+				if seed%2 == 0 && random.IntN(8) == 0 {
+					if _, err := nodes[i].SeedIdentity(ctx, "users", int64(random.IntN(40)), false); err != nil {
+						t.Error(err)
+					}
 				}
 			}
-		}
-		for _, c := range clients {
-			c.Deliver()
-		}
-		for _, db := range nodes {
-			put(t, db, "users|", `{}`) // settles what was in doubt
-		}
-		if seed%2 != 0 { // a seed skips numbers
-			allExplained(t, "users|", nodes...)
-		}
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+			for _, c := range clients {
+				c.Deliver()
+			}
+			for _, db := range nodes {
+				put(t, db, "users|", `{}`) // settles what was in doubt
+			}
+			if seed%2 != 0 { // a seed skips numbers
+				allExplained(t, "users|", nodes...)
+			}
+		})
 	}
+	seeds.Wait()
 }
 
 // Ensure that no ID comes twice when 16 goroutines on 3 nodes use every strategy, while
@@ -653,29 +665,33 @@ func TestCluster_Copies_OneAfterTheOther(t *testing.T) {
 // tag then; at each commit of its joining whose answer is lost.
 func TestCluster_Join_Crash(t *testing.T) {
 	t.Parallel()
+	var faults sync.WaitGroup // beside one another: they wait for a run that is dead
 	for _, fault := range []clustertest.Fault{clustertest.Happens, clustertest.Never, clustertest.Withhold} {
-		m := clustertest.NewMemory()
-		disk := storagetest.NewDisk()
-		random := rand.New(rand.NewPCG(1, 1))
-		closeDB(t, onTag(t, disk, m.Connect(), "A"))
-		for run := range 6 {
-			c := m.Connect()
-			if run%2 == 0 {
-				c.Fail(fault)
+		faults.Go(func() {
+			m := clustertest.NewMemory()
+			disk := storagetest.NewDisk()
+			random := rand.New(rand.NewPCG(1, 1))
+			closeDB(t, onTag(t, disk, m.Connect(), "A"))
+			for run := range 6 {
+				c := m.Connect()
+				if run%2 == 0 {
+					c.Fail(fault)
+				}
+				db, err := jay.Open("db", &jay.Options{FS: disk, Cluster: c, ClusterPeriod: 100 * time.Millisecond})
+				must(t, err)
+				if run%2 == 0 {
+					c.Deliver()
+					must(t, jay.BeatCluster(db))
+				}
+				store(t, db, "Users")
+				crashed := disk.Crash(100, random)
+				must(t, c.Close()) // so that Close cannot say that the node is closed
+				_ = db.Close()
+				disk = crashed
 			}
-			db, err := jay.Open("db", &jay.Options{FS: disk, Cluster: c, ClusterPeriod: 100 * time.Millisecond})
-			must(t, err)
-			if run%2 == 0 {
-				c.Deliver()
-				must(t, jay.BeatCluster(db))
-			}
-			store(t, db, "Users")
-			crashed := disk.Crash(100, random)
-			must(t, c.Close()) // so that Close cannot say that the node is closed
-			_ = db.Close()
-			disk = crashed
-		}
+		})
 	}
+	faults.Wait()
 }
 
 // Ensure that a member opens without a majority, makes all IDs but identities, and joins
@@ -701,6 +717,28 @@ func TestCluster_Open_NoMajority(t *testing.T) {
 	must(t, jay.BeatCluster(db))
 	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
 	closeDB(t, db)
+}
+
+// Ensure that identities may be drawn while a node that was opened without a majority
+// joins: with the race detector.
+func TestCluster_Join_WhileDrawing(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	closeDB(t, onTag(t, disk, m.Connect(), "A"))
+	for n := range 2 {
+		c := m.Connect()
+		c.Cut()
+		db := onTag(t, disk, c, "A")
+		c.Mend()
+		joined := make(chan error)
+		go func() { joined <- jay.BeatCluster(db) }()
+		for i := range 4 {
+			equal(t, put(t, db, "users|", `{}`).ID, fmt.Sprint("users/", 4*n+i+1))
+		}
+		must(t, <-joined)
+		closeDB(t, db)
+	}
 }
 
 // Ensure that a database knows its cluster: another one is refused, and without one its

@@ -200,12 +200,11 @@ func (r *renaming) copyIndexes(ctx context.Context) error {
 			return fmt.Errorf("%w: both collections have an index %.100q, and they differ", ErrIndexExists, ix.Name)
 		}
 	}
-	for _, ix := range all {
-		if err := r.db.EnsureIndex(ctx, r.To, ix.Index); err != nil {
-			return err
-		}
+	declared := make([]Index, len(all))
+	for i, ix := range all {
+		declared[i] = ix.Index
 	}
-	return nil
+	return r.db.EnsureIndexes(ctx, r.To, declared)
 }
 
 // renamePasses is how often the old collection is walked at most: writers that do not

@@ -254,6 +254,7 @@ func TestField_Having(t *testing.T) {
 // Ensure that the work of comparing two fields grows with their values and not with the
 // pairs of them, also for more values than are held in memory.
 func TestField_ManyValues(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	const n = 40_000 // more than a Reader holds of an element
 	list := func(at func(i int) int) string {

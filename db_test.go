@@ -2,11 +2,13 @@ package jay_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,13 +33,29 @@ var (
 	within       = jaytest.Within
 	concurrently = jaytest.Concurrently
 	afterPrefix  = jaytest.NumberAfter
+	attach       = jaytest.Attach
+	attached     = jaytest.Attached
+	randomBytes  = jaytest.RandomBytes
+	dump         = jaytest.Dump
+	documentsOf  = jaytest.Documents
+	changed      = jaytest.Changes
+	backUp       = jaytest.BackUp
+	bulk         = jaytest.BulkInsert
 )
 
 // TestMain collects garbage less often: the tests allocate much and keep little,
 // so that the collector took a third of their time.
+//
+// Four parallel tests for each processor run at once: many wait for what must not happen.
 func TestMain(m *testing.M) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(600)
+	}
+	flag.Parse()
+	set := false
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == "test.parallel" })
+	if !set {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())
 }
@@ -50,34 +68,6 @@ func equal[T comparable](t testing.TB, got, want T) {
 func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
 	t.Helper()
 	return jaytest.CollectionOf[T](t, db, opts...)
-}
-
-// dump returns the whole database as text: what must not change when a write
-// is refused.
-func dump(t testing.TB, db *jay.DB) string {
-	t.Helper()
-	var b strings.Builder
-	for doc, err := range db.Documents(ctx, jay.Scan{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := doc.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(text)
-		b.WriteByte('\n')
-	}
-	counters, err := db.Counters(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(counters)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Write(text)
-	return b.String()
 }
 
 // Ensure that a database is there again after a reopen, and that what is

@@ -55,6 +55,7 @@ func (r maker) vary(value any, depth int) any {
 // errors, for random types and bodies, in structs that are empty and in some
 // that are not. What is left behind by an error counts for nothing.
 func TestDecode_AsEncodingJSON(t *testing.T) {
+	t.Parallel()
 	r := newMaker(t, "JAY_DECODE_SEED")
 	db, err := OpenMemory(nil)
 	if err != nil {

@@ -92,6 +92,7 @@ func writeSomehow(db *jay.DB, id string, n int64) error {
 // and leave no index entry: counters are read and written back on the condition
 // that no other goroutine did, by many goroutines and in many ways.
 func TestDocumentCache_NoUpdateLost(t *testing.T) {
+	t.Parallel()
 	const hot, goroutines = 3, 8
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	must(t, db.EnsureIndex(ctx, "Hot", jay.Index{Fields: []string{"n"}}))

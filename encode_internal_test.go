@@ -268,6 +268,7 @@ var someTime = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"`)
 // Ensure that a body that is trusted is what the pass over it would have made
 // of it: the same bytes, header and errors, for random types and values.
 func TestEncode_TrustedIsScanned(t *testing.T) {
+	t.Parallel()
 	r := newMaker(t, "JAY_ENCODE_SEED")
 	var dbs []*DB
 	for _, o := range []Options{{}, {MaxDepth: 3}, {MaxDocumentBytes: 200}, {MaxDepth: 5, MaxDocumentBytes: 60}} {

@@ -22,6 +22,7 @@ func TestErrCorrupt_OneValue(t *testing.T) {
 // Ensure that damage that the storage engine finds is ErrCorrupt for every
 // reader of documents, on a line that names the file.
 func TestErrCorrupt_DamagedTables(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "db")
 	for range 2 { // the second Open writes the log into tables
 		db := open(t, dir, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 func TestFormat4(t *testing.T) { testFormat(t, "format4") }
@@ -33,9 +34,9 @@ func TestFormat4_Time(t *testing.T) {
 	rules, err := json.Marshal(db.Revisions().Configuration())
 	must(t, err)
 	equal(t, string(rules), `{"default":{"keep":3},"collections":{"Logs":{"disabled":true},"Orders":{"keepForNs":3600000000000}}}`)
-	equal(t, bodiesOf(t, db, "users/ann", jay.RevisionPage{}), `{"n":3} {"n":3} {"n":3}`)
-	equal(t, bodiesOf(t, db, "users/bob", jay.RevisionPage{}), `- {"n":1}`)
-	equal(t, bodiesOf(t, db, "logs/1", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, db, "users/ann", jay.RevisionPage{}), `{"n":3} {"n":3} {"n":3}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/bob", jay.RevisionPage{}), `- {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "logs/1", jay.RevisionPage{}), "")
 	for rev, err := range db.Revisions().Deleted(ctx, "") {
 		must(t, err)
 		equal(t, rev.ID(), "users/bob")
@@ -51,13 +52,13 @@ func TestFormat4_Time(t *testing.T) {
 		must(t, err)
 		equal(t, bytes.Equal(got, a.content), true)
 	}
-	equal(t, attachmentCounts(t, db), jay.AttachmentStats{Attachments: 3, Bytes: 640_005, Contents: 2, StoredBytes: 320_005})
-	checkContents(t, db)
+	equal(t, jaytest.AttachmentCounts(t, db), jay.AttachmentStats{Attachments: 3, Bytes: 640_005, Contents: 2, StoredBytes: 320_005})
+	jaytest.CheckContents(t, db)
 
 	equal(t, custom(t, db, "leases/1"), `{"@expires":"2926-11-21T12:00:00.0000000Z","@refresh":"2826-11-21T12:00:00.0000000Z"}`)
 	must(t, jay.CheckTimes(db))
 
-	equal(t, changesText(changed(t, db, "F:4-AAAAAAAAAAAAAAAAAAAAAA")), "-users/bob@5 -logs/1@7 +users/ann@10 +leases/1@11 +users/cyd@12")
+	equal(t, jaytest.ChangesText(changed(t, db, "F:4-AAAAAAAAAAAAAAAAAAAAAA")), "-users/bob@5 -logs/1@7 +users/ann@10 +leases/1@11 +users/cyd@12")
 	all, err := db.Subscriptions().List(ctx)
 	must(t, err)
 	text, err := json.Marshal(all)
@@ -76,8 +77,8 @@ func TestFormat4_Time(t *testing.T) {
 	equal(t, sent(t, db, "mail", jay.WorkOptions{}), "users/cyd users/ann")
 	must(t, db.Delete(ctx, "users/ann"))
 	must(t, db.Delete(ctx, "leases/1"))
-	checkContents(t, db)
-	equal(t, attachmentCounts(t, db).Contents, int64(0))
+	jaytest.CheckContents(t, db)
+	equal(t, jaytest.AttachmentCounts(t, db).Contents, int64(0))
 	must(t, checks.Revisions(db))
 	must(t, jay.CheckTimes(db))
 }

@@ -37,6 +37,7 @@ func TestHiLo2010_SeedTable(t *testing.T) {
 // Ensure that clients with the same capacity never meet (vectors 164, 165),
 // and, better than in 2010, those with different ones neither (166).
 func TestHiLo2010_Clients(t *testing.T) {
+	t.Parallel()
 	db := memory(t, &jay.Options{HiLoMode: jay.HiLo2010, HiLoCapacity: 3})
 	a, b := db.NewHiLoClient(), db.NewHiLoClient()
 	equal(t, draw(t, a, "users", 1)+" "+draw(t, b, "users", 1)+" "+draw(t, a, "users", 1)+" "+draw(t, b, "users", 1), "users/1 users/4 users/2 users/5")

@@ -229,6 +229,7 @@ func TestStore_Taken(t *testing.T) {
 // Ensure that 100 goroutines that share the database's client get exactly the
 // numbers 1 to 2000.
 func TestStore_Concurrent(t *testing.T) {
+	t.Parallel()
 	db := memory(t, nil)
 	var mu sync.Mutex
 	seen := make(map[string]bool)

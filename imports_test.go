@@ -46,6 +46,7 @@ func TestImports(t *testing.T) {
 			leaf("internal/expiry"),
 			leaf("internal/feed"),
 			leaf("internal/format"),
+			leaf("internal/heads"),
 			leaf("internal/hilo"),
 			leaf("internal/horizon"),
 			leaf("internal/indexer"),
@@ -91,11 +92,11 @@ func TestImports(t *testing.T) {
 		{"internal/knobs", nil},
 		{"internal/child", nil},
 		{"jaytest", []string{module, leaf("storage/storagetest")}},
-		{"internal/jaytest", []string{module, leaf("jaytest"), leaf("storage/storagetest")}},
+		{"internal/jaytest", []string{module, leaf("internal/checks"), leaf("jaytest"), leaf("storage/storagetest")}},
 		{"internal/querytest", []string{module, leaf("query"), leaf("internal/jaytest"), leaf("internal/jsonpath")}},
 		{"internal/salvage", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs"), leaf("internal/verify")}},
 		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
-		{"internal/parts", []string{leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
+		{"internal/parts", []string{leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/room")}},
@@ -115,8 +116,10 @@ func TestImports(t *testing.T) {
 		{"internal/hilo", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/write"), "github.com/tidwall/gjson", "github.com/tidwall/sjson"}},
 		{"internal/settings", []string{leaf("ids"), leaf("storage"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/turns", nil},
-		{"internal/write", []string{leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
-		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan")}},
+		{"internal/heads", nil},
+		{"internal/write", []string{leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
+		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan"), leaf("internal/tally")}},
+		{"internal/tally", []string{leaf("storage"), leaf("internal/errs"), leaf("internal/parallel")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
 		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
@@ -176,7 +179,10 @@ func TestImports(t *testing.T) {
 	inside := map[string][]string{ // what single suites see besides
 		"tests/index":    {leaf("internal/checks")},                                                       // the entries as they are stored
 		"tests/storm":    {leaf("internal/checks")},                                                       // likewise
-		"tests/query":    {leaf("internal/jsonpath"), leaf("internal/plan")},                              // the evaluator's paths, the planner's limits
+		"tests/query":    {leaf("internal/checks"), leaf("internal/jsonpath"), leaf("internal/plan")},     // the entries, the evaluator's paths, the planner's limits
+		"tests/crash":    {leaf("internal/checks")},                                                       // what is stored
+		"tests/model":    {leaf("internal/checks")},                                                       // likewise
+		"tests/bounds":   {leaf("internal/checks")},                                                       // likewise
 		"tests/language": {leaf("internal/jsonpath")},                                                     // the paths of a naive evaluator
 		"tests/verify":   {leaf("internal/checks"), leaf("internal/format"), leaf("internal/invariants")}, // what it damages in an open database
 		"tests/edits":    {leaf("internal/jsonpath")},                                                     // the paths of a naive model

@@ -26,8 +26,9 @@ import (
 //
 // "index" and "unique" declare an index on the field; with a name, all fields with
 // that name form one index, in the order of the struct. "desc" makes the field
-// descending in the declaration before it. Fields of type time.Time, of pointers to it
-// and of slices of it are entered as instants.
+// descending in the declaration before it. Both words, "index,unique", declare one unique
+// index. Fields of type time.Time, of pointers to it and of slices of it are entered as
+// instants.
 //
 // An existing index that is declared otherwise now, as by a Jay that entered times as
 // text, is replaced: see ReplaceIndex. Indexes that are no longer declared are kept. See
@@ -43,12 +44,7 @@ func (c *Collection[T]) EnsureIndexes(ctx context.Context, opts ...IndexOption) 
 		return err
 	}
 	opts = append(slices.Clip(opts), ReplaceIndex())
-	for _, ix := range declared {
-		if err := db.EnsureIndex(ctx, c.m.Collection, ix, opts...); err != nil {
-			return err
-		}
-	}
-	return nil
+	return db.EnsureIndexes(ctx, c.m.Collection, declared, opts...)
 }
 
 // DeclaredIndexes returns the indexes declared by the tags of T's fields, in the
@@ -127,7 +123,7 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 	if tag == "" || tag == "id" || tag == "version" || codec.IsMetaTag(tag) {
 		return nil
 	}
-	last := -1
+	last, plain := -1, -1 // plain is an index on the field only, in its own order
 	for item := range strings.SplitSeq(tag, ",") {
 		kind, name, _ := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
@@ -135,8 +131,16 @@ func (t *tagged) add(f reflect.StructField, path string) error {
 			for _, fields := range [][]string{t.indexes[last].Fields, t.names[last]} {
 				fields[len(fields)-1] = "-" + fields[len(fields)-1]
 			}
+			if last == plain {
+				plain = -1
+			}
+		case (kind == "index" || kind == "unique") && name == "" && plain >= 0: // "index,unique"
+			last = plain
+			t.indexes[last].Unique = t.indexes[last].Unique || kind == "unique"
 		case kind == "index" || kind == "unique":
-			last = t.put(name, path, codec.IsTimeType(f.Type), kind == "unique")
+			if last = t.put(name, path, codec.IsTimeType(f.Type), kind == "unique"); name == "" {
+				plain = last
+			}
 		default:
 			return fmt.Errorf("%w: field %s: %q in its jay tag: it is one of id, version, lastModified, collection, metadata, metadata=KEY, index, unique, index=NAME, unique=NAME, desc", ErrIndex, f.Name, item)
 		}

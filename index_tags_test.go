@@ -49,6 +49,17 @@ func TestCollection_EnsureIndexes(t *testing.T) {
 		t.Errorf("got %d, %v", n, err)
 	}
 
+	type both struct { // "index,unique" is one index
+		ID   string
+		Name string `jay:"index,unique"`
+		Size int    `jay:"unique,desc,index"`
+	}
+	declared, err = collectionOf[both](t, db).DeclaredIndexes()
+	must(t, err)
+	if got, want := fmt.Sprint(declared), `[{Name [Name] true } {-Size [-Size] true } {Size [Size] false }]`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+
 	type misspelt struct {
 		ID   string
 		Name string `jay:"indexed"`

@@ -1,6 +1,7 @@
 package jay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/jaydb/jay/internal/expiry"
 	"github.com/jaydb/jay/internal/feed"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/heads"
 	"github.com/jaydb/jay/internal/hilo"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/indexer"
@@ -116,7 +118,7 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	if err := openContents(db); err != nil {
 		return nil, fmt.Errorf("jay: open %q: %w", dir, err)
 	}
-	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Attachments: db.contents, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
+	db.writer = &write.Writer{Env: e, Agenda: agenda.New(), Docs: db.docs, Heads: headsOf(&opts), Resolver: db.resolver, Reserved: db.reserved, Indexes: db.indexes, Horizon: db.horizon, Attachments: db.contents, Counts: db.counts, Revisions: &db.revisions, PrefixOf: opts.Conventions.Prefix, PrefixCollections: db.prefixCollections}
 	db.writer.Lines.Limit = knobs.TurnLimit
 	db.ranges = hilo.New(e, db.docs, db.writer, hilo.Options{Generation: hilo.Generation(opts.HiLoMode), Capacity: opts.HiLoCapacity, Growth: opts.HiLo2Growth})
 	db.client = db.ranges.NewClient(hilo.Ungated{})
@@ -341,4 +343,13 @@ func (db *DB) release() error {
 		remove = func(storage.Tx) error { return nil }
 	}
 	return db.reserved.Release(context.Background(), remove)
+}
+
+// headsOf makes the table of the heads of documents that were written lately: an eighth of
+// the cache of blocks. Without a cache of documents there is none.
+func headsOf(opts *Options) *heads.Table {
+	if opts.DocumentCacheBytes < 0 {
+		return nil
+	}
+	return heads.New(cmp.Or(opts.CacheBytes, 64<<20) / 8) // the default of lsm.Options
 }

@@ -303,7 +303,9 @@ type Options struct {
 	// MiB.
 	DocumentCacheBytes int64
 
-	// CacheBytes bounds the cache of table blocks. The default is 64 MiB.
+	// CacheBytes bounds the cache of table blocks. The default is 64 MiB. Up to an eighth
+	// of it is taken in addition for what updates need to know of documents that were
+	// written lately, unless DocumentCacheBytes is below 0.
 	CacheBytes int64
 
 	// MemTableBytes is how much new data gathers in memory before it is

@@ -177,6 +177,7 @@ func TestPatch_Overtaken_Many(t *testing.T) {
 // does what its writes do one by one, with documents that are too large to be
 // patched in the transaction, too, and that it needs no second transaction.
 func TestPatch_AfterWritesOfItsBatch(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	for _, pad := range []int{10, largePad} {
 		t.Run(fmt.Sprint(pad), func(t *testing.T) {

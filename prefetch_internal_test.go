@@ -266,3 +266,59 @@ func TestApply_ReadsAhead_Bounded(t *testing.T) {
 		t.Errorf("an entry is left: %q", it.Key())
 	}
 }
+
+// Ensure that large batches of new documents, which look for their IDs all together,
+// overwrite no document that was put under one of them by hand.
+func TestApply_ReadsAhead_NewIDs(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for _, byHand := range []int{2, 9, 57, 99, 100, 233, 300} {
+		for _, bulk := range []bool{false, true} {
+			db, err := OpenMemory(&Options{Durability: Relaxed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := func(n int) {
+				t.Helper()
+				var b Batch
+				for i := range n {
+					b.Store("Orders", fmt.Appendf(nil, `{"n":%d}`, i))
+					if i%3 == 0 {
+						b.Store("Users", []byte(`{}`))
+					}
+				}
+				if _, err := db.Apply(ctx, &b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			store(1) // the range is known
+			id := fmt.Sprintf("orders/%d-A", byHand)
+			if _, err := db.Insert(ctx, id, []byte(`{"by":"hand"}`), InCollection("Orders")); err != nil {
+				t.Fatal(err)
+			}
+			if bulk {
+				w, err := db.BulkInsert(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 300 {
+					if _, err := w.Store(ctx, "Orders", []byte(`{}`)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Close(); !errors.Is(err, ErrExists) {
+					t.Errorf("%s: the bulk writer returns %v, want %v", id, err, ErrExists)
+				}
+			} else {
+				store(300)
+			}
+			if doc, err := db.Get(ctx, id); err != nil || string(doc.Body()) != `{"by":"hand"}` {
+				t.Errorf("%s: %v, %v", id, doc, err)
+			}
+			checkWhole(t, db)
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -186,9 +186,11 @@ func (q *definition) where(conditions []Condition) {
 	if q.q.Where != nil {
 		conditions = append([]Condition{{expr: q.q.Where, size: q.size}}, conditions...)
 	}
-	all := And(conditions...)
+	var all Condition
 	if len(conditions) == 1 {
 		all = conditions[0]
+	} else {
+		all = And(conditions...)
 	}
 	switch {
 	case all.err != nil:

@@ -22,6 +22,7 @@ import (
 // work without bounds are refused, the same with an index and without, and
 // quickly.
 func TestQuery_Bad_Builder(t *testing.T) {
+	t.Parallel()
 	deep := jay.Eq("V", 1)
 	for range 10_000 {
 		deep = jay.Not(jay.And(deep))
@@ -204,7 +205,7 @@ func TestQuery_Bad_Cursor(t *testing.T) {
 					t.Fatalf("the test cannot forge cursors: %v", err)
 				}
 			}
-			for range 300 {
+			for range 100 {
 				key := make([]byte, random.IntN(20))
 				for i := range key {
 					key[i] = byte(random.IntN(256))

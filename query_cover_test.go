@@ -13,6 +13,7 @@ import (
 // Ensure that entries answer only where they say what the document says, to
 // the letter, and that all others are read.
 func TestQuery_Cover_WhichEntries(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 600)
 	tests := []struct {
 		id, body string

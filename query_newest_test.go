@@ -50,6 +50,7 @@ func asked(t *testing.T, q jay.Query[jay.Row]) ([]string, jay.Explanation) {
 // Ensure that orders and ranges by ID and by etag read what they return, and not the
 // whole collection: newest first, with a collection and without.
 func TestQuery_NewestFirst(t *testing.T) {
+	t.Parallel()
 	db := manyTickets(t)
 	for _, test := range []struct {
 		text, want string
@@ -110,6 +111,7 @@ func TestQuery_NewestFirst_SmallCollection(t *testing.T) {
 // Ensure that an index whose fields are all bound gives the newest first, also without
 // exact(), and one with several values.
 func TestQuery_NewestFirst_Index(t *testing.T) {
+	t.Parallel()
 	db := manyTickets(t)
 	must(t, db.EnsureIndex(ctx, "Tickets", jay.Index{Fields: []string{"m"}}))
 	put(t, db, "tickets/9", `{"m":[1,2]}`, jay.InCollection("Tickets"))

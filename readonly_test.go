@@ -71,6 +71,7 @@ func readOnlyFiles(t testing.TB) string {
 // Ensure that a checkpoint is read by several handles and processes at once, and that
 // neither reads nor refused writes change a byte, a name or a time in it.
 func TestReadOnly_SeveralProcesses(t *testing.T) {
+	t.Parallel()
 	dir := readOnlyFiles(t)
 	before := hashesOf(t, dir)
 	options := &jay.Options{ReadOnly: true}

@@ -14,28 +14,6 @@ import (
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// keepRevisions configures a default rule.
-func keepRevisions(t testing.TB, db *jay.DB, rule jay.RevisionRule) {
-	t.Helper()
-	must(t, db.Revisions().Configure(ctx, jay.RevisionsConfiguration{Default: &rule}))
-}
-
-// bodiesOf returns the revisions of a document, newest first; those that are deletions
-// as "-".
-func bodiesOf(t testing.TB, db *jay.DB, id string, page jay.RevisionPage) string {
-	t.Helper()
-	var out []string
-	for rev, err := range db.Revisions().List(ctx, id, page) {
-		must(t, err)
-		if rev.Deletion() {
-			out = append(out, "-")
-		} else {
-			out = append(out, string(rev.Body()))
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 // vectorsOf returns the change vectors of the revisions of a document, newest first.
 func vectorsOf(t testing.TB, db *jay.DB, id string) (out []string) {
 	t.Helper()
@@ -52,7 +30,7 @@ func TestRevisions_Off(t *testing.T) {
 	put(t, db, "users/1", `{"n":1}`)
 	put(t, db, "users/1", `{"n":2}`)
 	must(t, db.Delete(ctx, "users/1"))
-	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, db, "users/1", jay.RevisionPage{}), "")
 	counts, err := db.Revisions().Counts(ctx)
 	must(t, err)
 	equal(t, len(counts), 0)
@@ -66,7 +44,7 @@ func TestRevisions_Look(t *testing.T) {
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})
 	put(t, db, "users/Ann", `{"n":1,"@metadata":{"@collection":"Users","mine":true}}`)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	clock.Advance(time.Minute)
 	put(t, db, "users/ann", `{"n":2}`)
 	clock.Advance(time.Minute)
@@ -91,23 +69,23 @@ func TestRevisions_Look(t *testing.T) {
 	if !strings.Contains(string(text), `"@flags":"HasRevisions","@id"`) {
 		t.Errorf("the document is %s", text)
 	}
-	equal(t, bodiesOf(t, db, "users/ann", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/ann", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1}`)
 }
 
 // Ensure that pages of a list begin and end where they are asked to, and go on behind
 // one another.
 func TestRevisions_Pages(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	for i := range 200 {
 		put(t, db, "a", fmt.Sprintf(`{"n":%d}`, i))
 		put(t, db, "a\u00a0", `{}`) // its keys lie beside those of a
 	}
 	all := vectorsOf(t, db, "a")
 	equal(t, len(all), 200)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{Limit: 3}), `{"n":199} {"n":198} {"n":197}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{Before: all[2], Limit: 2}), `{"n":196} {"n":195}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{Before: all[199]}), ``)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{Limit: 3}), `{"n":199} {"n":198} {"n":197}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{Before: all[2], Limit: 2}), `{"n":196} {"n":195}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{Before: all[199]}), ``)
 	for i, vector := range all {
 		rev, err := db.Revisions().Get(ctx, "a", vector)
 		must(t, err)
@@ -131,7 +109,7 @@ func TestRevisions_Pages(t *testing.T) {
 // other documents.
 func TestRevisions_Get_NotFound(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	other := put(t, db, "b", `{}`).ChangeVector
 	put(t, db, "a", `{}`)
 	first := put(t, db, "a", `{"n":1}`).ChangeVector
@@ -150,7 +128,7 @@ func TestRevisions_Get_NotFound(t *testing.T) {
 // Ensure that a configuration is refused that cannot be, and changes nothing.
 func TestRevisions_Configure_Refused(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{Keep: 7})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{Keep: 7})
 	many := make(map[string]jay.RevisionRule)
 	for i := range 1001 {
 		many[fmt.Sprint(i)] = jay.RevisionRule{}
@@ -181,13 +159,13 @@ func TestRevisions_Configure_Refused(t *testing.T) {
 // Ensure that the documents of HiLo have no revisions, whatever the default is.
 func TestRevisions_NoneOfHiLo(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	for range 200 {
 		store(t, db, "Users")
 	}
-	equal(t, bodiesOf(t, db, "Raven/HiLo/users", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, db, "Raven/HiLo/users", jay.RevisionPage{}), "")
 	equal(t, mustGet(t, db, "Raven/HiLo/users").Metadata().Flags, 0)
-	equal(t, bodiesOf(t, db, "users/1-A", jay.RevisionPage{}), `{}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/1-A", jay.RevisionPage{}), `{}`)
 }
 
 // Ensure that Revert is an ordinary write: it obeys conditions, indexes and
@@ -195,7 +173,7 @@ func TestRevisions_NoneOfHiLo(t *testing.T) {
 func TestRevisions_Revert(t *testing.T) {
 	db := memory(t, nil)
 	r := db.Revisions()
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"mail"}, Unique: true}))
 	first := put(t, db, "users/Ann", `{"mail":"a","@metadata":{"k":1}}`, jay.InCollection("Users"))
 	second := put(t, db, "users/Ann", `{"mail":"b"}`)
@@ -206,7 +184,7 @@ func TestRevisions_Revert(t *testing.T) {
 	must(t, err)
 	equal(t, third.ID+third.Collection+string(third.Custom), `users/AnnUsers{"k":1}`)
 	equal(t, body(t, db, "users/ann"), `{"mail":"a"}`)
-	equal(t, bodiesOf(t, db, "users/ann", jay.RevisionPage{}), `{"mail":"a"} {"mail":"b"} {"mail":"a"}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/ann", jay.RevisionPage{}), `{"mail":"a"} {"mail":"b"} {"mail":"a"}`)
 
 	must(t, db.Delete(ctx, "users/ann"))
 	put(t, db, "users/bob", `{"mail":"b"}`, jay.InCollection("Users"))
@@ -215,7 +193,7 @@ func TestRevisions_Revert(t *testing.T) {
 	}
 	_, err = r.Revert(ctx, "users/ann", first.ChangeVector)
 	must(t, err)
-	equal(t, bodiesOf(t, db, "users/ann", jay.RevisionPage{}), `{"mail":"a"} - {"mail":"a"} {"mail":"b"} {"mail":"a"}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/ann", jay.RevisionPage{}), `{"mail":"a"} - {"mail":"a"} {"mail":"b"} {"mail":"a"}`)
 	changes, err := r.Diff(ctx, "users/ann", second.ChangeVector, "")
 	must(t, err)
 	equal(t, fmt.Sprintf("%s %s %s %s", changes[0].Path, changes[0].Kind, changes[0].Old, changes[0].New), `mail changed "b" "a"`)
@@ -232,14 +210,14 @@ func TestRevisions_Revert(t *testing.T) {
 // that is there again is not among them.
 func TestRevisions_Deleted(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{Keep: 1})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{Keep: 1})
 	for i := range 150 {
 		id := fmt.Sprintf("users/%03d", i)
 		put(t, db, id, `{}`)
 		must(t, db.Delete(ctx, id))
 	}
 	put(t, db, "users/004", `{}`)
-	keepRevisions(t, db, jay.RevisionRule{Disabled: true})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{Disabled: true})
 	put(t, db, "users/005", `{}`)
 	n := 0
 	for rev, err := range db.Revisions().Deleted(ctx, "") {
@@ -255,12 +233,13 @@ func TestRevisions_Deleted(t *testing.T) {
 		equal(t, rev.ID(), "users/148")
 		break
 	}
-	equal(t, bodiesOf(t, db, "users/148", jay.RevisionPage{}), "- {}") // Keep 1 keeps the last version
+	equal(t, jaytest.RevisionBodies(t, db, "users/148", jay.RevisionPage{}), "- {}") // Keep 1 keeps the last version
 	must(t, checks.Revisions(db))
 }
 
 // Ensure that a purge removes nothing that it was not asked to, and says what it does.
 func TestRevisions_Purge(t *testing.T) {
+	t.Parallel()
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})
 	r := db.Revisions()
@@ -269,7 +248,7 @@ func TestRevisions_Purge(t *testing.T) {
 			t.Errorf("%+v: %v", p, err)
 		}
 	}
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	fill := func() {
 		for i := range 70 {
 			id := fmt.Sprint("users/", i)
@@ -291,13 +270,13 @@ func TestRevisions_Purge(t *testing.T) {
 		t.Errorf("progress %+v", progress)
 	}
 	must(t, checks.Revisions(db))
-	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, db, "users/1", jay.RevisionPage{}), "")
 	equal(t, len(vectorsOf(t, db, "users/2")), 40)
 
 	done, err = r.Purge(ctx, jay.RevisionPurge{Before: clock.Now()})
 	must(t, err)
 	equal(t, done.Revisions, 0) // all was replaced at this moment, not before it
-	keepRevisions(t, db, jay.RevisionRule{Keep: 3})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{Keep: 3})
 	done, err = r.Purge(ctx, jay.RevisionPurge{Retention: true, ID: "users/2"})
 	must(t, err)
 	equal(t, done.Revisions, 37)
@@ -320,24 +299,24 @@ func TestRevisions_Purge(t *testing.T) {
 func TestRevisions_KeepFor(t *testing.T) {
 	clock := newClock()
 	db := memory(t, &jay.Options{Now: clock.Now})
-	keepRevisions(t, db, jay.RevisionRule{KeepFor: time.Hour})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{KeepFor: time.Hour})
 	put(t, db, "a", `{"n":1}`)
 	clock.Advance(1000 * time.Hour)
 	put(t, db, "a", `{"n":2}`)
 	clock.Advance(time.Hour)
 	put(t, db, "a", `{"n":3}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), `{"n":3} {"n":2} {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{}), `{"n":3} {"n":2} {"n":1}`)
 	rev, err := db.Revisions().AsOf(ctx, "a", clock.Now().Add(-time.Hour-1))
 	must(t, err)
 	equal(t, string(rev.Body()), `{"n":1}`)
 	clock.Advance(time.Nanosecond * 100)
 	put(t, db, "a", `{"n":4}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2}`)
 	must(t, db.Delete(ctx, "a"))
 	clock.Advance(2 * time.Hour)
 	_, err = db.Revisions().Purge(ctx, jay.RevisionPurge{Retention: true})
 	must(t, err)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), ``)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{}), ``)
 	for range db.Revisions().Deleted(ctx, "") {
 		t.Error("a is still listed")
 	}
@@ -348,7 +327,7 @@ func TestRevisions_KeepFor(t *testing.T) {
 // goes on with the history of that.
 func TestRevisions_MadeIDs(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	for n := range 3 {
 		put(t, db, "users/1", fmt.Sprintf(`{"n":%d}`, n))
 	}
@@ -357,12 +336,12 @@ func TestRevisions_MadeIDs(t *testing.T) {
 	must(t, err)
 	m := put(t, db, "users|", `{"n":3}`)
 	equal(t, m.ID, "users/1")
-	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1} {"n":0}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/1", jay.RevisionPage{}), `{"n":3} - {"n":2} {"n":1} {"n":0}`)
 	equal(t, store(t, db, "Cats"), "cats/1-A")
 	must(t, checks.Revisions(db))
 	put(t, db, "users/1", `{"n":4}`)
 	put(t, db, "cats/1-A", `{"n":8}`, jay.InCollection("Cats"))
-	equal(t, bodiesOf(t, db, "users/1", jay.RevisionPage{}), `{"n":4} {"n":3} - {"n":2} {"n":1} {"n":0}`)
+	equal(t, jaytest.RevisionBodies(t, db, "users/1", jay.RevisionPage{}), `{"n":4} {"n":3} - {"n":2} {"n":1} {"n":0}`)
 	must(t, checks.Revisions(db))
 }
 
@@ -390,7 +369,7 @@ func TestRevisions_Retention(t *testing.T) {
 		t.Helper()
 		got := ""
 		for more := jaytest.Patience(); more(got == want); {
-			got = bodiesOf(t, db, id, jay.RevisionPage{})
+			got = jaytest.RevisionBodies(t, db, id, jay.RevisionPage{})
 		}
 		equal(t, got, want)
 	}
@@ -407,7 +386,7 @@ func TestRevisions_Retention(t *testing.T) {
 	await("short/1", `{"n":2}`)
 	await("short/2", `{"n":3} {"n":2}`)
 	await("short/3", "")
-	equal(t, bodiesOf(t, db, "kept/1", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2}`)
+	equal(t, jaytest.RevisionBodies(t, db, "kept/1", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2}`)
 	must(t, checks.Revisions(db))
 
 	closeDB(t, db)
@@ -420,7 +399,7 @@ func TestRevisions_Retention(t *testing.T) {
 	configure(jay.RevisionRule{})
 	fill()
 	clock.Advance(24 * time.Hour)
-	equal(t, bodiesOf(t, db, "short/1", jay.RevisionPage{}), `{"n":2} {"n":1} {"n":0} {"n":2}`)
+	equal(t, jaytest.RevisionBodies(t, db, "short/1", jay.RevisionPage{}), `{"n":2} {"n":1} {"n":0} {"n":2}`)
 	configure(jay.RevisionRule{KeepFor: time.Minute})
 	await("short/1", `{"n":2}`)
 	must(t, checks.Revisions(db))
@@ -438,13 +417,13 @@ func TestRevisions_LargeBatches(t *testing.T) {
 	}
 	_, err := db.Apply(ctx, &puts)
 	must(t, err)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	_, err = db.Apply(ctx, &puts)
 	must(t, err)
 	_, err = db.Apply(ctx, &deletes)
 	must(t, err)
 	for i := range 500 {
-		equal(t, bodiesOf(t, db, fmt.Sprint("users/", i), jay.RevisionPage{}), `- {"n":1} {"n":1}`)
+		equal(t, jaytest.RevisionBodies(t, db, fmt.Sprint("users/", i), jay.RevisionPage{}), `- {"n":1} {"n":1}`)
 	}
 	must(t, checks.Revisions(db))
 }
@@ -453,7 +432,7 @@ func TestRevisions_LargeBatches(t *testing.T) {
 func TestRevisions_Copy(t *testing.T) {
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	first := put(t, db, "a", `{"n":1}`).ChangeVector
 	put(t, db, "a", `{"n":2}`)
 	closeDB(t, db)
@@ -462,7 +441,7 @@ func TestRevisions_Copy(t *testing.T) {
 	second := put(t, db, "a", `{"n":3}`).ChangeVector
 	equal(t, second[0], 'C')
 	put(t, db, "a", `{"n":4}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2} {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{}), `{"n":4} {"n":3} {"n":2} {"n":1}`)
 	for vector, want := range map[string]string{first: `{"n":1}`, second: `{"n":3}`} {
 		rev, err := db.Revisions().Get(ctx, "a", vector)
 		must(t, err)
@@ -476,7 +455,7 @@ func TestRevisions_Copy(t *testing.T) {
 func TestRevisions_Import(t *testing.T) {
 	clock := newClock()
 	from := memory(t, &jay.Options{Now: clock.Now})
-	keepRevisions(t, from, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, from, jay.RevisionRule{})
 	for i := range 5 {
 		clock.Advance(-time.Minute) // the order of the times is not that of the versions
 		put(t, from, "users/Ann", fmt.Sprintf(`{"n":%d,"@metadata":{"k":%d}}`, i, i), jay.InCollection("Users"))
@@ -493,7 +472,7 @@ func TestRevisions_Import(t *testing.T) {
 	equal(t, len(lines), 4+6)
 
 	to := memory(t, &jay.Options{NodeTag: "T"})
-	keepRevisions(t, to, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, to, jay.RevisionRule{})
 	for _, want := range []int{10, 0} {
 		stored, err := to.Revisions().Import(ctx, lines)
 		must(t, err)
@@ -505,8 +484,8 @@ func TestRevisions_Import(t *testing.T) {
 	must(t, err)
 	equal(t, stored, 0)
 	put(t, to, "users/ann", `{"n":"again"}`)
-	equal(t, bodiesOf(t, to, "users/ann", jay.RevisionPage{}), `{"n":"again"} {"n":"later"} {"n":3} {"n":2} {"n":1} {"n":0}`)
-	equal(t, bodiesOf(t, to, "gone", jay.RevisionPage{}), `- {"n":4} {"n":3} {"n":2} {"n":1} {"n":0}`)
+	equal(t, jaytest.RevisionBodies(t, to, "users/ann", jay.RevisionPage{}), `{"n":"again"} {"n":"later"} {"n":3} {"n":2} {"n":1} {"n":0}`)
+	equal(t, jaytest.RevisionBodies(t, to, "gone", jay.RevisionPage{}), `- {"n":4} {"n":3} {"n":2} {"n":1} {"n":0}`)
 	var again []json.RawMessage
 	for rev, err := range to.Revisions().All(ctx, "") {
 		must(t, err)
@@ -529,7 +508,7 @@ func TestRevisions_Import(t *testing.T) {
 	if _, err := to.Revisions().Import(ctx, []json.RawMessage{[]byte(strings.Replace(string(lines[0]), `"n":0`, `"n":7`, 1))}); !errors.Is(err, jay.ErrExists) {
 		t.Errorf("another revision with the change vector: %v", err)
 	}
-	equal(t, bodiesOf(t, other, "users/ann", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, other, "users/ann", jay.RevisionPage{}), "")
 	for _, line := range []string{``, `{}`, `[]`, `{"@metadata":{"@id":"a"}}`,
 		`{"@metadata":{"@id":"a","@flags":"Revision","@change-vector":"A:1-x","@last-modified":"yesterday"}}`,
 		`{"@metadata":{"@id":"a","@flags":"Revision","@change-vector":"A:x","@last-modified":"2026-11-21T12:02:00.0000000Z"}}`,
@@ -561,7 +540,7 @@ func TestRevisions_Session(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, s.SaveChanges(ctx))
-	equal(t, bodiesOf(t, db, "docs/1", jay.RevisionPage{}), "")
+	equal(t, jaytest.RevisionBodies(t, db, "docs/1", jay.RevisionPage{}), "")
 	for n := 2; n < 4; n++ {
 		must(t, s.ForceRevision(d))
 		d.N = n
@@ -569,7 +548,7 @@ func TestRevisions_Session(t *testing.T) {
 	}
 	d.N = 4
 	must(t, s.SaveChanges(ctx)) // replaces a revision, and is none
-	equal(t, bodiesOf(t, db, "docs/1", jay.RevisionPage{}), `{"n":3} {"n":2} {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "docs/1", jay.RevisionPage{}), `{"n":3} {"n":2} {"n":1}`)
 	found, err := jay.LoadRevisions[pastDoc](ctx, s, "docs/1", jay.RevisionPage{})
 	must(t, err)
 	equal(t, fmt.Sprint(*found[0], *found[1], *found[2], len(found)), "{docs/1 3} {docs/1 2} {docs/1 1} 3")
@@ -601,12 +580,31 @@ func TestRevisions_Session(t *testing.T) {
 // renamed to.
 func TestRevisions_RenamedCollection(t *testing.T) {
 	db := memory(t, nil)
-	keepRevisions(t, db, jay.RevisionRule{})
+	jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 	put(t, db, "a", `{"n":1}`, jay.InCollection("Old"))
 	put(t, db, "a", `{"n":2}`)
 	_, err := db.RenameCollection(ctx, "Old", "New")
 	must(t, err)
 	put(t, db, "a", `{"n":3}`)
-	equal(t, bodiesOf(t, db, "a", jay.RevisionPage{}), `{"n":3} {"n":2} - {"n":2} {"n":1}`)
+	equal(t, jaytest.RevisionBodies(t, db, "a", jay.RevisionPage{}), `{"n":3} {"n":2} - {"n":2} {"n":1}`)
 	must(t, checks.Revisions(db))
+}
+
+type pastDoc struct {
+	ID string
+	N  int `json:"n"`
+}
+
+func configText(t *testing.T, c jay.RevisionsConfiguration) string {
+	t.Helper()
+	text, err := json.Marshal(c)
+	must(t, err)
+	return string(text)
+}
+
+func mustGet(t *testing.T, db *jay.DB, id string) *jay.Document {
+	t.Helper()
+	doc, err := db.Get(ctx, id)
+	must(t, err)
+	return doc
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // onlyReader hides that a reader can seek.
@@ -65,18 +66,18 @@ func TestSession_Attachments(t *testing.T) {
 	if err := s.SaveChanges(ctx); !errors.Is(err, jay.ErrConflict) {
 		t.Fatalf("a stale save: %v", err)
 	}
-	equal(t, attachmentCounts(t, db).Attachments, 2)
+	equal(t, jaytest.AttachmentCounts(t, db).Attachments, 2)
 	must(t, s.Refresh(ctx, ann))
 	if err := s.SaveChanges(ctx); !errors.Is(err, jay.ErrUsage) {
 		t.Fatalf("a stream that was read: %v", err)
 	}
 	must(t, s.Attachments(bob).Store("once", strings.NewReader("once"), ""))
 	must(t, s.SaveChanges(ctx))
-	equal(t, attachmentCounts(t, db).Attachments, 4)
+	equal(t, jaytest.AttachmentCounts(t, db).Attachments, 4)
 
 	must(t, s.Delete(ann))
 	must(t, s.SaveChanges(ctx))
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 	if err := s.Attachments(ann).Delete("x"); !errors.Is(err, jay.ErrUsage) {
 		t.Errorf("an entity that the session does not hold: %v", err)
 	}

@@ -173,6 +173,7 @@ func TestStats_Due_Bound(t *testing.T) {
 // Ensure that the space of collections and indexes on disk is found, also that of
 // documents with other IDs, and that it shrinks with what is deleted.
 func TestDiskUsage(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	db := open(t, t.TempDir(), nil)
 	must(t, db.EnsureIndex(ctx, "Large", jay.Index{Name: "a", Fields: []string{"a"}}))

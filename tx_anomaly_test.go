@@ -246,6 +246,7 @@ func TestTx_Counter(t *testing.T) {
 // Ensure that readers see the sum of all accounts stay the same while money is
 // moved between them.
 func TestTx_Money(t *testing.T) {
+	t.Parallel()
 	const accounts, each = 10, 100
 	db := memory(t, nil)
 	for i := range accounts {

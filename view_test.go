@@ -68,6 +68,7 @@ func TestDB_Read(t *testing.T) {
 // database until they end, and that a Read begun meanwhile, even by one of
 // them, is refused and hangs nothing.
 func TestDB_Read_Close(t *testing.T) {
+	t.Parallel()
 	db, err := jay.OpenMemory(nil)
 	must(t, err)
 	put(t, db, "a", `{"n":1}`)

@@ -321,10 +321,16 @@ func appendGreater(dst []byte, distance int) []byte {
 // appendNumberKey appends a JSON number with its tag.
 func appendNumberKey(dst, raw []byte) (key []byte, truncated bool) {
 	if n, small := smallInt(raw); small {
-		return appendIntKey(dst, n), false
+		return appendIntKey(dst, n, 0), false
 	}
+	if n, pairs, small := smallDecimal(raw); small {
+		return appendIntKey(dst, n, pairs), false
+	}
+	return appendParsedKey(dst, parseNumber(raw))
+}
 
-	n := parseNumber(raw)
+// appendParsedKey is appendNumberKey for a number however it is written.
+func appendParsedKey(dst []byte, n number) (key []byte, truncated bool) {
 	if n.sign() == 0 {
 		return append(dst, tagZero), false
 	}
@@ -390,8 +396,9 @@ func (n number) appendPairs(dst []byte, first int) (key []byte, truncated bool) 
 	return dst, false
 }
 
-// appendIntKey is appendNumberKey for whole numbers of at most 18 digits.
-func appendIntKey(dst []byte, n int64) []byte {
+// appendIntKey is appendNumberKey for n / 100^fraction, where n has at most 18 digits, and more than
+// the fraction.
+func appendIntKey(dst []byte, n int64, fraction int) []byte {
 	if n == 0 {
 		return append(dst, tagZero)
 	}
@@ -406,7 +413,7 @@ func appendIntKey(dst []byte, n int64) []byte {
 		pairs[i] = 2*byte(n%100) + 1
 	}
 
-	exponent := byte(len(pairs) - i)
+	exponent := byte(len(pairs) - i - fraction)
 	last := len(pairs) - 1
 	for pairs[last] == 1 { // pairs of zeros at the end
 		last--

@@ -127,6 +127,9 @@ func Recoverable(v Value) bool {
 		if n, small := smallInt(v.raw); small {
 			return n != 0 || len(v.raw) == 1
 		}
+		if _, _, small := smallDecimal(v.raw); small {
+			return true
+		}
 		n := parseNumber(v.raw)
 		if (n.len()+1)/2 >= maxKeyPairs { // may be truncated
 			return false

@@ -211,6 +211,42 @@ func smallInt(raw []byte) (n int64, small bool) {
 	return n, true
 }
 
+// smallDecimal returns n and pairs for a number n / 100^pairs, if it is written as prices are: with at most 17
+// digits, on both sides of the point, of which neither the first one nor the last one is 0, and
+// without an exponent. That is its canonical form.
+func smallDecimal(raw []byte) (n int64, pairs int, small bool) {
+	i := 0
+	if len(raw) > 0 && raw[0] == '-' {
+		i = 1
+	}
+	if len(raw)-i > 18 || len(raw)-i < 3 || raw[i] == '0' || raw[len(raw)-1] == '0' {
+		return 0, 0, false
+	}
+	point := 0
+	for at := i; at < len(raw); at++ {
+		c := raw[at] - '0'
+		switch {
+		case c <= 9:
+			n = n*10 + int64(c)
+		case raw[at] == '.' && point == 0:
+			point = at
+		default:
+			return 0, 0, false
+		}
+	}
+	digits := len(raw) - 1 - point
+	if point == 0 || digits == 0 {
+		return 0, 0, false
+	}
+	if digits%2 != 0 {
+		n *= 10
+	}
+	if i == 1 {
+		n = -n
+	}
+	return n, (digits + 1) / 2, true
+}
+
 // compareNumbers compares two JSON numbers by their exact values.
 func compareNumbers(x, y []byte) int {
 	if a, small := smallInt(x); small {

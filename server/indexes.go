@@ -330,16 +330,15 @@ func (c *call) undefine(d, old *definition) error {
 func (c *call) buildFields(d *definition) error {
 	ctx, cancel := context.WithTimeout(c.ctx, indexBuildPatience)
 	defer cancel()
+	var indexes []jay.Index
 	for _, field := range d.Fields {
-		err := c.db.EnsureIndex(ctx, d.Collection, jay.Index{Name: d.indexName(field), Fields: []string{field}})
-		if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+		indexes = append(indexes, jay.Index{Name: d.indexName(field), Fields: []string{field}})
 	}
-	return nil
+	err := c.db.EnsureIndexes(ctx, d.Collection, indexes)
+	if errors.Is(err, context.DeadlineExceeded) && c.ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 // dropFields drops the indexes of a definition which another one, that may be nil, has

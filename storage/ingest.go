@@ -33,6 +33,11 @@ type Ingester interface {
 	// be in; taken says whether they are. With any other error they are not. Ingest
 	// follows ctx as Update does.
 	Ingest(ctx context.Context, tables []Table, taken func(before Snapshot)) error
+
+	// GiveWay lets other goroutines run first, above all those whose commits wait for the
+	// disk: they need a processor for a few microseconds, again and again. Code that
+	// computes for long to make tables calls it every few hundred microseconds.
+	GiveWay()
 }
 
 // Temporary is a file for the time of a sort. Its methods are called one at a time, but

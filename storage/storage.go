@@ -179,7 +179,8 @@ type Reader interface {
 	Iterate(lo, hi []byte) (Iterator, error)
 }
 
-// Snapshot is a Reader of one moment. It holds space until it is closed.
+// Snapshot is a Reader of one moment. It holds space until it is closed. All of its
+// methods but Close are safe for concurrent use.
 type Snapshot interface {
 	Reader
 
@@ -207,6 +208,10 @@ type BatchReader interface {
 	// Get returns the value at key, or ErrNotFound. The value is valid until the
 	// next call and must not be changed.
 	Get(key []byte) ([]byte, error)
+
+	// Missing reports whether none of keys, which ascend, is there. It may be false
+	// for keys that are missing if there are many others between them.
+	Missing(keys [][]byte) (bool, error)
 
 	Close() error
 }
@@ -291,6 +296,14 @@ type Iterator interface {
 	Value() []byte
 	Error() error
 	Close() error
+}
+
+// Skipper is an Iterator that passes many keys in less time than Next takes for each. An
+// Iterator need not be one.
+type Skipper interface {
+	// Skip calls Next n times, n > 0, or until it returns false, and returns how often it has called
+	// it and what the last call returned. The iterator must stand on a key.
+	Skip(n int) (called int, more bool)
 }
 
 // Stats are figures about an engine at one moment. What is counted is counted since Open.

@@ -4,10 +4,13 @@
 //	go run ./indexbuild [-documents N] [-indexes 2,3] [-rounds R] [-smoke]
 //
 // Both engines hold the same documents of 550 bytes and sync their commits. In each round
-// the indexes are built one after another, by Jay and by SQLite in turns, and dropped. Printed are
+// the indexes are built and dropped, in turns: by Jay, declared together; by Jay, one after another; and
+// by SQLite, which builds them one after another. A build begins when Jay has no
+// compaction left of what was before, and SQLite has written its log back into its file: a user who loads a
+// million documents and declares indexes at once shares the machine with that. -busy does not wait. Printed are
 // the medians per document, and of the ratios Jay ÷ SQLite of the rounds the median with
 // an interval that holds the true one with 95 % probability. Then 8 goroutines insert
-// into Jay, for as long as builds follow each other and for as long without them, in turns.
+// into Jay, for as long as builds of two and of three indexes follow each other and for as long without them, in turns.
 // SQLite has no ANALYZE here, which it wants before it uses the indexes.
 package main
 
@@ -19,7 +22,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,6 +42,8 @@ func main() {
 	indexes := flag.String("indexes", "2,3", "how many indexes")
 	rounds := flag.Int("rounds", 7, "rounds")
 	inserting := flag.Duration("inserting", 3*time.Second, "how long inserts are measured in each turn; 0 for not at all")
+	busy := flag.Bool("busy", false, "begin builds while compactions go on")
+	memory := flag.Bool("memory", false, "print what a build of Jay allocates")
 	smoke := flag.Bool("smoke", false, "few documents and rounds, to see that it works")
 	profile := flag.String("profile", "", "file for a CPU profile of the whole run")
 	flag.Parse()
@@ -54,7 +61,7 @@ func main() {
 	if *smoke {
 		*n, *rounds, *inserting = 12_000, 2, 100*time.Millisecond
 	}
-	if err := run(*n, *indexes, *rounds, *inserting); err != nil {
+	if err := run(*n, *indexes, *rounds, *inserting, options{*busy, *memory}); err != nil {
 		fmt.Fprintln(os.Stderr, "indexbuild:", err)
 		os.Exit(1)
 	}
@@ -73,12 +80,16 @@ const (
 // builder builds indexes over the documents that it has loaded, and drops them.
 type builder interface {
 	load(docs *fixture.Documents) error
-	build(ix engine.Index) error
+	build(indexes ...engine.Index) error
 	drop(ix engine.Index) error
+	rest() error // until what was done before is done in the background, too
 	Close() error
 }
 
-func run(n int, indexes string, rounds int, inserting time.Duration) (err error) {
+// options are flags.
+type options struct{ busy, memory bool }
+
+func run(n int, indexes string, rounds int, inserting time.Duration, o options) (err error) {
 	dir, err := os.MkdirTemp("", "indexbuild")
 	if err != nil {
 		return err
@@ -101,27 +112,38 @@ func run(n int, indexes string, rounds int, inserting time.Duration) (err error)
 		}
 	}
 
-	fmt.Printf("%d documents of %d bytes, %d rounds\n\n| indexes | Jay, µs a document | SQLite (C) | Jay ÷ SQLite |\n|---|---|---|---|\n", n, fixture.BodyBytes, rounds)
+	fmt.Printf("%d documents of %d bytes, %d rounds; µs a document\n\n| indexes | Jay, together | one after another | SQLite (C) | Jay ÷ SQLite | one after another ÷ SQLite |\n|---|---|---|---|---|---|\n", n, fixture.BodyBytes, rounds)
 	for _, text := range strings.Split(indexes, ",") {
 		k, err := strconv.Atoi(text)
 		if err != nil || k < 1 || k > len(engine.Indexes) {
 			return fmt.Errorf("-indexes %q: numbers from 1 to %d", indexes, len(engine.Indexes))
 		}
-		var times [2][]float64
-		var ratios []float64
+		var times [3][]float64
 		for round := range rounds {
-			var took [2]float64
-			for i := range 2 {
-				which := (i + round) % 2
-				if took[which], err = buildAndDrop([]builder{j, s}[which], engine.Indexes[:k]); err != nil {
+			for i := range times {
+				which := (i + round) % len(times)
+				b, together := []builder{j, j, s}[which], which == 0
+				if !o.busy {
+					if err := b.rest(); err != nil {
+						return err
+					}
+				}
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				took, err := buildAndDrop(b, engine.Indexes[:k], together)
+				if err != nil {
 					return err
 				}
+				if runtime.ReadMemStats(&after); o.memory && together {
+					fmt.Fprintf(os.Stderr, "%d indexes: %.1f MB allocated, %.0f bytes and %.2f objects a document, %d collections\n", k, float64(after.TotalAlloc-before.TotalAlloc)/1e6,
+						float64(after.TotalAlloc-before.TotalAlloc)/float64(n), float64(after.Mallocs-before.Mallocs)/float64(n), after.NumGC-before.NumGC)
+				}
+				times[which] = append(times[which], took/float64(n))
 			}
-			times[0], times[1] = append(times[0], took[0]/float64(n)), append(times[1], took[1]/float64(n))
-			ratios = append(ratios, took[0]/took[1])
 		}
-		r := stats.IntervalOf(ratios, .95)
-		fmt.Printf("| %d | %.2f | %.2f | %.2f (%.2f–%.2f) |\n", k, stats.IntervalOf(times[0], .95).Median, stats.IntervalOf(times[1], .95).Median, r.Median, r.Low, r.High)
+		median := func(values []float64) float64 { return stats.IntervalOf(values, .95).Median }
+		r, single := stats.IntervalOf(stats.Ratios(times[0], times[2]), .95), stats.IntervalOf(stats.Ratios(times[1], times[2]), .95)
+		fmt.Printf("| %d | %.2f | %.2f | %.2f | %.2f (%.2f–%.2f) | %.2f (%.2f–%.2f) |\n", k, median(times[0]), median(times[1]), median(times[2]), r.Median, r.Low, r.High, single.Median, single.Low, single.High)
 	}
 	if inserting == 0 {
 		return nil
@@ -145,10 +167,14 @@ func run(n int, indexes string, rounds int, inserting time.Duration) (err error)
 }
 
 // buildAndDrop returns how many microseconds the builds took.
-func buildAndDrop(b builder, indexes []engine.Index) (float64, error) {
+func buildAndDrop(b builder, indexes []engine.Index, together bool) (float64, error) {
+	size := 1
+	if together {
+		size = len(indexes)
+	}
 	began := time.Now()
-	for _, ix := range indexes {
-		if err := b.build(ix); err != nil {
+	for some := range slices.Chunk(indexes, size) {
+		if err := b.build(some...); err != nil {
 			return 0, err
 		}
 	}
@@ -159,6 +185,39 @@ func buildAndDrop(b builder, indexes []engine.Index) (float64, error) {
 		}
 	}
 	return took.Seconds() * 1e6, nil
+}
+
+// rest waits until this process, both engines included, takes hardly any processor time for 100 ms.
+func rest() error {
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		before, err := processorTicks()
+		if err != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+		after, err := processorTicks()
+		if err != nil || after-before <= 1 {
+			return err
+		}
+	}
+	return errors.New("the engines go on working for a minute")
+}
+
+// processorTicks returns how many hundredths of a second this process has run.
+func processorTicks() (int, error) {
+	text, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		return 0, fmt.Errorf("%w: without it, measure with -busy", err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // behind the name of the program
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/self/stat: %q", text)
+	}
+	user, err := strconv.Atoi(fields[11])
+	system, otherErr := strconv.Atoi(fields[12])
+	return user + system, errors.Join(err, otherErr)
 }
 
 type jayBuilder struct {
@@ -185,9 +244,15 @@ func (j *jayBuilder) load(docs *fixture.Documents) error {
 	return nil
 }
 
-func (j *jayBuilder) build(ix engine.Index) error {
-	return j.db.EnsureIndex(ctx, collection, jay.Index{Name: ix.Name, Fields: []string{ix.Field}})
+func (j *jayBuilder) build(indexes ...engine.Index) error {
+	var all []jay.Index
+	for _, ix := range indexes {
+		all = append(all, jay.Index{Name: ix.Name, Fields: []string{ix.Field}})
+	}
+	return j.db.EnsureIndexes(ctx, collection, all)
 }
+
+func (j *jayBuilder) rest() error { return rest() }
 
 func (j *jayBuilder) drop(ix engine.Index) error { return j.db.DropIndex(ctx, collection, ix.Name) }
 
@@ -225,12 +290,14 @@ func (j *jayBuilder) inserts(docs *fixture.Documents, during time.Duration, buil
 			counted, written = time.Since(began), inserted.Load()
 			break
 		}
-		ix := engine.Indexes[builds%len(engine.Indexes)]
+		indexes := engine.Indexes[:2+builds%2]
 		before, start := inserted.Load(), time.Now()
-		err = j.build(ix)
+		err = j.build(indexes...)
 		counted += time.Since(start)
 		written += inserted.Load() - before
-		err = errors.Join(err, j.drop(ix))
+		for _, ix := range indexes {
+			err = errors.Join(err, j.drop(ix))
+		}
 		builds++
 	}
 	close(stop)
@@ -273,9 +340,18 @@ func (s *sqliteBuilder) load(docs *fixture.Documents) error {
 	return nil
 }
 
-func (s *sqliteBuilder) build(ix engine.Index) error {
-	_, err := s.db.Exec(fmt.Sprintf("CREATE INDEX orders_%s ON orders(json_extract(body, '$.%s'))", ix.Name, ix.Field))
-	return err
+func (s *sqliteBuilder) build(indexes ...engine.Index) error {
+	for _, ix := range indexes {
+		if _, err := s.db.Exec(fmt.Sprintf("CREATE INDEX orders_%s ON orders(json_extract(body, '$.%s'))", ix.Name, ix.Field)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sqliteBuilder) rest() error {
+	_, err := s.db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	return errors.Join(err, rest())
 }
 
 func (s *sqliteBuilder) drop(ix engine.Index) error {

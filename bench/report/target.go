@@ -96,6 +96,10 @@ var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(
 	{6, "", "growth, random get in cache: most ÷ least documents", 2, growth(rowGet)},
 	{6, rowUnderLoad, "jay's p99 ÷ median", 10, latency(func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
 	{6, rowUnderLoad, "jay's longest, in seconds", 1, latency(func(p stats.Percentiles) float64 { return p.Max / 1e6 })},
+	{20, "update, batches, in cache, unsynced", "jay ÷ pebble", 2.5, jayBy(engine.Raw)},
+	{20, workload.RowEqual, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
+	{20, workload.RowTop, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
+	{20, workload.RowCount, "jay ÷ SQLite in C", 1, jayBy("sqlite-mattn")},
 })
 
 // bulkWriterTargets ask that the bulk writer is as quick as the best batches.

@@ -100,8 +100,11 @@ func New(record Record) (*Catalog, error) {
 }
 
 // Single returns a Collection of this index only.
-func Single(ix *Index) *Collection {
-	ci := &Collection{Indexes: []*Index{ix}}
+func Single(ix *Index) *Collection { return Only(ix) }
+
+// Only returns a Collection of these indexes, which are of one collection.
+func Only(indexes ...*Index) *Collection {
+	ci := &Collection{Indexes: indexes}
 	ci.Prepare()
 	return ci
 }

@@ -59,7 +59,10 @@ func (e *Entries) flag(ix *Index, flags byte) {
 // AppendKey appends an entry's key. The bits of the ID are inverted if the last
 // field is descending, so that the IDs of equal values sort in the direction of
 // that field.
-func (e *Entry) AppendKey(dst []byte, folded string) []byte {
+func (e *Entry) AppendKey(dst []byte, folded string) []byte { return AppendEntryKey(dst, e, folded) }
+
+// AppendEntryKey is Entry.AppendKey for an ID of either type.
+func AppendEntryKey[ID string | []byte](dst []byte, e *Entry, folded ID) []byte {
 	dst = format.AppendIndexPrefix(dst, e.Index.Number)
 	dst = append(dst, e.Values...)
 	if e.Unique {
@@ -77,6 +80,11 @@ const NotCovering = 0
 // AppendValue appends an entry's value: the folded ID and 00 if the key does not
 // hold the ID, and then the original case of the ID, as appendCase encodes it.
 func (e *Entry) AppendValue(dst []byte, id, folded string) []byte {
+	return AppendEntryValue(dst, e, id, folded)
+}
+
+// AppendEntryValue is Entry.AppendValue for IDs of either type.
+func AppendEntryValue[ID string | []byte](dst []byte, e *Entry, id, folded ID) []byte {
 	if e.Unique {
 		dst = append(append(dst, folded...), 0)
 	}
@@ -107,8 +115,8 @@ func SplitValue(value []byte, unique bool) (folded, letters []byte) {
 // appendCase appends the positions, counted from 1, of the capital letters A to Z
 // that distinguish an ID from its folded form. It returns false if the ID differs
 // in another way, or at a position beyond 255.
-func appendCase(dst []byte, id, folded string) ([]byte, bool) {
-	if id == folded {
+func appendCase[ID string | []byte](dst []byte, id, folded ID) ([]byte, bool) {
+	if string(id) == string(folded) {
 		return dst, true
 	}
 	if len(id) != len(folded) {

@@ -78,17 +78,17 @@ type purpose uint8
 
 const (
 	toWrite  purpose = iota // all bounds hold, for all indexes
-	toBuild                 // they hold for the index being built, together with the others
+	toBuild                 // they hold for the indexes being built, together with the others
 	toRemove                // none holds: the document is stored already
 )
 
 // begin makes body the current document and counts its entries in every index.
-// number is that of the index to build.
-func (x *extraction) begin(body []byte, p purpose, number uint32) error {
+// wanted says which indexes are to be built; nil for none.
+func (x *extraction) begin(body []byte, p purpose, wanted []bool) error {
 	x.reset(body, maxIndexEntries)
 	for i, ix := range x.ci.Indexes {
 		accepted, err := ix.accepts(body, p)
-		if err != nil && (p == toWrite || ix.Number == number) {
+		if err != nil && (p == toWrite || p == toBuild && wanted[i]) {
 			return err
 		}
 		if x.counts[i] = 0; !accepted {
@@ -100,7 +100,7 @@ func (x *extraction) begin(body []byte, p purpose, number uint32) error {
 			continue
 		}
 		switch {
-		case p == toWrite, ix.Number == number:
+		case p == toWrite, p == toBuild && wanted[i]:
 			return &metadata.Error{Rule: fmt.Sprintf("at most %d entries in index %q", maxIndexEntries, ix.Info.Name), Limit: maxIndexEntries, Actual: count}
 		case p == toRemove && ix.Info.State == index.Ready:
 			// An older version has written these entries. Start again without the
@@ -375,7 +375,7 @@ func newEntries(indexes int) *Entries {
 func (ci *Collection) Extract(body []byte) (*Entries, error) {
 	x := ci.extraction()
 	defer ci.release(x)
-	if err := x.begin(body, toWrite, 0); err != nil {
+	if err := x.begin(body, toWrite, nil); err != nil {
 		return nil, err
 	}
 	out := newEntries(len(ci.Indexes))
@@ -390,21 +390,39 @@ func (ci *Collection) Extract(body []byte) (*Entries, error) {
 // built, which has this number. Together with those in the other indexes they must
 // be within the bounds: otherwise the document could not be written again.
 func (ci *Collection) ExtractForBuild(body []byte, number uint32) (*Entries, error) {
+	b := ci.NewBuilder(number)
+	defer ci.release(b.x)
 	out := newEntries(1)
-	return out, ci.ExtractForBuildInto(out, body, number)
+	return out, b.Extract(out, body)
 }
 
-// ExtractForBuildInto is ExtractForBuild in the memory of out, whose entries are replaced.
-func (ci *Collection) ExtractForBuildInto(out *Entries, body []byte, number uint32) error {
+// Builder makes the entries that stored documents have in indexes that are being built. It
+// is not safe for concurrent use, and keeps the last document in memory.
+type Builder struct {
+	ci     *Collection
+	x      *extraction
+	wanted []bool // by index: it is being built
+}
+
+// NewBuilder returns a Builder for the indexes with these numbers, which ci must have.
+func (ci *Collection) NewBuilder(numbers ...uint32) *Builder {
+	b := &Builder{ci, ci.extraction(), make([]bool, len(ci.Indexes))}
+	for i, ix := range ci.Indexes {
+		b.wanted[i] = slices.Contains(numbers, ix.Number)
+	}
+	return b
+}
+
+// Extract replaces the entries of out by those of a document in the indexes being built. The
+// bounds are those of ExtractForBuild.
+func (b *Builder) Extract(out *Entries, body []byte) error {
 	out.List, out.Arena, out.Flags = out.List[:0], out.Arena[:0], out.Flags[:0]
-	x := ci.extraction()
-	defer ci.release(x)
-	if err := x.begin(body, toBuild, number); err != nil {
+	if err := b.x.begin(body, toBuild, b.wanted); err != nil {
 		return err
 	}
-	for i, ix := range ci.Indexes {
-		if ix.Number == number {
-			c := x.entryWalk(i)
+	for i, wanted := range b.wanted {
+		if wanted {
+			c := b.x.entryWalk(i)
 			out.take(&c, math.MaxInt)
 		}
 	}
@@ -419,7 +437,7 @@ func (ci *Collection) ExtractForBuildInto(out *Entries, body []byte, number uint
 func (ci *Collection) EachStored(body []byte, fn func(*Entries) error) error {
 	x := ci.extraction()
 	defer ci.release(x)
-	if err := x.begin(body, toRemove, 0); err != nil {
+	if err := x.begin(body, toRemove, nil); err != nil {
 		return err
 	}
 	out := newEntries(len(ci.Indexes))

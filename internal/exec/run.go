@@ -7,7 +7,6 @@ package exec
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -45,9 +44,13 @@ type Run struct {
 	covers   []*plan.Cover  // parallel to the plan's paths; nil if documents must be read
 	meta     docMeta
 	options  Options
-	key      []byte    // scratch
-	moment   time.Time // at which documents that have expired are left out; zero for none
-	gone     bool      // there are such documents
+	key      []byte          // scratch
+	moment   time.Time       // at which documents that have expired are left out; zero for none
+	gone     bool            // there are such documents
+	accept   docs.Filter     // matches, made once
+	all      bool            // it accepts every candidate
+	header   metadata.Header // scratch
+	row      Row             // the last one of streamed answers
 	sorter   *query.Sorter
 
 	pace query.Pace // of all that works on documents; ends with the context, and with the run
@@ -237,14 +240,21 @@ func (r *Run) start(ctx context.Context, c *catalog.Catalog) (err error) {
 	if r.cover(where); r.gone { // an entry does not say when its document expires
 		r.covers, r.plan.CountOnly = nil, false
 	}
-	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) {
+	if len(r.q.OrderBy) > 0 && !IsGrouped(r.q) && r.compares() {
 		if r.sorter, err = query.NewSorter(r.q.OrderBy); err != nil {
 			return fmt.Errorf("%w: %w", errs.ErrQuery, err)
 		}
 		r.sorter.SetPace(&r.pace)
 	}
+	r.accept, r.all = r.matches, r.matcher == nil && !r.gone && r.overlay.Written == nil
 	r.source, err = r.openSource(ctx)
 	return err
+}
+
+// compares reports whether the order is not only that in which the candidates come:
+// answers are sorted, merged, or have cursors.
+func (r *Run) compares() bool {
+	return !r.plan.Ordered || r.options.Paging || r.options.After != nil || len(r.overlay.Own) > 0
 }
 
 // cover makes the Covers that answer from entries, if the entries of every path
@@ -350,7 +360,7 @@ func (r *Run) Release(cause error) error {
 	r.stats.elapsed = time.Since(r.started)
 	err := r.source.close()
 	if r.owned != nil {
-		err = errors.Join(err, r.owned.Close())
+		err = errs.First(err, r.owned.Close())
 	}
 	return err
 }
@@ -393,7 +403,14 @@ func (r *Run) nextDocument(ctx context.Context) (*docs.Document, error) {
 
 // nextStored returns the next answer of the snapshot.
 func (r *Run) nextStored(ctx context.Context) (*docs.Document, error) {
-	doc, err := r.source.next(ctx, r.matches)
+	want := r.accept
+	if r.all {
+		switch r.source.(type) {
+		case *indexSource, *changeSource: // those of lookups
+			want = nil // documents are decoded where they are to be, and not before
+		}
+	}
+	doc, err := r.source.next(ctx, want)
 	if err := r.pace.Err(); err != nil {
 		return nil, err
 	}
@@ -418,7 +435,8 @@ func (r *Run) nextOwn() (doc *docs.Document, err error) {
 	return nil, r.pace.Err()
 }
 
-// Next returns the next answer, or nil at the end.
+// Next returns the next answer, or nil at the end. The Row is valid until the next call;
+// what it holds belongs to the caller.
 func (r *Run) Next(ctx context.Context) (*Row, error) {
 	row, err := r.nextRow(ctx)
 	if row == nil || err != nil || len(r.q.Include) == 0 {
@@ -523,7 +541,8 @@ func (r *Run) begin(ctx context.Context) (err error) {
 			if doc == nil || err != nil {
 				return nil, err
 			}
-			row := &Row{Document: doc}
+			r.row = Row{Document: doc}
+			row := &r.row
 			if r.sorter != nil && (r.options.Paging || r.options.After != nil) {
 				row.Cursor = r.cursorOf(doc)
 				if r.options.After != nil && !r.isAfter(row.Cursor) {

@@ -3,16 +3,15 @@ package exec
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/jaydb/jay/internal/catalog"
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/plan"
+	"github.com/jaydb/jay/internal/tally"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/query"
 	"github.com/jaydb/jay/storage"
@@ -70,6 +69,11 @@ func (s *idSource) close() error { return nil }
 // errs.ErrNotFound if there is none.
 func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	r.key = format.DocumentKey(r.key[:0], folded)
+	return r.fetchKey(want)
+}
+
+// fetchKey is fetch for the document at r.key.
+func (r *Run) fetchKey(want docs.Filter) (*docs.Document, error) {
 	value, closer, err := r.snapshot.Get(r.key)
 	if err == storage.ErrNotFound {
 		return nil, errs.ErrNotFound
@@ -77,16 +81,30 @@ func (r *Run) fetch(folded string, want docs.Filter) (*docs.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, body, err := metadata.Decode(value)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("document %q: %w", folded, err), closer.Close())
-	}
-	r.stats.documents++
-	if !want(format.DocumentID(r.key), &h, body) {
-		return nil, closer.Close()
-	}
-	doc, err := r.docs.CopyDocument(format.DocumentID(r.key), value)
+	doc, err := r.answer(format.DocumentID(r.key), value, want)
 	return doc, errs.First(err, closer.Close())
+}
+
+// answer returns a copy of the document in value if want accepts it, and nil if not. If want
+// is nil, each document is accepted.
+func (r *Run) answer(folded, value []byte, want docs.Filter) (*docs.Document, error) {
+	if want != nil {
+		body, err := r.header.Decode(value)
+		if err != nil {
+			return nil, fmt.Errorf("document %q: %w", folded, err)
+		}
+		r.stats.documents++
+		if !want(folded, &r.header, body) {
+			return nil, nil
+		}
+		return r.docs.CopyDocument(folded, value)
+	}
+	doc, err := r.docs.CopyDocument(folded, value)
+	if err == nil {
+		r.stats.documents++
+		r.pace.Spend(len(value))
+	}
+	return doc, err
 }
 
 // indexSource yields the documents in the key ranges of one or several indexes.
@@ -112,7 +130,13 @@ type lookups struct {
 	r     *Run
 	batch []candidate      // fetched together, to be yielded
 	chunk int              // how many were fetched together last
+	ended bool             // there are no more candidates
 	docs  storage.Iterator // over documents; nil until needed
+
+	// Memory of the batch, used again by the next one.
+	candidates []candidate
+	order      []int
+	ids        []byte
 }
 
 // candidates yields the IDs of documents that can be answers.
@@ -288,6 +312,9 @@ func (s *lookups) nextOf(ctx context.Context, from candidates, want docs.Filter)
 			return nil, err
 		}
 		if len(s.batch) == 0 {
+			if s.ended {
+				return nil, nil
+			}
 			if err := s.fill(ctx, from, want); err != nil || len(s.batch) == 0 {
 				return nil, err
 			}
@@ -296,8 +323,9 @@ func (s *lookups) nextOf(ctx context.Context, from candidates, want docs.Filter)
 		s.batch = s.batch[1:]
 		if next.later {
 			var err error
-			if next.doc, err = s.r.fetch(next.id, want); err != nil {
-				return nil, from.broken(next.id, err)
+			s.r.key = format.AppendDocumentKey(s.r.key[:0], next.id)
+			if next.doc, err = s.r.fetchKey(want); err != nil {
+				return nil, from.broken(string(next.id), err)
 			}
 		}
 		if next.doc != nil {
@@ -308,7 +336,7 @@ func (s *lookups) nextOf(ctx context.Context, from candidates, want docs.Filter)
 
 // candidate is a document that an index entry points to.
 type candidate struct {
-	id    string
+	id    []byte         // folded
 	doc   *docs.Document // nil if it is not accepted
 	later bool           // it is fetched when it is its turn
 }
@@ -321,27 +349,36 @@ const (
 	firstBatch = 16
 	maxBatch   = 128
 	batchBytes = 4 << 20 // documents beyond are fetched one by one
+	bytesOfID  = 24      // for which there is room at first
 )
 
 // fill fetches the next documents together, sorted by key: one iterator is faster
 // than as many look-ups, above all for adjacent documents.
 func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) error {
 	s.chunk = min(max(firstBatch, 2*s.chunk), maxBatch, s.r.need())
-	s.batch = make([]candidate, 0, s.chunk)
-	order := make([]int, 0, s.chunk) // of the candidates whose documents must be read
+	if cap(s.candidates) < s.chunk {
+		s.candidates, s.order = make([]candidate, 0, s.chunk), make([]int, 0, s.chunk)
+		s.ids = make([]byte, 0, bytesOfID*s.chunk)
+	}
+	clear(s.candidates[:cap(s.candidates)]) // the documents are not kept for the next batch
+	s.batch, s.ids = s.candidates[:0], s.ids[:0]
+	order := s.order[:0] // of the candidates whose documents must be read
 	for len(s.batch) < s.chunk {
 		id, err := from.nextID(ctx)
 		if err != nil {
 			return err
 		}
 		if id == nil {
+			s.ended = true
 			break
 		}
 		doc, covered := from.fromEntry(id, want)
 		switch {
 		case !covered:
 			order = append(order, len(s.batch))
-			s.batch = append(s.batch, candidate{id: string(id)})
+			from := len(s.ids)
+			s.ids = append(s.ids, id...)
+			s.batch = append(s.batch, candidate{id: s.ids[from:]})
 		case doc != nil:
 			s.batch = append(s.batch, candidate{doc: doc})
 		}
@@ -352,7 +389,7 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 	}
 
 	// Read in the order of keys, and yield in the order of the index.
-	slices.SortFunc(order, func(a, b int) int { return strings.Compare(s.batch[a].id, s.batch[b].id) })
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(s.batch[a].id, s.batch[b].id) })
 	fetched := 0
 	for _, i := range order {
 		c := &s.batch[i]
@@ -362,7 +399,7 @@ func (s *lookups) fill(ctx context.Context, from candidates, want docs.Filter) e
 		}
 		var err error
 		if c.doc, err = s.seek(c.id, want); err != nil {
-			return from.broken(c.id, err)
+			return from.broken(string(c.id), err)
 		}
 		if c.doc != nil {
 			fetched += len(c.doc.JSON())
@@ -381,7 +418,7 @@ func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document
 	if !covered {
 		s.r.stats.uncovered++
 	}
-	if !covered || !want(id, h, body) {
+	if !covered || want != nil && !want(id, h, body) {
 		return nil, covered
 	}
 	header := metadata.Header{ID: bytes.Clone(h.ID)}
@@ -389,29 +426,20 @@ func (s *indexSource) fromEntry(id []byte, want docs.Filter) (doc *docs.Document
 	return &found, true
 }
 
-// seek is run.fetch with a shared iterator.
-func (s *lookups) seek(folded string, want docs.Filter) (*docs.Document, error) {
+// seek is Run.fetch with a shared iterator.
+func (s *lookups) seek(folded []byte, want docs.Filter) (*docs.Document, error) {
 	if s.docs == nil {
 		var err error
 		if s.docs, err = s.r.snapshot.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1}); err != nil {
 			return nil, err
 		}
 	}
-	key := format.DocumentKey(s.r.key[:0], folded)
+	key := format.AppendDocumentKey(s.r.key[:0], folded)
 	s.r.key = key
 	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
 		return nil, errs.First(s.docs.Error(), errs.ErrNotFound)
 	}
-	value := s.docs.Value()
-	h, body, err := metadata.Decode(value)
-	if err != nil {
-		return nil, fmt.Errorf("document %q: %w", folded, err)
-	}
-	s.r.stats.documents++
-	if !want(format.DocumentID(key), &h, body) {
-		return nil, nil
-	}
-	return s.r.docs.CopyDocument(format.DocumentID(key), value)
+	return s.r.answer(format.DocumentID(key), s.docs.Value(), want)
 }
 
 // broken returns the error for an entry whose document cannot be read.
@@ -425,7 +453,7 @@ func (s *indexSource) broken(id string, err error) error {
 // need is how many documents the remaining answers need at least, if answers are
 // streamed; otherwise it is unlimited.
 func (r *Run) need() int {
-	streamed := r.distinct == nil && !IsGrouped(r.q) && (r.sorter == nil || r.plan.Ordered)
+	streamed := r.distinct == nil && !IsGrouped(r.q) && (len(r.q.OrderBy) == 0 || r.plan.Ordered)
 	if !streamed || r.left < 0 {
 		return maxBatch
 	}
@@ -433,25 +461,29 @@ func (r *Run) need() int {
 }
 
 // countEntries counts the documents that the entries point to.
-func (s *indexSource) countEntries(ctx context.Context) (int64, error) {
+func (s *indexSource) countEntries(ctx context.Context) (n int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	n := int64(0)
-	for {
-		if s.seen != nil {
+	if s.seen != nil {
+		for {
 			id, err := s.nextID(ctx)
 			if err != nil || id == nil {
 				return n, err
 			}
-		} else {
-			ok, err := s.advance(ctx, s.r)
-			if err != nil || !ok {
-				return n, err
-			}
+			n++
 		}
-		n++
 	}
+	for _, kr := range s.ranges {
+		keys, err := tally.Keys(ctx, s.r.snapshot, kr.Lo, kr.Hi)
+		if err != nil {
+			return n, err
+		}
+		s.r.stats.keys += keys
+		n += keys
+	}
+	s.ranges = nil
+	return n, nil
 }
 
 // extreme returns the first or the last value of a field in the range of the
@@ -514,7 +546,7 @@ func (s *indexSource) close() error {
 }
 
 func (s *lookups) close() error {
-	s.batch = nil
+	s.batch, s.candidates = nil, nil
 	if s.docs == nil {
 		return nil
 	}

@@ -33,7 +33,7 @@ func AppendIndexPrefix(dst []byte, number uint32) []byte {
 
 // AppendEntryID appends the end of an index key: the folded ID and 00, with
 // inverted bits if the last field is descending.
-func AppendEntryID(dst []byte, folded string, descending bool) []byte {
+func AppendEntryID[ID string | []byte](dst []byte, folded ID, descending bool) []byte {
 	start := len(dst)
 	dst = append(append(dst, folded...), 0)
 	if descending {
@@ -140,6 +140,13 @@ func AppendKey(dst []byte, space byte, part string) []byte {
 
 // DocumentKey appends the key of a document.
 func DocumentKey(dst []byte, foldedID string) []byte { return AppendKey(dst, SpaceDocument, foldedID) }
+
+// AppendDocumentKey is DocumentKey for an ID in bytes.
+func AppendDocumentKey(dst, foldedID []byte) []byte {
+	dst = append(dst, SpaceDocument)
+	dst = append(dst, foldedID...)
+	return append(dst, 0)
+}
 
 // MemberKey appends the key of a membership entry.
 func MemberKey(dst []byte, foldedCollection, foldedID string) []byte {

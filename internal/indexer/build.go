@@ -47,16 +47,18 @@ func (in *Indexer) Build(t *Task) error {
 	if err != nil {
 		return err
 	}
-	if to, ok := in.env.Engine.(storage.Ingester); ok && after == "" {
+	if _, ok := in.env.Engine.(storage.Ingester); ok && after == "" {
 		if many, err := in.isLarge(ix.Info.Collection); err != nil {
 			return err
 		} else if many {
-			if err := in.buildTables(t, ix, to); err != nil {
+			if err := in.buildTables(t, ix); err != nil {
 				return err
 			}
-			return in.becomeReady(t, begun)
+			in.logReady(t, begun)
+			return nil
 		}
 	}
+	in.leaveTeam(t)
 	// Latest, not the durable state: a document that is committed and not yet on
 	// disk would be added neither by the build nor by a later write.
 	w, err := in.scan(docs.Range{Collection: ix.Info.Collection, After: after})
@@ -78,18 +80,21 @@ func (in *Indexer) Build(t *Task) error {
 		}
 		t.documents.Add(int64(len(chunk)))
 	}
-	return in.becomeReady(t, begun)
-}
-
-// becomeReady is FinishBuild for a build that has begun then.
-func (in *Indexer) becomeReady(t *Task, begun time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := in.FinishBuild(t); err != nil {
 		return err
 	}
+	in.logReady(t, begun)
+	return nil
+}
+
+// logReady logs the end of a build that has begun then.
+func (in *Indexer) logReady(t *Task, begun time.Time) {
 	if in.env.Logger != nil {
 		in.env.Logger.Info("jay: an index is ready", "dir", in.env.Dir, "collection", t.Info.Collection, "name", t.Info.Name, "documents", t.documents.Load(), "took", time.Since(begun))
 	}
-	return nil
 }
 
 // passWrites waits for the write that is being staged. That write may have read the
@@ -212,17 +217,16 @@ func (in *Indexer) EnterChunk(ix *catalog.Index, chunk []builtDocument) error {
 	})
 }
 
-// FinishBuild makes the index ready, in place of the one that it replaces, if any. The
-// commit waits for the disk, and so for every entry.
-func (in *Indexer) FinishBuild(t *Task) error {
-	if err := t.Ctx.Err(); err != nil {
-		return err
-	}
+// FinishBuild makes the indexes of tasks ready, in one commit, and each in place of the one that it
+// replaces, if any. The commit waits for the disk, and so for every entry.
+func (in *Indexer) FinishBuild(tasks ...*Task) error {
 	return in.change(func(r *catalog.Record) error {
-		if in.indexes.Load().ByNumber(t.Number).Replaces != 0 {
-			r.Replace(t.Number)
-		} else {
-			r.Move(t.Number, index.Ready)
+		for _, t := range tasks {
+			if in.indexes.Load().ByNumber(t.Number).Replaces != 0 {
+				r.Replace(t.Number)
+			} else {
+				r.Move(t.Number, index.Ready)
+			}
 		}
 		return nil
 	})

@@ -43,11 +43,12 @@ type Indexer struct {
 
 	changing chan struct{} // of one element, which is in it while the catalog is changed
 	sorting  chan struct{} // of maxSorts elements, which are in it while builds sort
+	sharing  chan struct{} // of one element, which is in it while a build of several indexes takes its elements of sorting
 }
 
 // New returns the Indexer of an open database. Resume must follow.
 func New(e *env.Env, d *docs.Reader, current *catalog.Current, w *write.Writer) *Indexer {
-	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts)}
+	in := &Indexer{env: e, docs: d, indexes: current, writer: w, tasks: make(map[Name]*Task), changing: make(chan struct{}, 1), sorting: make(chan struct{}, maxSorts), sharing: make(chan struct{}, 1)}
 	in.ctx, in.stop = context.WithCancel(context.Background())
 	return in
 }
@@ -110,14 +111,20 @@ func (in *Indexer) change(edit func(*catalog.Record) error) error {
 func (in *Indexer) Resume() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	unfinished := make(map[string][]*Task) // by collection
+	seen := make(map[Name]bool)
 	for _, ix := range in.indexes.Load().All {
 		key := KeyOf(ix.Info.Collection, ix.Info.Name)
-		if ix.Info.State == index.Ready || in.tasks[key] != nil {
+		if ix.Info.State == index.Ready || in.tasks[key] != nil || seen[key] {
 			continue
 		}
+		seen[key] = true
 		t := in.taskOfName(key)
 		t.unwatched = true
-		in.startTask(t)
+		unfinished[ix.Collection] = append(unfinished[ix.Collection], t)
+	}
+	for _, tasks := range unfinished {
+		in.startTasks(tasks)
 	}
 }
 

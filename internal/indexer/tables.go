@@ -2,11 +2,14 @@ package indexer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
+	"sync/atomic"
 
 	"github.com/jaydb/jay/index"
 	"github.com/jaydb/jay/internal/catalog"
@@ -21,7 +24,7 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// How an index over many documents is built
+// How indexes over many documents are built, one or several of a collection
 //
 //  1. A snapshot is taken. All cores extract the entries of its documents, and sort them
 //     in bounded memory (package sorter).
@@ -30,6 +33,10 @@ import (
 //  3. The key format.IndexIngestKey is committed, and the tables are ingested.
 //  4. The entries of all documents that were changed between 1 and 3 are corrected.
 //  5. The key is removed, and the index becomes ready.
+//
+// Each step is one for all indexes of the build: one snapshot, one pass over the documents, one
+// ingestion, one commit that makes them ready. What fails one index, as a document that refuses it, ends its part;
+// what fails the pass, as a disk that is full, ends all.
 //
 // Writers go on all the time, and maintain the index since it was declared. What they
 // write before 3 is older, to the engine, than the tables, though it is newer: the tables
@@ -75,7 +82,7 @@ const (
 )
 
 // OnTables, if it is set, is called in the steps of a build by tables, outside of the
-// gate and with the context of the task. A variable for tests.
+// gate and with the context of the build. A variable for tests.
 var OnTables func(ctx context.Context, step TableStep)
 
 // TableStep is a step of a build by tables.
@@ -129,73 +136,170 @@ func (in *Indexer) hasKey(key []byte) (bool, error) {
 	return docs.Exists(in.env.Engine, key)
 }
 
-// tableBuild is one build by tables.
+// tableBuild is one build by tables, of one index or of several of a collection.
 type tableBuild struct {
-	in      *Indexer
+	in         *Indexer
+	ctx        context.Context
+	name       string   // of the collection, as it was declared
+	collection string   // folded
+	parts      []*part  // those that go on, by number
+	begun      []uint32 // the numbers of all
+	to         storage.Ingester
+	from       storage.Snapshot // of step 1
+	newest     uint64           // etag of the last change in it
+}
+
+// part is what a tableBuild does for one index.
+type part struct {
 	t       *Task
 	ix      *catalog.Index
 	single  *catalog.Collection
-	to      storage.Ingester
-	from    storage.Snapshot // of step 1
-	newest  uint64           // etag of the last change in it
-	skip    int              // bytes of the prefix of the index's keys
 	sorter  *sorter.Sorter
-	flags   byte // of all entries
+	flags   atomic.Uint32 // of all entries
 	tables  []storage.Table
-	writing storage.TableWriter // or nil
-	added   int                 // entries
-	key     []byte              // scratch
-	lastKey []byte              // of the entry that was read last, of a unique index
-	last    []byte              // its value; it is not written yet
+	refused atomic.Pointer[error] // what ends this part, and no other one
+
+	err  error         // nil if the index became ready. Valid once done is closed.
+	done chan struct{} // closed when the build has let go of the index
 }
 
-// buildTables adds all documents by tables. The index is declared, and writers know it.
-func (in *Indexer) buildTables(t *Task, ix *catalog.Index, to storage.Ingester) (err error) {
-	select {
-	case in.sorting <- struct{}{}:
-		defer func() { <-in.sorting }()
-	case <-t.Ctx.Done():
-		return t.Ctx.Err()
-	}
-	b := &tableBuild{in: in, t: t, ix: ix, single: catalog.Single(ix), to: to}
-	b.key = format.AppendIndexPrefix(nil, ix.Number)
-	b.skip = len(b.key)
-	hold := in.writer.Horizon.Hold() // deletions that the snapshot does not see keep their records
-	defer hold.Release()
-	defer func() { err = errs.First(err, in.writer.Hidden.End(ix.Number)) }()
-	defer func() { err = errs.First(err, b.close()) }()
+func newPart(t *Task, ix *catalog.Index) *part {
+	return &part{t: t, ix: ix, single: catalog.Single(ix), done: make(chan struct{})}
+}
 
-	if err := b.read(); err != nil {
+// refuse ends a part, unless an error has done so before.
+func (p *part) refuse(err error) { p.refused.CompareAndSwap(nil, &err) }
+
+// cause returns why the part must end, or nil.
+func (p *part) cause() error {
+	if refused := p.refused.Load(); refused != nil {
+		return *refused
+	}
+	return p.t.Ctx.Err()
+}
+
+// newTableBuild returns a build of these indexes of one collection.
+func (in *Indexer) newTableBuild(ctx context.Context, parts []*part) *tableBuild {
+	slices.SortFunc(parts, func(p, q *part) int { return cmp.Compare(p.ix.Number, q.ix.Number) })
+	var begun []uint32
+	for _, p := range parts {
+		begun = append(begun, p.ix.Number)
+	}
+	return &tableBuild{in: in, begun: begun, ctx: ctx, name: parts[0].ix.Info.Collection, collection: parts[0].ix.Collection, parts: parts, to: in.env.Engine.(storage.Ingester)}
+}
+
+// buildTables builds the index of a task by tables, together with those of its team. The index is
+// declared, and writers know it.
+func (in *Indexer) buildTables(t *Task, ix *catalog.Index) error {
+	p := newPart(t, ix)
+	if t.team != nil {
+		t.team.arrive(p)
+	} else {
+		in.newTableBuild(t.Ctx, []*part{p}).build()
+	}
+	<-p.done
+	return p.err
+}
+
+// build builds the indexes, and ends all parts.
+func (b *tableBuild) build() {
+	err := ErrTaskEnded // if it panics
+	defer func() { b.end(err) }()
+	err = b.run()
+}
+
+// run builds the indexes. Its error is one of all parts that are left.
+func (b *tableBuild) run() error {
+	release, err := b.in.startSort(b.ctx, len(b.parts) > 1)
+	if err != nil {
 		return err
 	}
-	if err := b.write(); err != nil {
-		return err
-	}
-	onTables(t.Ctx, TablesWritten)
-	if len(b.tables) > 0 {
-		if err := b.ingest(); err != nil {
+	defer release()
+	hold := b.in.writer.Horizon.Hold() // deletions that the snapshot does not see keep their records
+	defer hold.Release()
+
+	for _, step := range []func() error{b.read, b.write, b.ingest, b.correctParts, b.finish, b.closeSnapshot, b.makeReady} {
+		if err := step(); err != nil {
 			return err
 		}
+		if b.settle(); len(b.parts) == 0 {
+			break
+		}
 	}
-	return b.finish()
+	return nil
 }
 
-// close removes what is left of the build.
-func (b *tableBuild) close() error {
-	var err error
-	if b.writing != nil {
-		b.writing.Abandon()
+// startSort waits until a build may sort. One of several indexes takes the memory of two.
+func (in *Indexer) startSort(ctx context.Context, several bool) (release func(), err error) {
+	want := 1
+	if several {
+		want = maxSorts
+		// Only one at a time waits for more than one: two could wait for each other.
+		select {
+		case in.sharing <- struct{}{}:
+			defer func() { <-in.sharing }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	for _, table := range b.tables {
-		err = errors.Join(err, table.Remove())
+	taken := 0
+	release = func() {
+		for ; taken > 0; taken-- {
+			<-in.sorting
+		}
 	}
-	if b.sorter != nil {
-		err = errors.Join(err, b.sorter.Close())
+	for taken < want {
+		select {
+		case in.sorting <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
 	}
-	if b.from != nil {
-		err = errors.Join(err, b.from.Close())
+	return release, nil
+}
+
+// settle ends the parts that must not go on.
+func (b *tableBuild) settle() {
+	b.parts = slices.DeleteFunc(b.parts, func(p *part) bool {
+		err := p.cause()
+		if err != nil {
+			b.endPart(p, err)
+		}
+		return err != nil
+	})
+}
+
+// end ends all parts that are left.
+func (b *tableBuild) end(err error) {
+	err = errs.First(err, b.closeSnapshot())
+	for _, p := range b.parts {
+		b.endPart(p, errs.First(p.cause(), err))
 	}
-	return err
+	b.parts = nil
+}
+
+// endPart removes what is left of a part, and lets its task go on.
+func (b *tableBuild) endPart(p *part, err error) {
+	for _, table := range p.tables {
+		err = errs.First(err, table.Remove())
+	}
+	if p.sorter != nil {
+		err = errs.First(err, p.sorter.Close())
+	}
+	p.err = errs.First(err, b.in.writer.Hidden.End(p.ix.Number))
+	close(p.done)
+}
+
+// closeSnapshot closes the snapshot of step 1, if it is open.
+func (b *tableBuild) closeSnapshot() error {
+	from := b.from
+	b.from = nil
+	if from == nil {
+		return nil
+	}
+	return from.Close()
 }
 
 // read takes the snapshot, and extracts and sorts the entries of its documents.
@@ -204,38 +308,59 @@ func (b *tableBuild) read() error {
 		return err
 	}
 	b.from = b.in.env.Engine.Latest()
-	w, err := b.in.docs.NewCursor(docs.Range{Collection: b.ix.Info.Collection}, b.from)
 	b.in.env.Exit()
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+	var err error
 	if b.newest, err = b.lastChange(); err != nil {
 		return err
 	}
-	onTables(b.t.Ctx, TablesRead)
+	last, err := b.lastDocument()
+	if err != nil {
+		return err
+	}
+	onTables(b.ctx, TablesRead)
 
-	workers := min(runtime.GOMAXPROCS(0), parallel.MaxWorkers)
-	b.sorter = sorter.New(SortBytes, workers, b.to.NewTemporary)
-	ctx, cancel := context.WithCancelCause(b.t.Ctx)
+	memory := SortBytes * min(len(b.parts), maxSorts) / len(b.parts)
+	for _, p := range b.parts {
+		p.sorter = sorter.New(memory, workers(), b.to.NewTemporary)
+	}
+	documents := newRanges(idRange{high: last + "\x01"})
+	return b.share(workers(), func(ctx context.Context, _ int) error { return b.extract(ctx, documents) })
+}
+
+// lastDocument returns the last folded ID of the collection in the snapshot.
+func (b *tableBuild) lastDocument() (folded string, err error) {
+	w, err := b.cursor(docs.Range{Reverse: true})
+	if err != nil {
+		return "", err
+	}
+	defer w.Close()
+	_, err = w.Records(b.ctx, func(id, _ []byte) bool {
+		folded = string(id)
+		return false
+	})
+	return folded, err
+}
+
+// workers is how many goroutines work for a build.
+func workers() int { return min(runtime.GOMAXPROCS(0), parallel.MaxWorkers) }
+
+// share calls fn for the numbers below n, on all cores, until one call fails, and returns its error.
+func (b *tableBuild) share(n int, fn func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(b.ctx)
 	defer cancel(nil)
-	flags := make([]byte, workers)
-	err = parallel.Do(workers, 1, func(lo, hi int) error {
+	err := parallel.Do(n, 1, func(lo, hi int) error {
 		for i := lo; i < hi; i++ {
-			if err := b.extract(ctx, w, &flags[i]); err != nil {
+			if err := fn(ctx, i); err != nil {
 				cancel(err) // the others need not go on
 				return err
 			}
 		}
 		return nil
 	})
-	for _, f := range flags {
-		b.flags |= f
-	}
 	if err != nil {
 		err = context.Cause(ctx) // the first one: those of the others may be that they were ended
 	}
-	return errs.First(b.t.Ctx.Err(), err)
+	return errs.First(b.ctx.Err(), err)
 }
 
 // lastChange returns the etag of the newest change of this database in the snapshot.
@@ -252,203 +377,11 @@ func (b *tableBuild) lastChange() (etag uint64, err error) {
 	return format.EtagOf(it.Key())
 }
 
-// record is a document of a batch, in its arena.
-type record struct{ id, start, end int }
-
-// extract is the work of one goroutine: it takes documents of w and adds their entries
-// to a buffer of its own, until there are no more.
-func (b *tableBuild) extract(ctx context.Context, w *docs.Cursor, flags *byte) error {
-	e := NewBuildExtraction(b.ix)
-	buffer := b.sorter.NewBuffer()
-	var entries catalog.Entries
-	var arena []byte
-	var batch []record
-	var key, value []byte
-	collection := "" // as written in the last document of the collection
-	for more := true; more; {
-		if err := b.in.env.Room.Wait(ctx); err != nil {
-			return err
-		}
-		runtime.Gosched()
-		arena, batch = arena[:0], batch[:0]
-		if cap(arena) > 8*batchBytes {
-			arena = nil // of a large document
-		}
-		var err error
-		more, err = w.Records(ctx, func(folded, stored []byte) bool {
-			r := record{id: len(arena)}
-			arena = append(arena, folded...)
-			r.start = len(arena)
-			arena = append(arena, stored...)
-			r.end = len(arena)
-			batch = append(batch, r)
-			return len(batch) < batchDocuments && len(arena) < batchBytes
-		})
-		if err != nil {
-			return err
-		}
-		for _, r := range batch {
-			folded := string(arena[r.id:r.start])
-			h, body, err := metadata.Decode(arena[r.start:r.end])
-			if err != nil {
-				return fmt.Errorf("document %q: %w", folded, err)
-			}
-			if collection == "" || string(h.Collection) != collection {
-				if !docs.SameCollection(h.Collection, b.ix.Collection) {
-					continue
-				}
-				collection = string(h.Collection)
-			}
-			id := docs.WrittenID(&h, folded)
-			if err := e.among(b.in, body).ExtractForBuildInto(&entries, body, b.ix.Number); err != nil {
-				return fmt.Errorf("document %q: %w", id, err)
-			}
-			for i := range entries.List {
-				entry := &entries.List[i]
-				key, value = entry.AppendKey(key[:0], folded), entry.AppendValue(value[:0], id, folded)
-				if err := buffer.Add(key[b.skip:], value); err != nil {
-					return sortError(err)
-				}
-			}
-			for _, f := range entries.Flags {
-				*flags |= f.Flags
-			}
-		}
-		b.t.documents.Add(int64(len(batch)))
-	}
-	buffer.Sort()
-	return nil
-}
-
 func sortError(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnknownOutcome) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnknownOutcome) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errSort, err)
-}
-
-// write writes the sorted entries to tables.
-func (b *tableBuild) write() error {
-	add := b.add
-	if b.ix.Info.Unique {
-		add = b.addUnique
-	}
-	var refused error // by add
-	err := b.sorter.Merge(b.t.Ctx, func(key, value []byte) error {
-		refused = add(key, value)
-		return refused
-	})
-	switch {
-	case refused != nil:
-		return refused
-	case err != nil:
-		return sortError(err)
-	}
-	if b.lastKey != nil {
-		if err := b.add(b.lastKey, b.last); err != nil {
-			return err
-		}
-	}
-	if err := b.endTable(); err != nil {
-		return err
-	}
-	err = b.sorter.Close()
-	b.sorter = nil
-	return err
-}
-
-// add adds an entry to the table. The key lacks the prefix.
-func (b *tableBuild) add(key, value []byte) (err error) {
-	if b.writing == nil {
-		if err := b.in.env.Room.Wait(b.t.Ctx); err != nil {
-			return err
-		}
-		if b.writing, err = b.to.NewTable(b.ix.Info.Unique); err != nil {
-			return sortError(err)
-		}
-	}
-	if b.added++; b.added%batchEntries == 0 {
-		runtime.Gosched()
-	}
-	b.key = append(b.key[:b.skip], key...)
-	if err := b.writing.Set(b.key, value); err != nil {
-		return sortError(err)
-	}
-	if b.writing.Bytes() < TableBytes {
-		return nil
-	}
-	return b.endTable()
-}
-
-// endTable ends the table that is being written, if there is one.
-func (b *tableBuild) endTable() error {
-	if b.writing == nil {
-		return nil
-	}
-	w := b.writing
-	b.writing = nil
-	table, err := w.Finish()
-	if err != nil {
-		return sortError(err)
-	}
-	b.tables = append(b.tables, table)
-	return nil
-}
-
-// addUnique is add for a unique index: it adds the entry before this one, unless both
-// have the same key. One of the two documents must have been changed since the snapshot
-// then; the entry of the other one is kept, as those that were changed are corrected.
-func (b *tableBuild) addUnique(key, value []byte) error {
-	if b.lastKey != nil && bytes.Equal(b.lastKey, key) {
-		keepNew, err := b.settle(key, b.last, value)
-		if err == nil && keepNew {
-			b.last = append(b.last[:0], value...)
-		}
-		return err
-	}
-	if b.lastKey != nil {
-		if err := b.add(b.lastKey, b.last); err != nil {
-			return err
-		}
-	}
-	b.lastKey, b.last = append(b.lastKey[:0], key...), append(b.last[:0], value...)
-	return nil
-}
-
-// settle returns which of two entries with the same key is to be kept, or the error of
-// two documents with the same values.
-func (b *tableBuild) settle(key, one, other []byte) (keepOther bool, err error) {
-	ids := [2]string{ownerOf(one), ownerOf(other)}
-	var seen [2]write.Version
-	for i, folded := range ids {
-		if seen[i], _, _, err = versionAndBody(b.from, folded); err != nil {
-			return false, err
-		}
-	}
-	if err := b.in.env.Enter(); err != nil {
-		return false, err
-	}
-	defer b.in.env.Exit()
-	err = b.in.writer.Transact(b.t.Ctx, false, func(t *write.Txn) error {
-		for i, folded := range ids {
-			now, err := t.Version(folded)
-			if err != nil {
-				return err
-			}
-			if now != seen[i] {
-				keepOther = i == 0
-				return nil
-			}
-		}
-		for _, folded := range ids {
-			if err := t.MeetExpired(folded); err != nil {
-				return err
-			}
-		}
-		e := catalog.Entry{Index: b.ix, Values: key, Unique: true}
-		return &index.UniqueError{Index: b.ix.Info.Name, Collection: b.ix.Info.Collection, Value: e.Text(), ID: t.Written(ids[1]), Other: t.Written(ids[0])}
-	})
-	return keepOther, err
 }
 
 func ownerOf(value []byte) string {
@@ -456,21 +389,68 @@ func ownerOf(value []byte) string {
 	return string(folded)
 }
 
-// ingest commits the tables, and corrects what they hide.
+// ingest commits the tables of all parts.
 func (b *tableBuild) ingest() error {
-	if err := b.mark(); err != nil {
+	var tables []storage.Table
+	var numbers []uint32
+	for _, p := range b.parts {
+		if len(p.tables) > 0 {
+			tables, numbers = append(tables, p.tables...), append(numbers, p.ix.Number)
+		}
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	if err := b.mark(numbers); err != nil {
 		return err
 	}
 	err := b.enter(func() error {
-		tables := b.tables
-		b.tables = nil // Ingest uses them up; if the database is closed before, close removes them
-		return b.to.Ingest(b.t.Ctx, tables, func(before storage.Snapshot) { b.in.writer.Hidden.Show(b.ix.Number, before) })
+		for _, p := range b.parts {
+			p.tables = nil // Ingest uses them up; if the database is closed before, endPart removes them
+		}
+		return b.to.Ingest(b.ctx, tables, func(before storage.Snapshot) {
+			shared := &sharedSnapshot{Snapshot: before}
+			shared.users.Store(int32(len(numbers)))
+			for _, number := range numbers {
+				b.in.writer.Hidden.Show(number, shared)
+			}
+		})
 	})
 	if err != nil {
 		return sortError(err)
 	}
-	onTables(b.t.Ctx, TablesTaken)
-	return b.in.writer.Hidden.With(b.ix.Number, b.correctAll)
+	onTables(b.ctx, TablesTaken)
+	return nil
+}
+
+// sharedSnapshot is a snapshot that is closed when each of its users has closed it.
+type sharedSnapshot struct {
+	storage.Snapshot
+	users atomic.Int32
+}
+
+// Close implements storage.Snapshot.
+func (s *sharedSnapshot) Close() error {
+	if s.users.Add(-1) > 0 {
+		return nil
+	}
+	return s.Snapshot.Close()
+}
+
+// correctParts corrects what the tables hide. What fails that of one index ends its part.
+func (b *tableBuild) correctParts() error {
+	for _, p := range b.parts {
+		err := b.in.writer.Hidden.With(p.ix.Number, func(before storage.Reader) error {
+			if before == nil {
+				return nil // there was no table
+			}
+			return b.correctAll(p, before)
+		})
+		if err != nil {
+			p.refuse(err)
+		}
+	}
+	return nil
 }
 
 // enter runs fn within the gate.
@@ -485,11 +465,13 @@ func (b *tableBuild) enter(fn func() error) error {
 	return fn()
 }
 
-// mark commits that the index may have entries that its documents do not give.
-func (b *tableBuild) mark() error {
+// mark commits that indexes may have entries that their documents do not give.
+func (b *tableBuild) mark(numbers []uint32) error {
 	return b.enter(func() error {
-		return b.in.env.Engine.Update(b.t.Ctx, false, func(tx storage.Tx) error {
-			tx.Set(format.IndexIngestKey(b.ix.Number), nil, nil)
+		return b.in.env.Engine.Update(b.ctx, false, func(tx storage.Tx) error {
+			for _, number := range numbers {
+				tx.Set(format.IndexIngestKey(number), nil, nil)
+			}
 			return nil
 		})
 	})
@@ -498,67 +480,15 @@ func (b *tableBuild) mark() error {
 // finish commits the flags, and that all entries are right.
 func (b *tableBuild) finish() error {
 	return b.enter(func() error {
-		return b.in.writer.Transact(b.t.Ctx, false, func(t *write.Txn) error {
-			t.Tx.Delete(format.IndexIngestKey(b.ix.Number))
-			if b.flags == 0 {
-				return nil
-			}
-			flags := &catalog.Entries{Flags: []catalog.Flag{{Number: b.ix.Number, Flags: b.flags}}}
-			return t.StageIndexes(b.single, "", "", &write.OldDocument{}, flags)
-		})
-	})
-}
-
-// touched is a document that was changed between the snapshot and the tables.
-type touched struct {
-	folded string
-	old    []byte // its body in the snapshot; nil if it was not there
-}
-
-// correctAll corrects the entries of all documents that were changed.
-func (b *tableBuild) correctAll(before storage.Reader) error {
-	var chunk []touched
-	size := 0
-	node := b.in.env.Node
-	err := env.Each(before, format.ChangeKey(nil, node, b.newest+1), format.ChangeKey(nil, node, math.MaxUint64), func(_, value []byte) error {
-		_, collection, folded, err := format.SplitChange(value)
-		if err != nil || !docs.SameCollection(collection, b.ix.Collection) {
-			return err
-		}
-		d := touched{folded: string(folded)}
-		version, from, body, err := versionAndBody(b.from, d.folded)
-		if err != nil {
-			return err
-		}
-		if version != (write.Version{}) && docs.SameCollection(from, b.ix.Collection) {
-			d.old = body
-		}
-		if d.old == nil && !b.ix.Info.Unique {
-			return nil // the tables have no key of this document
-		}
-		chunk = append(chunk, d)
-		if size += len(body); len(chunk) < BuildChunk && size < chunkBytes {
-			return nil
-		}
-		err = b.correct(chunk)
-		chunk, size = chunk[:0], 0
-		return err
-	})
-	if err == nil && len(chunk) > 0 {
-		err = b.correct(chunk)
-	}
-	return err
-}
-
-// correct makes the entries of documents those that they give.
-func (b *tableBuild) correct(chunk []touched) error {
-	if err := b.t.Ctx.Err(); err != nil {
-		return err
-	}
-	return b.enter(func() error {
-		return b.in.writer.Transact(b.t.Ctx, false, func(t *write.Txn) error {
-			for i := range chunk {
-				if err := b.correctOne(t, &chunk[i]); err != nil {
+		return b.in.writer.Transact(b.ctx, false, func(t *write.Txn) error {
+			for _, p := range b.parts {
+				t.Tx.Delete(format.IndexIngestKey(p.ix.Number))
+				set := byte(p.flags.Load())
+				if set == 0 {
+					continue
+				}
+				flags := &catalog.Entries{Flags: []catalog.Flag{{Number: p.ix.Number, Flags: set}}}
+				if err := t.StageIndexes(p.single, "", "", &write.OldDocument{}, flags); err != nil {
 					return err
 				}
 			}
@@ -567,8 +497,75 @@ func (b *tableBuild) correct(chunk []touched) error {
 	})
 }
 
-func (b *tableBuild) correctOne(t *write.Txn, d *touched) error {
-	if b.ix.Info.Unique {
+// makeReady makes the indexes ready, in one commit.
+func (b *tableBuild) makeReady() error {
+	tasks := make([]*Task, len(b.parts))
+	for i, p := range b.parts {
+		tasks[i] = p.t
+	}
+	return b.in.FinishBuild(tasks...)
+}
+
+// touched is a document that was changed between the snapshot and the tables.
+type touched struct {
+	folded string
+	old    []byte // its body in the snapshot; nil if it was not there
+}
+
+// correctAll corrects the entries of all documents that were changed in one index.
+func (b *tableBuild) correctAll(p *part, before storage.Reader) error {
+	var chunk []touched
+	size := 0
+	node := b.in.env.Node
+	err := env.Each(before, format.ChangeKey(nil, node, b.newest+1), format.ChangeKey(nil, node, math.MaxUint64), func(_, value []byte) error {
+		_, collection, folded, err := format.SplitChange(value)
+		if err != nil || !docs.SameCollection(collection, p.ix.Collection) {
+			return err
+		}
+		d := touched{folded: string(folded)}
+		version, from, body, err := versionAndBody(b.from, d.folded)
+		if err != nil {
+			return err
+		}
+		if version != (write.Version{}) && docs.SameCollection(from, p.ix.Collection) {
+			d.old = body
+		}
+		if d.old == nil && !p.ix.Info.Unique {
+			return nil // the tables have no key of this document
+		}
+		chunk = append(chunk, d)
+		if size += len(body); len(chunk) < BuildChunk && size < chunkBytes {
+			return nil
+		}
+		err = b.correct(p, chunk)
+		chunk, size = chunk[:0], 0
+		return err
+	})
+	if err == nil && len(chunk) > 0 {
+		err = b.correct(p, chunk)
+	}
+	return err
+}
+
+// correct makes the entries of documents those that they give.
+func (b *tableBuild) correct(p *part, chunk []touched) error {
+	if err := p.cause(); err != nil {
+		return err
+	}
+	return b.enter(func() error {
+		return b.in.writer.Transact(p.t.Ctx, false, func(t *write.Txn) error {
+			for i := range chunk {
+				if err := p.correctOne(t, &chunk[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (p *part) correctOne(t *write.Txn, d *touched) error {
+	if p.ix.Info.Unique {
 		if err := t.MeetExpired(d.folded); err != nil {
 			return err
 		}
@@ -579,13 +576,13 @@ func (b *tableBuild) correctOne(t *write.Txn, d *touched) error {
 	}
 	var entries *catalog.Entries
 	id := d.folded
-	if version != (write.Version{}) && docs.SameCollection(collection, b.ix.Collection) {
-		if entries, err = b.single.ExtractForBuild(body, b.ix.Number); err != nil {
+	if version != (write.Version{}) && docs.SameCollection(collection, p.ix.Collection) {
+		if entries, err = p.single.ExtractForBuild(body, p.ix.Number); err != nil {
 			return fmt.Errorf("document %q: %w", d.folded, err)
 		}
 		id = t.Written(d.folded)
 	}
-	return t.StageIndexes(b.single, id, d.folded, &write.OldDocument{Body: d.old}, entries)
+	return t.StageIndexes(p.single, id, d.folded, &write.OldDocument{Body: d.old}, entries)
 }
 
 // versionAndBody returns copies of what r has of a document, and a zero version for one

@@ -67,6 +67,10 @@ type Task struct {
 	unwatched bool         // no call waits for it
 	documents atomic.Int64 // entered so far by this process
 
+	team       *team // of those that it builds with, or nil
+	left       bool  // the team does not wait for it any more. Guarded by team.mu.
+	declareErr error // why the team has not declared the index. Valid after team.declare.
+
 	Ctx    context.Context // of the build; cancelled by a drop, by Close, and at the end
 	Cancel context.CancelFunc
 
@@ -85,11 +89,11 @@ func KeyOf(collection, name string) Name {
 	return Name{format.FoldName(collection), format.FoldName(name)}
 }
 
-// awaited is what a task does for a call of EnsureIndex.
-type awaited int
+// Awaited is what a task does for a call of EnsureIndex.
+type Awaited int
 
 const (
-	IsReady    awaited = iota // nothing: the index is ready
+	IsReady    Awaited = iota // nothing: the index is ready
 	IsMade                    // it makes the index ready
 	IsRemoved                 // it removes an index of the same name, which must be gone first
 	isAnothers                // it makes an index of the same name ready that is to be replaced
@@ -98,38 +102,43 @@ const (
 // Ensure returns the task that makes an index ready, or the one that must end first,
 // and starts it if necessary. With replace, an index of the same name may be declared
 // otherwise. The declaration is canonical.
-func (in *Indexer) Ensure(info index.Info, replace bool) (t *Task, what awaited, err error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.stopped {
-		return nil, 0, errs.ErrClosed
+func (in *Indexer) Ensure(info index.Info, replace bool) (*Task, Awaited, error) {
+	all, err := in.EnsureAll([]index.Info{info}, replace)
+	if err != nil {
+		return nil, 0, err
 	}
+	return all[0].Task, all[0].What, nil
+}
+
+// taskFor is Ensure for one index, but leaves it to the caller to start a task that is new.
+// Indexer.mu is held.
+func (in *Indexer) taskFor(info index.Info, replace bool) (t *Task, what Awaited, isNew bool, err error) {
 	key := KeyOf(info.Collection, info.Name)
 	if t := in.tasks[key]; t != nil {
 		switch {
 		case t.drop:
-			return t, IsRemoved, nil
+			return t, IsRemoved, false, nil
 		case catalog.IsSame(t.Info.Index, info.Index):
-			return t, IsMade, nil
+			return t, IsMade, false, nil
 		case replace:
-			return t, isAnothers, nil
+			return t, isAnothers, false, nil
 		}
-		return nil, 0, existsAs(t.Info.Index)
+		return nil, 0, false, existsAs(t.Info.Index)
 	}
 	old := in.indexes.Load().Find(info.Collection, info.Name)
 	switch {
 	case old == nil:
-		return in.startTask(&Task{Key: key, Info: info, unwatched: info.Automatic}), IsMade, nil
+		return &Task{Key: key, Info: info, unwatched: info.Automatic}, IsMade, true, nil
 	case old.Info.State == index.Dropping:
-		return in.startTask(taskOf(old, true)), IsRemoved, nil
+		return taskOf(old, true), IsRemoved, true, nil
 	case !catalog.IsSame(old.Info.Index, info.Index) && !replace:
-		return nil, 0, existsAs(old.Info.Index)
+		return nil, 0, false, existsAs(old.Info.Index)
 	case !catalog.IsSame(old.Info.Index, info.Index):
-		return in.startTask(in.taskOfReplacement(old, info)), IsMade, nil
+		return in.taskOfReplacement(old, info), IsMade, true, nil
 	case old.Info.State == index.Building:
-		return in.startTask(taskOf(old, false)), IsMade, nil
+		return taskOf(old, false), IsMade, true, nil
 	}
-	return nil, IsReady, nil
+	return nil, IsReady, false, nil
 }
 
 // taskOfReplacement returns a task that replaces an index. It continues one that has
@@ -163,7 +172,9 @@ func (in *Indexer) Drop(collection, name string) (*Task, error) {
 		t.Cancel()
 		return t, nil
 	}
-	return in.startTask(taskOf(ix, true)), nil
+	t := taskOf(ix, true)
+	in.startTasks([]*Task{t})
+	return t, nil
 }
 
 // taskOf returns a task for an index of the catalog.
@@ -171,15 +182,12 @@ func taskOf(ix *catalog.Index, drop bool) *Task {
 	return &Task{Key: KeyOf(ix.Info.Collection, ix.Info.Name), Info: ix.Info, Number: ix.Number, drop: drop, all: drop}
 }
 
-// startTask runs a task in the background. Indexer.mu is held, and there is
-// no task of its key.
-func (in *Indexer) startTask(t *Task) *Task {
+// startTask runs a task in the background, for startTasks.
+func (in *Indexer) startTask(t *Task, build bool) {
 	t.Done = make(chan struct{})
 	t.Ctx, t.Cancel = context.WithCancel(in.ctx)
 	in.tasks[t.Key] = t
-	build := !t.drop && (t.Number == 0 || in.indexes.Load().ByNumber(t.Number).Info.State == index.Building)
 	in.workers.Go(func() { in.runTask(t, build) })
-	return t
 }
 
 // runTask is the goroutine of a task.
@@ -276,10 +284,14 @@ var ErrTaskEnded = errors.New("jay: the work on an index ended before its time")
 // guard runs a part of a task. A panic becomes an error for the callers that wait
 // for the task, now or later: it must not end the process whenever the database is
 // opened.
-func (t *Task) guard(fn func() error) (err error) {
+func (t *Task) guard(fn func() error) error {
+	return guard(fmt.Sprintf("index %q of %s", t.Info.Name, t.Info.Collection), fn)
+}
+
+func guard(what string, fn func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: index %q of %s: panic: %v\n%s", ErrTaskEnded, t.Info.Name, t.Info.Collection, p, debug.Stack())
+			err = fmt.Errorf("%w: %s: panic: %v\n%s", ErrTaskEnded, what, p, debug.Stack())
 		}
 	}()
 	return fn()
@@ -368,6 +380,13 @@ func (in *Indexer) taskOfName(key Name) *Task {
 
 // makeReady declares the index of a task, if it is new, and builds it.
 func (in *Indexer) makeReady(t *Task) error {
+	defer in.leaveTeam(t)
+	if t.team != nil {
+		t.team.declare()
+		if t.declareErr != nil {
+			return fmt.Errorf("index %s: %w", t.Info.Collection, t.declareErr)
+		}
+	}
 	if t.Number == 0 {
 		if err := in.Declare(t); err != nil {
 			return fmt.Errorf("index %s: %w", t.Info.Collection, err)
@@ -378,32 +397,36 @@ func (in *Indexer) makeReady(t *Task) error {
 
 // Declare adds the index of a task to the catalog.
 func (in *Indexer) Declare(t *Task) error {
-	number := uint32(0)
-	err := in.change(func(r *catalog.Record) error {
-		for _, e := range r.Indexes { // a replacement that was begun and declared otherwise
-			if t.Replaces != 0 && e.Replaces == t.Replaces && e.State == index.Building {
-				r.Move(e.Number, index.Dropping)
-			}
+	in.declareAll([]*Task{t})
+	return t.declareErr
+}
+
+// declareIn adds the index of a task to a record of indexes, and gives it its number.
+func (in *Indexer) declareIn(r *catalog.Record, t *Task) error {
+	kept, automatic := r.Count(t.Key.collection)
+	var begun []uint32 // replacements that were begun and declared otherwise
+	for _, e := range r.Indexes {
+		if t.Replaces != 0 && e.Replaces == t.Replaces && e.State == index.Building {
+			begun = append(begun, e.Number)
 		}
-		kept, automatic := r.Count(t.Key.collection)
-		if t.Replaces != 0 {
-			kept-- // the one that it replaces
-		}
-		if kept >= catalog.MaxPerCollection {
-			return fmt.Errorf("%w: %s has %d indexes already, the most there can be", errs.ErrIndex, t.Info.Collection, catalog.MaxPerCollection)
-		}
-		if t.Info.Automatic && automatic >= in.MaxAutomatic {
-			return errEnough
-		}
-		number = r.Next
-		r.Next++
-		info := t.Info
-		info.State = index.Building
-		r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: number, Replaces: t.Replaces, Info: info})
-		return nil
-	})
-	if err == nil {
-		t.Number = number
 	}
-	return err
+	kept -= len(begun)
+	if t.Replaces != 0 {
+		kept-- // the one that it replaces
+	}
+	if kept >= catalog.MaxPerCollection {
+		return fmt.Errorf("%w: %s has %d indexes already, the most there can be", errs.ErrIndex, t.Info.Collection, catalog.MaxPerCollection)
+	}
+	if t.Info.Automatic && automatic >= in.MaxAutomatic {
+		return errEnough
+	}
+	for _, number := range begun {
+		r.Move(number, index.Dropping)
+	}
+	t.Number = r.Next
+	r.Next++
+	info := t.Info
+	info.State = index.Building
+	r.Indexes = append(r.Indexes, catalog.RecordEntry{Number: t.Number, Replaces: t.Replaces, Info: info})
+	return nil
 }

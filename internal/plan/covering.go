@@ -42,7 +42,7 @@ type member struct {
 // to be checked. It returns nil if the entries lack something that the query looks
 // at, or if the query asks for whole documents.
 func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr) *Cover {
-	if len(q.Select) == 0 && !counting || len(q.Include) > 0 {
+	if !asksForParts(q, counting) {
 		return nil
 	}
 	c := &Cover{ix: ix}
@@ -72,9 +72,15 @@ func NewCover(q *query.Query, counting bool, ix *catalog.Index, where query.Expr
 	return c
 }
 
-// covers reports whether an index has all that the query looks at.
-func (p *planner) covers(ix *catalog.Index, where query.Expr) bool {
-	return NewCover(p.q, p.counting, ix, where) != nil
+// asksForParts reports whether a query can be answered without whole documents.
+func asksForParts(q *query.Query, counting bool) bool {
+	return (len(q.Select) > 0 || counting) && len(q.Include) == 0
+}
+
+// covers reports whether the index of a path has all that the query looks at, apart from
+// what the ranges of the path decide.
+func (p *planner) covers(a *Path) bool {
+	return asksForParts(p.q, p.counting) && NewCover(p.q, p.counting, a.Index, p.residual(a)) != nil
 }
 
 // fieldsOf returns the fields that a query looks at, each at least once.

@@ -30,7 +30,7 @@ type Path struct {
 // addPath adds the path of an index, if the conjuncts bind its fields or the order
 // uses it.
 func (p *planner) addPath(ix *catalog.Index) error {
-	if !p.appliesTo(ix.Fields[0]) && !p.covers(ix, p.residual(&Path{Index: ix})) {
+	if !p.appliesTo(ix.Fields[0]) && !p.covers(&Path{Index: ix}) {
 		return nil // saves reading its flags
 	}
 	flags, err := catalog.ReadFlags(p.snapshot, ix.Number)
@@ -81,7 +81,7 @@ func (p *planner) addPath(ix *catalog.Index) error {
 	}
 	slices.SortFunc(a.Ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
 	a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
-	a.covers = p.covers(ix, p.residual(a))
+	a.covers = p.covers(a)
 	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
 		p.paths = append(p.paths, a)
 	}

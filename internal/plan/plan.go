@@ -89,8 +89,10 @@ func New(q *query.Query, c *catalog.Catalog, snapshot storage.Reader, rules ids.
 	p := &planner{rules: rules, separator: rules.Fold(rules.Separator), q: q, snapshot: snapshot, counting: counting}
 	p.conjuncts, p.own = withImplied(conjunctsOf(q.Where))
 	if q.From != "" {
+		collection := format.FoldName(q.From)
+		p.indexes = make([]*catalog.Index, 0, min(len(c.All), 8))
 		for _, ix := range c.All {
-			if ix.Collection == format.FoldName(q.From) && ix.Info.State == index.Ready && p.implies(ix) {
+			if ix.Collection == collection && ix.Info.State == index.Ready && p.implies(ix) {
 				p.indexes = append(p.indexes, ix)
 			}
 		}
@@ -221,7 +223,11 @@ func (p *planner) over(a, with *Path) *Plan {
 
 // residual returns the conjuncts that the paths do not decide exactly.
 func (p *planner) residual(paths ...*Path) query.Expr {
-	answered := make(map[int]bool)
+	var few [32]bool // on the stack
+	answered := few[:]
+	if len(p.conjuncts) > len(few) {
+		answered = make([]bool, len(p.conjuncts))
+	}
 	var filters map[string]bool // as RQL
 	for _, a := range paths {
 		if a == nil {

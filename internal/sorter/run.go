@@ -83,13 +83,13 @@ type source interface {
 	value() []byte
 }
 
-// bufferSource is what is in a Buffer.
+// bufferSource is what is in a Buffer up to a position.
 type bufferSource struct {
-	b  *Buffer
-	at int
+	b       *Buffer
+	at, end int
 }
 
-func (s *bufferSource) next() (bool, error) { s.at++; return s.at < len(s.b.refs), nil }
+func (s *bufferSource) next() (bool, error) { s.at++; return s.at < s.end, nil }
 func (s *bufferSource) prefix() uint64      { return s.b.refs[s.at].prefix }
 func (s *bufferSource) key() []byte         { return s.b.keyOf(&s.b.refs[s.at]) }
 func (s *bufferSource) value() []byte       { return s.b.valueOf(&s.b.refs[s.at]) }

@@ -2,9 +2,10 @@
 // holds: an external merge sort.
 //
 // Several goroutines fill a [Buffer] each. A full one is sorted and written to a
-// temporary file, a run. When all are filled, [Sorter.Merge] merges the runs with what is still in the
-// buffers. A Sorter takes the memory that New is given, and while it merges a block of
-// 64 KiB for each of at most 64 runs. More runs are merged into fewer before.
+// temporary file, a run. When all are filled, [Sorter.Split] divides the runs and what is still in the
+// buffers into ranges of keys, which several goroutines may merge. A Sorter takes the memory that New
+// is given, and while it merges a block of 64 KiB for each of at most 64 runs. More runs are merged
+// into fewer before.
 //
 // A run consists of blocks: the length and the CRC-32C of what follows, 4 bytes each, and
 // entries: the lengths of key and value as uvarints, key, value. It lives as long as the
@@ -17,6 +18,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 )
 
@@ -40,22 +42,36 @@ func New(bytes, buffers int, create func() (File, error)) *Sorter {
 	return &Sorter{create: create, share: bytes / max(1, buffers)}
 }
 
+// chunkBits is how many bits of ref.start are the offset in a chunk, chunkBytes how large
+// a chunk is that holds more than one entry.
+const (
+	chunkBits  = 18
+	chunkBytes = 1 << chunkBits
+)
+
+// chunks are those that no Buffer uses.
+var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
+
 // Buffer takes the entries of one goroutine.
 type Buffer struct {
-	s     *Sorter
-	arena []byte
-	refs  []ref
+	s      *Sorter
+	chunks [][]byte // each as long as its memory
+	at     int      // where the next entry begins in the last chunk
+	bytes  int      // of all entries
+	refs   []ref
+	sorted bool
 }
 
-// ref is an entry of a Buffer: its key, and behind that its value, begin at start in the
-// arena.
+// ref is an entry of a Buffer. Its key begins at start, which is the number of a chunk and an
+// offset. Behind the key are the length of the value as a uvarint, and the value.
 type ref struct {
-	prefix      uint64 // the first 8 bytes of the key, big-endian, with zeros for those it has not got
-	start       uint32
-	key, length uint32 // bytes of the key; of key and value
+	prefix uint64 // the first 8 bytes of the key, big-endian, with zeros for those it has not got
+	start  uint32
+	key    uint32 // bytes of the key
 }
 
-const refBytes = 24
+// refBytes is the memory for an entry beside its bytes: a ref, and another one while the refs are sorted.
+const refBytes = 2 * 16
 
 // NewBuffer returns a Buffer. It may be called by several goroutines.
 func (s *Sorter) NewBuffer() *Buffer {
@@ -68,14 +84,44 @@ func (s *Sorter) NewBuffer() *Buffer {
 
 // Add adds an entry, which is copied.
 func (b *Buffer) Add(key, value []byte) error {
-	if n := len(b.arena) + len(key) + len(value) + refBytes*(len(b.refs)+1); n > b.s.share && len(b.refs) > 0 {
+	n := len(key) + len(value) + binary.MaxVarintLen32
+	if b.bytes+n+refBytes*(len(b.refs)+1) > b.s.share && len(b.refs) > 0 {
 		if err := b.spill(); err != nil {
 			return err
 		}
 	}
-	b.refs = append(b.refs, ref{prefixOf(key), uint32(len(b.arena)), uint32(len(key)), uint32(len(key) + len(value))})
-	b.arena = append(append(b.arena, key...), value...)
+	if len(b.chunks) == 0 || b.at+n > len(b.chunks[len(b.chunks)-1]) {
+		b.grow(n)
+	}
+	last := len(b.chunks) - 1
+	b.refs = append(b.refs, ref{prefixOf(key), uint32(last<<chunkBits | b.at), uint32(len(key))})
+	dst := append(b.chunks[last][:b.at], key...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(value))), value...)
+	b.bytes += len(dst) - b.at
+	b.at = len(dst)
+	b.sorted = false
 	return nil
+}
+
+// grow adds a chunk for an entry of n bytes and others, or for this one only if it is large.
+func (b *Buffer) grow(n int) {
+	b.at = 0
+	if n > chunkBytes {
+		b.chunks = append(b.chunks, make([]byte, n))
+	} else {
+		b.chunks = append(b.chunks, chunks.Get().(*[chunkBytes]byte)[:])
+	}
+}
+
+// reset removes all entries.
+func (b *Buffer) reset() {
+	for _, chunk := range b.chunks {
+		if len(chunk) == chunkBytes {
+			chunks.Put((*[chunkBytes]byte)(chunk))
+		}
+	}
+	clear(b.chunks)
+	b.chunks, b.at, b.bytes, b.refs = b.chunks[:0], 0, 0, b.refs[:0]
 }
 
 func prefixOf(key []byte) uint64 {
@@ -87,21 +133,15 @@ func prefixOf(key []byte) uint64 {
 	return binary.BigEndian.Uint64(first[:])
 }
 
-func (b *Buffer) keyOf(r *ref) []byte   { return b.arena[r.start : r.start+r.key] }
-func (b *Buffer) valueOf(r *ref) []byte { return b.arena[r.start+r.key : r.start+r.length] }
+func (b *Buffer) keyOf(r *ref) []byte {
+	at := r.start % chunkBytes
+	return b.chunks[r.start>>chunkBits][at : at+r.key]
+}
 
-// Sort sorts what is in the buffer. Goroutines that fill buffers call it at their end, so
-// that Merge need not do it for all.
-func (b *Buffer) Sort() {
-	slices.SortFunc(b.refs, func(x, y ref) int {
-		if x.prefix != y.prefix {
-			if x.prefix < y.prefix {
-				return -1
-			}
-			return 1
-		}
-		return bytes.Compare(b.keyOf(&x), b.keyOf(&y))
-	})
+func (b *Buffer) valueOf(r *ref) []byte {
+	rest := b.chunks[r.start>>chunkBits][r.start%chunkBytes+r.key:]
+	n, size := binary.Uvarint(rest)
+	return rest[size : size+int(n)]
 }
 
 // spill writes the entries to a run.
@@ -117,25 +157,66 @@ func (b *Buffer) spill() error {
 			return errors.Join(err, w.file.Remove())
 		}
 	}
-	b.arena, b.refs = b.arena[:0], b.refs[:0]
+	b.reset()
 	return b.s.keep(w)
 }
 
-// Merge calls fn with all entries in the order of their keys. Those of equal keys come
-// one after another, in any order. fn must not keep its
-// arguments.
-func (s *Sorter) Merge(ctx context.Context, fn func(key, value []byte) error) (err error) {
+// Range is some of the entries of a Sorter: those from one key up to another one. Ranges may
+// be merged by several goroutines.
+type Range struct {
+	s     *Sorter
+	spans [][2]int // of each buffer: where the entries begin and end
+}
+
+// Split returns at most n ranges of about the same size, which hold all entries, in the order of
+// their keys. Entries of one key are in the same range. If there are runs there is one range. At
+// least so many bytes of entries are in each, as far as there are.
+func (s *Sorter) Split(ctx context.Context, n, least int) ([]*Range, error) {
 	for len(s.runs) > maxMerge {
 		if err := s.mergeSome(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	sources := make([]source, 0, len(s.buffers)+len(s.runs))
-	for _, b := range s.buffers {
+	last := &Range{s: s, spans: make([][2]int, len(s.buffers))}
+	var largest *Buffer
+	size := 0
+	for i, b := range s.buffers {
 		b.Sort()
-		sources = append(sources, &bufferSource{b: b, at: -1})
+		last.spans[i][1] = len(b.refs)
+		if size += b.bytes; largest == nil || len(b.refs) > len(largest.refs) {
+			largest = b
+		}
 	}
-	return merge(ctx, sources, s.runs, fn)
+	if n = min(n, size/max(1, least)); len(s.runs) > 0 {
+		n = 1
+	}
+	var ranges []*Range
+	for i := 1; i < n; i++ {
+		bound := largest.keyOf(&largest.refs[i*len(largest.refs)/n])
+		first := &Range{s: s, spans: slices.Clone(last.spans)}
+		for j, b := range s.buffers {
+			at := b.find(bound)
+			first.spans[j][1], last.spans[j][0] = at, at
+		}
+		ranges = append(ranges, first)
+	}
+	return append(ranges, last), nil
+}
+
+// find returns the position of the first entry whose key is not below this one.
+func (b *Buffer) find(key []byte) int {
+	return sort.Search(len(b.refs), func(i int) bool { return bytes.Compare(b.keyOf(&b.refs[i]), key) >= 0 })
+}
+
+// Merge calls fn with the entries of the range in the order of their keys. Those of equal keys come
+// one after another, in any order. fn must not keep its
+// arguments.
+func (r *Range) Merge(ctx context.Context, fn func(key, value []byte) error) error {
+	sources := make([]source, 0, len(r.spans)+len(r.s.runs))
+	for i, b := range r.s.buffers {
+		sources = append(sources, &bufferSource{b: b, at: r.spans[i][0] - 1, end: r.spans[i][1]})
+	}
+	return merge(ctx, sources, r.s.runs, fn)
 }
 
 // mergeSome merges maxMerge runs into one.
@@ -154,13 +235,16 @@ func (s *Sorter) mergeSome(ctx context.Context) error {
 	return errors.Join(err, s.keep(w))
 }
 
-// Close removes the runs. It may be called more than once.
+// Close removes the runs and gives the memory of the buffers back. It may be called more than once.
 func (s *Sorter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
 	for _, run := range s.runs {
 		err = errors.Join(err, run.Remove())
+	}
+	for _, b := range s.buffers {
+		b.reset()
 	}
 	s.runs, s.buffers = nil, nil
 	return err

@@ -99,6 +99,15 @@ func fill(t *testing.T, s *Sorter, entries, goroutines int) (want []string) {
 	return want
 }
 
+// mergeAll merges the ranges of a sorter, one after another.
+func mergeAll(ctx context.Context, s *Sorter, ranges int, fn func(key, value []byte) error) error {
+	all, err := s.Split(ctx, ranges, 1)
+	for i := 0; i < len(all) && err == nil; i++ {
+		err = all[i].Merge(ctx, fn)
+	}
+	return err
+}
+
 // Ensure that all entries come in the order of their keys, whatever fits into
 // memory, and that no file is left.
 func TestSorter_Merge(t *testing.T) {
@@ -113,7 +122,7 @@ func TestSorter_Merge(t *testing.T) {
 		want := fill(t, s, test.entries, 2)
 		var got []string
 		last := []byte(nil)
-		err := s.Merge(context.Background(), func(key, value []byte) error {
+		err := mergeAll(context.Background(), s, 5, func(key, value []byte) error {
 			if bytes.Compare(key, last) < 0 {
 				t.Errorf("%q comes after %q", key, last)
 			}
@@ -156,18 +165,18 @@ func TestSorter_Merge_Refused(t *testing.T) {
 		"nothing new": func(b []byte) []byte { return append(b, 0) },
 	} {
 		run.damage = damage
-		if err := s.Merge(context.Background(), add); !errors.Is(err, storage.ErrCorrupt) {
+		if err := mergeAll(context.Background(), s, 5, add); !errors.Is(err, storage.ErrCorrupt) {
 			t.Errorf("%s: %v, want %v", name, err, storage.ErrCorrupt)
 		}
 	}
 	run.damage = nil
 	refused := errors.New("refused")
-	if err := s.Merge(context.Background(), func([]byte, []byte) error { return refused }); !errors.Is(err, refused) {
+	if err := mergeAll(context.Background(), s, 5, func([]byte, []byte) error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("got %v, want the caller's error", err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := s.Merge(ended, add); !errors.Is(err, context.Canceled) {
+	if err := mergeAll(ended, s, 5, add); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	if err := s.Close(); err != nil {

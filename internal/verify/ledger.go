@@ -3,6 +3,7 @@ package verify
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"sync"
 )
 
 // ledger compares two multisets of records without keeping them. Each record has a hash of 128
@@ -12,7 +13,7 @@ import (
 // a random hash of 128 bits.
 type ledger struct {
 	seeds [3]maphash.Seed
-	sums  []sum
+	sums  *[buckets]sum
 	key   []byte // scratch
 }
 
@@ -21,8 +22,21 @@ type sum struct{ a, b uint64 }
 // buckets is the number of sums: 1 MiB of memory.
 const buckets = 1 << 16
 
+// ledgerSums keeps the memory of ledgers that are done: programs, and tests above all, check
+// small databases again and again.
+var ledgerSums = sync.Pool{New: func() any { return new([buckets]sum) }}
+
+// newLedger returns an empty ledger. release must follow.
 func newLedger() *ledger {
-	return &ledger{seeds: [3]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed(), maphash.MakeSeed()}, sums: make([]sum, buckets)}
+	sums := ledgerSums.Get().(*[buckets]sum)
+	clear(sums[:])
+	return &ledger{seeds: [3]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed(), maphash.MakeSeed()}, sums: sums}
+}
+
+// release gives the memory of l back. l must not be used any more.
+func (l *ledger) release() {
+	ledgerSums.Put(l.sums)
+	l.sums = nil
 }
 
 // record makes the text that is hashed of a key and a value.

@@ -140,6 +140,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	c.Damages = min(c.Damages, MaxDamages)
 	v := &verifier{ctx: ctx, config: c, report: &Report{ByKind: make(map[Kind]int64)}, leftovers: make(map[uint32]bool)}
 	v.ledger = newLedger()
+	defer v.ledger.release()
 	for _, step := range []struct {
 		name string
 		run  func() error

@@ -41,14 +41,14 @@ var MaxPrefetchBytes int64 = 32 << 20
 
 // Prefetch reads the documents that many ops will find, with several goroutines and
 // without blocking other writers. The transaction uses those that were not written
-// since (storage.Tx.Unchanged). New HiLo IDs are left out: their look-ups,
-// which find nothing, are quick.
+// since (storage.Tx.Unchanged).
 func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err error) {
-	named := namedOps(ops)
-	if len(named) < ManyOps {
+	c, rules := w.Indexes.Load(), w.Revisions.Load()
+	named, drawn := w.namedOps(ops, c, rules), drawnOps(ops)
+	if len(named) < ManyOps && len(drawn) < ManyOps {
 		return nil, nil
 	}
-	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: w.Indexes.Load(), rules: w.Revisions.Load()}
+	a := &Prefetched{watch: w.Env.Engine.TrackWrites(), catalog: c, rules: rules}
 	var mu sync.Mutex
 	var looks []storage.BatchReader // one for each goroutine
 	whole := false
@@ -60,6 +60,13 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 			a.Close(ops)
 		}
 	}()
+	if err := a.readDrawn(drawn); err != nil {
+		return nil, err
+	}
+	if len(named) < ManyOps {
+		whole = true
+		return a, nil
+	}
 	err = parallel.DoChunks(len(named), opsPerPart, func() func(lo, hi int) error {
 		look, err := a.watch.NewReader()
 		if err != nil {
@@ -82,16 +89,21 @@ func (w *Writer) Prefetch(ctx context.Context, ops []*Op) (_ *Prefetched, err er
 	return a, nil
 }
 
-// namedOps returns the ops whose document may exist, sorted by ID: neighbours lie
-// in the same blocks.
-func namedOps(ops []*Op) []*Op {
+// Use makes what was read before known to the transaction.
+func (t *Txn) Use(a *Prefetched) { t.prefetched = a }
+
+// namedOps returns the ops whose document may exist and is to be read, sorted by ID:
+// neighbours lie in the same blocks.
+func (w *Writer) namedOps(ops []*Op, c *catalog.Catalog, rules *revisions.Rules) []*Op {
 	if len(ops) < ManyOps {
 		return nil
 	}
 	named := make([]*Op, 0, len(ops))
 	for _, o := range ops {
 		if o.Verb != Patch && o.Verb != Keep && o.Verb != Attach && o.Verb != Exchange && (o.Strategy == ids.Semantic || o.Strategy == ids.GUID) {
-			named = append(named, o)
+			if _, known := w.knownHead(o, c, rules); !known {
+				named = append(named, o)
+			}
 		}
 	}
 	slices.SortFunc(named, func(a, b *Op) int { return strings.Compare(a.FoldedID, b.FoldedID) })

@@ -147,7 +147,7 @@ func (t *Txn) StagePut(o *Op, etag uint64) error {
 func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) error {
 	folded := o.FoldedID
 	if found { // a missing document is neither in the cache nor about to enter it
-		t.change(folded)
+		t.uncache(folded)
 	}
 	if o.Header.Etag = etag; !o.moves {
 		o.Header.Attachments = old.Attachments
@@ -168,6 +168,9 @@ func (t *Txn) stageDocument(o *Op, etag uint64, old *OldDocument, found bool) er
 		}
 	}
 	t.Tx.Set(t.key, t.value, o.JSON)
+	if found { // the head of a missing one is unknown
+		t.changeHead(o, etag, len(t.value)+len(o.JSON))
+	}
 	documents, bytes := int64(0), int64(len(t.value)+len(o.JSON)-old.Size)
 	if !found {
 		documents, bytes = 1, bytes+int64(len(folded))
@@ -223,8 +226,14 @@ func (t *Txn) indexes() *catalog.Catalog {
 	return t.catalog
 }
 
-// change keeps a document out of the cache until the transaction has ended.
+// change is uncache, and makes the head of the document unknown.
 func (t *Txn) change(folded string) {
+	t.Writer.Heads.Forget(folded)
+	t.uncache(folded)
+}
+
+// uncache keeps a document out of the cache until the transaction has ended.
+func (t *Txn) uncache(folded string) {
 	if t.Writer.Docs.Cache == nil {
 		return
 	}
@@ -334,6 +343,9 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 			return OldDocument{}, false, nil
 		}
 		return *o.Before, true, nil
+	}
+	if old, known := t.knownHead(o); known {
+		return old, true, nil
 	}
 	if o.Strategy == ids.Semantic {
 		if doc := t.Writer.Docs.Cache.Current(format.DocumentID(t.key)); doc != nil {

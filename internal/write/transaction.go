@@ -49,7 +49,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 	defer transactions.Put(t)
 	defer func() {
 		clear(t.counts)
-		*t = Txn{key: t.key, value: t.value, counts: t.counts[:0]}
+		*t = Txn{key: t.key, value: t.value, counts: t.counts[:0], heads: t.heads.idle()}
 	}()
 	w.Env.Room.Look()
 	for {
@@ -59,7 +59,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 			moment = w.Docs.Moment()
 		}
 		err := w.Env.Engine.Update(ctx, sync, func(tx storage.Tx) error {
-			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, moment: moment, noted: t.noted, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0]}
+			*t = Txn{Txn: counters.Txn{Reserved: w.Reserved, Tx: tx}, Writer: w, moment: moment, noted: t.noted, changing: t.changing, key: t.key, value: t.value, counts: t.counts[:0], heads: t.heads.empty()}
 			err := fn(t)
 			if err == nil {
 				t.stageCounts()
@@ -71,6 +71,7 @@ func (w *Writer) transact(ctx context.Context, sync, background bool, fn func(*T
 			return err
 		})
 		if err == nil {
+			t.heads.enter(w.Heads)
 			w.Reserved.Durable(t.Raised)
 			if t.deletions > 0 {
 				w.Horizon.Committed(t.deletions)
@@ -172,6 +173,7 @@ type Txn struct {
 	here       int              // patches that were made in this run
 	changing   *changes         // of this run, and of those before it in one Update; nil for none
 	flags      map[uint32]byte  // of indexes, as far as they are known
+	heads      newHeads         // of the documents that the run writes
 	counts     []counted        // changes of numbers that are not staged yet
 	deletions  uint64           // documents that the run deletes
 	counting   *counts.State    // as the run sees it; nil until it is read

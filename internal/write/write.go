@@ -23,6 +23,7 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/heads"
 	"github.com/jaydb/jay/internal/horizon"
 	"github.com/jaydb/jay/internal/revisions"
 	"github.com/jaydb/jay/internal/turns"
@@ -49,6 +50,8 @@ type Writer struct {
 	PrefixCollections bool // prefixes of IDs suggest collections
 
 	Unused Unused
+
+	Heads *heads.Table // of documents that were written lately; nil for none
 
 	Hidden Hidden // by tables that are ingested
 
@@ -231,7 +234,7 @@ func (w *Writer) RedrawID(ctx context.Context, o *Op) error {
 // Commit runs the transaction of ops. With sync, it returns when they are on disk.
 func (w *Writer) Commit(ctx context.Context, ops []*Op, a *Prefetched, sync bool) error {
 	return w.Transact(ctx, sync, func(t *Txn) error {
-		t.prefetched = a
+		t.Use(a)
 		return t.Run(ops)
 	})
 }

@@ -572,10 +572,11 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	if _, err := look.Get([]byte("k")); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("get k: %v, want %v", err, storage.ErrNotFound)
 	}
+	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("k9")); return nil })
+	testMissing(t, look)
 	if err := look.Close(); err != nil {
 		t.Fatal(err)
 	}
-	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("k9")); return nil })
 
 	unchanged := 0
 	update(t, e, func(tx storage.Tx) error {
@@ -594,6 +595,49 @@ func testWriteTracker(t *testing.T, e storage.Engine) {
 	})
 	if unchanged < keys/2 {
 		t.Errorf("%d of %d keys are unchanged, want nearly all", unchanged, keys)
+	}
+}
+
+// testMissing checks that keys are not missing if one of them is there, wherever it lies,
+// and are if there are only others between them: else to ask is for nothing.
+func testMissing(t *testing.T, look storage.BatchReader) {
+	t.Helper()
+	missing := func(keys ...string) bool {
+		t.Helper()
+		var all [][]byte
+		for _, key := range keys {
+			all = append(all, []byte(key))
+		}
+		missing, err := look.Missing(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return missing
+	}
+	for _, keys := range [][]string{
+		{"k20"},
+		{"k20", "k20x"},
+		{"k19x", "k20"},
+		{"k19x", "k20", "k20x"},
+		{"k19x", "k19y", "k20x", "k21", "k21x"},
+		{"a", "k99", "l"},
+	} {
+		if missing(keys...) {
+			t.Errorf("%q are missing, and one of them is there", keys)
+		}
+	}
+	for _, keys := range [][]string{
+		nil,
+		{"k9"}, // deleted
+		{"k"},
+		{"k20x", "k20y", "k20z"},
+		{"k2x", "k30x", "k31x", "k32x", "k33x"},
+		{"l", "m"},
+		{"A", "B"},
+	} {
+		if !missing(keys...) {
+			t.Errorf("%q are not missing, and none of them is there", keys)
+		}
 	}
 }
 

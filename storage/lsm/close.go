@@ -53,6 +53,7 @@ func (e *Engine) close() error {
 // that it has given up.
 func (e *Engine) end() error {
 	e.leaders.Wait()
+	e.states.end()
 	var unknown error
 	if e.failure.Load() == nil && !e.readOnly {
 		// An empty record that is synced makes all commits before it durable.

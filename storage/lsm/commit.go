@@ -3,6 +3,7 @@ package lsm
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -221,7 +222,7 @@ func (e *Engine) answer(g *group) (lead bool) {
 	if g.small {
 		start = time.Now()
 	}
-	for _, b := range g.batches {
+	for i, b := range g.batches {
 		if !b.sync {
 			continue
 		}
@@ -241,6 +242,11 @@ func (e *Engine) answer(g *group) (lead bool) {
 			e.finish(g.waiting[0])
 			g.waiting = g.waiting[1:]
 		}
+		if i+1 < len(g.batches) {
+			// Small requests before a large one. Without this, their callers would run
+			// after that of the large one, which is woken by the same goroutine.
+			runtime.Gosched()
+		}
 		if g.small {
 			lead = e.queue.syncEnded(expected, time.Since(start))
 		}
@@ -251,6 +257,7 @@ func (e *Engine) answer(g *group) (lead bool) {
 	}
 
 	e.durability.closeUnused()
+	e.states.sweep()
 	if e.failure.Load() == nil { // else Pebble may still use a batch
 		for _, b := range g.batches {
 			// The commit stands; a batch that cannot be recycled is only garbage.

@@ -20,6 +20,7 @@ func (e *Engine) Compact(ctx context.Context) error {
 	defer cancel()
 	last := bytes.Repeat([]byte{0xff}, 64) // above all keys
 	err := e.db.Compact(ctx, []byte{0}, last, true)
+	e.states.renew() // they hold tables that are not needed any more
 	if failure := e.failure.Load(); err != nil && failure != nil {
 		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 	}

@@ -76,8 +76,10 @@ type Engine struct {
 	commits         atomic.Uint64 // for Stats
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
+	states          states
 	stalls          stalls
 	notice          notice
+	courtesy        courtesy
 	progress        *progress
 	closeTimeout    time.Duration
 	lastSyncRequest atomic.Int64 // by a read, in Unix nanoseconds
@@ -117,6 +119,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
 	e.durability.keepViews = opts.DurableReads
+	e.states.applying = &e.durability.applying
 	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)
 	switch {
 	case e.fs != nil:
@@ -137,7 +140,7 @@ func open(dir string, opts Options) (*Engine, error) {
 	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
 	e.controlFS = newControlFS(progressFS{e.fs, e.progress}, e.fail)
-	e.fs = &logFS{FS: e.controlFS, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
+	e.fs = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
 
 	format, err := checkFormatFile(e.controlFS.FS, dir)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {

@@ -28,6 +28,7 @@ func (e *Engine) pebbleOptions(opts Options) *pebble.Options {
 	listener := e.listener()
 	e.reservation.listen(listener)
 	e.memTable.listen(listener, memTableBytes)
+	e.states.listen(listener)
 
 	o := &pebble.Options{
 		Cache:                       e.reservation.cache,

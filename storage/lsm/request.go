@@ -111,6 +111,10 @@ func (e *Engine) do(ctx context.Context, r *request) error {
 	if failure := e.failure.Load(); failure != nil {
 		return fmt.Errorf("%w: %w", storage.ErrFailed, *failure)
 	}
+	if r.sync {
+		e.courtesy.begin()
+		defer e.courtesy.end()
+	}
 	if lead, only := e.queue.push(r); lead {
 		// A commit that stays in memory is not worth two changes of goroutines.
 		if only && !r.sync {

@@ -45,7 +45,7 @@ func (e *Engine) Iterate(lo, hi []byte) (storage.Iterator, error) {
 func (e *Engine) Snapshot() storage.Snapshot {
 	d := &e.durability
 	if !d.keepViews || d.allDurable() {
-		s := &latest{snapshot{e.db.NewSnapshot()}, e, d.applying.Load()}
+		s := e.newest()
 		if !d.keepViews || d.allDurable() {
 			return s
 		}
@@ -60,15 +60,14 @@ func (e *Engine) Latest() storage.Snapshot {
 	if e.durability.keepViews && e.failure.Load() != nil {
 		return e.durableState()
 	}
-	s := snapshot{e.db.NewSnapshot()}
-	return &latest{s, e, e.durability.applying.Load()} // loaded after: the snapshot shows no later commit
+	return e.newest()
 }
 
 // durableState returns a Snapshot of the newest state on disk.
 func (e *Engine) durableState() storage.Snapshot {
 	v := e.durability.acquire()
 	if v == nil { // no commit yet
-		return &latest{snapshot{e.db.NewSnapshot()}, e, 0}
+		return &latest{&state{snapshot: e.db.NewSnapshot()}, e}
 	}
 	s := &durableSnapshot{snapshot{v.snapshot}, e, v}
 	if e.failure.Load() == nil {
@@ -107,17 +106,6 @@ func (s snapshot) Get(key []byte) ([]byte, io.Closer, error) { return get(s.s, k
 func (s snapshot) Iterate(lo, hi []byte) (storage.Iterator, error) { return iterate(s.s, lo, hi) }
 
 func (s snapshot) Close() error { return s.s.Close() }
-
-// latest is a Snapshot of Pebble's newest state, which shows commits up to this
-// one.
-type latest struct {
-	snapshot
-	engine *Engine
-	commit uint64
-}
-
-// WaitDurable implements storage.Snapshot.
-func (s *latest) WaitDurable(ctx context.Context) error { return s.engine.syncUpTo(ctx, s.commit) }
 
 // durableSnapshot is a Snapshot of the newest durable state, which it shares with
 // other readers.
@@ -257,6 +245,8 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 // iterator is an Iterator on Pebble.
 type iterator struct{ *pebble.Iterator }
 
+var _ storage.Skipper = iterator{}
+
 // Error implements storage.Iterator.
 func (it iterator) Error() error { return readError(it.Iterator.Error()) }
 
@@ -265,12 +255,25 @@ func (it iterator) Close() error { return readError(it.Iterator.Close()) }
 
 // iterate is storage.Reader.Iterate on r.
 func iterate(r pebble.Reader, lo, hi []byte) (storage.Iterator, error) {
+	it, err := newIterator(r, lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	return iterator{it}, nil
+}
+
+func newIterator(r pebble.Reader, lo, hi []byte) (*pebble.Iterator, error) {
 	if len(lo) == 0 {
 		lo = nil // to Pebble, an empty bound is not the same as none
 	}
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
-	if err != nil {
-		return nil, readError(err)
+	return it, readError(err)
+}
+
+// Skip implements storage.Skipper.
+func (it iterator) Skip(n int) (called int, more bool) {
+	for more = true; more && called < n; called++ {
+		more = it.Iterator.Next()
 	}
-	return iterator{it}, nil
+	return called, more
 }

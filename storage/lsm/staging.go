@@ -13,7 +13,8 @@ import (
 // staging is the memory of the transactions of a group: their writes, in order.
 // Every key and the head of every value lie in one arena, the tails where the
 // caller has them. The newest entry of a key is found by a backward search while
-// there are few entries, then by a map from hashes.
+// there are few entries, then by a map from hashes. Most keys lie above all that were
+// staged before, and need no search: see highest.
 type staging struct {
 	arena        []byte
 	entries      []entry
@@ -24,6 +25,13 @@ type staging struct {
 	seed         maphash.Seed
 	size         int     // bytes of all keys and values
 	order        []int32 // result of sorted
+
+	// For each first byte of keys 1 + the entry with the highest key, 0 for none, and
+	// whether an entry was staged behind one with a higher key of the same first byte.
+	// After a rollback, unknown is true, and they mean nothing.
+	highest [256]int32
+	mixed   bool
+	unknown bool
 }
 
 // entry is one staged write. Its key and the head of its value are
@@ -63,6 +71,7 @@ func (s *staging) reset() {
 	}
 	s.indexedBytes = [256]bool{}
 	s.size = 0
+	s.highest, s.mixed, s.unknown = [256]int32{}, false, false
 }
 
 func (s *staging) key(i int) []byte  { e := &s.entries[i]; return s.arena[e.key:e.keyEnd] }
@@ -82,6 +91,11 @@ func (s *staging) add(key, head, tail []byte, deleted bool) {
 	e.headEnd = len(s.arena)
 	s.entries = append(s.entries, e)
 	s.size += e.size()
+	if high := &s.highest[key[0]]; *high == 0 || bytes.Compare(s.key(int(*high-1)), key) <= 0 {
+		*high = int32(len(s.entries))
+	} else {
+		s.mixed = true
+	}
 	s.index(len(s.entries) - 1)
 }
 
@@ -121,6 +135,9 @@ func (s *staging) mark() mark { return mark{len(s.entries), len(s.arena), s.size
 // rollback removes what was staged since m.
 func (s *staging) rollback(m mark) {
 	s.mostKeys = max(s.mostKeys, len(s.newest))
+	if m.entries < len(s.entries) {
+		s.highest, s.unknown = [256]int32{}, true
+	}
 
 	// From the newest on: each hash gets back the entry that it had at m.
 	for i := len(s.entries) - 1; i >= m.entries && s.indexed; i-- {
@@ -162,13 +179,14 @@ func (s *staging) sorted(lo, hi int) []int32 {
 		starts[space+1] += starts[space]
 	}
 	ends := starts
+	known := !s.unknown && !s.mixed
 	rising := true
 	for i := lo; i < hi; i++ {
 		space := s.arena[s.entries[i].key]
 		at := ends[space]
 		s.order[at] = int32(i)
 		ends[space]++
-		if rising && at > starts[space] {
+		if !known && rising && at > starts[space] {
 			rising = bytes.Compare(s.key(int(s.order[at-1])), s.key(i)) <= 0
 		}
 	}
@@ -183,8 +201,11 @@ func (s *staging) sorted(lo, hi int) []int32 {
 
 // sort sorts entries by key, and those of one key by age.
 func (s *staging) sort(order []int32) {
-	slices.SortStableFunc(order, func(a, b int32) int {
-		return bytes.Compare(s.key(int(a)), s.key(int(b)))
+	slices.SortFunc(order, func(a, b int32) int {
+		if c := bytes.Compare(s.key(int(a)), s.key(int(b))); c != 0 {
+			return c
+		}
+		return int(a - b)
 	})
 }
 
@@ -237,6 +258,12 @@ func (s *staging) indexByte(space byte) {
 
 // find returns the newest entry of key, or -1. Keys are not empty.
 func (s *staging) find(key []byte) int {
+	if !s.unknown {
+		high := int(s.highest[key[0]]) - 1
+		if high < 0 || bytes.Compare(s.key(high), key) < 0 {
+			return -1
+		}
+	}
 	s.indexByte(key[0])
 	if !s.indexed {
 		for i := len(s.entries) - 1; i >= 0; i-- {

@@ -4,6 +4,7 @@ package bounds_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -15,4 +16,13 @@ var (
 	put     = jaytest.Put
 	must    = jaytest.Must
 	patchIn = jaytest.PatchIn
+	open    = jaytest.Open
+	closeDB = jaytest.Close
+	bulk    = jaytest.BulkInsert
+	body    = jaytest.Body
 )
+
+func equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	jaytest.Equal(t, got, want)
+}

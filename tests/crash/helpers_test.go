@@ -5,6 +5,7 @@ package crash_test
 
 import (
 	"context"
+	"testing"
 
 	"github.com/jaydb/jay/internal/jaytest"
 )
@@ -19,4 +20,17 @@ var (
 	store   = jaytest.Store
 	body    = jaytest.Body
 	must    = jaytest.Must
+	memory  = jaytest.Memory
+	changed = jaytest.Changes
+	dump    = jaytest.Dump
+	backUp  = jaytest.BackUp
+
+	documentsOf = jaytest.Documents
 )
+
+func equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	jaytest.Equal(t, got, want)
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -120,10 +120,11 @@ func TestIndex_Contents_AfterWrites(t *testing.T) {
 // is ready, and that a drop under writes leaves none: at any moment.
 func TestIndex_Contents_DuringBuilds(t *testing.T) {
 	defer checks.SetBuildChunks(60, 200)()
-	contentsDuringBuilds(t)
+	contentsDuringBuilds(t, 1)
 }
 
-func contentsDuringBuilds(t *testing.T) {
+// contentsDuringBuilds builds so many indexes at once.
+func contentsDuringBuilds(t *testing.T, together int) {
 	seed := querytest.Seed(t)
 	db := memory(t, &jay.Options{Durability: jay.Relaxed})
 	g := querytest.New(seed)
@@ -152,7 +153,7 @@ func contentsDuringBuilds(t *testing.T) {
 			}
 		})
 	}
-	builds := 12 * querytest.Rounds(t, 1)
+	builds := 12 * querytest.Rounds(t, 1) / together
 	for i := range builds {
 		ix := jay.Index{Name: fmt.Sprint("n", i), Fields: []string{[...]string{"a", "-b", "c", "l", "ls.p"}[i%5]}}
 		if i%3 == 0 {
@@ -161,14 +162,20 @@ func contentsDuringBuilds(t *testing.T) {
 		if i%4 == 0 {
 			ix.Where = "a = 1"
 		}
-		if err := db.EnsureIndex(ctx, "Orders", ix); err != nil {
+		indexes := []jay.Index{ix}
+		for j := 1; j < together; j++ {
+			indexes = append(indexes, jay.Index{Name: fmt.Sprint(ix.Name, "with", j), Fields: []string{[...]string{"ls.p", "-a", "d.x", "b"}[(i+j)%4]}})
+		}
+		if err := db.EnsureIndexes(ctx, "Orders", indexes); err != nil {
 			t.Errorf("build: %v", err)
 		}
 		if err := checks.Indexes(db); err != nil {
 			t.Errorf("JAY_QUERY_SEED=%d, build %d, after %d writes: %v", seed, i, writes.Load(), err)
 		}
-		if err := db.DropIndex(ctx, "Orders", ix.Name); err != nil {
-			t.Errorf("drop: %v", err)
+		for _, ix := range indexes {
+			if err := db.DropIndex(ctx, "Orders", ix.Name); err != nil {
+				t.Errorf("drop: %v", err)
+			}
 		}
 		if err := checks.Indexes(db); err != nil {
 			t.Errorf("JAY_QUERY_SEED=%d, drop %d: %v", seed, i, err)

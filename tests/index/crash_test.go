@@ -22,10 +22,11 @@ import (
 // builds and drops that it cut go on.
 func TestIndex_Crash_AtAnySync(t *testing.T) {
 	defer checks.SetBuildChunks(15, 40)()
-	crashAtAnySync(t)
+	crashAtAnySync(t, 1)
 }
 
-func crashAtAnySync(t *testing.T) {
+// crashAtAnySync builds up to so many indexes at once.
+func crashAtAnySync(t *testing.T, together int) {
 	seed := querytest.Seed(t)
 	cut := make(map[jay.IndexState]int)
 	more := jaytest.Patience()
@@ -49,7 +50,7 @@ func crashAtAnySync(t *testing.T) {
 				t.Fatalf("%s, after the crash: %v", name, err)
 			}
 			must(t, checks.Counts(db))
-			disk = indexesUntilCrash(t, db, disk, seed+uint64(round), percent)
+			disk = indexesUntilCrash(t, db, disk, seed+uint64(round), percent, together)
 			if t.Failed() {
 				t.Fatal(name)
 			}
@@ -64,7 +65,7 @@ func crashAtAnySync(t *testing.T) {
 // indexesUntilCrash writes, builds and drops until the power goes, and returns
 // the disk as it is found then. What happens after that, happens in a world
 // that is gone.
-func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uint64, percent int) *storagetest.Disk {
+func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uint64, percent, together int) *storagetest.Disk {
 	random := rand.New(rand.NewPCG(seed, uint64(percent)))
 	cut := disk.CutPower(random.IntN(40), percent, random)
 	var writers sync.WaitGroup
@@ -82,10 +83,14 @@ func indexesUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed ui
 			must(t, db.DropIndex(ctx, "Orders", querytest.Pick(g, infos...).Name))
 			continue
 		}
-		ix := g.Index()
-		ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
-		if err := db.EnsureIndex(ctx, "Orders", ix); err != nil && !errors.Is(err, jay.ErrUnique) {
-			t.Errorf("index %+v: %v", ix, err)
+		var indexes []jay.Index
+		for range 1 + g.IntN(together) {
+			ix := g.Index()
+			ix.Name = fmt.Sprint("ix", g.IntN(1_000_000))
+			indexes = append(indexes, ix)
+		}
+		if err := db.EnsureIndexes(ctx, "Orders", indexes); err != nil && !errors.Is(err, jay.ErrUnique) {
+			t.Errorf("indexes %+v: %v", indexes, err)
 		}
 	}
 	writers.Wait()

@@ -24,7 +24,7 @@ func smallTables() (restore func()) { return checks.SetBuildTables(1, 2000, 1200
 // it is ready.
 func TestTables_Contents_DuringBuilds(t *testing.T) {
 	defer smallTables()()
-	contentsDuringBuilds(t)
+	contentsDuringBuilds(t, 3)
 }
 
 // Ensure that a loss of power at any sync of the log leaves indexes that hold what
@@ -32,7 +32,7 @@ func TestTables_Contents_DuringBuilds(t *testing.T) {
 func TestTables_Crash_AtAnySync(t *testing.T) {
 	defer smallTables()()
 	defer checks.SetBuildChunks(15, 40)()
-	crashAtAnySync(t)
+	crashAtAnySync(t, 3)
 }
 
 // writersWin changes documents in all ways between the steps of a build of an index on m.
@@ -340,6 +340,29 @@ func TestTables_Faults(t *testing.T) {
 	}
 }
 
+// hurried is a context that is found to be cancelled when it is asked for the second time.
+type hurried struct {
+	context.Context
+	asked atomic.Bool
+}
+
+func (h *hurried) Err() error {
+	if !h.asked.Swap(true) {
+		return nil
+	}
+	return h.Context.Err()
+}
+
+// joinDrop makes the task of an index of Users drop it, and does not wait for that.
+func joinDrop(t *testing.T, db *jay.DB, name string) {
+	t.Helper()
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := db.DropIndex(&hurried{Context: cancelled}, "Users", name); !errors.Is(err, context.Canceled) {
+		t.Errorf("a hurried drop of %s: %v", name, err)
+	}
+}
+
 // Ensure that a drop and Close end a build by tables in every step, and leave nothing behind.
 func TestTables_Ended(t *testing.T) {
 	defer smallTables()()
@@ -360,9 +383,7 @@ func TestTables_Ended(t *testing.T) {
 						ended <- db.Close()
 						return
 					}
-					hurried, cancel := context.WithCancel(ctx)
-					cancel()
-					_ = db.DropIndex(hurried, "Users", "m") // it has joined the task when it returns
+					joinDrop(t, db, "m")
 					close(begun)
 					ended <- db.DropIndex(ctx, "Users", "m")
 				}()

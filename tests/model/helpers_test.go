@@ -4,7 +4,9 @@ package model_test
 
 import (
 	"context"
+	"testing"
 
+	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
@@ -19,6 +21,10 @@ var (
 	patchIn      = jaytest.PatchIn
 	concurrently = jaytest.Concurrently
 	afterPrefix  = jaytest.NumberAfter
+	open         = jaytest.Open
+	onDisk       = jaytest.OnDisk
+	closeDB      = jaytest.Close
+	changed      = jaytest.Changes
 )
 
 // customer, person and anything are entities.
@@ -53,3 +59,15 @@ func loop() any {
 	c.Next = c
 	return c
 }
+
+func equal[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	jaytest.Equal(t, got, want)
+}
+
+func collectionOf[T any](t testing.TB, db *jay.DB, opts ...jay.CollectionOption) *jay.Collection[T] {
+	t.Helper()
+	return jaytest.CollectionOf[T](t, db, opts...)
+}
+
+func second[T any](_ T, err error) error { return err }

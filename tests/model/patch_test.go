@@ -193,8 +193,12 @@ func (isOne) Err() error { return nil }
 
 func (isOne) Begin(spend func(n int) error) func(element []byte) (bool, error) {
 	return func(element []byte) (bool, error) {
-		text := string(element)
-		return text == "1" || text == "[1]" || text == "[1,2]", spend(len(element))
+		var v any
+		if err := json.Unmarshal(element, &v); err != nil {
+			return false, err
+		}
+		list, _ := v.([]any)
+		return v == 1.0 || slices.Contains(list, any(1.0)), spend(len(element))
 	}
 }
 

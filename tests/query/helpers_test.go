@@ -12,5 +12,7 @@ var (
 	ctx = context.Background()
 
 	must    = jaytest.Must
+	memory  = jaytest.Memory
+	put     = jaytest.Put
 	closeDB = jaytest.Close
 )

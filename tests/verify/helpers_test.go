@@ -3,11 +3,15 @@
 package verify_test
 
 import (
+	"context"
+
 	"github.com/jaydb/jay/internal/format"
 	"github.com/jaydb/jay/internal/jaytest"
 )
 
 var (
+	ctx = context.Background()
+
 	open    = jaytest.Open
 	closeDB = jaytest.Close
 	put     = jaytest.Put

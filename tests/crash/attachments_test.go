@@ -1,16 +1,18 @@
-package jay_test
+package crash_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
 	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
@@ -26,7 +28,7 @@ func putsUntilCrash(db *jay.DB, acknowledged func(step int)) error {
 		func() error { return db.Attachments("a/1").Delete(ctx, "x") },
 		func() error { return db.Attachments("a/2").Move(ctx, "y", "a/1", "z") },
 		func() error { return db.Delete(ctx, "a/2") }, // its last reference
-		func() error { return jay.RemoveContents(db) },
+		func() error { return checks.RemoveContents(db) },
 		func() error { return putContent(db, "a/1", "x", 1, 395) },
 	}
 	for i, step := range steps {
@@ -40,7 +42,7 @@ func putsUntilCrash(db *jay.DB, acknowledged func(step int)) error {
 
 func putContent(db *jay.DB, id, name string, seed uint64, size int) error {
 	// Chunks reach the disk in the middle of an upload, under relaxed durability too.
-	r := &hookReader{r: bytes.NewReader(randomBytes(seed, size)), after: size / 2, fn: func() {
+	r := &jaytest.HookReader{R: bytes.NewReader(jaytest.RandomBytes(seed, size)), After: size / 2, Do: func() {
 		if size > 100 {
 			_ = db.Flush(ctx) // the put says whether the disk has failed
 		}
@@ -62,13 +64,13 @@ func attachmentsNow(t *testing.T, db *jay.DB) string {
 		must(t, err)
 		out = append(out, doc.ID()+":")
 		for _, a := range doc.Metadata().Attachments {
-			got, err := attached(t, db.Attachments(doc.ID()), a.Name)
+			got, err := jaytest.Attached(t, db.Attachments(doc.ID()), a.Name)
 			must(t, err)
 			seed := uint64(1)
 			if a.Size == 10 {
 				seed = 2
 			}
-			if !bytes.Equal(got, randomBytes(seed, int(a.Size))) {
+			if !bytes.Equal(got, jaytest.RandomBytes(seed, int(a.Size))) {
 				t.Errorf("%s of %s has other bytes", a.Name, doc.ID())
 			}
 			out = append(out, fmt.Sprintf("%s%d", a.Name, a.Size))
@@ -82,8 +84,8 @@ func attachmentsNow(t *testing.T, db *jay.DB) string {
 // those that were not are whole or not there at all; that references are counted
 // right; and that the chunks without one are removed.
 func TestAttachments_Crash_AtEachSync(t *testing.T) {
-	defer jay.SetChunkBytes(10)()
-	defer jay.KeepChunks()() // but for what the steps remove
+	defer checks.SetChunkBytes(10)()
+	defer checks.KeepChunks()() // but for what the steps remove
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		for _, percent := range []int{0, 50, 100} {
 			orphans := 0
@@ -110,10 +112,10 @@ func TestAttachments_Crash_AtEachSync(t *testing.T) {
 
 				name := fmt.Sprintf("durability %d, %d%% kept, crash at sync %d, after step %d", durability, percent, at, then)
 				db = onDisk(t, crashed, jay.Options{Durability: durability})
-				if err := jay.CheckContents(db); err != nil {
+				if err := checks.Contents(db); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				if attachmentCounts(t, db).Removing > 0 || jay.Uploads(t, db) > 0 {
+				if jaytest.AttachmentCounts(t, db).Removing > 0 || uploads(t, db) > 0 {
 					orphans++
 				}
 				got, found := attachmentsNow(t, db), false
@@ -124,12 +126,12 @@ func TestAttachments_Crash_AtEachSync(t *testing.T) {
 				if !found {
 					t.Fatalf("%s: got %q, want at least %q", name, got, attachmentsAfter[then])
 				}
-				checkContents(t, db)
+				jaytest.CheckContents(t, db)
 				chunks := 0
 				for _, size := range sizesOf(got) {
 					chunks += (size + 9) / 10
 				}
-				equal(t, jay.ChunkKeys(t, db), chunks)
+				equal(t, jaytest.ChunkKeys(t, db), chunks)
 				closeDB(t, db)
 			}
 			t.Logf("durability %d, %d%% kept: %d crashes left chunks without a reference", durability, percent, orphans)
@@ -154,20 +156,20 @@ func sizesOf(description string) (sizes []int) {
 // Ensure that after random losses of power, with several writers and removals under
 // way, contents, references and chunks fit.
 func TestAttachments_Crash_Concurrent(t *testing.T) {
-	defer jay.SetChunkBytes(20)()
+	defer checks.SetChunkBytes(20)()
 	disk := storagetest.NewDisk()
 	more := jaytest.Patience()
 	interrupted := 0
 	for round := 0; round < 12 || more(interrupted > 0); round++ {
 		db := onDisk(t, disk, jay.Options{Durability: jay.Durability(round % 2)})
-		interrupted += jay.Uploads(t, db)
-		if err := jay.CheckContents(db); err != nil {
+		interrupted += uploads(t, db)
+		if err := checks.Contents(db); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		for doc, err := range db.Documents(ctx, jay.Scan{}) {
 			must(t, err)
 			for _, a := range doc.Metadata().Attachments {
-				if got, err := attached(t, db.Attachments(doc.ID()), a.Name); err != nil || int64(len(got)) != a.Size {
+				if got, err := jaytest.Attached(t, db.Attachments(doc.ID()), a.Name); err != nil || int64(len(got)) != a.Size {
 					t.Fatalf("round %d: %s of %s: %v", round, a.Name, doc.ID(), err)
 				}
 			}
@@ -175,7 +177,7 @@ func TestAttachments_Crash_Concurrent(t *testing.T) {
 		disk = attachUntilCrash(t, db, disk, uint64(round))
 	}
 	db := onDisk(t, disk, jay.Options{})
-	checkContents(t, db)
+	jaytest.CheckContents(t, db)
 	closeDB(t, db)
 }
 
@@ -230,13 +232,13 @@ func attachUntilCrash(t *testing.T, db *jay.DB, disk *storagetest.Disk, seed uin
 // Ensure that a put whose commit the disk refuses stores nothing or all, that readers
 // see what is on disk, and that the next Open removes what is left.
 func TestAttachments_DiskFails(t *testing.T) {
-	defer jay.SetChunkBytes(10)()
+	defer checks.SetChunkBytes(10)()
 	failed := 0
 	for n := range 12 {
 		disk := storagetest.NewDisk()
 		db := onDisk(t, disk, jay.Options{})
 		put(t, db, "a/1", `{}`)
-		attach(t, db, "a/1", "old", randomBytes(1, 35))
+		jaytest.Attach(t, db, "a/1", "old", jaytest.RandomBytes(1, 35))
 		disk.FailAfter(n % 4)
 		begun := 0
 		for err := error(nil); err == nil && begun < 10; begun++ {
@@ -248,7 +250,7 @@ func TestAttachments_DiskFails(t *testing.T) {
 				}
 			}
 		}
-		if got, err := attached(t, db.Attachments("a/1"), "old"); err != nil && !errors.Is(err, jay.ErrUnknownOutcome) || err == nil && !bytes.Equal(got, randomBytes(1, 35)) {
+		if got, err := jaytest.Attached(t, db.Attachments("a/1"), "old"); err != nil && !errors.Is(err, jay.ErrUnknownOutcome) || err == nil && !bytes.Equal(got, jaytest.RandomBytes(1, 35)) {
 			t.Errorf("a read on a database that has failed: %v", err)
 		}
 		_ = db.Close() // says that the disk failed
@@ -260,11 +262,11 @@ func TestAttachments_DiskFails(t *testing.T) {
 			t.Errorf("%d of %d puts: %v", begun, n, list)
 		}
 		for _, a := range list {
-			if got, err := attached(t, db.Attachments("a/1"), a.Name); err != nil || hashOf(got) != a.Hash {
+			if got, err := jaytest.Attached(t, db.Attachments("a/1"), a.Name); err != nil || hashOf(got) != a.Hash {
 				t.Errorf("%s: %v", a.Name, err)
 			}
 		}
-		checkContents(t, db)
+		jaytest.CheckContents(t, db)
 		closeDB(t, db)
 	}
 	if failed == 0 {
@@ -272,32 +274,15 @@ func TestAttachments_DiskFails(t *testing.T) {
 	}
 }
 
-// Ensure that an upload that stalls holds nothing up: writes, reads, removals and Flush
-// go on beside it.
-func TestAttachments_Upload_Stalls(t *testing.T) {
-	defer jay.SetChunkBytes(10)()
-	db := memory(t, nil)
-	put(t, db, "a/1", `{}`)
-	r, w := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := second(db.Attachments("a/1").Put(ctx, "x", r))
-		_ = r.CloseWithError(errors.New("the put has ended"))
-		done <- err
-	}()
-	_, err := w.Write(randomBytes(1, 25))
+// uploads returns how many uploads are in progress, or were broken off.
+func uploads(t testing.TB, db *jay.DB) int {
+	t.Helper()
+	n, err := checks.Uploads(db)
 	must(t, err)
-	put(t, db, "a/1", `{"n":1}`)
-	attach(t, db, "a/1", "x", []byte("other"))
-	must(t, jay.RemoveContents(db))
-	must(t, db.Flush(ctx))
-	must(t, db.Compact(ctx))
-	_, err = w.Write(randomBytes(2, 25))
-	must(t, err)
-	must(t, w.Close())
-	must(t, <-done)
-	got, err := attached(t, db.Attachments("a/1"), "x")
-	must(t, err)
-	equal(t, string(got), string(randomBytes(1, 25))+string(randomBytes(2, 25)))
-	checkContents(t, db)
+	return n
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return base64.StdEncoding.EncodeToString(sum[:])
 }

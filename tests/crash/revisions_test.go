@@ -1,4 +1,4 @@
-package jay_test
+package crash_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
@@ -36,7 +37,7 @@ func TestRevisions_Crash_AtAnySync(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(round), uint64(percent)))
 				disk := storagetest.NewDisk()
 				db := onDisk(t, disk, jay.Options{})
-				keepRevisions(t, db, jay.RevisionRule{})
+				jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 				diaries := make([]*diary, 3)
 				for i := range diaries {
 					diaries[i] = new(diary)
@@ -124,7 +125,7 @@ func writeDiary(db *jay.DB, i int, d *diary, n int) error {
 // check compares the revisions of the document with the diary.
 func (d *diary) check(t *testing.T, db *jay.DB, id string) {
 	t.Helper()
-	got := strings.Fields(bodiesOf(t, db, id, jay.RevisionPage{}))
+	got := strings.Fields(jaytest.RevisionBodies(t, db, id, jay.RevisionPage{}))
 	if len(got) < d.cut || len(got) > len(d.did) {
 		t.Fatalf("%s has %d versions, %d were acknowledged and %d begun", id, len(got), d.cut, len(d.did))
 	}
@@ -145,7 +146,7 @@ func TestRevisions_Crash_InPurge(t *testing.T) {
 		for cut := 0; ; cut++ {
 			disk := storagetest.NewDisk()
 			db := onDisk(t, disk, jay.Options{Durability: jay.Relaxed})
-			keepRevisions(t, db, jay.RevisionRule{})
+			jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 			var b jay.Batch
 			for v := range versions {
 				for i := range documents {
@@ -160,7 +161,7 @@ func TestRevisions_Crash_InPurge(t *testing.T) {
 			closeDB(t, db)
 
 			db = onDisk(t, disk, jay.Options{})
-			keepRevisions(t, db, jay.RevisionRule{Keep: 2})
+			jaytest.KeepRevisions(t, db, jay.RevisionRule{Keep: 2})
 			var left atomic.Int64
 			left.Store(int64(cut))
 			var crashed atomic.Pointer[storagetest.Disk]
@@ -184,7 +185,7 @@ func TestRevisions_Crash_InPurge(t *testing.T) {
 			must(t, checks.Revisions(db))
 			kept := 0
 			for i := range documents {
-				got := strings.Fields(bodiesOf(t, db, fmt.Sprint("docs/", i), jay.RevisionPage{}))
+				got := strings.Fields(jaytest.RevisionBodies(t, db, fmt.Sprint("docs/", i), jay.RevisionPage{}))
 				kept += len(got)
 				newest := versions - 1
 				if i < documents/2 {
@@ -244,7 +245,7 @@ func TestRevisions_Configure_WhileWriting(t *testing.T) {
 			<-wrote
 		}
 		if change%2 == 0 {
-			keepRevisions(t, db, jay.RevisionRule{})
+			jaytest.KeepRevisions(t, db, jay.RevisionRule{})
 			on.Add(1)
 		} else {
 			on.Add(1)

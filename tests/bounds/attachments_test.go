@@ -1,4 +1,4 @@
-package jay_test
+package bounds_test
 
 import (
 	"crypto/sha256"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/internal/child"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // Ensure that an attachment of many bytes is put, read and removed in little memory: the
@@ -26,9 +27,9 @@ func TestAttachments_Memory(t *testing.T) {
 	size := os.Getenv(attachmentVariable)
 	if size == "" {
 		if testing.Short() {
-			t.Skip("it writes 80 MiB")
+			t.Skip("it writes 48 MiB")
 		}
-		size = fmt.Sprint(80 << 20)
+		size = fmt.Sprint(48 << 20)
 	}
 	peak := func(size string) int {
 		// The limits are on what allocators keep, in Go and in C: without them the process
@@ -75,8 +76,8 @@ func TestAttachments_Memory_Process(t *testing.T) {
 	equal(t, n, size)
 	must(t, r.Close())
 	must(t, db.Attachments("a/1").Delete(ctx, "large"))
-	checkContents(t, db)
-	equal(t, jay.ChunkKeys(t, db), 0)
+	jaytest.CheckContents(t, db)
+	equal(t, jaytest.ChunkKeys(t, db), 0)
 	closeDB(t, db)
 	status, err := os.ReadFile("/proc/self/status")
 	must(t, err)

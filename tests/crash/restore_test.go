@@ -1,4 +1,4 @@
-package jay_test
+package crash_test
 
 import (
 	"bytes"
@@ -13,10 +13,9 @@ import (
 	"github.com/jaydb/jay/storage/storagetest"
 )
 
-// Ensure that a restore which is killed at any sync, or loses its power there, leaves nothing that opens as a
-// database but the whole one.
-func TestRestore_Crash_AtAnySync(t *testing.T) {
-	t.Parallel()
+// indexedDocs returns a database with 30 documents and an index.
+func indexedDocs(t testing.TB) *jay.DB {
+	t.Helper()
 	db := memory(t, nil)
 	if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
 		t.Fatal(err)
@@ -24,6 +23,14 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 	for i := range 30 {
 		put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
 	}
+	return db
+}
+
+// Ensure that a restore which is killed at any sync, or loses its power there, leaves nothing that opens as a
+// database but the whole one.
+func TestRestore_Crash_AtAnySync(t *testing.T) {
+	t.Parallel()
+	db := indexedDocs(t)
 	info, full := backUp(t, db)
 	put(t, db, "docs/30", `{"n":30}`, jay.InCollection("Docs"))
 	_, more := backUp(t, db, jay.BackupSince(info.ID))
@@ -79,13 +86,7 @@ func TestRestore_Crash_AtAnySync(t *testing.T) {
 // syncs, returns an error and leaves nothing that opens.
 func TestRestore_NoRoom(t *testing.T) {
 	t.Parallel()
-	db := memory(t, nil)
-	if err := db.EnsureIndex(ctx, "Docs", jay.Index{Fields: []string{"n"}}); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 30 {
-		put(t, db, fmt.Sprint("docs/", i), fmt.Sprintf(`{"n":%d}`, i), jay.InCollection("Docs"))
-	}
+	db := indexedDocs(t)
 	_, full := backUp(t, db)
 	for _, fault := range []struct {
 		name string

@@ -1,4 +1,4 @@
-package jay_test
+package model_test
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package jay_test
+package query_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/checks"
+	"github.com/jaydb/jay/internal/plan"
 )
 
 // skewed fills Things with n documents of different selectivity: Half has two
@@ -95,7 +97,8 @@ func permutations(list []string) [][]string {
 // however large both are, intersects and unites where it spares reads, and
 // counts entries where they are the answer.
 func TestPlan_Choice(t *testing.T) {
-	defer jay.SetProbes(500, 20_000)()
+	defer func(keys, many int) { plan.EstimateKeys, plan.EstimateMany = keys, many }(plan.EstimateKeys, plan.EstimateMany)
+	plan.EstimateKeys, plan.EstimateMany = 500, 20_000
 	db := memory(t, nil)
 	skewed(t, db, 12_000)
 	ensure(t, db, "Half", "Tenth", "Few", "N", "Rare", "Words")
@@ -244,7 +247,7 @@ func TestPlan_AutoIndexes(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	jay.WaitIndexTasks(db)
+	checks.WaitIndexTasks(db)
 	infos, err := db.Indexes(ctx, "Things")
 	must(t, err)
 	for _, info := range infos {
@@ -256,7 +259,7 @@ func TestPlan_AutoIndexes(t *testing.T) {
 	if len(infos) != 2 {
 		t.Errorf("%d automatic indexes, want 2: %+v", len(infos), infos)
 	}
-	if err := jay.CheckIndexes(db); err != nil {
+	if err := checks.Indexes(db); err != nil {
 		t.Error(err)
 	}
 	e := explained(t, db, "from Things where "+infos[0].Fields[0]+" = 77")

@@ -1,4 +1,4 @@
-package jay_test
+package crash_test
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ import (
 // fixtures returns the formats of which testdata has a database: all that were released.
 func fixtures(t *testing.T) []string {
 	t.Helper()
-	dirs, err := filepath.Glob(filepath.Join("testdata", "format*"))
+	dirs, err := filepath.Glob(filepath.Join("..", "..", "testdata", "format*"))
 	must(t, err)
 	if len(dirs) < 3 {
 		t.Fatalf("got %q, want a database of each format that was released", dirs)

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package main
+
+import "os"
+
+// mostResident returns 0: it is not known here.
+func mostResident(*os.ProcessState) int64 { return 0 }

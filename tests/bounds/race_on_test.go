@@ -1,0 +1,5 @@
+//go:build race
+
+package bounds_test
+
+const raceEnabled = true
