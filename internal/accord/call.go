@@ -13,41 +13,48 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 )
 
-// callRecord is the record of a slot: it says which commit has changed it last.
+// callRecord is the value of a slot's record. It names the attempt that changed the slot
+// last.
 type callRecord struct {
 	Call string `json:"call"`
-	// Open are the numbers that an identity's commits have reserved, of which it is not
-	// recorded elsewhere what has become of them.
+	// Open has the numbers of an identity that were reserved and whose fate is recorded
+	// nowhere else yet.
 	Open []span `json:"open,omitempty"`
 }
 
-// slot is a record of the coordinator that only this run writes, one commit at a time. Each
-// commit changes it, on the condition that it is as the one before has left it: so it says
-// what became of a commit whose answer was lost, and no commit happens twice. It is never
-// put where there is none but by prepare, since a condition that there is none could come
-// to hold again.
+// slot is a record of the coordinator that makes commits idempotent. Only this run writes
+// it, one commit at a time.
+//
+// Every commit that goes through a slot changes the slot's record, on the condition that
+// the record still has the index that the commit before gave it. So a commit that is sent
+// twice takes effect at most once, and after a lost answer the record shows whether the
+// commit happened.
+//
+// Only prepare creates the record. A commit must never be conditional on the record being
+// absent: such a condition could hold again after the record was deleted, and a late copy
+// of the commit would then take effect.
 type slot struct {
 	key   string
-	index uint64 // 0 before prepare
+	index uint64 // of the record at the coordinator; 0 before prepare
 }
 
 func (n *Node) newSlot(name string) slot {
 	return slot{key: cluster.CallPrefix + n.own.ID + "/" + n.run + "/" + name}
 }
 
-// attempt is one commit through a slot, with its outcome if that is known.
+// attempt is one commit through a slot. The same attempt may be sent several times.
 type attempt struct {
 	call       string
 	conditions []cluster.Condition
 	changes    []cluster.Change
-	doubtful   bool   // the coordinator may have it, or come to have it
-	kept       []span // in the slot before
-	added      []span // in the slot afterwards, in addition
-	passed     []span // as well, of which no caller gets a number
-	last       int64  // of an identity, afterwards
+	doubtful   bool   // in doubt: it may have been committed, or may still be
+	kept       []span // spans in the slot before the commit
+	added      []span // spans that the commit adds
+	passed     []span // spans that the commit skips: no caller gets their numbers
+	last       int64  // the identity's last number after the commit
 }
 
-// prepare makes the record of a slot, if there is none.
+// prepare creates the record of a slot, unless it exists.
 func (n *Node) prepare(ctx context.Context, s *slot) error {
 	for s.index == 0 {
 		change, err := record(s.key, callRecord{})
@@ -56,7 +63,7 @@ func (n *Node) prepare(ctx context.Context, s *slot) error {
 		}
 		result, err := n.c.Commit(ctx, []cluster.Condition{{Key: s.key}}, []cluster.Change{change})
 		if errors.Is(err, cluster.ErrUnknownOutcome) && ctx.Err() == nil {
-			continue // it has made the record, or the next one does
+			continue // if this commit created the record, the next one finds it
 		}
 		if err != nil {
 			return err
@@ -68,8 +75,8 @@ func (n *Node) prepare(ctx context.Context, s *slot) error {
 	return nil
 }
 
-// newAttempt returns a commit through a slot that was prepared. The commit adds added to
-// the spans that are kept in the slot.
+// newAttempt returns an attempt through a slot that was prepared. After its commit the
+// slot's record has the spans of kept and of added.
 func (n *Node) newAttempt(s *slot, conditions []cluster.Condition, changes []cluster.Change, kept, added []span) (*attempt, error) {
 	call, err := randomName(n.env.Random())
 	if err != nil {
@@ -88,12 +95,13 @@ func (n *Node) newAttempt(s *slot, conditions []cluster.Condition, changes []clu
 	}, nil
 }
 
-// try makes one attempt, and returns what became of it. It can be made again, with the same
-// attempt, after any error: then the outcome is still open if a.doubtful, and else it
-// surely has not happened. Without an error the slot is ready for the next attempt.
+// try sends an attempt and returns its outcome. After an error the caller may try the
+// same attempt again: a.doubtful says whether its outcome is still open; if not, it has
+// not happened. Without an error the slot is ready for the next attempt.
 //
-// A Result that is not committed has the records of the conditions without the slot's. They
-// may be as the conditions want them: then another attempt may succeed.
+// A Result that is not committed has the records of the attempt's conditions, without
+// that of the slot. They may satisfy the conditions by now; then a new attempt may
+// succeed.
 func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, error) {
 	result, err := n.c.Commit(ctx, a.conditions, a.changes)
 	if err != nil {
@@ -106,9 +114,8 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 	}
 	now := result.Actual[0]
 	if now.Index == s.index {
-		// It has not happened. An earlier try of it may still be on its way, and its
-		// conditions may come to hold: one that a record is not there. The slot is changed,
-		// so that it cannot.
+		// The attempt has not happened, but an earlier copy of it may still arrive, and
+		// its other conditions may hold by then. Changing the slot makes that copy fail.
 		if a.doubtful {
 			if err := n.fence(ctx, s, a); err != nil {
 				return cluster.Result{}, err
@@ -125,17 +132,17 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 		return cluster.Result{Actual: result.Actual[1:]}, nil
 	}
 	if now.Index == 0 || c.Call != a.call {
-		_ = n.Beat(ctx) // the records of the tag say why: a copy, or a coordinator that has gone back
+		_ = n.Beat(ctx) // reads the tag's records, which show the cause: a copied database or a restored coordinator
 		if err := n.watch.err(); err != nil {
 			return cluster.Result{}, err
 		}
 		return cluster.Result{}, fmt.Errorf("record %.200q of the cluster's coordinator was changed by another: %w", s.key, errs.ErrCorrupt)
 	}
-	s.index = now.Index // an earlier try of it has happened
+	s.index = now.Index // an earlier try was committed, and only its answer was lost
 	return cluster.Result{Index: now.Index}, nil
 }
 
-// fence changes the slot, so that no try of a that is on its way can happen any more.
+// fence changes the slot, so that a copy of a that arrives later fails.
 func (n *Node) fence(ctx context.Context, s *slot, a *attempt) error {
 	change, err := record(s.key, callRecord{Call: fenced + a.call, Open: a.kept})
 	if err != nil {
@@ -146,16 +153,16 @@ func (n *Node) fence(ctx context.Context, s *slot, a *attempt) error {
 		return err
 	}
 	if !result.Committed() {
-		return fmt.Errorf("%w: the commit has happened meanwhile", cluster.ErrUnknownOutcome) // the next try finds it
+		return fmt.Errorf("%w: the commit has happened meanwhile", cluster.ErrUnknownOutcome) // the next try reports the commit
 	}
 	s.index, a.doubtful = result.Index, false
 	return nil
 }
 
-// fenced begins the call in a slot that was changed so that an attempt cannot happen.
+// fenced is the prefix of the call in a slot that fence has changed.
 const fenced = "never/"
 
-// pause waits a little before a try is made again.
+// pause waits before the next try: an exponential back-off with the number of tries.
 func pause(ctx context.Context, tries int) {
 	timer := time.NewTimer(min(100*time.Microsecond<<min(tries, 12), cmp.Or(knobs.ClusterPause, 250*time.Millisecond)))
 	defer timer.Stop()
@@ -165,8 +172,11 @@ func pause(ctx context.Context, tries int) {
 	}
 }
 
-// Outcome returns what became of a commit of an earlier run: its index, or 0 if it has not
-// happened, and then it never will.
+// Outcome resolves an in-doubt commit of an earlier run. key is its slot, before the
+// index of the slot's record before the commit, and call the name of the attempt. It
+// returns the index of the commit, or 0 if the commit has not happened. In the second
+// case Outcome has deleted the slot's record if needed, so that the commit cannot happen
+// later either.
 func (n *Node) Outcome(ctx context.Context, key string, before uint64, call string) (uint64, error) {
 	for {
 		found, err := n.c.Read(ctx, key)
@@ -181,7 +191,7 @@ func (n *Node) Outcome(ctx context.Context, key string, before uint64, call stri
 			return found[0].Index, nil
 		}
 		if found[0].Index != before {
-			return 0, nil // the record has changed since, or is gone: its condition never holds again
+			return 0, nil // the slot has changed or is gone, so the commit's condition on it never holds again
 		}
 		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: key, Index: before}}, []cluster.Change{{Key: key, Delete: true}})
 		if err != nil && !errors.Is(err, cluster.ErrUnknownOutcome) {
@@ -193,7 +203,7 @@ func (n *Node) Outcome(ctx context.Context, key string, before uint64, call stri
 	}
 }
 
-// Forget removes the record of a call of an earlier run, whose outcome is recorded.
+// Forget deletes the slot of a commit of an earlier run, once the outcome is recorded.
 func (n *Node) Forget(ctx context.Context, key string) error {
 	_, err := n.c.Commit(ctx, nil, []cluster.Change{{Key: key, Delete: true}})
 	return err

@@ -21,79 +21,82 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// identityCall begins the names of the slots of identities.
+// identityCall is the prefix of the names of the slots of identities.
 const identityCall = "identity/"
 
 // Bounds of reservations.
 const (
-	mostReserved = 1 << 20 // numbers that one commit reserves
-	mostOpen     = 8192    // spans of numbers of an identity of which it is not known what has become of them
+	mostReserved = 1 << 20 // numbers that one commit may reserve
+	mostOpen     = 8192    // spans of an identity whose numbers have no recorded fate yet
 )
 
-// span is a range of numbers that was reserved.
+// span is a range of reserved numbers, both ends included.
 type span struct {
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
-	// Request and Call are those of a call of NextIdentity with a request ID.
+	// Request and Call identify the call of NextIdentity that has a request ID, if there
+	// was one.
 	Request string `json:"request,omitempty"`
 	Call    string `json:"is,omitempty"`
 }
 
-// identities are the identities of which this process reserves numbers.
+// identities holds every identity of which this process has reserved numbers.
 type identities struct {
-	recording sync.Mutex // held while lost numbers are recorded; before mu
+	recording sync.Mutex // held while lost numbers are written to disk; taken before mu
 
 	mu    sync.Mutex
 	names map[string]*sequence // by folded request. Guarded by mu.
 }
 
-// sequence is one identity. A goroutine, its leader, reserves numbers as long as callers
-// wait for some: one commit at a time, for all who wait at that time.
+// sequence is one identity. While callers wait for numbers, a goroutine, the leader,
+// reserves numbers in group commits: one commit at a time, for all callers that wait when
+// it begins.
 type sequence struct {
 	name string
 
 	// Guarded by identities.mu.
 	waiting []*draw
 	leading bool
-	open    []span // handed out, sorted: it is not recorded yet what has become of them
-	lost    []span // of open: no document has them, and that is to be recorded
+	open    []span // reserved, sorted by number; their fate is not recorded yet
+	lost    []span // of open: no document will have them; recordLost has to store that
 
-	// Only the leader uses them.
+	// Used by the leader only.
 	slot    slot
 	known   bool
-	last    int64  // the counter's
-	index   uint64 // of the counter's record
-	doubt   *attempt
-	doubted []*draw // those of doubt
+	last    int64    // the counter's value, if known
+	index   uint64   // index of the counter's record at the coordinator
+	doubt   *attempt // the attempt under way, until its outcome is known; or nil
+	doubted []*draw  // the draws that doubt serves
 }
 
-// draw is what a caller waits for.
+// draw is the request of one caller, for numbers or for a new value of the counter.
 type draw struct {
 	numbers int64 // how many; 0 to set the counter
-	above   int64 // they are to be greater
-	set     int64
-	force   bool
+	above   int64 // the numbers must be greater than above
+	set     int64 // the new value of the counter, if numbers is 0
+	force   bool  // set the counter even if its value is greater
 
 	request, call string
 
 	done  chan struct{} // closed when err and first are final
-	first int64         // of the numbers, or the counter's last one after a seed
+	first int64         // the first number, or after a seed the counter's last number
 	err   error
-	left  bool // the caller waits no more. Guarded by identities.mu.
+	left  bool // the caller has stopped waiting. Guarded by identities.mu.
 }
 
-// Draw reserves n consecutive numbers of an identity, all greater than above, and returns
-// the first. No other call on any node gets one of them. The caller says with Settle what
-// has become of each.
+// Draw reserves consecutive numbers of an identity, all greater than above, and returns
+// the first of them. No other call on any node gets them. For each number the caller must
+// report by Settle whether a document has it.
 //
-// If ctx ends first, or no majority answers within the limit of the database, the error is
-// a cluster.ErrNoMajority, and the caller has no numbers, though some may have been used up.
+// If ctx ends first, or no majority answers within Options.Limit, the error is a
+// cluster.ErrNoMajority. The caller then has no numbers, though some may be used up.
 func (n *Node) Draw(ctx context.Context, name string, numbers, above int64) (first int64, err error) {
 	return n.await(ctx, name, &draw{numbers: numbers, above: above})
 }
 
-// Next is Draw of one number for a call of DB.NextIdentity. With a request that has been
-// recovered it is a *requests.Repeated.
+// Next is Draw of one number for DB.NextIdentity. r is its request; nil for a call
+// without a request ID. If an earlier run has drawn a number for the same request, the
+// error is a *requests.Repeated, which has that number.
 func (n *Node) Next(ctx context.Context, name string, above int64, r *requests.Request) (int64, error) {
 	d := &draw{numbers: 1, above: above}
 	if r != nil {
@@ -103,8 +106,9 @@ func (n *Node) Next(ctx context.Context, name string, above int64, r *requests.R
 	if err != nil {
 		return 0, err
 	}
-	// The caller may keep the number anywhere: so a coordinator that forgets it must be
-	// found out.
+	// The number leaves the database, and no document may ever show it. So the newest
+	// index must be on disk first: without it, a restored coordinator that gives the
+	// number again would go unnoticed.
 	if err := n.keepSeen(ctx, n.env.Synced); err != nil {
 		n.Settle(name, first, first, Unwritten)
 		return 0, err
@@ -112,8 +116,8 @@ func (n *Node) Next(ctx context.Context, name string, above int64, r *requests.R
 	return first, nil
 }
 
-// Seed sets the last number of an identity to value, or leaves it if it is greater and
-// force is not set, and returns it.
+// Seed sets the last number of an identity to value, unless it is greater already and
+// force is false. It returns the last number.
 func (n *Node) Seed(ctx context.Context, name string, value int64, force bool, r *requests.Request) (last int64, err error) {
 	d := &draw{set: value, force: force}
 	if r != nil {
@@ -132,11 +136,13 @@ func (n *Node) Raise(ctx context.Context, name string, last int64) error {
 	return nil
 }
 
-// NeedsFloors reports whether each identity waits for a number from which it is safe to
-// count: the database was copied from one that does not belong to the cluster.
+// NeedsFloors reports whether an identity needs a floor, a first number that is safe,
+// before its first use. That is so in a database that was copied from one outside the
+// cluster.
 func (n *Node) NeedsFloors() bool { return n.floors.Load() }
 
-// SettleRequest says that the result of a call with a request ID is kept in the database.
+// SettleRequest reports that the database has stored the result of a call with a request
+// ID.
 func (n *Node) SettleRequest(name string, r *requests.Request) {
 	m := &n.identities
 	m.mu.Lock()
@@ -168,7 +174,8 @@ func (n *Node) Identities(ctx context.Context) (map[string]int64, error) {
 	}
 }
 
-// Recovered returns when what earlier runs have left with the coordinator is recorded.
+// Recovered makes sure that the numbers and slots that earlier runs left with the
+// coordinator have been recovered. It waits for that if necessary.
 func (n *Node) Recovered(ctx context.Context) error {
 	if n.recovered.Load() {
 		return nil
@@ -183,7 +190,8 @@ func (n *Node) Recovered(ctx context.Context) error {
 	return n.recover(ctx)
 }
 
-// await gives a draw to the leader, and waits for it.
+// await queues a draw for the leader, which it starts if there is none, and waits for the
+// result.
 func (n *Node) await(ctx context.Context, name string, d *draw) (int64, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -218,7 +226,7 @@ func (n *Node) await(ctx context.Context, name string, d *draw) (int64, error) {
 	m.mu.Lock()
 	d.left = true
 	select {
-	case <-d.done: // just now
+	case <-d.done: // finished between the two selects
 		m.mu.Unlock()
 		return d.first, d.err
 	default:
@@ -231,7 +239,7 @@ func (n *Node) await(ctx context.Context, name string, d *draw) (int64, error) {
 	return 0, errs.ErrClosed
 }
 
-// lead reserves numbers until no caller waits.
+// lead is the leader's goroutine. It reserves numbers until no caller waits.
 func (n *Node) lead(s *sequence) {
 	ctx := n.group.Context()
 	m := &n.identities
@@ -251,12 +259,12 @@ func (n *Node) lead(s *sequence) {
 		case err == nil:
 			tries = 0
 		case n.watch.err() == nil && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
-			pause(ctx, tries) // those who wait leave when their time is over
+			pause(ctx, tries) // each caller leaves at its own deadline
 		default:
 			m.mu.Lock()
 			waiting := s.waiting
 			s.waiting = nil
-			if gone := n.watch.err(); gone != nil { // no further try decides those in doubt
+			if gone := n.watch.err(); gone != nil { // no later try can resolve the draws in doubt either
 				err = gone
 				waiting = append(waiting, slices.DeleteFunc(s.doubted, func(d *draw) bool { return d.left })...)
 				s.doubted = nil
@@ -269,13 +277,14 @@ func (n *Node) lead(s *sequence) {
 	}
 }
 
-// finish ends a draw. identities.mu is held.
+// finish completes a draw and wakes its caller. identities.mu is held.
 func (d *draw) finish(first int64, err error) {
 	d.first, d.err = first, err
 	close(d.done)
 }
 
-// reserve makes one commit for those who wait, or finds out what became of the one before.
+// reserve commits one reservation for the waiting draws, or resolves the one that is in
+// doubt.
 func (n *Node) reserve(ctx context.Context, s *sequence) error {
 	if s.doubt == nil {
 		if err := n.lookUp(ctx, s); err != nil {
@@ -287,7 +296,7 @@ func (n *Node) reserve(ctx context.Context, s *sequence) error {
 	}
 	result, err := n.try(ctx, &s.slot, s.doubt)
 	if err != nil {
-		if !s.doubt.doubtful { // it surely has not happened: those who come meanwhile can join
+		if !s.doubt.doubtful { // not committed: the next attempt can also serve draws that arrive meanwhile
 			n.withdraw(s)
 		}
 		return err
@@ -304,7 +313,7 @@ func (n *Node) reserve(ctx context.Context, s *sequence) error {
 	return nil
 }
 
-// lookUp reads the counter, if it is not known, and makes the slot.
+// lookUp reads the counter, unless it is known, and prepares the slot.
 func (n *Node) lookUp(ctx context.Context, s *sequence) error {
 	if !s.known {
 		records, err := n.c.Read(ctx, cluster.IdentityPrefix+s.name)
@@ -319,8 +328,9 @@ func (n *Node) lookUp(ctx context.Context, s *sequence) error {
 	return n.prepare(ctx, &s.slot)
 }
 
-// propose makes the commit for those who wait: for a seed, or for draws up to the next
-// seed. s.doubt is nil afterwards if no caller waits.
+// propose makes the next attempt from the head of the queue: one seed, or all draws
+// before the next seed, as far as mostReserved numbers go. It leaves s.doubt nil if no
+// draw needs a commit.
 func (n *Node) propose(s *sequence) error {
 	m := &n.identities
 	m.mu.Lock()
@@ -365,7 +375,7 @@ func (n *Node) propose(s *sequence) error {
 	if len(s.doubted) == 0 {
 		return nil
 	}
-	if last == s.last && s.index > 0 { // a seed that changes nothing
+	if last == s.last && s.index > 0 { // the seed leaves the counter as it is: no commit needed
 		for _, d := range s.doubted {
 			d.finish(d.first, nil)
 		}
@@ -382,7 +392,8 @@ func (n *Node) propose(s *sequence) error {
 	return nil
 }
 
-// withdraw has those of a commit that has not happened wait for the next one.
+// withdraw puts the draws of an attempt that was not committed back at the head of the
+// queue.
 func (n *Node) withdraw(s *sequence) {
 	m := &n.identities
 	m.mu.Lock()
@@ -392,8 +403,8 @@ func (n *Node) withdraw(s *sequence) {
 	s.doubt, s.doubted = nil, nil
 }
 
-// handOut gives the numbers of a commit that has happened to those who wait. Only here do
-// callers get numbers.
+// handOut gives the numbers of a committed attempt to its draws. No caller gets a number
+// before the commit is certain. Numbers of callers that have left become lost.
 func (n *Node) handOut(s *sequence, index uint64) {
 	m := &n.identities
 	m.mu.Lock()
@@ -414,20 +425,22 @@ func (n *Node) handOut(s *sequence, index uint64) {
 	s.doubt, s.doubted = nil, nil
 }
 
-// Fate is what has become of a number.
+// Fate says whether a document has a number.
 type Fate uint8
 
 // The fates.
 const (
-	// Written: a document has it, or had it, or the number is recorded otherwise.
+	// Written: a document has or had the number, or the database has recorded it
+	// otherwise.
 	Written Fate = iota
-	// Unwritten: no document has it or will have it.
+	// Unwritten: no document has the number, or ever will.
 	Unwritten
-	// Unknown: a write that may be lost has it. It stays open until the next run looks.
+	// Unknown: the write with the number is in doubt. The number stays open, and the next
+	// run decides.
 	Unknown
 )
 
-// Settle says what has become of the numbers from first to last of an identity.
+// Settle reports the fate of the numbers first to last of an identity.
 func (n *Node) Settle(name string, first, last int64, fate Fate) {
 	if fate == Unknown {
 		return
@@ -446,8 +459,8 @@ func (n *Node) Settle(name string, first, last int64, fate Fate) {
 	s.open = cutSpan(s.open, first, last)
 }
 
-// lose notes that no document has the numbers, and has that recorded. identities.mu is
-// held.
+// lose notes that no document has the numbers, and starts recording that. identities.mu
+// is held.
 func (n *Node) lose(s *sequence, first, last int64) {
 	s.lost = append(s.lost, span{First: first, Last: last})
 	if len(s.lost) == 1 {
@@ -455,7 +468,7 @@ func (n *Node) lose(s *sequence, first, last int64) {
 	}
 }
 
-// recordLost records the lost numbers of an identity in the database. They stay open until
+// recordLost writes the lost numbers of an identity to the database. They stay open until
 // that is durable.
 func (n *Node) recordLost(ctx context.Context, s *sequence) {
 	m := &n.identities
@@ -471,7 +484,7 @@ func (n *Node) recordLost(ctx context.Context, s *sequence) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err != nil {
-		s.lost = nil // they stay open: the next run records them
+		s.lost = nil // the numbers stay open, so the next run recovers them
 		return
 	}
 	for _, l := range lost {
@@ -482,7 +495,7 @@ func (n *Node) recordLost(ctx context.Context, s *sequence) {
 	}
 }
 
-// AddLost stages that numbers of an identity have no document.
+// AddLost stages the record that no document has these numbers of an identity.
 func AddLost(tx storage.Tx, name string, lost []span) error {
 	key := format.LostKey(name)
 	var l format.Lost
@@ -507,8 +520,8 @@ func AddLostNumber(tx storage.Tx, name string, number int64) error {
 	return AddLost(tx, name, []span{{First: number, Last: number}})
 }
 
-// closeIdentities records the lost numbers, and removes the slots in which no number is
-// open.
+// closeIdentities records the lost numbers, and deletes the slots that have no open
+// number.
 func (n *Node) closeIdentities(ctx context.Context) {
 	m := &n.identities
 	m.mu.Lock()
@@ -521,7 +534,7 @@ func (n *Node) closeIdentities(ctx context.Context) {
 		s := m.names[name]
 		n.recordLost(ctx, s)
 		if s.doubt != nil || len(s.open) > 0 || s.slot.index == 0 || len(names) > cluster.MaxPage {
-			continue // the next run looks into it
+			continue // the next run recovers this slot
 		}
 		if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: s.slot.key, Index: s.slot.index}}, []cluster.Change{{Key: s.slot.key, Delete: true}}); err != nil {
 			return
@@ -529,7 +542,8 @@ func (n *Node) closeIdentities(ctx context.Context) {
 	}
 }
 
-// recoverIdentity records what has become of the numbers that an earlier run has reserved.
+// recoverIdentity looks for documents with the numbers that an earlier run left open, and
+// records the numbers without one as lost. r is the record of that run's slot.
 func (n *Node) recoverIdentity(ctx context.Context, name string, r cluster.Record) error {
 	c, err := decode[callRecord](r)
 	if err != nil {
@@ -552,7 +566,7 @@ func (n *Node) recoverIdentity(ctx context.Context, name string, r cluster.Recor
 	return n.env.Engine.Update(ctx, true, func(tx storage.Tx) error { return AddLost(tx, name, lost) })
 }
 
-// missing appends the numbers of a span that no document has.
+// missing appends to lost the numbers of a span that no document has.
 func (n *Node) missing(ctx context.Context, lost []span, name string, s span) ([]span, error) {
 	var key []byte
 	for number := s.First; number <= s.Last; number++ {
@@ -572,14 +586,14 @@ func (n *Node) missing(ctx context.Context, lost []span, name string, s span) ([
 	return lost, nil
 }
 
-// recoverRequest keeps the number that a call with a request ID has reserved as its result,
-// so that the call returns it when it is made again.
+// recoverRequest stores the number that a call with a request ID had reserved as the
+// call's result, so that repeating the call returns the same number.
 func (n *Node) recoverRequest(ctx context.Context, s span) error {
 	r := &requests.Request{ID: s.Request, Call: s.Call}
 	return n.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		switch err := r.Find(tx); {
 		case errors.As(err, new(*requests.Repeated)):
-			return nil // it was kept
+			return nil // the result is stored already
 		case err != nil:
 			return err
 		}
@@ -587,7 +601,8 @@ func (n *Node) recoverRequest(ctx context.Context, s span) error {
 	})
 }
 
-// appendSpan appends a span, as a part of the last one if it follows that.
+// appendSpan appends a span, or extends the last one if s follows it directly and neither
+// belongs to a request.
 func appendSpan(list []span, s span) []span {
 	if len(list) > 0 {
 		before := &list[len(list)-1]
@@ -599,7 +614,7 @@ func appendSpan(list []span, s span) []span {
 	return append(list, s)
 }
 
-// mergeSpans sorts spans, and joins those that follow one another.
+// mergeSpans sorts spans and joins neighbours.
 func mergeSpans(list *[]span) {
 	slices.SortStableFunc(*list, func(a, b span) int { return cmp.Compare(a.First, b.First) })
 	merged := (*list)[:0:0]
@@ -609,7 +624,7 @@ func mergeSpans(list *[]span) {
 	*list = merged
 }
 
-// cutSpan removes numbers from spans.
+// cutSpan returns list without the numbers first to last.
 func cutSpan(list []span, first, last int64) []span {
 	out := make([]span, 0, len(list)+1)
 	for _, s := range list {
@@ -631,8 +646,8 @@ func cutSpan(list []span, first, last int64) []span {
 	return out
 }
 
-// Waiting returns how many callers wait for numbers of an identity, those of the commit
-// under way included.
+// Waiting returns the number of draws of an identity that wait, including those of the
+// attempt under way. For tests.
 func (n *Node) Waiting(name string) int {
 	m := &n.identities
 	m.mu.Lock()
@@ -644,7 +659,7 @@ func (n *Node) Waiting(name string) int {
 	return len(s.waiting) + len(s.doubted)
 }
 
-// AwaitLost returns when the lost numbers that are known are recorded.
+// AwaitLost waits until all numbers that are lost so far are on disk. For tests.
 func (n *Node) AwaitLost() {
 	m := &n.identities
 	m.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// found are the records that a join looks at.
+// found holds the records that join reads, raw and decoded.
 type found struct {
 	info, member, beat cluster.Record
 	i                  cluster.Info
@@ -21,10 +21,11 @@ type found struct {
 	b                  cluster.Beat
 }
 
-// join makes this run the one that has the tag. open says that the database is in use
-// already: then another run that is found has run beside it, or still does, and neither
-// makes IDs with the tag any more. Else a run that is alive has the tag, and this one is
-// refused.
+// join claims the node tag for this run. open says that the database is in use already.
+//
+// If the record of the beat belongs to another run, two cases differ. At Open, a run that
+// is alive keeps the tag, and this run is refused. With open, both runs may have made
+// IDs, so neither may use the tag until an operator resolves it.
 func (n *Node) join(ctx context.Context, open bool) error {
 	n.joining.Lock()
 	defer n.joining.Unlock()
@@ -39,7 +40,7 @@ func (n *Node) join(ctx context.Context, open bool) error {
 			}
 			return err
 		}
-		if f.b.Run == n.run { // a claim whose answer was lost
+		if f.b.Run == n.run { // an earlier claim was committed, and only its answer was lost
 			return n.joined(ctx, f.beat.Index, f)
 		}
 		if f.beat.Index != 0 {
@@ -61,7 +62,7 @@ func (n *Node) join(ctx context.Context, open bool) error {
 				return n.markCopied(ctx, f.b.Run)
 			case n.isMine(f.b.Run):
 			case f.beat.Index < n.lastBeat.Load():
-				n.watch.suspect() // it is older than the last one of this database
+				n.watch.suspect() // older than this database's last beat: the coordinator may have been restored
 			default:
 				return n.markCopied(ctx, f.b.Run)
 			}
@@ -76,15 +77,15 @@ func (n *Node) join(ctx context.Context, open bool) error {
 	}
 }
 
-// resolvedFor reports whether the tag was given back, after this run had to give it up,
-// and another run was first to take it. This run has made no ID since, so that there is
-// nothing to be resolved again.
+// resolvedFor reports whether an operator has resolved a copied tag and another run has
+// claimed it first. This run has made no ID since it was refused, so there is no new
+// conflict to record.
 func (n *Node) resolvedFor(f found) bool {
 	refusal := n.refusal.Load()
 	return refusal != nil && !n.isMine(f.b.Run)
 }
 
-// look reads the records.
+// look reads and decodes the records.
 func (n *Node) look(ctx context.Context) (f found, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.options.Patience)
 	defer cancel()
@@ -103,7 +104,8 @@ func (n *Node) look(ctx context.Context) (f found, err error) {
 	return f, err
 }
 
-// check compares the records with what the database knows.
+// check compares the coordinator's records with the settings and the history of this
+// database.
 func (n *Node) check(f found) error {
 	rules := n.env.Rules
 	switch {
@@ -118,14 +120,17 @@ func (n *Node) check(f found) error {
 	case f.member.Index == 0 && n.local.Cluster == "":
 		return nil
 	case f.member.Index == 0:
-		// Records of members are never removed: it was restored, and is accepted or not.
+		// Member records are never removed, so the coordinator was restored. Whether an
+		// operator has accepted that, the index of the next commit shows.
 		n.watch.suspect()
 		return nil
 	}
 	return n.checkOwner(f.member.Index, f.m)
 }
 
-// isAlive reports whether the run that has the tag is alive: it watches its heart.
+// isAlive reports whether the run that has the tag still beats. It watches the record for
+// one period of that run, by the monotonic clock of this machine, so that clocks need not
+// agree.
 func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 	if f.b.Closed {
 		return false, nil
@@ -134,7 +139,7 @@ func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 	key := cluster.BeatPrefix + n.own.Tag
 	begun := time.Now() // by the monotonic clock
 	for {
-		over := time.Since(begun) >= period // before the read: the last one comes after the period
+		over := time.Since(begun) >= period // taken before the read, so that the last read is after the period
 		now, err := n.c.Read(ctx, key)
 		if err != nil {
 			return false, fmt.Errorf("join the cluster: %w", err)
@@ -144,8 +149,8 @@ func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 			if err != nil {
 				return false, err
 			}
-			// Closed meanwhile, or resolved: the claim, which is for the record as it
-			// was, fails, and the next look finds that.
+			// Closed or resolved meanwhile. The claim that follows is conditional on the
+			// record as look found it; so it fails, and join reads again.
 			return now[0].Index != 0 && !b.Closed, nil
 		}
 		if over {
@@ -164,7 +169,8 @@ func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 	}
 }
 
-// claim makes the tag that of this run, if nothing has changed since the look.
+// claim commits the tag to this run, on the condition that no record has changed since
+// look. It creates the cluster's record and the member's if they are missing.
 func (n *Node) claim(ctx context.Context, f found) (bool, error) {
 	now := n.env.Now().UTC()
 	conditions := []cluster.Condition{{Key: f.info.Key, Index: f.info.Index}, {Key: f.member.Key, Index: f.member.Index}, {Key: f.beat.Key, Index: f.beat.Index}}
@@ -212,8 +218,8 @@ func (n *Node) claim(ctx context.Context, f found) (bool, error) {
 	return true, n.joined(ctx, result.Index, f)
 }
 
-// joined notes that this run has the tag, in memory and on disk. A database that was in no
-// cluster before first raises the cluster's identities to its own.
+// joined records, on disk and then in memory, that this run has the tag. Before that, a
+// database that joins its first cluster raises the cluster's identities to its own.
 func (n *Node) joined(ctx context.Context, beatAt uint64, f found) error {
 	if n.local.Cluster == "" {
 		if err := n.contribute(ctx); err != nil {
@@ -233,8 +239,8 @@ func (n *Node) joined(ctx context.Context, beatAt uint64, f found) error {
 	return nil
 }
 
-// contribute raises the identities of the cluster to those of this database, so that no
-// number that it has used is given again.
+// contribute raises the cluster's identities to those of this database, so that no number
+// that this database has used is given again.
 func (n *Node) contribute(ctx context.Context) error {
 	own := make(map[string]int64)
 	err := counters.EachKey(ctx, n.env.Engine, format.SpaceIdentity, func(name string, value []byte) error {
@@ -264,7 +270,7 @@ func (n *Node) raise(ctx context.Context, name string, last int64) error {
 		if err != nil || at >= last {
 			return err
 		}
-		// To raise it twice does no harm.
+		// Raising twice does no harm, so an unknown outcome needs no slot.
 		_, err = n.c.Commit(ctx, []cluster.Condition{{Key: records[0].Key, Index: records[0].Index}}, []cluster.Change{counterChange(name, last)})
 		if err != nil {
 			return err
@@ -272,8 +278,8 @@ func (n *Node) raise(ctx context.Context, name string, last int64) error {
 	}
 }
 
-// recover records what earlier runs of this database have left behind with the coordinator,
-// and removes it there. It is done once.
+// recover recovers the slots that earlier runs of this database left with the
+// coordinator, and deletes them. It succeeds once; later calls return at once.
 func (n *Node) recover(ctx context.Context) error {
 	if n.recovered.Load() {
 		return nil
@@ -284,7 +290,7 @@ func (n *Node) recover(ctx context.Context) error {
 		return nil
 	}
 	if !n.isClaimed() {
-		return nil // another run may be alive, and its numbers in use
+		return nil // another run may be alive and use these slots
 	}
 	prefix := cluster.CallPrefix + n.own.ID + "/"
 	for after := ""; ; {
@@ -310,7 +316,7 @@ func (n *Node) recover(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				continue // it is removed when the intent is decided
+				continue // the write's recovery needs this slot, and deletes it afterwards
 			}
 			if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: r.Key, Index: r.Index}}, []cluster.Change{{Key: r.Key, Delete: true}}); err != nil {
 				return fmt.Errorf("what earlier runs have left with the coordinator: %w", err)
@@ -319,7 +325,7 @@ func (n *Node) recover(ctx context.Context) error {
 	}
 }
 
-// hasIntent reports whether an undecided intent refers to the record of a call.
+// hasIntent reports whether a stored intent, that is a commit in doubt, refers to a slot.
 func (n *Node) hasIntent(slot string) (bool, error) {
 	lo, hi := format.IntentBounds()
 	it, err := n.env.Engine.Iterate(lo, hi)
@@ -339,7 +345,7 @@ func (n *Node) hasIntent(slot string) (bool, error) {
 	return false, it.Error()
 }
 
-// counterRecord is the record of an identity.
+// counterRecord is the value of an identity's record at the coordinator.
 type counterRecord struct {
 	Last int64 `json:"last"`
 }
@@ -353,6 +359,6 @@ func decodeCounter(r cluster.Record) (int64, error) {
 }
 
 func counterChange(name string, last int64) cluster.Change {
-	text, _ := json.Marshal(counterRecord{last}) // a number: it cannot fail
+	text, _ := json.Marshal(counterRecord{last}) // a struct of one number cannot fail to encode
 	return cluster.Change{Key: cluster.IdentityPrefix + name, Value: text}
 }

@@ -1,11 +1,12 @@
-// Package accord is what an open database does with the coordinator of its cluster: it
-// keeps its node tag, reserves numbers of identities, and reads and commits compare-exchange
-// values.
+// Package accord connects an open database to the coordinator of its cluster: it claims
+// and keeps the node tag, reserves numbers of identities, and reads and commits
+// compare-exchange values.
 //
-// The coordinator is a map with a conditional commit (package cluster); everything else is
-// decided here. A commit whose outcome is not known is made again with the same conditions.
-// One of them is on a record that the commit itself changes, so that it cannot happen
-// twice, and that record then says which commit has changed it.
+// The coordinator is only a map with a conditional commit (package cluster); this package
+// decides what the records mean. A commit in doubt is sent again with the same
+// conditions. One condition is on a record that the commit itself changes, a slot
+// (call.go): so it cannot take effect twice, and afterwards the slot shows whether it
+// did.
 package accord
 
 import (
@@ -29,15 +30,15 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Options are what the database was opened with.
+// Options are the settings of the database that concern its cluster.
 type Options struct {
 	Coordinator cluster.Coordinator
 	Address     string
-	Period      time.Duration // without a heartbeat for so long, a node is taken for dead
-	Patience    time.Duration // how long Open waits for a majority, and Close
-	Limit       time.Duration // how long a call waits whose context has no deadline
-	Still       bool          // no heart beats in the background: tests call Beat
-	Refused     func()        // called when the node must not make tagged IDs any more
+	Period      time.Duration // a node without a heartbeat for this long counts as dead
+	Patience    time.Duration // how long Open and Close wait for a majority
+	Limit       time.Duration // how long a call without a deadline in its context waits
+	Still       bool          // no heartbeats in the background: tests call Beat
+	Refused     func()        // called when the node loses the right to make tagged IDs
 }
 
 // Bounds of Options.Period.
@@ -47,44 +48,44 @@ const (
 	MostPeriod    = 5 * time.Minute
 )
 
-// mostCandidates bounds the runs of which it is not known whether the coordinator has seen
-// them. Without the oldest, a run may be taken for that of a copy, and never the other way
-// round.
+// mostCandidates bounds the list of earlier runs that may have claimed the tag without
+// learning the answer. A run that was dropped from the list is taken for that of a copy
+// when its claim is found. The opposite mistake cannot happen.
 const mostCandidates = 64
 
 // Node is an open database as a member of its cluster. It is safe for concurrent use.
 type Node struct {
 	env     *env.Env
-	c       cluster.Coordinator // watch
+	c       cluster.Coordinator // watch, under the interface
 	watch   *watched
 	options Options
 	own     format.Origin
-	run     string // made at random for this Node
+	run     string // random name of this Node's lifetime
 	group   *background.Group
 
-	refusal atomic.Pointer[error] // why no tagged IDs are made; nil if they are
+	refusal atomic.Pointer[error] // why no tagged IDs may be made; nil if they may be
 
-	cluster  atomic.Pointer[string] // its name, when it is known
-	lastBeat atomic.Uint64          // index of the newest heartbeat of this database, of earlier runs too
+	cluster  atomic.Pointer[string] // the cluster's name; nil until it is known
+	lastBeat atomic.Uint64          // index of this database's newest heartbeat, earlier runs included
 
 	joining sync.Mutex // held by join and Beat
 	local   format.Membership
-	claimed bool // the beat is that of this run. Guarded by joining, as are all that follow.
+	claimed bool // this run holds the tag. Guarded by joining, as are all fields that follow.
 	member  cluster.Member
-	at      uint64 // index of the record of the member
+	at      uint64 // index of member's record at the coordinator
 	beat    cluster.Beat
 	beatAt  uint64
 
 	recovering sync.Mutex
-	recovered  atomic.Bool // what earlier runs have left is recorded
+	recovered  atomic.Bool // earlier runs have been recovered
 	floors     atomic.Bool // see format.Membership
 
 	identities identities
 	values     values
 }
 
-// Read returns what the database knows of its cluster; a record without a Cluster if it
-// belongs to none.
+// Read returns the record of the database's membership in a cluster. Its Cluster is empty
+// if the database belongs to none.
 func Read(e *env.Env) (m format.Membership, err error) {
 	value, closer, err := e.Engine.Get(format.AppendKey(nil, format.SpaceMeta, format.MembershipName))
 	if err == storage.ErrNotFound {
@@ -105,11 +106,12 @@ func Belongs(e *env.Env) (bool, error) {
 	return m.Cluster != "" && m.Database == e.Origins[e.Node].ID, err
 }
 
-// Open joins the cluster, or goes on as a member of it. Without a majority it succeeds for
-// a database that is a member already, and Beat joins later. Close must follow.
+// Open joins the cluster of o.Coordinator, or resumes the membership. A database that is
+// a member already can be opened without a majority; then a later Beat joins. The caller
+// must call Stop and Close.
 //
-// It returns a *cluster.TagError if another database has the tag, the tag is retired, or
-// another copy of the database runs.
+// Open returns a *cluster.TagError if another database has the tag, the tag is retired,
+// or another copy of the database runs.
 func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 	n := &Node{env: e, watch: &watched{Coordinator: o.Coordinator}, options: o, own: e.Origins[e.Node], group: background.NewGroup()}
 	n.c, n.watch.found = n.watch, n.goneBack
@@ -118,7 +120,7 @@ func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 	if n.run, err = randomName(e.Random()); err != nil {
 		return nil, err
 	}
-	n.openValues() // its slots have the name of the run
+	n.openValues() // after run is set: the slots' keys contain it
 	if err := n.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -150,13 +152,13 @@ func randomName(random io.Reader) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(id[:]), nil
 }
 
-// begin notes on disk that this run may become known to the coordinator.
+// begin records this run on disk before the coordinator can learn of it.
 func (n *Node) begin(ctx context.Context) (err error) {
 	if n.local, err = Read(n.env); err != nil {
 		return err
 	}
 	n.floors.Store(n.local.Floors)
-	if n.local.Database != n.own.ID { // the first time, or a copy
+	if n.local.Database != n.own.ID { // a first join, or a copy of a member
 		n.local = format.Membership{Database: n.own.ID, Former: cmp.Or(n.local.Cluster, n.local.Former)}
 	}
 	if n.local.Cluster == "" {
@@ -176,7 +178,7 @@ func (n *Node) begin(ctx context.Context) (err error) {
 	return n.store(ctx)
 }
 
-// store writes the local record.
+// store writes the membership to disk, together with what was seen of the coordinator.
 func (n *Node) store(ctx context.Context) error {
 	return n.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		if err := env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.MembershipName), n.local); err != nil {
@@ -186,12 +188,12 @@ func (n *Node) store(ctx context.Context) error {
 	})
 }
 
-// isMine reports whether a run is one of this database, as far as this directory knows.
+// isMine reports whether a run is one of this directory's, as far as its records go back.
 func (n *Node) isMine(run string) bool {
 	return run == n.local.Run && run != "" || slices.Contains(n.local.Candidates, run)
 }
 
-// refuse makes tagged IDs impossible, because of err; possible with nil.
+// refuse forbids tagged IDs because of err. With nil it permits them again.
 func (n *Node) refuse(err error) {
 	if err == nil {
 		if n.refusal.Swap(nil) != nil && n.env.Logger != nil {
@@ -213,8 +215,8 @@ func (n *Node) warn(message string, err error) {
 	}
 }
 
-// CheckTag returns why the database must not make IDs with its node tag; nil if it may.
-// On a nil Node it may.
+// CheckTag returns the reason why the database must not make IDs with its node tag, or
+// nil if it may. A nil Node permits them.
 func (n *Node) CheckTag() error {
 	if n == nil {
 		return nil
@@ -225,7 +227,8 @@ func (n *Node) CheckTag() error {
 	return nil
 }
 
-// checkMember returns an error if the database has left the cluster.
+// checkMember returns an error if the database's tag is retired or belongs to another
+// database.
 func (n *Node) checkMember() error {
 	var tag *cluster.TagError
 	if err := n.CheckTag(); errors.As(err, &tag) && (tag.Reason == cluster.TagRetired || tag.Reason == cluster.TagTaken) {
@@ -234,22 +237,22 @@ func (n *Node) checkMember() error {
 	return nil
 }
 
-// Status is what a node knows of itself.
+// Status is the state of a node, for Stats.
 type Status struct {
 	Cluster string
 	Run     string
-	Joined  bool  // the coordinator has seen this run
+	Joined  bool  // this run has claimed the tag
 	Refusal error // why no tagged IDs are made, or no identities
 }
 
-// Status returns what the node knows of itself.
+// Status returns the state of the node.
 func (n *Node) Status() Status {
 	n.joining.Lock()
 	defer n.joining.Unlock()
 	return Status{Cluster: n.local.Cluster, Run: n.run, Joined: n.claimed, Refusal: errs.First(n.CheckTag(), n.watch.err())}
 }
 
-// live is the heart of the node.
+// live sends a heartbeat four times per period, until the node is stopped.
 func (n *Node) live() {
 	ctx := n.group.Context()
 	timer := time.NewTimer(n.options.Period / 4)
@@ -267,8 +270,9 @@ func (n *Node) live() {
 	}
 }
 
-// Beat is one heartbeat: it says that the node is alive, and finds out whether another one
-// has its tag. A node that has not joined yet tries to.
+// Beat sends one heartbeat, and finds out whether another run has claimed the tag. If
+// this run has not joined yet, Beat tries to join instead. Afterwards it recovers earlier
+// runs, once.
 func (n *Node) Beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(n.options.Period, n.options.Patience))
 	defer cancel()
@@ -293,7 +297,7 @@ func (n *Node) isClaimed() bool {
 	return n.claimed
 }
 
-// beatOnce is a heartbeat of a node that has joined.
+// beatOnce sends the heartbeat of a run that has joined. joining is held.
 func (n *Node) beatOnce(ctx context.Context) error {
 	next := n.beat
 	next.N++
@@ -305,18 +309,18 @@ func (n *Node) beatOnce(ctx context.Context) error {
 	memberKey, beatKey := cluster.MemberPrefix+n.own.Tag, cluster.BeatPrefix+n.own.Tag
 	result, err := n.c.Commit(ctx, []cluster.Condition{{Key: memberKey, Index: n.at}, {Key: beatKey, Index: n.beatAt}}, []cluster.Change{change})
 	if err != nil {
-		return err // if it has happened all the same, the next beat finds that
+		return err // if it was committed all the same, the next beat notices
 	}
 	if result.Committed() {
 		n.beat, n.beatAt = next, result.Index
 		n.lastBeat.Store(result.Index)
-		return n.keepSeen(ctx, false) // what is lost of it, the next one keeps
+		return n.keepSeen(ctx, false) // not synced: the next beat stores a newer index
 	}
 	return n.met(ctx, result.Actual[0], result.Actual[1])
 }
 
-// met decides what it means that the records of the tag are not as this node has left
-// them.
+// met handles a heartbeat whose conditions failed: another commit has changed the
+// member's record or the beat.
 func (n *Node) met(ctx context.Context, member, beat cluster.Record) error {
 	m, err := decode[cluster.Member](member)
 	if err != nil {
@@ -333,21 +337,23 @@ func (n *Node) met(ctx context.Context, member, beat cluster.Record) error {
 		return err
 	}
 	switch {
-	case beat.Index == 0: // resolved: whichever claims the tag first has it
+	case beat.Index == 0: // an operator has resolved the tag: the first run to claim it gets it
 		n.claimed = false
 		return nil
-	case b.Run == n.run: // a beat whose answer was lost
+	case b.Run == n.run: // an earlier beat of ours, whose answer was lost
 		n.beat, n.beatAt = b, beat.Index
 		return nil
 	}
 	return n.markCopied(ctx, b.Run)
 }
 
-// checkOwner returns a *cluster.TagError if the tag is not this database's to use.
+// checkOwner returns a *cluster.TagError if this database must not use the tag. index is
+// that of the member's record m; without a record the coordinator must have been
+// restored.
 func (n *Node) checkOwner(index uint64, m cluster.Member) error {
 	reason := cluster.TagReason("")
 	switch {
-	case index == 0: // records of members are never removed
+	case index == 0: // member records are never removed
 		return n.watch.refuse(n.watch.newest.Load(), fmt.Errorf("%w: the record of the node tag %q is gone. "+goOn, cluster.ErrRestored, n.own.Tag))
 	case m.Database != n.own.ID:
 		reason = cluster.TagTaken
@@ -361,14 +367,15 @@ func (n *Node) checkOwner(index uint64, m cluster.Member) error {
 	return &cluster.TagError{Tag: n.own.Tag, Reason: reason, Member: m}
 }
 
-// markCopied records that another run has had the tag, so that neither makes IDs with it
-// from now on. joining is held, and n.member is that at n.at.
+// markCopied records that another run has used the tag too, so that neither run makes IDs
+// with it until an operator resolves it. joining is held, and n.member is the record with
+// index n.at.
 func (n *Node) markCopied(ctx context.Context, other string) error {
 	n.claimed = false
 	m := n.member
 	m.Copied, m.Runs = n.env.Now().UTC(), []string{other, n.run}
 	refusal := &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagCopied, Member: m}
-	n.refuse(refusal) // at once, whether or not the coordinator answers
+	n.refuse(refusal) // before the commit, as the coordinator may not answer
 	change, err := record(cluster.MemberPrefix+n.own.Tag, m)
 	if err != nil {
 		return err
@@ -379,13 +386,13 @@ func (n *Node) markCopied(ctx context.Context, other string) error {
 	return refusal
 }
 
-// record returns the change that puts v as JSON.
+// record returns the change that stores v, as JSON, under key.
 func record(key string, v any) (cluster.Change, error) {
 	text, err := json.Marshal(v)
 	return cluster.Change{Key: key, Value: text}, err
 }
 
-// decode returns the value of a record that is JSON; the zero value if there is none.
+// decode decodes the JSON of a record. Without a record it returns the zero value.
 func decode[T any](r cluster.Record) (v T, err error) {
 	if r.Index == 0 {
 		return v, nil
@@ -396,7 +403,7 @@ func decode[T any](r cluster.Record) (v T, err error) {
 	return v, nil
 }
 
-// bounded returns a context with a deadline.
+// bounded returns ctx if it has a deadline, or else ctx limited to Options.Limit.
 func (n *Node) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return ctx, func() {}
@@ -404,11 +411,11 @@ func (n *Node) bounded(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, n.options.Limit)
 }
 
-// Stop ends what runs in the background. Calls that wait for the coordinator end.
+// Stop ends the goroutines of the node and the calls that wait for the coordinator.
 func (n *Node) Stop() { n.group.Stop() }
 
-// Close says to the coordinator that the node is closed, if it answers soon, so that the
-// next Open need not wait. Stop comes first.
+// Close marks the run as closed at the coordinator, so that the next Open need not wait
+// for the heartbeat to expire. It gives up after Options.Patience. Call Stop first.
 func (n *Node) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), n.options.Patience)
 	defer cancel()

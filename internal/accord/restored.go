@@ -16,31 +16,37 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// A coordinator that goes back
+// How a restored coordinator is detected
 //
-// A coordinator that was restored from a backup has lost commits, and would give numbers of
-// identities again that documents have. It cannot see that itself. But indexes grow, and
-// none returns: so the database keeps the newest one that it has seen, with each number
-// that a document gets, with each heartbeat, and when it is closed. A commit whose index is
-// not above it shows that the coordinator has gone back. From then on nothing is asked of
-// it, and the finding is kept, until its indexes have made a leap: that is how an operator's
-// decision to go on shows (etcd.Accept). Without the leap, attempts to open the database
-// would themselves bring the indexes up to where they were.
+// A coordinator that was restored from a backup has lost commits. It would give numbers
+// of identities a second time, and cannot notice that itself.
+//
+// But its indexes only grow, so the database remembers the highest index that it has
+// seen. It stores this high-water mark with each number that a document gets, with each
+// heartbeat, and when it is closed. A commit whose index is not above the mark shows that
+// the coordinator was restored.
+//
+// The database then sends the coordinator no more calls, and stores the finding. It
+// trusts the coordinator again when the indexes have grown by at least leap at once,
+// which is what an operator's decision to go on (etcd.Accept) makes them do. Without that
+// condition, retries of Open would themselves raise the indexes to the mark, and the loss
+// would go unnoticed.
 
-// leap is by how much the indexes of a coordinator grow when one that was restored is
-// accepted. Commits do not add up to it. It is part of the contract of cluster.Coordinator.
+// leap is the least distance between the indexes before and after an operator accepts a
+// restored coordinator. No number of commits reaches it in practice. Part of the contract
+// of cluster.Coordinator.
 const leap = 1 << 32
 
-// watched is a coordinator whose indexes are watched.
+// watched is a coordinator that checks the indexes of all answers.
 type watched struct {
 	cluster.Coordinator
-	newest  atomic.Uint64         // of all indexes that were seen
-	back    atomic.Uint64         // an index at which it had gone back; 0 if it has not
-	refusal atomic.Pointer[error] // why nothing is asked of it any more
-	found   func(err error)       // called once when it is found to have gone back
+	newest  atomic.Uint64         // high-water mark of the indexes that were seen
+	back    atomic.Uint64         // high-water mark when the restore was found or suspected; 0 without a suspicion
+	refusal atomic.Pointer[error] // why no more calls are sent; nil if they are
+	found   func(err error)       // called once, when a restore is found
 }
 
-// see notes an index of a commit or record.
+// see raises the high-water mark to index.
 func (w *watched) see(index uint64) {
 	for {
 		old := w.newest.Load()
@@ -50,12 +56,13 @@ func (w *watched) see(index uint64) {
 	}
 }
 
-// suspect has the next commit show a leap: a record is not as this database has left it.
+// suspect makes the next commit prove a leap, because a record differs from what this
+// database left there.
 func (w *watched) suspect() {
 	w.back.CompareAndSwap(0, max(1, w.newest.Load()))
 }
 
-// err returns why nothing is asked of the coordinator; nil if it is.
+// err returns the reason why no more calls are sent to the coordinator, or nil.
 func (w *watched) err() error {
 	if refusal := w.refusal.Load(); refusal != nil {
 		return *refusal
@@ -63,7 +70,8 @@ func (w *watched) err() error {
 	return nil
 }
 
-// refuse has nothing be asked of the coordinator any more.
+// refuse stops all further calls because of err, which it returns, unless they were
+// stopped before: then it returns the first reason. The indexes must leap above at.
 func (w *watched) refuse(at uint64, err error) error {
 	if w.refusal.CompareAndSwap(nil, &err) {
 		w.back.Store(max(1, at))
@@ -72,11 +80,10 @@ func (w *watched) refuse(at uint64, err error) error {
 	return w.err()
 }
 
-// goOn says what to do about a coordinator that has gone back.
+// goOn is the advice to an operator whose coordinator was restored.
 const goOn = "Stop all nodes, find the highest number of each identity on every node (\"jay ids\"), and go on with it by \"jay cluster accept\" (etcd.Accept)"
 
-// wentBack is the error of a coordinator that has given an index that it, or another one,
-// had given before.
+// wentBack is the error for a commit whose index is not above those seen before.
 func wentBack(index, newest uint64) error {
 	return fmt.Errorf("%w: a commit has the index %d, and this database has seen %d. "+goOn, cluster.ErrRestored, index, newest)
 }
@@ -97,7 +104,8 @@ func (w *watched) Page(ctx context.Context, prefix, after string, limit int) ([]
 	return w.read(w.Coordinator.Page(ctx, prefix, after, limit))
 }
 
-// read looks at what was read. Records that are old say nothing of the coordinator.
+// read takes the indexes of records that were read. Only ErrRestored shows a restore
+// here: old records may have any index.
 func (w *watched) read(records []cluster.Record, err error) ([]cluster.Record, error) {
 	if errors.Is(err, cluster.ErrRestored) {
 		return nil, w.refuse(w.newest.Load(), err)
@@ -110,13 +118,13 @@ func (w *watched) read(records []cluster.Record, err error) ([]cluster.Record, e
 	return records, err
 }
 
-// Commit implements cluster.Coordinator. Of a commit that shows that the coordinator has
-// gone back the outcome counts as unknown: it has happened, but may be lost again.
+// Commit implements cluster.Coordinator. If a commit shows that the coordinator was
+// restored, its outcome counts as unknown: it has happened, but may be lost again.
 func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, changes []cluster.Change) (cluster.Result, error) {
 	if err := w.err(); err != nil {
 		return cluster.Result{}, err
 	}
-	newest, back := w.newest.Load(), w.back.Load() // of calls that have ended
+	newest, back := w.newest.Load(), w.back.Load() // before the call, so that concurrent commits may be answered in any order
 	result, err := w.Coordinator.Commit(ctx, conditions, changes)
 	switch {
 	case errors.Is(err, cluster.ErrRestored):
@@ -126,7 +134,7 @@ func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, ch
 	case !result.Committed():
 		return result, w.compare(newest, conditions, result.Actual)
 	case !slices.ContainsFunc(changes, func(c cluster.Change) bool { return !c.Delete }):
-		return result, nil // without a new record there need be no new index
+		return result, nil // only deletions: these need no new index
 	case result.Index <= newest, back > 0 && result.Index < back+leap:
 		err := w.refuse(result.Index, wentBack(result.Index, newest))
 		return cluster.Result{}, w.unknownIf(cluster.ErrUnknownOutcome, err)
@@ -136,9 +144,10 @@ func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, ch
 	return result, nil
 }
 
-// compare looks at what a commit has found whose conditions do not hold. A record that is
-// older than this database has seen it was restored: one that is put anew has a newer index.
-// The indexes of values come from callers, and need not have been seen.
+// compare checks the records that a failed commit has found. A record whose index is
+// below the one that this database has seen under that key was restored, since every
+// later write has a higher index. Values are exempt: callers choose the indexes of their
+// conditions, and may pass some that no node has seen.
 func (w *watched) compare(newest uint64, conditions []cluster.Condition, actual []cluster.Record) error {
 	for i, r := range actual {
 		if want := conditions[i].Index; r.Index > 0 && r.Index < want && want <= newest && !strings.HasPrefix(r.Key, cluster.ValuePrefix) {
@@ -148,7 +157,7 @@ func (w *watched) compare(newest uint64, conditions []cluster.Condition, actual 
 	return nil
 }
 
-// unknownIf returns err, with an unknown outcome if cause has one.
+// unknownIf returns err, marked as an unknown outcome if cause is one.
 func (w *watched) unknownIf(cause, err error) error {
 	if errors.Is(cause, cluster.ErrUnknownOutcome) && !errors.Is(err, cluster.ErrUnknownOutcome) {
 		return fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, err)
@@ -156,7 +165,7 @@ func (w *watched) unknownIf(cause, err error) error {
 	return err
 }
 
-// beginWatching reads what earlier runs have seen of the coordinator. joining is held, or
+// beginWatching loads the high-water mark of earlier runs. The caller holds joining, or
 // the node is not in use yet.
 func (n *Node) beginWatching() error {
 	var seen format.Seen
@@ -173,7 +182,7 @@ func (n *Node) beginWatching() error {
 	if err != nil {
 		return err
 	}
-	if seen.Cluster != n.local.Cluster { // a copy, or its former cluster
+	if seen.Cluster != n.local.Cluster { // the mark of a former cluster
 		return nil
 	}
 	n.watch.newest.Store(seen.Index)
@@ -182,11 +191,12 @@ func (n *Node) beginWatching() error {
 	return nil
 }
 
-// setCluster notes the name of the cluster, for StageSeen, which is not called with joining held.
+// setCluster publishes the cluster's name to StageSeen, which runs without joining.
 func (n *Node) setCluster(name string) { n.cluster.Store(&name) }
 
-// StageSeen stages the newest index that was seen of the coordinator: with a number of an
-// identity, so that a coordinator that forgets the number is found out.
+// StageSeen stages the high-water mark of the coordinator's indexes. It goes into the
+// same commit as a number of an identity, so that a restored coordinator that has
+// forgotten the number is detected.
 func (n *Node) StageSeen(tx storage.Tx) error {
 	name := n.cluster.Load()
 	if name == nil {
@@ -196,12 +206,12 @@ func (n *Node) StageSeen(tx storage.Tx) error {
 	return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SeenName), seen)
 }
 
-// keepSeen is StageSeen in a transaction of its own.
+// keepSeen commits the high-water mark in a transaction of its own.
 func (n *Node) keepSeen(ctx context.Context, sync bool) error {
 	return n.env.Engine.Update(ctx, sync, n.StageSeen)
 }
 
-// goneBack notes on disk that the coordinator has gone back.
+// goneBack logs that the coordinator was restored, and stores the finding.
 func (n *Node) goneBack(err error) {
 	if n.env.Logger != nil {
 		n.env.Logger.Error("jay: the cluster's coordinator has gone back: identities and compare-exchange values are refused", "tag", n.own.Tag, "err", err)

@@ -12,14 +12,13 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// mostCommits is how many commits of values are with the coordinator at a time. Others
-// wait.
+// mostCommits bounds the commits of values that are under way at a time. Others wait.
 const mostCommits = 64
 
-// values are the slots of the commits of compare-exchange values. The one that was used last
-// is used first, so that few are.
+// values holds the slots for commits of compare-exchange values. The free slots are a
+// stack, so that a node that commits little uses few of them.
 type values struct {
-	under chan struct{} // has an element for each commit under way
+	under chan struct{} // a semaphore: one element per commit under way
 
 	mu   sync.Mutex
 	free []*slot // Guarded by mu.
@@ -33,7 +32,7 @@ func (n *Node) openValues() {
 	}
 }
 
-// takeSlot returns a slot that no commit uses. giveSlot gives it back.
+// takeSlot returns a free slot and waits for one if necessary. giveSlot returns it.
 func (n *Node) takeSlot(ctx context.Context) (*slot, error) {
 	select {
 	case n.values.under <- struct{}{}:
@@ -57,7 +56,8 @@ func (n *Node) giveSlot(s *slot) {
 	<-n.values.under
 }
 
-// decodeValue returns the value of a record; nil if there is none.
+// decodeValue decodes the record of the value with a folded key. It returns nil if there
+// is none.
 func decodeValue(folded string, r cluster.Record) (*exchange.Value, error) {
 	if r.Index == 0 {
 		return nil, nil
@@ -73,7 +73,7 @@ func decodeValue(folded string, r cluster.Record) (*exchange.Value, error) {
 	return v, nil
 }
 
-// Get returns the values of folded keys at one moment; nil for a key without one.
+// Get returns the values of folded keys as of one moment; nil for a key without a value.
 func (n *Node) Get(ctx context.Context, folded ...string) ([]*exchange.Value, error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -97,8 +97,8 @@ func (n *Node) Get(ctx context.Context, folded ...string) ([]*exchange.Value, er
 	return out, nil
 }
 
-// Page returns values whose folded keys begin with prefix and come after after, at most
-// limit of them, in their order.
+// Page returns, in the order of their folded keys, the first limit values whose folded
+// keys begin with prefix and are greater than after.
 func (n *Node) Page(ctx context.Context, prefix, after string, limit int) (out []*exchange.Value, err error) {
 	ctx, cancel := n.bounded(ctx)
 	defer cancel()
@@ -131,7 +131,7 @@ func (n *Node) Page(ctx context.Context, prefix, after string, limit int) (out [
 // Change is a change of a compare-exchange value.
 type Change struct {
 	Folded string
-	Key    string // as it was written
+	Key    string // as the caller spelt it
 	Delete bool
 	Value  []byte
 	Custom []byte // metadata
@@ -143,8 +143,8 @@ type Condition struct {
 	Index  uint64
 }
 
-// Commit is one commit of compare-exchange values. Begin makes it, Try tries it, and End
-// follows when its outcome is known.
+// Commit is one commit of compare-exchange values. Begin makes it, Try or Decide sends
+// it, and End must follow when its outcome is known.
 type Commit struct {
 	n          *Node
 	slot       *slot
@@ -153,8 +153,8 @@ type Commit struct {
 	changes    []cluster.Change
 }
 
-// Begin prepares a commit. It waits if too many are under way. An error means that nothing
-// was changed.
+// Begin prepares a commit. It waits while mostCommits others are under way. An error
+// means that nothing was changed.
 func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Change) (*Commit, error) {
 	if err := n.checkMember(); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Chan
 	for _, change := range changes {
 		to := cluster.Change{Key: cluster.ValuePrefix + change.Folded, Delete: change.Delete}
 		if !change.Delete {
-			record := format.Exchange{Index: 1, Metadata: change.Custom} // the record's own index is that of the coordinator
+			record := format.Exchange{Index: 1, Metadata: change.Custom} // not used: the index is that of the coordinator's record
 			if change.Key != change.Folded {
 				record.Key = []byte(change.Key)
 			}
@@ -183,7 +183,7 @@ func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Chan
 	}
 	if err != nil {
 		c.End()
-		if errors.Is(err, cluster.ErrUnknownOutcome) { // of the slot's record only
+		if errors.Is(err, cluster.ErrUnknownOutcome) { // only the slot's creation is in doubt, no value
 			err = fmt.Errorf("%w: %w", cluster.ErrNoMajority, withoutOutcome{err})
 		}
 		return nil, err
@@ -191,32 +191,33 @@ func (n *Node) Begin(ctx context.Context, conditions []Condition, changes []Chan
 	return c, nil
 }
 
-// withoutOutcome is an error whose unknown outcome does not matter.
+// withoutOutcome hides that an error is an ErrUnknownOutcome.
 type withoutOutcome struct{ err error }
 
 func (w withoutOutcome) Error() string { return w.err.Error() }
 
-// Is reports what errors.Is does of the error underneath.
+// Is matches what the hidden error matches, except ErrUnknownOutcome.
 func (w withoutOutcome) Is(target error) bool {
 	return target != cluster.ErrUnknownOutcome && errors.Is(w.err, target)
 }
 
-// renew makes a new attempt.
+// renew gives the commit a new attempt.
 func (c *Commit) renew() (err error) {
 	c.attempt, err = c.n.newAttempt(c.slot, c.conditions, c.changes, nil, nil)
 	return err
 }
 
-// Intent returns what a database has to know to find out what became of the commit.
+// Intent returns what the database must store to resolve this commit in a later run.
 func (c *Commit) Intent() format.Intent {
 	return format.Intent{Slot: c.slot.key, Before: c.slot.index, Call: c.attempt.call}
 }
 
-// Try makes the commit, and returns the index of the values that it has put, or what it has
-// found where a condition does not hold: values in the order of the conditions.
+// Try sends the commit. If it was committed, Try returns the index of the values that it
+// has put. If a condition does not hold, Try returns the actual values, in the order of
+// the conditions.
 //
-// An error that is an ErrUnknownOutcome leaves the outcome open: Try again. With other
-// errors it has not happened.
+// After an ErrUnknownOutcome the outcome is open: call Try again. After any other error
+// the commit has not happened.
 func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Value, err error) {
 	result, err := c.n.try(ctx, c.slot, c.attempt)
 	if err != nil {
@@ -237,7 +238,7 @@ func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Valu
 	return 0, actual, nil
 }
 
-// Decide tries again until the outcome is known, or the node is stopped.
+// Decide sends the commit again until its outcome is known or the node is stopped.
 func (c *Commit) Decide() (index uint64, actual []*exchange.Value, err error) {
 	ctx := c.n.group.Context()
 	for tries := 0; ; tries++ {
@@ -251,31 +252,31 @@ func (c *Commit) Decide() (index uint64, actual []*exchange.Value, err error) {
 	}
 }
 
-// Go runs fn in the background, as long as the node is open.
+// Go runs fn in a goroutine of the node, which Stop waits for.
 func (n *Node) Go(fn func()) { n.group.Go(fn) }
 
 // Done is closed when the node is stopped.
 func (n *Node) Done() <-chan struct{} { return n.group.Context().Done() }
 
-// Bounded returns a context with a deadline.
+// Bounded returns ctx if it has a deadline, or else ctx limited to Options.Limit.
 func (n *Node) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return n.bounded(ctx)
 }
 
-// End gives the slot back, when the outcome is known.
+// End frees the slot. The outcome must be known.
 func (c *Commit) End() {
 	c.attempt = nil
 	c.n.giveSlot(c.slot)
 }
 
-// Context ends when the node is stopped.
+// Context returns a context that ends when the node is stopped.
 func (n *Node) Context() context.Context { return n.group.Context() }
 
-// Pause waits a little before something is tried again.
+// Pause waits before the next try: a back-off that grows with tries.
 func (n *Node) Pause(tries int) { pause(n.group.Context(), tries) }
 
-// checkValues refuses a database that has compare-exchange values of its own: in a cluster
-// they would not be seen.
+// checkValues refuses to join with a database that has compare-exchange values of its
+// own: the cluster's values would hide them.
 func (n *Node) checkValues() error {
 	lo, hi := format.ExchangeBounds("")
 	it, err := n.env.Engine.Iterate(lo, hi)
