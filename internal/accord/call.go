@@ -47,7 +47,7 @@ type attempt struct {
 	call       string
 	conditions []cluster.Condition
 	changes    []cluster.Change
-	doubtful   bool   // in doubt: it may have been committed, or may still be
+	inDoubt    bool   // it may have been committed, or may still be
 	kept       []span // spans in the slot before the commit
 	added      []span // spans that the commit adds
 	passed     []span // spans that the commit skips: no caller gets their numbers
@@ -96,7 +96,7 @@ func (n *Node) newAttempt(s *slot, conditions []cluster.Condition, changes []clu
 }
 
 // try sends an attempt and returns its outcome. After an error the caller may try the
-// same attempt again: a.doubtful says whether its outcome is still open; if not, it has
+// same attempt again: a.inDoubt says whether its outcome is still open; if not, it has
 // not happened. Without an error the slot is ready for the next attempt.
 //
 // A Result that is not committed has the records of the attempt's conditions, without
@@ -105,7 +105,7 @@ func (n *Node) newAttempt(s *slot, conditions []cluster.Condition, changes []clu
 func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, error) {
 	result, err := n.c.Commit(ctx, a.conditions, a.changes)
 	if err != nil {
-		a.doubtful = a.doubtful || errors.Is(err, cluster.ErrUnknownOutcome)
+		a.inDoubt = a.inDoubt || errors.Is(err, cluster.ErrUnknownOutcome)
 		return cluster.Result{}, err
 	}
 	if result.Committed() {
@@ -116,7 +116,7 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 	if now.Index == s.index {
 		// The attempt has not happened, but an earlier copy of it may still arrive, and
 		// its other conditions may hold by then. Changing the slot makes that copy fail.
-		if a.doubtful {
+		if a.inDoubt {
 			if err := n.fence(ctx, s, a); err != nil {
 				return cluster.Result{}, err
 			}
@@ -128,7 +128,7 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 		return cluster.Result{}, err
 	}
 	if c.Call == fenced+a.call {
-		s.index, a.doubtful = now.Index, false
+		s.index, a.inDoubt = now.Index, false
 		return cluster.Result{Actual: result.Actual[1:]}, nil
 	}
 	if now.Index == 0 || c.Call != a.call {
@@ -155,7 +155,7 @@ func (n *Node) fence(ctx context.Context, s *slot, a *attempt) error {
 	if !result.Committed() {
 		return fmt.Errorf("%w: the commit has happened meanwhile", cluster.ErrUnknownOutcome) // the next try reports the commit
 	}
-	s.index, a.doubtful = result.Index, false
+	s.index, a.inDoubt = result.Index, false
 	return nil
 }
 

@@ -61,12 +61,12 @@ type sequence struct {
 	lost    []span // of open: no document will have them; recordLost has to store that
 
 	// Used by the leader only.
-	slot    slot
-	known   bool
-	last    int64    // the counter's value, if known
-	index   uint64   // index of the counter's record at the coordinator
-	doubt   *attempt // the attempt under way, until its outcome is known; or nil
-	doubted []*draw  // the draws that doubt serves
+	slot         slot
+	known        bool
+	last         int64    // the counter's value, if known
+	index        uint64   // index of the counter's record at the coordinator
+	pending      *attempt // the attempt under way, until its outcome is known; or nil
+	pendingDraws []*draw  // the draws that pending serves
 }
 
 // draw is the request of one caller, for numbers or for a new value of the counter.
@@ -245,7 +245,7 @@ func (n *Node) lead(s *sequence) {
 	m := &n.identities
 	for tries := 0; ; tries++ {
 		m.mu.Lock()
-		waits := len(s.waiting) > 0 || slices.ContainsFunc(s.doubted, func(d *draw) bool { return !d.left })
+		waits := len(s.waiting) > 0 || slices.ContainsFunc(s.pendingDraws, func(d *draw) bool { return !d.left })
 		if !waits || ctx.Err() != nil {
 			s.leading = false
 			m.mu.Unlock()
@@ -266,8 +266,8 @@ func (n *Node) lead(s *sequence) {
 			s.waiting = nil
 			if gone := n.watch.err(); gone != nil { // no later try can resolve the draws in doubt either
 				err = gone
-				waiting = append(waiting, slices.DeleteFunc(s.doubted, func(d *draw) bool { return d.left })...)
-				s.doubted = nil
+				waiting = append(waiting, slices.DeleteFunc(s.pendingDraws, func(d *draw) bool { return d.left })...)
+				s.pendingDraws = nil
 			}
 			for _, d := range waiting {
 				d.finish(0, err)
@@ -286,17 +286,19 @@ func (d *draw) finish(first int64, err error) {
 // reserve commits one reservation for the waiting draws, or resolves the one that is in
 // doubt.
 func (n *Node) reserve(ctx context.Context, s *sequence) error {
-	if s.doubt == nil {
+	if s.pending == nil {
 		if err := n.lookUp(ctx, s); err != nil {
 			return err
 		}
-		if err := n.propose(s); err != nil || s.doubt == nil {
+		if err := n.propose(s); err != nil || s.pending == nil {
 			return err
 		}
 	}
-	result, err := n.try(ctx, &s.slot, s.doubt)
+	result, err := n.try(ctx, &s.slot, s.pending)
 	if err != nil {
-		if !s.doubt.doubtful { // not committed: the next attempt can also serve draws that arrive meanwhile
+		// The attempt was not committed. A new one can also serve draws that arrive
+		// meanwhile.
+		if !s.pending.inDoubt {
 			n.withdraw(s)
 		}
 		return err
@@ -329,7 +331,7 @@ func (n *Node) lookUp(ctx context.Context, s *sequence) error {
 }
 
 // propose makes the next attempt from the head of the queue: one seed, or all draws
-// before the next seed, as far as mostReserved numbers go. It leaves s.doubt nil if no
+// before the next seed, as far as mostReserved numbers go. It leaves s.pending nil if no
 // draw needs a commit.
 func (n *Node) propose(s *sequence) error {
 	m := &n.identities
@@ -339,11 +341,11 @@ func (n *Node) propose(s *sequence) error {
 	var added, passed []span
 	for len(s.waiting) > 0 {
 		d := s.waiting[0]
-		if d.numbers == 0 && len(s.doubted) > 0 {
+		if d.numbers == 0 && len(s.pendingDraws) > 0 {
 			break // a seed has a commit of its own
 		}
 		if d.numbers == 0 {
-			s.waiting, s.doubted = s.waiting[1:], append(s.doubted, d)
+			s.waiting, s.pendingDraws = s.waiting[1:], append(s.pendingDraws, d)
 			if last = max(last, d.set); d.force {
 				last = d.set
 			}
@@ -362,7 +364,7 @@ func (n *Node) propose(s *sequence) error {
 			d.finish(0, err)
 			continue
 		}
-		if len(s.doubted) > 0 && above+d.numbers-s.last > mostReserved {
+		if len(s.pendingDraws) > 0 && above+d.numbers-s.last > mostReserved {
 			break
 		}
 		if above > last {
@@ -370,25 +372,25 @@ func (n *Node) propose(s *sequence) error {
 		}
 		d.first, last = above+1, above+d.numbers
 		added = appendSpan(added, span{First: d.first, Last: last, Request: d.request, Call: d.call})
-		s.waiting, s.doubted = s.waiting[1:], append(s.doubted, d)
+		s.waiting, s.pendingDraws = s.waiting[1:], append(s.pendingDraws, d)
 	}
-	if len(s.doubted) == 0 {
+	if len(s.pendingDraws) == 0 {
 		return nil
 	}
 	if last == s.last && s.index > 0 { // the seed leaves the counter as it is: no commit needed
-		for _, d := range s.doubted {
+		for _, d := range s.pendingDraws {
 			d.finish(d.first, nil)
 		}
-		s.doubted = nil
+		s.pendingDraws = nil
 		return nil
 	}
 	a, err := n.newAttempt(&s.slot, []cluster.Condition{{Key: cluster.IdentityPrefix + s.name, Index: s.index}}, []cluster.Change{counterChange(s.name, last)}, slices.Clone(s.open), append(slices.Clip(added), passed...))
 	if err != nil {
-		s.waiting, s.doubted = append(s.doubted, s.waiting...), nil
+		s.waiting, s.pendingDraws = append(s.pendingDraws, s.waiting...), nil
 		return err
 	}
 	a.last, a.added, a.passed = last, added, passed
-	s.doubt = a
+	s.pending = a
 	return nil
 }
 
@@ -398,9 +400,9 @@ func (n *Node) withdraw(s *sequence) {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	back := slices.DeleteFunc(s.doubted, func(d *draw) bool { return d.left })
+	back := slices.DeleteFunc(s.pendingDraws, func(d *draw) bool { return d.left })
 	s.waiting = append(back, s.waiting...)
-	s.doubt, s.doubted = nil, nil
+	s.pending, s.pendingDraws = nil, nil
 }
 
 // handOut gives the numbers of a committed attempt to its draws. No caller gets a number
@@ -409,20 +411,20 @@ func (n *Node) handOut(s *sequence, index uint64) {
 	m := &n.identities
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s.last, s.index = s.doubt.last, index
-	s.open = append(append(s.open, s.doubt.added...), s.doubt.passed...)
+	s.last, s.index = s.pending.last, index
+	s.open = append(append(s.open, s.pending.added...), s.pending.passed...)
 	mergeSpans(&s.open)
-	for _, d := range s.doubted {
+	for _, d := range s.pendingDraws {
 		if !d.left {
 			d.finish(d.first, nil)
 		} else if d.numbers > 0 {
 			n.lose(s, d.first, d.first+d.numbers-1)
 		}
 	}
-	for _, p := range s.doubt.passed {
+	for _, p := range s.pending.passed {
 		n.lose(s, p.First, p.Last)
 	}
-	s.doubt, s.doubted = nil, nil
+	s.pending, s.pendingDraws = nil, nil
 }
 
 // Fate says whether a document has a number.
@@ -533,7 +535,7 @@ func (n *Node) closeIdentities(ctx context.Context) {
 		}
 		s := m.names[name]
 		n.recordLost(ctx, s)
-		if s.doubt != nil || len(s.open) > 0 || s.slot.index == 0 || len(names) > cluster.MaxPage {
+		if s.pending != nil || len(s.open) > 0 || s.slot.index == 0 || len(names) > cluster.MaxPage {
 			continue // the next run recovers this slot
 		}
 		if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: s.slot.key, Index: s.slot.index}}, []cluster.Change{{Key: s.slot.key, Delete: true}}); err != nil {
@@ -656,7 +658,7 @@ func (n *Node) Waiting(name string) int {
 	if s == nil {
 		return 0
 	}
-	return len(s.waiting) + len(s.doubted)
+	return len(s.waiting) + len(s.pendingDraws)
 }
 
 // AwaitLost waits until all numbers that are lost so far are on disk. For tests.

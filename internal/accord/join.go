@@ -13,8 +13,8 @@ import (
 	"github.com/jaydb/jay/internal/format"
 )
 
-// found holds the records that join reads, raw and decoded.
-type found struct {
+// joinRecords holds the records that join reads, raw and decoded.
+type joinRecords struct {
 	info, member, beat cluster.Record
 	i                  cluster.Info
 	m                  cluster.Member
@@ -30,7 +30,7 @@ func (n *Node) join(ctx context.Context, open bool) error {
 	n.joining.Lock()
 	defer n.joining.Unlock()
 	for {
-		f, err := n.look(ctx)
+		f, err := n.readRecords(ctx)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (n *Node) join(ctx context.Context, open bool) error {
 			if alive && !open {
 				return &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagRunning, Member: f.m}
 			}
-			n.member, n.at = f.m, f.member.Index
+			n.member, n.memberIndex = f.m, f.member.Index
 			if n.resolvedFor(f) {
 				err := &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagRunning, Member: f.m}
 				n.refuse(err)
@@ -80,13 +80,13 @@ func (n *Node) join(ctx context.Context, open bool) error {
 // resolvedFor reports whether an operator has resolved a copied tag and another run has
 // claimed it first. This run has made no ID since it was refused, so there is no new
 // conflict to record.
-func (n *Node) resolvedFor(f found) bool {
+func (n *Node) resolvedFor(f joinRecords) bool {
 	refusal := n.refusal.Load()
 	return refusal != nil && !n.isMine(f.b.Run)
 }
 
-// look reads and decodes the records.
-func (n *Node) look(ctx context.Context) (f found, err error) {
+// readRecords reads and decodes the records.
+func (n *Node) readRecords(ctx context.Context) (f joinRecords, err error) {
 	ctx, cancel := context.WithTimeout(ctx, n.options.Patience)
 	defer cancel()
 	records, err := n.c.Read(ctx, cluster.InfoKey, cluster.MemberPrefix+n.own.Tag, cluster.BeatPrefix+n.own.Tag)
@@ -106,7 +106,7 @@ func (n *Node) look(ctx context.Context) (f found, err error) {
 
 // check compares the coordinator's records with the settings and the history of this
 // database.
-func (n *Node) check(f found) error {
+func (n *Node) check(f joinRecords) error {
 	rules := n.env.Rules
 	switch {
 	case n.local.Cluster != "" && f.info.Index == 0:
@@ -131,7 +131,7 @@ func (n *Node) check(f found) error {
 // isAlive reports whether the run that has the tag still beats. It watches the record for
 // one period of that run, by the monotonic clock of this machine, so that clocks need not
 // agree.
-func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
+func (n *Node) isAlive(ctx context.Context, f joinRecords) (bool, error) {
 	if f.b.Closed {
 		return false, nil
 	}
@@ -150,7 +150,7 @@ func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 				return false, err
 			}
 			// Closed or resolved meanwhile. The claim that follows is conditional on the
-			// record as look found it; so it fails, and join reads again.
+			// record as readRecords found it; so it fails, and join reads again.
 			return now[0].Index != 0 && !b.Closed, nil
 		}
 		if over {
@@ -171,7 +171,7 @@ func (n *Node) isAlive(ctx context.Context, f found) (bool, error) {
 
 // claim commits the tag to this run, on the condition that no record has changed since
 // look. It creates the cluster's record and the member's if they are missing.
-func (n *Node) claim(ctx context.Context, f found) (bool, error) {
+func (n *Node) claim(ctx context.Context, f joinRecords) (bool, error) {
 	now := n.env.Now().UTC()
 	conditions := []cluster.Condition{{Key: f.info.Key, Index: f.info.Index}, {Key: f.member.Key, Index: f.member.Index}, {Key: f.beat.Key, Index: f.beat.Index}}
 	var changes []cluster.Change
@@ -220,7 +220,7 @@ func (n *Node) claim(ctx context.Context, f found) (bool, error) {
 
 // joined records, on disk and then in memory, that this run has the tag. Before that, a
 // database that joins its first cluster raises the cluster's identities to its own.
-func (n *Node) joined(ctx context.Context, beatAt uint64, f found) error {
+func (n *Node) joined(ctx context.Context, beatIndex uint64, f joinRecords) error {
 	if n.local.Cluster == "" {
 		if err := n.contribute(ctx); err != nil {
 			return fmt.Errorf("join the cluster: %w", err)
@@ -229,11 +229,11 @@ func (n *Node) joined(ctx context.Context, beatAt uint64, f found) error {
 	}
 	n.local.Cluster, n.local.Run, n.local.Candidates = f.i.Cluster, n.run, nil
 	n.setCluster(f.i.Cluster)
-	n.lastBeat.Store(beatAt)
+	n.lastBeat.Store(beatIndex)
 	if err := n.store(ctx); err != nil {
 		return err
 	}
-	n.member, n.at, n.beat, n.beatAt, n.claimed = f.m, f.member.Index, f.b, beatAt, true
+	n.member, n.memberIndex, n.beat, n.beatIndex, n.claimed = f.m, f.member.Index, f.b, beatIndex, true
 	n.floors.Store(n.local.Floors)
 	n.refuse(nil)
 	return nil

@@ -68,13 +68,13 @@ type Node struct {
 	cluster  atomic.Pointer[string] // the cluster's name; nil until it is known
 	lastBeat atomic.Uint64          // index of this database's newest heartbeat, earlier runs included
 
-	joining sync.Mutex // held by join and Beat
-	local   format.Membership
-	claimed bool // this run holds the tag. Guarded by joining, as are all fields that follow.
-	member  cluster.Member
-	at      uint64 // index of member's record at the coordinator
-	beat    cluster.Beat
-	beatAt  uint64
+	joining     sync.Mutex // held by join and Beat
+	local       format.Membership
+	claimed     bool // this run holds the tag. Guarded by joining, as are all fields that follow.
+	member      cluster.Member
+	memberIndex uint64 // index of member's record at the coordinator
+	beat        cluster.Beat
+	beatIndex   uint64
 
 	recovering sync.Mutex
 	recovered  atomic.Bool // earlier runs have been recovered
@@ -114,7 +114,7 @@ func Belongs(e *env.Env) (bool, error) {
 // or another copy of the database runs.
 func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 	n := &Node{env: e, watch: &watched{Coordinator: o.Coordinator}, options: o, own: e.Origins[e.Node], group: background.NewGroup()}
-	n.c, n.watch.found = n.watch, n.goneBack
+	n.c, n.watch.onRestored = n.watch, n.storeRestored
 	n.identities.names = make(map[string]*sequence)
 	var err error
 	if n.run, err = randomName(e.Random()); err != nil {
@@ -138,7 +138,7 @@ func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 		return nil, err
 	}
 	if !o.Still {
-		n.group.Go(n.live)
+		n.group.Go(n.beatLoop)
 	}
 	return n, nil
 }
@@ -252,8 +252,8 @@ func (n *Node) Status() Status {
 	return Status{Cluster: n.local.Cluster, Run: n.run, Joined: n.claimed, Refusal: errs.First(n.CheckTag(), n.watch.err())}
 }
 
-// live sends a heartbeat four times per period, until the node is stopped.
-func (n *Node) live() {
+// beatLoop sends a heartbeat four times per period, until the node is stopped.
+func (n *Node) beatLoop() {
 	ctx := n.group.Context()
 	timer := time.NewTimer(n.options.Period / 4)
 	defer timer.Stop()
@@ -307,26 +307,26 @@ func (n *Node) beatOnce(ctx context.Context) error {
 		return err
 	}
 	memberKey, beatKey := cluster.MemberPrefix+n.own.Tag, cluster.BeatPrefix+n.own.Tag
-	result, err := n.c.Commit(ctx, []cluster.Condition{{Key: memberKey, Index: n.at}, {Key: beatKey, Index: n.beatAt}}, []cluster.Change{change})
+	result, err := n.c.Commit(ctx, []cluster.Condition{{Key: memberKey, Index: n.memberIndex}, {Key: beatKey, Index: n.beatIndex}}, []cluster.Change{change})
 	if err != nil {
 		return err // if it was committed all the same, the next beat notices
 	}
 	if result.Committed() {
-		n.beat, n.beatAt = next, result.Index
+		n.beat, n.beatIndex = next, result.Index
 		n.lastBeat.Store(result.Index)
 		return n.keepSeen(ctx, false) // not synced: the next beat stores a newer index
 	}
-	return n.met(ctx, result.Actual[0], result.Actual[1])
+	return n.onBeatConflict(ctx, result.Actual[0], result.Actual[1])
 }
 
-// met handles a heartbeat whose conditions failed: another commit has changed the
+// onBeatConflict handles a heartbeat whose conditions failed: another commit has changed the
 // member's record or the beat.
-func (n *Node) met(ctx context.Context, member, beat cluster.Record) error {
+func (n *Node) onBeatConflict(ctx context.Context, member, beat cluster.Record) error {
 	m, err := decode[cluster.Member](member)
 	if err != nil {
 		return err
 	}
-	n.member, n.at = m, member.Index
+	n.member, n.memberIndex = m, member.Index
 	if err := n.checkOwner(member.Index, m); err != nil {
 		n.claimed = false
 		n.refuse(err)
@@ -341,7 +341,7 @@ func (n *Node) met(ctx context.Context, member, beat cluster.Record) error {
 		n.claimed = false
 		return nil
 	case b.Run == n.run: // an earlier beat of ours, whose answer was lost
-		n.beat, n.beatAt = b, beat.Index
+		n.beat, n.beatIndex = b, beat.Index
 		return nil
 	}
 	return n.markCopied(ctx, b.Run)
@@ -354,7 +354,7 @@ func (n *Node) checkOwner(index uint64, m cluster.Member) error {
 	reason := cluster.TagReason("")
 	switch {
 	case index == 0: // member records are never removed
-		return n.watch.refuse(n.watch.newest.Load(), fmt.Errorf("%w: the record of the node tag %q is gone. "+goOn, cluster.ErrRestored, n.own.Tag))
+		return n.watch.refuse(n.watch.newest.Load(), fmt.Errorf("%w: the record of the node tag %q is gone. "+acceptAdvice, cluster.ErrRestored, n.own.Tag))
 	case m.Database != n.own.ID:
 		reason = cluster.TagTaken
 	case !m.Left.IsZero():
@@ -369,7 +369,7 @@ func (n *Node) checkOwner(index uint64, m cluster.Member) error {
 
 // markCopied records that another run has used the tag too, so that neither run makes IDs
 // with it until an operator resolves it. joining is held, and n.member is the record with
-// index n.at.
+// index n.memberIndex.
 func (n *Node) markCopied(ctx context.Context, other string) error {
 	n.claimed = false
 	m := n.member
@@ -380,7 +380,7 @@ func (n *Node) markCopied(ctx context.Context, other string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.at}}, []cluster.Change{change}); err != nil {
+	if _, err := n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.memberIndex}}, []cluster.Change{change}); err != nil {
 		return err // the next beat tries again
 	}
 	return refusal
@@ -431,7 +431,7 @@ func (n *Node) Close() {
 	change, err := record(cluster.BeatPrefix+n.own.Tag, last)
 	var result cluster.Result
 	if err == nil {
-		result, err = n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.beatAt}}, []cluster.Change{change})
+		result, err = n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.beatIndex}}, []cluster.Change{change})
 	}
 	if err == nil {
 		n.lastBeat.Store(max(result.Index, n.lastBeat.Load()))

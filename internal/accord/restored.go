@@ -40,14 +40,14 @@ const leap = 1 << 32
 // watched is a coordinator that checks the indexes of all answers.
 type watched struct {
 	cluster.Coordinator
-	newest  atomic.Uint64         // high-water mark of the indexes that were seen
-	back    atomic.Uint64         // high-water mark when the restore was found or suspected; 0 without a suspicion
-	refusal atomic.Pointer[error] // why no more calls are sent; nil if they are
-	found   func(err error)       // called once, when a restore is found
+	newest     atomic.Uint64         // high-water mark of the indexes that were seen
+	restoredAt atomic.Uint64         // newest when a restore was found or suspected; 0 if neither
+	refusal    atomic.Pointer[error] // why no more calls are sent; nil if they are
+	onRestored func(err error)       // called once, when a restore is found
 }
 
-// see raises the high-water mark to index.
-func (w *watched) see(index uint64) {
+// raiseNewest raises the high-water mark to index.
+func (w *watched) raiseNewest(index uint64) {
 	for {
 		old := w.newest.Load()
 		if index <= old || w.newest.CompareAndSwap(old, index) {
@@ -59,7 +59,7 @@ func (w *watched) see(index uint64) {
 // suspect makes the next commit prove a leap, because a record differs from what this
 // database left there.
 func (w *watched) suspect() {
-	w.back.CompareAndSwap(0, max(1, w.newest.Load()))
+	w.restoredAt.CompareAndSwap(0, max(1, w.newest.Load()))
 }
 
 // err returns the reason why no more calls are sent to the coordinator, or nil.
@@ -74,18 +74,18 @@ func (w *watched) err() error {
 // stopped before: then it returns the first reason. The indexes must leap above at.
 func (w *watched) refuse(at uint64, err error) error {
 	if w.refusal.CompareAndSwap(nil, &err) {
-		w.back.Store(max(1, at))
-		w.found(err)
+		w.restoredAt.Store(max(1, at))
+		w.onRestored(err)
 	}
 	return w.err()
 }
 
-// goOn is the advice to an operator whose coordinator was restored.
-const goOn = "Stop all nodes, find the highest number of each identity on every node (\"jay ids\"), and go on with it by \"jay cluster accept\" (etcd.Accept)"
+// acceptAdvice is the advice to an operator whose coordinator was restored.
+const acceptAdvice = "Stop all nodes, find the highest number of each identity on every node (\"jay ids\"), and go on with it by \"jay cluster accept\" (etcd.Accept)"
 
-// wentBack is the error for a commit whose index is not above those seen before.
-func wentBack(index, newest uint64) error {
-	return fmt.Errorf("%w: a commit has the index %d, and this database has seen %d. "+goOn, cluster.ErrRestored, index, newest)
+// restoredError is the error for a commit whose index is not above those seen before.
+func restoredError(index, newest uint64) error {
+	return fmt.Errorf("%w: a commit has the index %d, and this database has seen %d. "+acceptAdvice, cluster.ErrRestored, index, newest)
 }
 
 // Read implements cluster.Coordinator.
@@ -111,8 +111,8 @@ func (w *watched) read(records []cluster.Record, err error) ([]cluster.Record, e
 		return nil, w.refuse(w.newest.Load(), err)
 	}
 	for _, r := range records {
-		if w.back.Load() == 0 {
-			w.see(r.Index)
+		if w.restoredAt.Load() == 0 {
+			w.raiseNewest(r.Index)
 		}
 	}
 	return records, err
@@ -124,7 +124,9 @@ func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, ch
 	if err := w.err(); err != nil {
 		return cluster.Result{}, err
 	}
-	newest, back := w.newest.Load(), w.back.Load() // before the call, so that concurrent commits may be answered in any order
+	// Only calls that have ended before this one began count: concurrent commits may be
+	// answered in any order.
+	newest, restoredAt := w.newest.Load(), w.restoredAt.Load()
 	result, err := w.Coordinator.Commit(ctx, conditions, changes)
 	switch {
 	case errors.Is(err, cluster.ErrRestored):
@@ -132,26 +134,26 @@ func (w *watched) Commit(ctx context.Context, conditions []cluster.Condition, ch
 	case err != nil:
 		return result, err
 	case !result.Committed():
-		return result, w.compare(newest, conditions, result.Actual)
+		return result, w.checkActual(newest, conditions, result.Actual)
 	case !slices.ContainsFunc(changes, func(c cluster.Change) bool { return !c.Delete }):
 		return result, nil // only deletions: these need no new index
-	case result.Index <= newest, back > 0 && result.Index < back+leap:
-		err := w.refuse(result.Index, wentBack(result.Index, newest))
+	case result.Index <= newest, restoredAt > 0 && result.Index < restoredAt+leap:
+		err := w.refuse(result.Index, restoredError(result.Index, newest))
 		return cluster.Result{}, w.unknownIf(cluster.ErrUnknownOutcome, err)
 	}
-	w.see(result.Index)
-	w.back.CompareAndSwap(back, 0)
+	w.raiseNewest(result.Index)
+	w.restoredAt.CompareAndSwap(restoredAt, 0)
 	return result, nil
 }
 
-// compare checks the records that a failed commit has found. A record whose index is
+// checkActual checks the records that a failed commit has found. A record whose index is
 // below the one that this database has seen under that key was restored, since every
 // later write has a higher index. Values are exempt: callers choose the indexes of their
 // conditions, and may pass some that no node has seen.
-func (w *watched) compare(newest uint64, conditions []cluster.Condition, actual []cluster.Record) error {
+func (w *watched) checkActual(newest uint64, conditions []cluster.Condition, actual []cluster.Record) error {
 	for i, r := range actual {
 		if want := conditions[i].Index; r.Index > 0 && r.Index < want && want <= newest && !strings.HasPrefix(r.Key, cluster.ValuePrefix) {
-			return w.refuse(r.Index, fmt.Errorf("%w: its record %.200q has the index %d, and had %d. "+goOn, cluster.ErrRestored, r.Key, r.Index, want))
+			return w.refuse(r.Index, fmt.Errorf("%w: its record %.200q has the index %d, and had %d. "+acceptAdvice, cluster.ErrRestored, r.Key, r.Index, want))
 		}
 	}
 	return nil
@@ -186,7 +188,7 @@ func (n *Node) beginWatching() error {
 		return nil
 	}
 	n.watch.newest.Store(seen.Index)
-	n.watch.back.Store(seen.Back)
+	n.watch.restoredAt.Store(seen.Back)
 	n.lastBeat.Store(seen.Beat)
 	return nil
 }
@@ -202,7 +204,7 @@ func (n *Node) StageSeen(tx storage.Tx) error {
 	if name == nil {
 		return nil
 	}
-	seen := format.Seen{Cluster: *name, Index: n.watch.newest.Load(), Beat: n.lastBeat.Load(), Back: n.watch.back.Load()}
+	seen := format.Seen{Cluster: *name, Index: n.watch.newest.Load(), Beat: n.lastBeat.Load(), Back: n.watch.restoredAt.Load()}
 	return env.SetJSON(tx, format.AppendKey(nil, format.SpaceMeta, format.SeenName), seen)
 }
 
@@ -211,8 +213,8 @@ func (n *Node) keepSeen(ctx context.Context, sync bool) error {
 	return n.env.Engine.Update(ctx, sync, n.StageSeen)
 }
 
-// goneBack logs that the coordinator was restored, and stores the finding.
-func (n *Node) goneBack(err error) {
+// storeRestored logs that the coordinator was restored, and stores the finding.
+func (n *Node) storeRestored(err error) {
 	if n.env.Logger != nil {
 		n.env.Logger.Error("jay: the cluster's coordinator has gone back: identities and compare-exchange values are refused", "tag", n.own.Tag, "err", err)
 	}

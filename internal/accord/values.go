@@ -18,14 +18,14 @@ const mostCommits = 64
 // values holds the slots for commits of compare-exchange values. The free slots are a
 // stack, so that a node that commits little uses few of them.
 type values struct {
-	under chan struct{} // a semaphore: one element per commit under way
+	underWay chan struct{} // a semaphore: one element per commit under way
 
 	mu   sync.Mutex
 	free []*slot // Guarded by mu.
 }
 
 func (n *Node) openValues() {
-	n.values.under = make(chan struct{}, mostCommits)
+	n.values.underWay = make(chan struct{}, mostCommits)
 	for i := range mostCommits {
 		s := n.newSlot(fmt.Sprintf("values/%d", mostCommits-1-i))
 		n.values.free = append(n.values.free, &s)
@@ -35,7 +35,7 @@ func (n *Node) openValues() {
 // takeSlot returns a free slot and waits for one if necessary. giveSlot returns it.
 func (n *Node) takeSlot(ctx context.Context) (*slot, error) {
 	select {
-	case n.values.under <- struct{}{}:
+	case n.values.underWay <- struct{}{}:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", cluster.ErrNoMajority, ctx.Err())
 	case <-n.group.Context().Done():
@@ -53,7 +53,7 @@ func (n *Node) giveSlot(s *slot) {
 	n.values.mu.Lock()
 	n.values.free = append(n.values.free, s)
 	n.values.mu.Unlock()
-	<-n.values.under
+	<-n.values.underWay
 }
 
 // decodeValue decodes the record of the value with a folded key. It returns nil if there
@@ -221,7 +221,7 @@ func (c *Commit) Intent() format.Intent {
 func (c *Commit) Try(ctx context.Context) (index uint64, actual []*exchange.Value, err error) {
 	result, err := c.n.try(ctx, c.slot, c.attempt)
 	if err != nil {
-		if c.attempt.doubtful && !errors.Is(err, cluster.ErrUnknownOutcome) {
+		if c.attempt.inDoubt && !errors.Is(err, cluster.ErrUnknownOutcome) {
 			err = fmt.Errorf("%w: %w", cluster.ErrUnknownOutcome, err)
 		}
 		return 0, nil, err
