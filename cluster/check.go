@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns the error that every Coordinator has for a Commit that breaks the rules of
-// the interface, whatever its own bounds are. Implementations call it first.
+// Check validates a Commit by the rules of Coordinator that hold for every implementation.
+// Implementations call it first and return its error. Bounds of their own come on top.
 func Check(conditions []Condition, changes []Change) error {
 	seen := make(map[string]bool, max(len(conditions), len(changes)))
 	for _, c := range conditions {
@@ -34,7 +34,7 @@ func Check(conditions []Condition, changes []Change) error {
 	return nil
 }
 
-// CheckKey returns an ErrUsage for a key that cannot be.
+// CheckKey returns an ErrUsage for an invalid key.
 func CheckKey(key string) error {
 	if key == "" || len(key) > MaxKeyBytes {
 		return fmt.Errorf("%w: a key has 1 to %d bytes, not %d", ErrUsage, MaxKeyBytes, len(key))
@@ -50,7 +50,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckPage returns an ErrUsage for a Page that cannot be.
+// CheckPage returns an ErrUsage for an invalid limit of a Page.
 func CheckPage(limit int) error {
 	if limit < 1 || limit > MaxPage {
 		return fmt.Errorf("%w: a page has 1 to %d records, not %d", ErrUsage, MaxPage, limit)

@@ -1,14 +1,14 @@
-// Package cluster is what several nodes agree on: small records under keys, which a
-// majority of the members of a coordinator keeps. A database that jay.Options.Cluster
-// gives a Coordinator uses it for what must be the same on all nodes: who owns a node
-// tag, the numbers of identities, and compare-exchange values. Documents stay where they
-// are written.
+// Package cluster defines how several nodes agree: through small records under keys, which
+// a majority of a coordinator's members stores. A database with a Coordinator in
+// jay.Options.Cluster uses it for what must be the same on all nodes: the owners of node
+// tags, the numbers of identities, and compare-exchange values. Documents stay on the node
+// that wrote them.
 //
-// A Coordinator is an ordered map with one conditional commit, so that any store that
-// agrees by majority can be one: github.com/jaydb/jay/cluster/etcd is that on etcd, and
-// clustertest.NewMemory one in memory, for tests. What the records mean is decided by
-// package jay and by the functions Members, Leave and Resolve here; an implementation does
-// not look into them. clustertest.Run is what each implementation must pass.
+// A Coordinator is an ordered map with one conditional commit, so any store that agrees by
+// majority can implement it. Package github.com/jaydb/jay/cluster/etcd does so with etcd,
+// and clustertest.NewMemory in memory, for tests. Package jay and the functions Members,
+// Leave and Resolve decide what the records mean; an implementation does not interpret
+// them. Every implementation must pass clustertest.Run.
 package cluster
 
 import "context"
@@ -24,56 +24,59 @@ import "context"
 // # Time
 //
 // Every call returns soon after its context has ended. If no majority has answered by
-// then, the error is an ErrNoMajority, or of a Commit maybe an ErrUnknownOutcome, and in
-// both cases it also wraps the context's error. Without a deadline a call gives up after a
-// time that the implementation documents, of at most 30 seconds. No call fails only
-// because the coordinator could not be reached some time ago: when the majority is back,
-// calls succeed, those that are waiting included. Nothing has to be opened again.
+// then, the error is an ErrNoMajority, or for a Commit possibly an ErrUnknownOutcome.
+// Either also wraps the context's error. A call without a deadline gives up after a time
+// that the implementation documents, at most 30 seconds. An outage leaves no trace: when
+// the majority is back, waiting calls and new ones succeed, and nothing has to be opened
+// again.
 //
 // # Sizes
 //
 // Keys have 1 to 8,192 bytes of UTF-8, without control characters. Values have up to
-// MaxValueBytes. A Commit takes at least MinTransaction conditions and as many changes,
-// and one change of MaxValueBytes; what it does not take is an ErrTooLarge, and changes
-// nothing.
+// MaxValueBytes. Every implementation accepts a Commit of MinTransaction conditions and as
+// many changes, and one with a value of MaxValueBytes. A Commit beyond what it accepts is
+// an ErrTooLarge and changes nothing.
 type Coordinator interface {
 	// Read returns the records of keys as they were at one moment, in the order of keys. A
 	// key without a record has Index 0.
 	//
-	// An error means that nothing was read; nothing has changed.
+	// After an error nothing was read.
 	Read(ctx context.Context, keys ...string) ([]Record, error)
 
 	// Page returns the records whose keys begin with prefix and are greater than after, as
 	// they were at one moment: in the order of the bytes of their keys, at most limit of
 	// them, the first ones. after is a whole key, with its prefix; "" begins at the first
-	// one. limit is 1 to 1,024. A page may end early, so as not to become larger than some
-	// MiB, but is only empty if there is no more.
+	// one. limit is 1 to 1,024. A page may end early so that it stays below some MiB, but
+	// it is empty only if no record is left.
 	Page(ctx context.Context, prefix, after string, limit int) ([]Record, error)
 
-	// Commit makes all changes, if all conditions hold at that moment, or else none. It
-	// does not compare a key twice, nor change one twice: that is an ErrUsage. Without a
-	// condition it always makes its changes; without a change it only compares.
+	// Commit makes all changes if all conditions hold at that moment, and otherwise none.
+	// Two conditions on one key, or two changes of one key, are an ErrUsage. A Commit
+	// without conditions always makes its changes, and one without changes only compares.
 	//
-	// If they hold, Result.Index is the new index of all records that were put. It is greater
-	// than every index that any record had before, and no later record gets it again, not
-	// after a deletion, nor after a restart of any member. If a condition does not hold,
-	// Result.Index is 0, nothing has changed, and Result.Actual has what was compared.
+	// If the conditions hold, Result.Index is the new index of all records that were put.
+	// It is greater than every index that any record had before, and no later record gets
+	// it again, even after deletions and restarts of members. If a condition does not
+	// hold, Result.Index is 0, nothing has changed, and Result.Actual has the records that
+	// were compared.
 	//
-	// Databases refuse a coordinator whose indexes have gone back, as one that was restored
-	// from a backup, with an ErrRestored. Once an operator has decided to go on with it, its
-	// indexes must begin at least 2^32 above all that it had.
+	// After a restore from a backup the indexes would repeat. Databases detect that and
+	// refuse the coordinator with an ErrRestored. Once an operator accepts the restored
+	// state, indexes must continue at least 2^32 above all earlier ones.
 	//
-	// An error that is an ErrUnknownOutcome leaves open whether the commit has happened, and
-	// it may still happen, at any time. All other errors mean that it has not happened and
-	// never will: an ErrNoMajority is only for a commit that was surely not begun, or surely
-	// withdrawn. An implementation must not try again after an unknown outcome: its caller
-	// does, with conditions that a commit of before makes fail.
+	// An error that is an ErrUnknownOutcome leaves open whether the commit has happened,
+	// and it may still happen, at any time. All other errors mean that it has not happened
+	// and never will: an implementation may return ErrNoMajority only for a commit that
+	// was certainly not begun or certainly withdrawn. It must not retry after an unknown
+	// outcome. The caller retries, with conditions that fail if the first commit took
+	// effect.
 	Commit(ctx context.Context, conditions []Condition, changes []Change) (Result, error)
 
 	// Close ends all calls in progress and later ones with an ErrClosed, and releases what
-	// the Coordinator holds: no goroutine of it runs when Close has returned. A commit that is
-	// ended this way may be an ErrUnknownOutcome. Closing again does nothing. A database does
-	// not close its Coordinator: who has made it does, after jay.DB.Close.
+	// the Coordinator holds: none of its goroutines runs when Close has returned. A commit
+	// that is ended this way may be an ErrUnknownOutcome. Closing again does nothing. A
+	// database does not close its Coordinator: the program that made it does, after
+	// jay.DB.Close.
 	Close() error
 }
 
@@ -85,36 +88,36 @@ const (
 	MaxPage        = 1024
 )
 
-// Record is what is kept under a key.
+// Record is a key and its value, with the index of the commit that put it.
 type Record struct {
 	Key string
 
-	// Index is that of the Commit that has put the record; 0 if there is none. So a record
-	// with the same index is the same record.
+	// Index is the index of the Commit that put the record; 0 if there is no record. Two
+	// records of a key with the same index are the same record.
 	Index uint64
 
 	Value []byte // nil if there is no record
 }
 
-// Condition is that a record has an index: so it is the one that was read. An Index of 0
-// means that there must be none.
+// Condition requires that the record of Key has the Index, that is, that it was not
+// changed since it was read. An Index of 0 requires that there is no record.
 type Condition struct {
 	Key   string
 	Index uint64
 }
 
-// Change is a record to be put, in place of the one there is, or to be deleted. To delete
-// what is not there does nothing.
+// Change puts a record, in place of the present one if there is one, or deletes it.
+// Deleting a record that does not exist does nothing.
 type Change struct {
 	Key    string
 	Value  []byte
-	Delete bool // Value does not matter
+	Delete bool // Value is ignored
 }
 
-// Result is what became of a Commit.
+// Result is the outcome of a Commit.
 type Result struct {
-	Index  uint64   // of all records that were put; 0 if a condition does not hold
-	Actual []Record // the records of the conditions, in their order; nil if they hold
+	Index  uint64   // the new index of all records that were put; 0 if a condition does not hold
+	Actual []Record // the records that were compared, in the order of the conditions; nil if all hold
 }
 
 // Committed reports whether the changes were made.

@@ -9,32 +9,32 @@ import (
 
 var (
 	// ErrNoMajority is returned when no majority of the coordinator's members has answered
-	// in time: the network is cut, or too many members are down. Nothing has changed. It
-	// goes away when the majority is back.
+	// in time: the network is cut, or too many members are down. Nothing has changed.
+	// Calls succeed again when the majority is back.
 	ErrNoMajority = errors.New("no majority of the cluster's coordinator answers")
 
-	// ErrUnknownOutcome is returned by a Commit of which it is not known whether it has
-	// happened, or still will. It is that of package jay.
+	// ErrUnknownOutcome is returned by a Commit that may have happened, or may still
+	// happen. It is the error of the same name in package jay.
 	ErrUnknownOutcome = storage.ErrUnknownOutcome
 
-	// ErrTooLarge is returned for a Commit that is larger than the coordinator takes.
-	// Nothing has changed. It is that of package jay.
+	// ErrTooLarge is returned for a Commit that is larger than the coordinator accepts.
+	// Nothing has changed. It is the error of the same name in package jay.
 	ErrTooLarge = storage.ErrTooLarge
 
 	// ErrClosed is returned by a Coordinator after its Close.
 	ErrClosed = errors.New("coordinator is closed")
 
-	// ErrUsage is returned for a call that can never work. Nothing has changed.
+	// ErrUsage is returned for a call with invalid arguments. Nothing has changed.
 	ErrUsage = errors.New("wrong usage of a coordinator")
 
-	// ErrRefused is returned when the coordinator answers, and refuses: wrong or expired
+	// ErrRefused is returned when the coordinator rejects a request: wrong or expired
 	// credentials or certificates, a version that is too old, a full disk. Nothing has
 	// changed. The message names the endpoint and says what to do.
 	ErrRefused = errors.New("the cluster's coordinator refuses")
 
 	// ErrRestored is returned when the coordinator was restored from a backup, or has lost
-	// commits that it had acknowledged: numbers of identities would come twice. Nothing is
-	// asked of it until an operator goes on with it: see etcd.Accept.
+	// commits that it had acknowledged. Numbers of identities would repeat, so databases
+	// send it no more calls until an operator accepts its state: see etcd.Accept.
 	ErrRestored = errors.New("the cluster's coordinator has gone back: it was restored from a backup, or has lost commits")
 
 	// ErrOtherCluster is returned when a database belongs to one cluster, and the coordinator
@@ -42,7 +42,7 @@ var (
 	// its data.
 	ErrOtherCluster = errors.New("the coordinator is that of another cluster")
 
-	// ErrTag is what every *TagError is: a database must not use its node tag.
+	// ErrTag is matched by every *TagError: a database must not use its node tag.
 	ErrTag = errors.New("the database must not use its node tag")
 )
 
@@ -51,7 +51,7 @@ var (
 type TagError struct {
 	Tag    string
 	Reason TagReason
-	Member Member // who has the tag, as the coordinator has it
+	Member Member // the owner of the tag, as recorded by the coordinator
 }
 
 // TagReason is why a database must not use its node tag.

@@ -13,19 +13,22 @@ import (
 const (
 	// InfoKey has the Info of the cluster.
 	InfoKey = "cluster"
-	// MemberPrefix and a node tag have its Member.
+	// MemberPrefix, followed by a node tag, has the Member with the tag.
 	MemberPrefix = "members/"
-	// BeatPrefix and a node tag have the Beat of the run that has the tag.
+	// BeatPrefix, followed by a node tag, has the Beat of the run that has the tag.
 	BeatPrefix = "beats/"
-	// IdentityPrefix and the folded name of an identity ("users|") have its last number.
+	// IdentityPrefix, followed by the folded name of an identity ("users|"), has its last
+	// number.
 	IdentityPrefix = "identities/"
-	// ValuePrefix and the folded key of a compare-exchange value have it.
+	// ValuePrefix, followed by the folded key of a compare-exchange value, has the value.
 	ValuePrefix = "values/"
-	// CallPrefix, a database ID, "/", a run, "/" and a name have what is known of the newest call of that name.
+	// CallPrefix, followed by a database ID, "/", a run, "/" and a name, has the newest
+	// call of that name, for its recovery.
 	CallPrefix = "calls/"
 )
 
-// Info is what all nodes of a cluster have in common. The first one that joins decides.
+// Info has the settings that all nodes of a cluster share. The first node that joins sets
+// them.
 type Info struct {
 	Cluster       string    `json:"cluster"` // made at random
 	Created       time.Time `json:"created"`
@@ -33,8 +36,8 @@ type Info struct {
 	CaseSensitive bool      `json:"caseSensitive,omitempty"`
 }
 
-// Member is a database that has joined a cluster, and its node tag. The tag belongs to it
-// for good, also when it has left.
+// Member is a database that has joined a cluster, and its node tag. The tag belongs to the
+// database for good, even after it has left.
 type Member struct {
 	Tag      string    `json:"tag"`
 	Database string    `json:"database"`          // its ID
@@ -44,27 +47,29 @@ type Member struct {
 	// Left is when the database has left the cluster; zero if it has not.
 	Left time.Time `json:"left,omitzero"`
 
-	// Copied is when two copies of the database were found to have run under the tag, and
-	// Runs which: they make no IDs with it until Resolve. Zero if there is nothing to resolve.
+	// Copied is when the coordinator learned that two copies of the database have run
+	// under the tag, and Runs names the two runs. Neither makes IDs with the tag until
+	// Resolve. Zero if there is nothing to resolve.
 	Copied time.Time `json:"copied,omitzero"`
 	Runs   []string  `json:"runs,omitempty"`
 
-	// LastSeen is the time of the last beat of the node's heart, by its own clock; zero if it
-	// was never open or was closed properly, and then Running is false. Of a node that is cut off
-	// or was killed both stay as they were. Members sets them; they are not in the record.
+	// LastSeen is the time of the node's last heartbeat, by the node's clock; zero if the
+	// node was never open or was closed properly, and then Running is false. If a node was
+	// killed or is cut off, both keep their last values. Members sets them; they are not
+	// stored.
 	LastSeen time.Time `json:"-"`
 	Running  bool      `json:"-"`
 }
 
-// Beat is the heartbeat of a node that has a tag: each is one Commit that raises N, on
-// the condition that the record is that of the beat before. A node whose condition fails
-// has met another run. Whether a node is alive is judged by watching the record for
-// Period, not by comparing clocks.
+// Beat is the heartbeat of the run that has a tag. Each beat is one Commit that raises N,
+// on the condition that the record is the one of the beat before. If the condition fails,
+// another run has used the tag. To find out whether a node is alive, others watch the
+// record for Period; they do not compare clocks.
 type Beat struct {
 	Run    string        `json:"run"` // made at random when a database is opened
 	N      uint64        `json:"n"`
-	At     time.Time     `json:"at"`     // by the clock of the node; for people
-	Period time.Duration `json:"period"` // a node without a beat for so long is taken for dead
+	At     time.Time     `json:"at"`     // by the node's clock; for display only
+	Period time.Duration `json:"period"` // a node without a beat for this long counts as dead
 	Closed bool          `json:"closed,omitempty"`
 }
 
@@ -99,9 +104,9 @@ func Members(ctx context.Context, c Coordinator) ([]Member, error) {
 }
 
 // Leave takes a database out of the cluster, and retires its tag: no database ever gets it
-// again, and this one makes no more IDs with it, nor identities and compare-exchange values,
-// from its next heartbeat on. Nothing brings it back but jay.Options.CopyTag, which makes
-// it a new member. now is recorded. To leave again changes nothing.
+// again. From its next heartbeat on, the database makes no IDs with the tag and uses no
+// identities and compare-exchange values. Only jay.Options.CopyTag brings it back, as a
+// new member. now is stored as the time of leaving. Leaving again changes nothing.
 func Leave(ctx context.Context, c Coordinator, tag string, now time.Time) (Member, error) {
 	return changeMember(ctx, c, tag, func(m *Member) []Change {
 		if !m.Left.IsZero() {
@@ -112,11 +117,11 @@ func Leave(ctx context.Context, c Coordinator, tag string, now time.Time) (Membe
 	})
 }
 
-// Resolve gives the tag of a database of which two copies have run back to the one that
-// uses it next. Call it when each other copy was removed or was opened with a CopyTag, or
-// the same will be found again. It is also what a database needs that was restored from a
-// backup in place of one that was lost. Resolving a tag without copies makes the next run
-// of it welcome, whichever it is.
+// Resolve makes a tag usable again under which two copies of a database have run: the copy
+// that joins next gets it. Before the call, remove the other copies or open them with a
+// CopyTag; if one still runs, it is found again. A database that was restored from a
+// backup in place of a lost one needs Resolve too. Resolving a tag without copies lets the
+// next run have it, whichever database directory it runs on.
 func Resolve(ctx context.Context, c Coordinator, tag string) (Member, error) {
 	return changeMember(ctx, c, tag, func(m *Member) []Change {
 		m.Copied, m.Runs = time.Time{}, nil
@@ -124,8 +129,8 @@ func Resolve(ctx context.Context, c Coordinator, tag string) (Member, error) {
 	})
 }
 
-// changeMember commits what change does to the record of a tag, with the further changes
-// that it returns; nil for none at all.
+// changeMember commits what change does to the member's record of a tag, together with the
+// further changes that it returns. If change returns nil, nothing is committed.
 func changeMember(ctx context.Context, c Coordinator, tag string, change func(*Member) []Change) (Member, error) {
 	key := MemberPrefix + tag
 	for {
@@ -150,7 +155,7 @@ func changeMember(ctx context.Context, c Coordinator, tag string, change func(*M
 		}
 		result, err := c.Commit(ctx, []Condition{{key, found[0].Index}}, append(further, Change{Key: key, Value: value}))
 		if errors.Is(err, ErrUnknownOutcome) && ctx.Err() == nil {
-			continue // to do it again does no harm
+			continue // repeating the change does no harm
 		}
 		if err != nil {
 			return Member{}, fmt.Errorf("node tag %q: %w", tag, err)
@@ -161,7 +166,7 @@ func changeMember(ctx context.Context, c Coordinator, tag string, change func(*M
 	}
 }
 
-// each calls fn with the records of a prefix, page by page.
+// each calls fn with each record whose key begins with prefix, in the order of the keys.
 func each(ctx context.Context, c Coordinator, prefix string, fn func(Record) error) error {
 	for after := ""; ; {
 		page, err := c.Page(ctx, prefix, after, MaxPage)
@@ -185,7 +190,7 @@ func decodeMember(r Record) (m Member, err error) {
 	return m, err
 }
 
-// decode reads the JSON of a record.
+// decode decodes the JSON of a record into v.
 func decode(r Record, v any) error {
 	if err := json.Unmarshal(r.Value, v); err != nil {
 		return fmt.Errorf("coordinator's record %q: %w", r.Key, err)

@@ -1,6 +1,6 @@
-// Package clustertest is for the tests of coordinators, and of programs that use them:
-// Run is what each cluster.Coordinator must pass, and Memory is one in memory whose network
-// and majority fail as a test wants.
+// Package clustertest helps to test coordinators and programs that use them. Run checks
+// that a cluster.Coordinator keeps its contract, and Memory is a coordinator in memory
+// whose network and majority fail when a test wants it.
 package clustertest
 
 import (
@@ -20,7 +20,7 @@ import (
 // until its context ends, there is a majority again, or its Client is closed.
 type Memory struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed when a call that waits should look again. Guarded by mu.
+	changed chan struct{} // closed when waiting calls should check the state again. Guarded by mu.
 	records map[string]cluster.Record
 	index   uint64 // of the newest commit
 	commits int
@@ -46,7 +46,7 @@ type Client struct {
 
 var _ cluster.Coordinator = (*Client)(nil)
 
-// Call is what a hook is shown of a call.
+// Call describes a call to the hook of Before.
 type Call struct {
 	Method     string // "Read", "Page" or "Commit"
 	Keys       []string
@@ -54,25 +54,25 @@ type Call struct {
 	Changes    []cluster.Change
 }
 
-// Fault is what becomes of one Commit whose caller gets an ErrUnknownOutcome.
+// Fault is the true outcome of one Commit whose caller gets an ErrUnknownOutcome.
 type Fault int
 
 // The faults.
 const (
-	// Happens: it has happened, if its conditions hold; its answer is lost.
+	// Happens: the commit takes effect if its conditions hold; only the answer is lost.
 	Happens Fault = iota + 1
-	// Never: it has not happened, and never will.
+	// Never: the commit has not happened and never will.
 	Never
-	// Withhold: it happens, if its conditions hold then, when Deliver is called.
+	// Withhold: the commit takes effect at Deliver, if its conditions hold then.
 	Withhold
-	// Passes is no fault: the Commit goes through. It is for those behind it.
+	// Passes is no fault: the Commit succeeds. It postpones the faults that follow it.
 	Passes
 )
 
 // Connect returns the Coordinator of another node.
 func (m *Memory) Connect() *Client { return &Client{memory: m} }
 
-// LoseMajority makes every node's calls find no majority, and RestoreMajority ends that.
+// LoseMajority takes the majority away from all nodes, until RestoreMajority.
 func (m *Memory) LoseMajority() { m.set(func() { m.lost = true }) }
 
 // RestoreMajority undoes LoseMajority. Calls that wait go on.
@@ -87,11 +87,10 @@ func (m *Memory) Backup() (restore func()) {
 	return func() { m.set(func() { m.records, m.index = maps.Clone(records), index }) }
 }
 
-// Accept goes on with a coordinator that was restored: the indexes of later commits are
-// far above all there were.
+// Accept accepts the restored state: later indexes are far above all earlier ones.
 func (m *Memory) Accept() { m.set(func() { m.index += 1 << 40 }) }
 
-// Commits returns how many commits have made their changes.
+// Commits returns the number of commits that have taken effect.
 func (m *Memory) Commits() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +104,7 @@ func (m *Memory) Records(prefix string) []cluster.Record {
 	return m.page(prefix, "", len(m.records))
 }
 
-// set changes the state, and lets the calls that wait look at it.
+// set changes the state and wakes the waiting calls.
 func (m *Memory) set(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,8 +124,8 @@ func (c *Client) Fail(faults ...Fault) {
 	c.memory.set(func() { c.faults = append(c.faults, faults...) })
 }
 
-// Deliver lets the commits happen that were withheld, and returns their number. Those
-// whose conditions do not hold do nothing.
+// Deliver carries out the withheld commits and returns their number. A commit whose
+// conditions do not hold changes nothing.
 func (c *Client) Deliver() int {
 	c.memory.mu.Lock()
 	defer c.memory.mu.Unlock()
@@ -138,11 +137,11 @@ func (c *Client) Deliver() int {
 	return n
 }
 
-// Before calls fn at the beginning of each call of the node, in its goroutine, without a
-// lock: it can wait, and use the Memory. nil calls nothing.
+// Before makes each call of the node begin with fn, in the goroutine of the call and
+// without a lock: fn may block, and may use the Memory. A nil fn removes the hook.
 func (c *Client) Before(fn func(Call)) { c.memory.set(func() { c.before = fn }) }
 
-// enter returns with memory.mu held when there is a majority.
+// enter waits for a majority and returns with memory.mu held.
 func (c *Client) enter(ctx context.Context, call Call) error {
 	m := c.memory
 	m.mu.Lock()
@@ -191,7 +190,7 @@ func (c *Client) Read(ctx context.Context, keys ...string) ([]cluster.Record, er
 	return out, nil
 }
 
-// record returns the record of a key, in memory of its own. mu is held.
+// record returns a copy of the record of a key. mu is held.
 func (m *Memory) record(key string) cluster.Record {
 	r, found := m.records[key]
 	if !found {
@@ -213,7 +212,7 @@ func (c *Client) Page(ctx context.Context, prefix, after string, limit int) ([]c
 	return c.memory.page(prefix, after, limit), nil
 }
 
-// page returns records. mu is held.
+// page returns copies of the records: see Page. mu is held.
 func (m *Memory) page(prefix, after string, limit int) []cluster.Record {
 	var out []cluster.Record
 	for key := range m.records {
@@ -258,7 +257,7 @@ func (c *Client) Commit(ctx context.Context, conditions []cluster.Condition, cha
 
 var errLost = errors.New("the answer was lost")
 
-// commit compares and changes. mu is held.
+// commit checks the conditions and makes the changes. mu is held.
 func (m *Memory) commit(conditions []cluster.Condition, changes []cluster.Change) cluster.Result {
 	for _, condition := range conditions {
 		if m.records[condition.Key].Index == condition.Index {

@@ -14,21 +14,22 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// Setup is a coordinator to be tested: one without records, for one test.
+// Setup connects one test to the coordinator under test, which begins without records.
 type Setup struct {
 	// Connect returns the Coordinator of another node. Run closes it.
 	Connect func(t *testing.T) cluster.Coordinator
 
-	// LoseMajority makes all nodes find no majority, and RestoreMajority ends that. Either may
-	// take its time, but when it returns it is so. Nil leaves out the tests that need them.
+	// LoseMajority takes the majority away from all nodes, and RestoreMajority gives it
+	// back. Each returns when the change is effective. If they are nil, the tests that
+	// need them are skipped.
 	LoseMajority, RestoreMajority func(t *testing.T)
 
 	// Patience bounds the calls that should succeed; 0 means 30 seconds.
 	Patience time.Duration
 }
 
-// Run checks that a coordinator does what cluster.Coordinator says. setup is called once
-// for each test.
+// Run checks that a coordinator keeps the contract of cluster.Coordinator. It calls setup
+// once for each test.
 func Run(t *testing.T, setup func(t *testing.T) Setup) {
 	for _, test := range []struct {
 		name string

@@ -31,22 +31,22 @@ const (
 	maxPeers                     = 9
 	maxNameBytes                 = 64
 
-	// electionBeats is how many heartbeats make the time after which a follower that
-	// hears of no leader calls an election, as etcd has it by default.
+	// electionBeats is the election timeout in heartbeats: a follower that hears of no
+	// leader for so many calls an election. It is etcd's default.
 	electionBeats = 10
 )
 
-// ErrConfig is returned for a Config that cannot be: the message names the field, the rule
-// and the value. Nothing was started.
+// ErrConfig is returned for an invalid Config: the message names the field, the rule and
+// the value. Nothing was started.
 var ErrConfig = errors.New("embedded etcd: configuration")
 
 // ErrInsecure is returned for an http URL that other machines can reach, and for https
 // without certificates for both sides. It is an ErrConfig.
 var ErrInsecure = fmt.Errorf("%w: not secure", ErrConfig)
 
-// TLS names files in PEM. All three are needed: who connects must show a certificate that
-// one of the authorities has signed, and so does this member when it connects to others. The
-// files are read again for each connection, so that certificates can be renewed.
+// TLS names files in PEM. All three are needed: each side of a connection must show a
+// certificate that one of the authorities has signed. The files are read again for each
+// connection, so that certificates can be renewed.
 type TLS struct {
 	Certificate string
 	Key         string
@@ -59,37 +59,37 @@ type Config struct {
 	// '-', '_' and '.'.
 	Name string
 
-	// Dir keeps the member's data. It is created, readable for this user only. A directory with
-	// data makes the member continue as the one that it was: then Peers and Join do not
-	// matter any more.
+	// Dir keeps the member's data. It is created, readable for this user only. If the
+	// directory has data, the member resumes with it, and Peers and Join are ignored.
 	Dir string
 
-	// ClientURL is where coordinators connect, and PeerURL where the other members do; both as the
-	// others reach them. The member listens on their ports: on their addresses if those are of
-	// this machine, or on those of ListenClient and ListenPeer. Port 0 takes a free one, but not
-	// in Peers.
+	// ClientURL is the URL for coordinators, and PeerURL the one for other members; both
+	// as those reach them. The member listens on their ports, at their addresses if these
+	// belong to this machine, or else at ListenClient and ListenPeer. Port 0 takes a free
+	// port, except in Peers.
 	//
 	// The defaults are http://127.0.0.1:2379 and http://127.0.0.1:2380.
 	ClientURL string
 	PeerURL   string
 
-	// ListenClient and ListenPeer are the addresses to listen on, such as "0.0.0.0:2379", where
-	// they are not those of the URLs. The defaults are the hosts and ports of the URLs.
+	// ListenClient and ListenPeer are the addresses to listen on, such as "0.0.0.0:2379",
+	// if they differ from those of the URLs. The defaults are the hosts and ports of the
+	// URLs.
 	ListenClient string
 	ListenPeer   string
 
-	// Peers has the name and the PeerURL of each first member of a new cluster, this one
-	// included: the same for all of them. With Join it has all members of the cluster that there
-	// is, as Member.Add has returned them. At most 9. The default is this member
-	// alone.
+	// Peers has the names and PeerURLs of all founding members of a new cluster, this one
+	// included. All members get the same map. With Join it has all members of the running
+	// cluster, as Member.Add returns them. At most 9. The default is this member only.
 	Peers map[string]string
 
-	// Join makes the member one of a cluster that runs already. Call Member.Add on a member
-	// of it first.
+	// Join makes the member join a running cluster. Call Member.Add on one of its members
+	// first.
 	Join bool
 
-	// Token tells clusters apart whose members have the same URLs, for example when a cluster
-	// is made again: members with different tokens refuse each other. The default is "jay".
+	// Token distinguishes clusters whose members have the same URLs, for example a cluster
+	// that is created anew: members with different tokens reject each other. The default
+	// is "jay".
 	Token string
 
 	// PeerTLS and ClientTLS are for URLs with https, which need them.
@@ -98,7 +98,8 @@ type Config struct {
 
 	// Insecure allows http for addresses that other machines can reach.
 	//
-	// Danger: everyone who reaches them can change everything in etcd, and stop the cluster.
+	// Danger: whoever can reach the ports can change everything in etcd and stop the
+	// cluster.
 	Insecure bool
 
 	// QuotaBytes bounds the size of etcd's database. Beyond it writes are refused
@@ -107,31 +108,32 @@ type Config struct {
 	// The default is 2 GiB.
 	QuotaBytes int64
 
-	// Keep is how long old revisions are kept: etcd compacts itself. Jay needs those of the last
-	// seconds. From 1 minute to 24 hours.
+	// Keep is the time after which etcd compacts old revisions. Jay needs those of the
+	// last seconds. From 1 minute to 24 hours.
 	//
 	// The default is 5 minutes.
 	Keep time.Duration
 
-	// Heartbeat is the time between the leader's messages; a leader that is not heard of for ten times
-	// as long is replaced. It should be several times the round trip between members. From 10
-	// milliseconds to 5 seconds, in whole milliseconds, and the same for all members.
+	// Heartbeat is the interval of the leader's heartbeats. After ten intervals without
+	// one, the followers elect a new leader. It should be several times the round trip
+	// between members. From 10 milliseconds to 5 seconds, in whole milliseconds, and the
+	// same for all members.
 	//
 	// The default is 100 milliseconds.
 	Heartbeat time.Duration
 
 	// UnsafeNoSync leaves out the syncs of files.
 	//
-	// Danger: a crash of the machine loses what was acknowledged, and numbers of identities come
-	// twice. It is for tests.
+	// Danger: a crash of the machine loses acknowledged writes, and numbers of identities
+	// repeat. For tests only.
 	UnsafeNoSync bool
 
-	// Logger receives etcd's messages, those of its level info as debug. The default is no
-	// logging.
+	// Logger receives etcd's messages; those of etcd's level info arrive as debug. The
+	// default is no logging.
 	Logger *slog.Logger
 }
 
-// checked is a Config with its defaults, and what was parsed of it.
+// checked is a valid Config with its defaults and its parsed URLs.
 type checked struct {
 	Config
 	client, peer             *url.URL
@@ -226,7 +228,8 @@ func (k *checked) checkPeers() error {
 	return nil
 }
 
-// urls parses a URL and the address to listen on.
+// urls parses and checks a URL and its listening address. It refuses plain text on
+// addresses that other machines can reach.
 func (k *checked) urls(what, text, listen string, files TLS) (advertised, listening *url.URL, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Port() == "" || u.Path != "" || u.User != nil || u.RawQuery != "" {
@@ -244,7 +247,7 @@ func (k *checked) urls(what, text, listen string, files TLS) (advertised, listen
 		if address != "localhost" {
 			return nil, nil, fmt.Errorf("%w: Listen%s: the host of the URL is a name, %.200q: give the IP address to listen on, such as 0.0.0.0:%s", ErrConfig, what, address, u.Port())
 		}
-		// etcd listens on addresses only.
+		// etcd listens on IP addresses only.
 		_, port, _ := net.SplitHostPort(host)
 		address, host = "127.0.0.1", "127.0.0.1:"+port
 	}

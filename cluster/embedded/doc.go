@@ -1,5 +1,5 @@
-// Package embedded runs a member of an etcd cluster inside the program, so that the same
-// program on three machines becomes a cluster without another server to be looked after.
+// Package embedded runs a member of an etcd cluster inside the program. So one program on
+// three machines is a cluster, without another server to operate.
 //
 //	member, err := embedded.Start(embedded.Config{
 //		Name: "a", Dir: "/var/lib/shop/etcd",
@@ -13,23 +13,25 @@
 //	defer member.Close()
 //	coordinator, err := etcd.Open(etcd.Config{Endpoints: clientURLs, TLS: config})
 //
-// The module github.com/jaydb/jay/cluster/etcd has the coordinator that talks to the members. Name
-// the client URLs of all of them there: a program goes on when its own member is down.
+// The coordinator that talks to the members is in the module
+// github.com/jaydb/jay/cluster/etcd. Give it the client URLs of all members, so that the
+// program keeps working while its own member is down.
 //
 // # How many
 //
-// Three members go on when one is lost, five when two are. Two are worse than one: they stop when either
-// is lost. A member needs a disk that syncs quickly, about 100 MB of memory, and a network
-// whose round trip is well below Config.Heartbeat.
+// Three members tolerate the loss of one, five the loss of two. Two members are worse than
+// one: the loss of either stops the cluster. A member needs a disk that syncs quickly,
+// about 100 MB of memory, and a network whose round trip is well below Config.Heartbeat.
 //
 // # Security
 //
-// An etcd without TLS obeys everyone who reaches it. A URL with http must therefore be that
-// of a loopback address; elsewhere both sides of each connection show a certificate (TLS). A
-// Config with Insecure allows http in a network that is protected otherwise.
+// An etcd without TLS serves everyone who can reach it. A URL with http must therefore
+// have a loopback address; on other addresses both sides of each connection show a
+// certificate (TLS). Config.Insecure allows http in a network that is protected by other
+// means.
 //
 // # Limits
 //
-// etcd ends its process when its files cannot be written. Here the member fails instead: Done is
-// closed, and Err says why. Restart it when the cause is gone.
+// When etcd cannot write its files, it ends its process. An embedded member only fails:
+// Done is closed, and Err returns the cause. Restart the member when the cause is gone.
 package embedded

@@ -9,10 +9,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// slogCore gives etcd's messages to a slog.Logger.
+// slogCore passes etcd's messages to a slog.Logger.
 type slogCore struct{ logger *slog.Logger }
 
-// level is that of slog. What etcd reports as info is a matter of its own.
+// level returns slog's level. etcd's info messages concern its own workings, so they are
+// debug.
 func level(l zapcore.Level) slog.Level {
 	switch {
 	case l <= zapcore.InfoLevel:
@@ -46,7 +47,7 @@ func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 
 func (c slogCore) Sync() error { return nil }
 
-// attributes makes zap's fields those of slog.
+// attributes converts zap's fields to slog's attributes.
 func attributes(fields []zapcore.Field) []slog.Attr {
 	encoder := zapcore.NewMapObjectEncoder()
 	attrs := make([]slog.Attr, 0, len(fields))
@@ -61,8 +62,8 @@ func attributes(fields []zapcore.Field) []slog.Attr {
 	return attrs
 }
 
-// failing ends the goroutine of a message after which etcd would end the process, or
-// panic, and makes the member fail.
+// failing handles a fatal message, after which etcd would end the process or panic: it
+// marks the member as failed and ends the goroutine that has logged it.
 type failing struct{ member *Member }
 
 func (f failing) OnWrite(checked *zapcore.CheckedEntry, fields []zapcore.Field) {

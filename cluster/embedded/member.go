@@ -24,13 +24,14 @@ const (
 	// closeTimeout bounds Close when the member does not stop, as on a disk that hangs.
 	closeTimeout = 15 * time.Second
 
-	// changeTimeout bounds Add and Remove whose context has no deadline.
+	// changeTimeout bounds an Add or Remove whose context has no deadline.
 	changeTimeout = 10 * time.Second
 )
 
 var (
-	// ErrFailed is returned when etcd has stopped by itself: its files cannot be written or are
-	// damaged, or it was removed from the cluster. Close the member; the message says why.
+	// ErrFailed is returned when etcd has stopped without Close: its files cannot be
+	// written or are damaged, or the member was removed from the cluster. The message has
+	// the cause. Close the member.
 	ErrFailed = errors.New("embedded etcd has failed")
 
 	// ErrChange is returned by Add and Remove when the cluster refuses the change, or has no
@@ -48,14 +49,14 @@ type Member struct {
 	closeErr error
 
 	mu     sync.Mutex
-	err    error         // why it has failed. Guarded by mu.
+	err    error         // the cause of its failure. Guarded by mu.
 	done   chan struct{} // closed when it has stopped or failed
 	closed bool          // Guarded by mu.
 }
 
-// Start starts a member. It returns when the member listens, and does not wait for the
-// others: a coordinator's calls wait for a majority themselves. A Config that cannot be is an
-// ErrConfig, an address that is in use or a damaged directory an ErrFailed.
+// Start starts a member and returns when it listens. It does not wait for other members,
+// as the calls of a coordinator wait for the majority. An invalid Config is an ErrConfig,
+// an address in use or a damaged directory an ErrFailed.
 func Start(config Config) (*Member, error) {
 	k, err := config.check()
 	if err != nil {
@@ -67,7 +68,7 @@ func Start(config Config) (*Member, error) {
 		return nil, fmt.Errorf("%w: Dir: %w", ErrConfig, err)
 	}
 
-	// etcd ends its goroutine where it finds damage: that must not be the caller's.
+	// On damage etcd ends its goroutine (see failing), so it must not be the caller's.
 	started := make(chan error, 1)
 	go func() {
 		err := fmt.Errorf("%w: it did not start", ErrFailed)
@@ -88,7 +89,7 @@ func Start(config Config) (*Member, error) {
 	return m, nil
 }
 
-// etcd returns the configuration as etcd has it.
+// etcd returns the configuration in etcd's own type.
 func (k *checked) etcd(logger *zap.Logger) *embed.Config {
 	c := embed.NewConfig()
 	c.Name, c.Dir = k.Name, k.Dir
@@ -118,7 +119,7 @@ func (t TLS) etcd(logger *zap.Logger) transport.TLSInfo {
 	return transport.TLSInfo{CertFile: t.Certificate, KeyFile: t.Key, TrustedCAFile: t.Authorities, ClientCertAuth: t.Authorities != "", Logger: logger}
 }
 
-// watch notes when etcd stops by itself.
+// watch marks the member as failed when etcd stops without Close.
 func (m *Member) watch() {
 	select {
 	case <-m.etcd.Server.StopNotify():
@@ -131,7 +132,7 @@ func (m *Member) watch() {
 	}
 }
 
-// fail notes why the member does not run any more. The first reason counts.
+// fail marks the member as failed. Only the first problem is kept.
 func (m *Member) fail(problem string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,23 +143,21 @@ func (m *Member) fail(problem string) {
 	close(m.done)
 }
 
-// ClientURL returns where coordinators connect.
+// ClientURL returns the URL for coordinators.
 func (m *Member) ClientURL() string { return m.clientURL }
 
-// Done returns a channel that is closed when the member does not run any more: it has failed, or
-// was closed.
+// Done returns a channel that is closed when the member has failed or was closed.
 func (m *Member) Done() <-chan struct{} { return m.done }
 
-// Err returns an ErrFailed that says why the member does not run any more, or nil if it does, or
-// was closed.
+// Err returns an ErrFailed with the cause if the member has failed, and otherwise nil.
 func (m *Member) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Ready returns when the member has found the majority of its cluster, or with the error of
-// the context or of the member.
+// Ready waits until the member has found the majority of its cluster. It returns early
+// with the error of the context or of the member.
 func (m *Member) Ready(ctx context.Context) error {
 	ready := false
 	select {
@@ -181,8 +180,8 @@ func (m *Member) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns the members of the cluster that this one knows: their names, with the
-// PeerURL of each. A member that was added and has not started yet has the URL as its name.
+// Peers returns the names and PeerURLs of the cluster's members, as far as this one knows
+// them. The name of a member that was added and has not started yet is its URL.
 func (m *Member) Peers() map[string]string {
 	return peers(m.etcd.Server.Cluster().Members())
 }
@@ -202,9 +201,9 @@ func peers(members []*membership.Member) map[string]string {
 // Leader reports whether this member leads the cluster.
 func (m *Member) Leader() bool { return m.etcd.Server.Leader() == m.etcd.Server.MemberID() }
 
-// Add tells the cluster of a new member, and returns the Peers with which it is started, with
-// Join. Until it runs it counts as one that is down: add one at a time. The cluster refuses
-// what would cost it the majority: ErrChange.
+// Add adds a member to the cluster and returns the Peers with which to start it, with
+// Join. Until it runs, the cluster counts it as down, so add one member at a time. A
+// change that would cost the cluster its majority is an ErrChange.
 func (m *Member) Add(ctx context.Context, name, peerURL string) (map[string]string, error) {
 	if name == "" || strings.ContainsFunc(name, notInName) {
 		return nil, fmt.Errorf("%w: Add: the name %.100q has other characters than letters, digits, '-', '_' and '.'", ErrConfig, name)
@@ -229,9 +228,9 @@ func (m *Member) Add(ctx context.Context, name, peerURL string) (map[string]stri
 	return list, nil
 }
 
-// Remove takes a member out of the cluster for good, by its name, or by its PeerURL if it has never
-// started. Its directory is of no use any more. The cluster refuses what would cost it the
-// majority: ErrChange.
+// Remove removes a member from the cluster for good. name is its name, or its PeerURL if
+// it has never started. Its directory cannot be used again. A change that would cost the
+// cluster its majority is an ErrChange.
 func (m *Member) Remove(ctx context.Context, name string) error {
 	for _, member := range m.etcd.Server.Cluster().Members() {
 		if member.Name != name && (member.Name != "" || member.PeerURLs[0] != name) {
@@ -247,7 +246,7 @@ func (m *Member) Remove(ctx context.Context, name string) error {
 	return fmt.Errorf("%w: no member has the name %.200q", ErrChange, name)
 }
 
-// bound gives a context a deadline.
+// bound returns ctx if it has a deadline, or else ctx limited to changeTimeout.
 func bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
 		return context.WithCancel(ctx)
@@ -255,9 +254,9 @@ func bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, changeTimeout)
 }
 
-// Close stops the member. The others go on if they are the majority. What was
-// acknowledged is on disk. Closing again does nothing. It returns an ErrFailed if etcd has
-// not stopped after 15 seconds, as on a disk that hangs.
+// Close stops the member. The others keep working if they are a majority. Acknowledged
+// writes are on disk. Closing again does nothing. If etcd has not stopped after 15
+// seconds, as on a disk that hangs, Close returns an ErrFailed.
 func (m *Member) Close() error {
 	m.close.Do(func() {
 		m.mu.Lock()

@@ -13,10 +13,11 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// How long one attempt of a call may take, and the pauses between attempts. The client's own
-// retries have neither bound. A commit is not tried again when its attempt has ended, and
-// so gets the time that an election takes. An attempt may take up to usualAttempt, and twice as long
-// after each one that has ended without an answer, so that an etcd that is slow answers at last.
+// How long one attempt of a call may take, and the pauses between attempts: the client's
+// own retries have neither bound. A commit whose request was sent gets no second attempt,
+// so its attempt must outlast an election. The limit of an attempt is usualAttempt at
+// first and doubles after each attempt without an answer, so that a slow etcd can answer
+// at last.
 const (
 	minRead, minCommit       = 300 * time.Millisecond, time.Second
 	usualAttempt, maxAttempt = 3 * time.Second, 15 * time.Second
@@ -26,8 +27,8 @@ const (
 // request is one attempt of a call.
 type request func(ctx context.Context, client *clientv3.Client) error
 
-// bound returns ctx with the timeout of the configuration if it has no deadline. It ends
-// with the coordinator.
+// bound returns ctx, with the configured timeout if it has no deadline. The result also
+// ends when the coordinator is closed.
 func (c *Coordinator) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	var cancel context.CancelFunc
 	if _, has := ctx.Deadline(); has {
@@ -42,9 +43,9 @@ func (c *Coordinator) bound(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// attempt returns the context of one attempt: a third of the time that is left, so that a
-// member that does not answer leaves time for another one. A member without a leader
-// refuses the request at once.
+// attempt returns the context of one attempt: a third of the time that is left, but no
+// less than least, so that time remains for another member if this one does not answer. A
+// member that knows no leader rejects the request at once.
 func (c *Coordinator) attempt(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	limit := time.Duration(c.longest.Load())
 	if deadline, has := ctx.Deadline(); has {
@@ -54,7 +55,9 @@ func (c *Coordinator) attempt(ctx context.Context, least time.Duration) (context
 	return clientv3.WithRequireLeader(ctx), cancel
 }
 
-// pace adapts the longest attempt to how the one within a call's context has ended.
+// pace adapts the limit of an attempt to the outcome err of the last one. call is the
+// context of the whole call: an attempt that ended with it says nothing about etcd's
+// speed.
 func (c *Coordinator) pace(call context.Context, err error) {
 	longest := c.longest.Load()
 	switch {
@@ -65,7 +68,7 @@ func (c *Coordinator) pace(call context.Context, err error) {
 	}
 }
 
-// enter counts a call in progress, for Close.
+// enter registers a call, which Close waits for.
 func (c *Coordinator) enter(op string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,9 +79,9 @@ func (c *Coordinator) enter(op string) error {
 	return nil
 }
 
-// call makes attempts until one succeeds, an answer is final, or ctx ends; write says that the
-// request is one that must not be carried out twice: then the first attempt that may have been
-// carried out is the last one, and an error of it an ErrUnknownOutcome.
+// call makes attempts until one succeeds, an error is final, or ctx ends. write says that
+// the request must not be carried out twice: then the first attempt that may have been
+// carried out is the last one, and its error is an ErrUnknownOutcome.
 //
 // The error is an *Error.
 func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt request) error {
@@ -131,7 +134,7 @@ func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt r
 	}
 }
 
-// state is why a call goes on trying.
+// state is the reason why a call has not succeeded yet.
 type state struct {
 	problem, do string
 	kinds       []error
@@ -139,7 +142,7 @@ type state struct {
 
 var noMajority = state{"no majority of its members has answered", "start the members that are down, and look at the network between them", []error{cluster.ErrNoMajority}}
 
-// once makes one attempt, and reports whether its request has left this process.
+// once makes one attempt. sent reports whether the request has left this process.
 func (c *Coordinator) once(ctx context.Context, write bool, request request) (sent bool, err error) {
 	client, err := c.connect(ctx, write)
 	if err != nil {
@@ -156,8 +159,8 @@ func (c *Coordinator) once(ctx context.Context, write bool, request request) (se
 	return left.Load(), err
 }
 
-// ended returns why no further attempt is made: Close, the caller's context, or the timeout of
-// the configuration.
+// ended returns the error of a call that must make no further attempt, because of Close,
+// the caller's context, or the configured timeout. It returns nil if the call may go on.
 func (c *Coordinator) ended(caller, ctx context.Context, op string, stuck state) error {
 	switch {
 	case c.ctx.Err() != nil:
@@ -170,7 +173,7 @@ func (c *Coordinator) ended(caller, ctx context.Context, op string, stuck state)
 	return nil
 }
 
-// lost is the error of a commit whose answer did not arrive.
+// lost returns the error of a commit that was sent and got no answer.
 func (c *Coordinator) lost(caller context.Context, op string, err error) error {
 	kinds := []error{cluster.ErrUnknownOutcome}
 	switch {
@@ -194,12 +197,12 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// fail makes an Error.
+// fail returns an *Error.
 func (c *Coordinator) fail(op, problem, do string, cause error, kinds ...error) *Error {
 	return &Error{Op: op, Endpoints: c.config.Endpoints, Problem: problem, Do: do, Kinds: kinds, Err: cause}
 }
 
-// txn carries out one transaction: see call.
+// txn carries out one transaction of etcd, as call does.
 func (c *Coordinator) txn(ctx context.Context, op string, conditions []clientv3.Cmp, then, otherwise []clientv3.Op, write bool) (resp *clientv3.TxnResponse, err error) {
 	err = c.call(ctx, op, write, func(ctx context.Context, client *clientv3.Client) error {
 		before := c.revision.Load()
@@ -217,8 +220,8 @@ func (c *Coordinator) txn(ctx context.Context, op string, conditions []clientv3.
 	return resp, err
 }
 
-// saw checks the header of an answer: it must come from the etcd cluster of all other answers,
-// whose revision never goes back. before is the revision that was seen when the
+// saw checks the header of an answer. All answers must come from the same etcd cluster,
+// and its revision must not go back. before is the revision that was known when the
 // request began.
 func (c *Coordinator) saw(op string, header *pb.ResponseHeader, before int64) error {
 	if known := c.etcd.Load(); header.ClusterId != known {

@@ -25,7 +25,7 @@ const (
 	maxEndpoints           = 64
 )
 
-// Config says where etcd is, and how to talk to it.
+// Config has the addresses of etcd and the settings of the connection.
 type Config struct {
 	// Endpoints are the URLs of members of one etcd cluster, such as
 	// "https://10.0.0.1:2379". Name all members, so that the loss of one does not
@@ -34,7 +34,7 @@ type Config struct {
 	Endpoints []string
 
 	// Prefix begins each key that Jay writes. Two clusters of nodes can share one etcd
-	// with different prefixes; a prefix that other programs write to is
+	// with different prefixes; a prefix with keys of other programs is a
 	// cluster.ErrOtherCluster. 1 to 256 bytes of printable ASCII, ending with '/'.
 	//
 	// The default is "jay/".
@@ -46,7 +46,7 @@ type Config struct {
 	Password string
 
 	// TLS configures endpoints with https: the authorities to be trusted, and the
-	// certificate of this node if etcd demands one. LoadTLS makes one of files. The
+	// certificate of this node if etcd demands one. LoadTLS makes one from files. The
 	// default trusts the authorities of the system.
 	TLS *tls.Config
 
@@ -56,8 +56,8 @@ type Config struct {
 	// The default is 10 seconds.
 	Timeout time.Duration
 
-	// Logger receives that etcd was reached, in which version, and what was wrong with it.
-	// The default is no logging.
+	// Logger receives a message when etcd is reached, with its version, and the problems
+	// found. The default is no logging.
 	Logger *slog.Logger
 }
 
@@ -110,9 +110,9 @@ func (c Config) check() (Config, error) {
 	return c, nil
 }
 
-// LoadTLS returns a TLS configuration of files in PEM: the authorities to be trusted
-// instead of those of the system ("" for the system's), and the certificate and key of this node
-// ("" for none). It returns an ErrConfig that names the file.
+// LoadTLS returns a TLS configuration from files in PEM: the authorities to trust, or ""
+// for those of the system, and the certificate and key of this node, or "" for none. It
+// returns an ErrConfig that names the file.
 func LoadTLS(authorities, certificate, key string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authorities != "" {
@@ -138,6 +138,6 @@ func LoadTLS(authorities, certificate, key string) (*tls.Config, error) {
 	return c, nil
 }
 
-// ErrConfig is returned for a Config that cannot be: the message names the field, the rule
-// and the value.
+// ErrConfig is returned for an invalid Config: the message names the field, the rule and
+// the value.
 var ErrConfig = errors.New("etcd: configuration")

@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	// statusTimeout bounds the look at the members when the coordinator connects. A member that
-	// does not answer in that time is not looked at.
+	// statusTimeout bounds the status requests when the coordinator connects. A member
+	// that does not answer in time is left unchecked.
 	statusTimeout = time.Second
 
-	// A connection without an answer for so long, with a request in progress, is
-	// closed. etcd refuses pings that come more often than every 5 seconds.
+	// A connection that gets no answer for this long, with a request in progress, is
+	// closed. etcd rejects pings that come more often than every 5 seconds.
 	keepAliveTime, keepAliveTimeout = 10 * time.Second, 3 * time.Second
 
-	// maxReconnect bounds the pause before a member is dialled again: calls succeed
-	// soon after a long interruption.
+	// maxReconnect bounds the pause before the next dial of a member, so that calls
+	// succeed soon after a long interruption.
 	maxReconnect = 2 * time.Second
 
 	// maxRequestBytes bounds what the client sends: the bound of etcd is usually lower.
 	maxRequestBytes = 64 << 20
 )
 
-// How far the coordinator knows its etcd.
+// What the coordinator has verified of its etcd. Each state includes the ones before it.
 const (
 	unknownEtcd  int32 = iota
-	emptyEtcd          // its version is right, and the prefix has no keys
-	foundRecords       // there are records of a cluster, in the format of this package
+	emptyEtcd          // its version is supported, and the prefix has no keys
+	foundRecords       // the prefix has records in the format of this package
 )
 
-// connect returns the client, when etcd was found to be one that the coordinator can work with,
-// and, to write, when it has a format record.
+// connect returns the client. Before its first use it verifies that etcd is supported, and
+// before the first write that the format record exists.
 func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client, error) {
 	needs := emptyEtcd
 	if write {
@@ -80,7 +80,8 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	return client, nil
 }
 
-// made returns the client, and makes it if it is the first. The caller holds connecting.
+// made returns the client, which it creates at the first call. The caller holds
+// connecting.
 func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
 	client := c.client.Load()
 	if client == nil {
@@ -93,8 +94,8 @@ func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// dial makes the client. It connects in the background, unless there is a user: then it gets a
-// token first.
+// dial creates the client, which connects in the background. With a user, dial waits for
+// the first token.
 func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 	within, cancelAttempt := c.attempt(ctx, minRead)
 	defer cancelAttempt()
@@ -109,7 +110,7 @@ func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		MaxCallSendMsgSize:   maxRequestBytes,
-		MaxUnaryRetries:      1, // none: the calls of a Coordinator know what may be repeated, and for how long
+		MaxUnaryRetries:      1, // none: Coordinator.call decides what is retried and for how long
 		TLS:                  c.config.TLS,
 		Username:             c.config.Username,
 		Password:             c.config.Password,
@@ -131,13 +132,14 @@ func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// failFast makes a request fail when no member can be reached, and not wait: the
-// calls of a Coordinator wait themselves, and say why.
+// failFast makes a request fail when no member can be reached, in place of gRPC's waiting:
+// Coordinator.call waits itself and can say why.
 func failFast(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return invoker(ctx, method, req, reply, conn, append(opts[:len(opts):len(opts)], grpc.WaitForReady(false))...)
 }
 
-// sentHandler notes that a request has left: what has not left has changed nothing.
+// sentHandler notes when a request has left this process. A request that has not left has
+// changed nothing.
 type sentHandler struct{}
 
 type sentKey struct{}
@@ -162,7 +164,7 @@ func (sentHandler) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Co
 
 func (sentHandler) HandleConn(context.Context, stats.ConnStats) {}
 
-// examine looks at the members that can be reached: all must be new enough, and of
+// examine checks all members that can be reached: they must be new enough and belong to
 // one cluster.
 func (c *Coordinator) examine(ctx context.Context, client *clientv3.Client) error {
 	const op = "connect"
@@ -201,7 +203,7 @@ func (c *Coordinator) examine(ctx context.Context, client *clientv3.Client) erro
 	return nil
 }
 
-// newEnough compares a version such as 3.5.9 with MinVersion.
+// newEnough reports whether a version such as 3.5.9 is at least MinVersion.
 func newEnough(version string) bool {
 	least := strings.Split(MinVersion, ".")
 	for i, part := range strings.SplitN(version, ".", 3)[:min(2, strings.Count(version, ".")+1)] {

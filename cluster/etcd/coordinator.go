@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// readKeys is how many keys one request reads, so that it is within the limit that etcd
-	// has by default for the operations of a transaction.
+	// readKeys is the number of keys that one request reads: etcd's default limit for the
+	// operations of a transaction.
 	readKeys = 128
 
-	// pageBytes is how many bytes of values end a page.
+	// pageBytes is the number of bytes of values after which a page ends.
 	pageBytes = 4 << 20
 
-	// firstRecords is how many records the first request of a page reads. What the following
-	// ones read depends on the size of those.
+	// firstRecords is the number of records that the first request of a page reads. Their
+	// size decides how many the following requests read.
 	firstRecords = 32
 )
 
@@ -43,10 +43,10 @@ type Coordinator struct {
 	known      atomic.Int32
 
 	etcd     atomic.Uint64 // ID of the etcd cluster; 0 before the first answer
-	revision atomic.Int64  // the greatest that an answer had
+	revision atomic.Int64  // the greatest revision of any answer
 	epoch    atomic.Uint64 // of the format record
-	accepted *accepting    // an etcd that was restored is no error: see Accept
-	longest  atomic.Int64  // time of an attempt, in nanoseconds: see pace
+	accepted *accepting    // set by Accept, which may talk to a restored etcd; else nil
+	longest  atomic.Int64  // limit of an attempt, in nanoseconds: see pace
 
 	calls sync.WaitGroup // in progress
 	mu    sync.Mutex     // orders calls.Add before Close
@@ -127,7 +127,7 @@ func (c *Coordinator) readAll(ctx context.Context, keys []string) ([]cluster.Rec
 	return records, nil
 }
 
-// record makes the record of a key of what etcd has found.
+// record converts what etcd has found under a key.
 func (c *Coordinator) record(key string, found []*mvccpb.KeyValue) cluster.Record {
 	if len(found) == 0 {
 		return cluster.Record{Key: key}
@@ -158,7 +158,7 @@ func (c *Coordinator) Page(ctx context.Context, prefix, after string, limit int)
 	for {
 		found, err := c.scan(ctx, from, end, revision, want)
 		if errors.Is(err, rpctypes.ErrCompacted) && len(records) > 0 {
-			return records, nil // of one moment: the next page goes on
+			return records, nil // a page shows one moment, so the rest is for the next page
 		}
 		if err != nil {
 			return nil, err
@@ -180,7 +180,7 @@ func (c *Coordinator) Page(ctx context.Context, prefix, after string, limit int)
 	}
 }
 
-// scan reads up to limit keys of a range, at a revision or, for 0, at the newest one.
+// scan reads up to limit keys of a range, at a revision, or at the newest one if it is 0.
 func (c *Coordinator) scan(ctx context.Context, from, end string, revision int64, limit int) (found *clientv3.GetResponse, err error) {
 	const op = "page"
 	err = c.call(ctx, op, false, func(ctx context.Context, client *clientv3.Client) error {
@@ -202,7 +202,7 @@ func (c *Coordinator) Commit(ctx context.Context, conditions []cluster.Condition
 	if err := cluster.Check(conditions, changes); err != nil {
 		return cluster.Result{}, fmt.Errorf("etcd: %s: %w", op, err)
 	}
-	// The epoch must be known before indexes are made revisions.
+	// Translating indexes to revisions needs the epoch, which connecting reads.
 	if c.known.Load() == unknownEtcd {
 		if err := c.call(ctx, op, false, c.ready); err != nil {
 			return cluster.Result{}, err
@@ -238,5 +238,5 @@ func (c *Coordinator) Commit(ctx context.Context, conditions []cluster.Condition
 	return result, nil
 }
 
-// ready is a request that does nothing: connecting is enough.
+// ready is an empty request: it only connects.
 func (c *Coordinator) ready(context.Context, *clientv3.Client) error { return nil }

@@ -20,12 +20,12 @@
 //
 // # What goes wrong, and what happens then
 //
-// Each request is an attempt of limited time. A read is tried again, on another member, until
-// the context ends; a commit only as long as it has not left this process, or was
-// refused: what may have been carried out is an ErrUnknownOutcome, and never sent a second time. So
-// leader changes, members that are down and connections that are cut cost time, and no longer than
-// the context allows. Nothing of it depends on clocks: no lease of etcd is used.
+// Each attempt of a request has a time limit. A read is retried, on another member, until
+// the context ends. A commit is retried only if it has not left this process or was
+// rejected: one that may have been carried out is an ErrUnknownOutcome and is never sent
+// again. So leader changes, members that are down and broken connections cost time, but
+// never more than the context allows. Nothing depends on clocks: no lease of etcd is used.
 //
-// An *Error names the endpoints, the problem and what to do. Of a wrong address, certificate or
-// password the call that comes first has the error, since Open does not connect.
+// An *Error names the endpoints, the problem and the remedy. Since Open does not connect,
+// a wrong address, certificate or password is reported by the first call.
 package etcd

@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// What an *Error is, beside the errors of package cluster: errors.Is has the answer.
+// Errors that an *Error may match with errors.Is, beside those of package cluster.
 var (
 	// ErrUnreachable is returned when no endpoint answers: a wrong address, an etcd
 	// that is down, a firewall. It is a cluster.ErrNoMajority: the call succeeds when etcd can be
@@ -47,9 +47,9 @@ var (
 	// is a cluster.ErrOtherCluster.
 	ErrTwoClusters = errors.New("endpoints of different etcd clusters")
 
-	// ErrRestored is returned when etcd was restored from a backup, or has lost what it had
-	// acknowledged: counters would go back, and give numbers again. It is that of package
-	// cluster, and here a cluster.ErrRefused, too. Accept goes on with what there is.
+	// ErrRestored is returned when etcd was restored from a backup, or has lost writes
+	// that it had acknowledged, so that numbers would repeat. It is the error of package
+	// cluster, and here also a cluster.ErrRefused. Accept accepts the restored state.
 	ErrRestored = cluster.ErrRestored
 
 	// ErrNewer is returned when a newer version of this package has written the keys. It is
@@ -60,11 +60,11 @@ var (
 // MinVersion is the oldest etcd that a Coordinator works with.
 const MinVersion = "3.4.0"
 
-// Error is a failure between this process and etcd. errors.Is finds in it what kind
-// it is, an error of this package or of package cluster, and the cause.
+// Error is a failure between this process and etcd. errors.Is matches its Kinds, which are
+// errors of this package and of package cluster, and its cause.
 type Error struct {
 	Op        string   // what was attempted, such as "reserve identities"
-	Endpoints []string // those that were asked
+	Endpoints []string // the endpoints of the request
 	Problem   string   // what is wrong
 	Do        string   // what to do about it
 	Kinds     []error  // such as ErrAuth
@@ -91,22 +91,22 @@ func (e *Error) Unwrap() []error {
 	return append(e.Kinds[:len(e.Kinds):len(e.Kinds)], e.Err)
 }
 
-// verdict is what the error of one attempt means for the call.
+// verdict is what the error of an attempt means for the whole call.
 type verdict struct {
-	final   bool    // another attempt has the same error
+	final   bool    // another attempt would fail in the same way
 	unsent  bool    // the request has certainly changed nothing
-	kinds   []error // of a final error, as the next two
+	kinds   []error // of a final error, like the next two fields
 	problem string
 	do      string
 }
 
-// refused is the verdict of an answer that changes nothing and stays the same.
+// refused is the verdict on an error that is final and has changed nothing.
 func refused(kind error, problem, do string) verdict {
 	return verdict{final: true, unsent: true, kinds: []error{cluster.ErrRefused, kind}, problem: problem, do: do}
 }
 
-// judge says what the error of an attempt means. What it does not know may have happened and
-// may be tried again: every request of a Coordinator can be repeated.
+// judge classifies the error of an attempt. An unknown error gets the zero verdict: the
+// request may have been carried out, and the call may go on.
 func judge(err error) verdict {
 	tooLarge := verdict{final: true, unsent: true, kinds: []error{cluster.ErrTooLarge}, problem: "the request has too many bytes", do: "write less at once, or raise --max-request-bytes of every member of etcd"}
 	switch known := rpctypes.Error(err); {
@@ -140,7 +140,7 @@ func judge(err error) verdict {
 	return verdict{}
 }
 
-// tlsProblem says what is wrong with TLS, or "" if err is not about TLS.
+// tlsProblem returns what is wrong with TLS and the remedy, or "" if err is not about TLS.
 func tlsProblem(err error) (problem, do string) {
 	var (
 		invalid x509.CertificateInvalidError

@@ -24,16 +24,17 @@ const (
 // formatNumber is that of the layout of keys. A higher one is refused.
 const formatNumber = 1
 
-// epochBits is where the epoch is added to revisions: an etcd that was restored begins with
-// lower revisions than it had, and its indexes must be greater than all there were. JSON
-// numbers are exact up to 2^53, which is 8,191 epochs of 2^40 commits.
+// epochBits is the position of the epoch in an index, above the revision. A restored etcd
+// has lower revisions than before, yet its indexes must exceed all earlier ones; so each
+// restore that is accepted adds an epoch. JSON numbers are exact up to 2^53, which is
+// 8,191 epochs of 2^40 commits.
 const epochBits = 40
 
-// formatRecord says what the keys behind the prefix are, and in which etcd cluster they are.
+// formatRecord describes the keys under the prefix and names the etcd cluster they are in.
 type formatRecord struct {
 	Jay   int    `json:"jay"`   // the format number
-	Etcd  string `json:"etcd"`  // ID of the etcd cluster, in hex: one that was restored has another one
-	Epoch uint64 `json:"epoch"` // 1, and more for each restored etcd that was accepted
+	Etcd  string `json:"etcd"`  // ID of the etcd cluster, in hex; a restore changes it
+	Epoch uint64 `json:"epoch"` // 1, plus one for each restore that was accepted
 }
 
 const acceptIt = "stop all nodes, and see etcd.Accept"
@@ -41,13 +42,13 @@ const acceptIt = "stop all nodes, and see etcd.Accept"
 // recordKey returns the key in etcd of a record, or the prefix of several.
 func (c *Coordinator) recordKey(key string) string { return c.config.Prefix + recordPrefix + key }
 
-// index returns the index of what has a revision.
+// index returns the index of a record with a mod revision.
 func (c *Coordinator) index(revision int64) uint64 {
 	return (c.epoch.Load()-1)<<epochBits + uint64(revision)
 }
 
-// modRevision returns the revision that a record with the index has: 0 if there must be none, and
-// -1, which none has, for an index that no record of this epoch has.
+// modRevision returns the mod revision that belongs to an index: 0 for the index 0, which
+// stands for no record, and -1, which never matches, for an index of another epoch.
 func (c *Coordinator) modRevision(index uint64) int64 {
 	base := (c.epoch.Load() - 1) << epochBits
 	switch {
@@ -59,8 +60,8 @@ func (c *Coordinator) modRevision(index uint64) int64 {
 	return int64(index - base)
 }
 
-// format reads the format record, and makes it if it is needed and nothing is behind the
-// prefix.
+// format reads the format record. If needed is set and the prefix has no keys, format
+// creates the record.
 func (c *Coordinator) format(ctx context.Context, client *clientv3.Client, needed bool) (known int32, err error) {
 	key := c.config.Prefix + formatName
 	within, cancel := c.attempt(ctx, minRead)
@@ -83,7 +84,7 @@ func (c *Coordinator) format(ctx context.Context, client *clientv3.Client, neede
 		return emptyEtcd, nil
 	}
 
-	// Of several nodes that begin one makes the record: the others read it.
+	// If several nodes start at once, one creates the record and the others read it.
 	value, err := json.Marshal(formatRecord{Jay: formatNumber, Etcd: strconv.FormatUint(c.etcd.Load(), 16), Epoch: 1})
 	if err != nil {
 		return 0, err
@@ -105,8 +106,8 @@ func (c *Coordinator) format(ctx context.Context, client *clientv3.Client, neede
 	return foundRecords, c.checkFormat(records[0].Value, records[0].ModRevision)
 }
 
-// checkFormat takes over the epoch of a format record, if it is one that this package can
-// work with.
+// checkFormat adopts the epoch of a format record, if this package can work with the
+// format.
 func (c *Coordinator) checkFormat(value []byte, revision int64) error {
 	const op = "connect"
 	var r formatRecord
@@ -129,21 +130,24 @@ func (c *Coordinator) checkFormat(value []byte, revision int64) error {
 	return nil
 }
 
-// accepting is what Accept writes when it is done.
+// accepting is the format record that Accept writes when it is done.
 type accepting struct {
 	record   formatRecord
 	revision int64 // of the record to be replaced
 }
 
-// Accept goes on with an etcd that was restored from a backup, or that has lost what it had
-// acknowledged, where every call returns ErrRestored. Its counters have gone back: stop all nodes
-// first, and let prepare seed every identity above the highest number that any node may have
-// used, for example with a database that is opened with the coordinator. The other nodes go on
-// being refused until prepare has returned nil. Then they can be started. The indexes of
-// compare-exchange values are greater than all that there were.
+// Accept accepts the state of an etcd that was restored from a backup, or that has lost
+// writes that it had acknowledged, so that every call returns ErrRestored. Stop all nodes
+// first.
 //
-// If prepare returns an error, Accept returns it, and etcd is refused as before; what
-// prepare has changed stays. A prefix without records is an ErrUsage.
+// The counters have gone back. Accept calls prepare with a Coordinator that works: prepare
+// must seed every identity above the highest number that any node may have used, for
+// example through a database that it opens with the coordinator. Other nodes are refused
+// until prepare has returned nil; then they can be started. The indexes of
+// compare-exchange values continue above all earlier ones.
+//
+// If prepare returns an error, Accept returns it, and etcd is refused as before. Changes
+// that prepare has made stay. A prefix without records is an ErrUsage.
 func Accept(ctx context.Context, config Config, prepare func(context.Context, cluster.Coordinator) error) (err error) {
 	c, err := Open(config)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// probeTimeout bounds the look at endpoints that cannot be reached.
+// probeTimeout bounds a probe of endpoints that cannot be reached.
 const probeTimeout = time.Second
 
 // The probe's errors for TLS on one side only.
@@ -25,13 +25,13 @@ var (
 	errNotTLS  = errors.New("the endpoint answers in plain text")
 )
 
-// preface opens an HTTP/2 connection with no settings: an endpoint that accepts the
-// connection answers it.
+// preface opens an HTTP/2 connection and sends empty settings, which the server must
+// answer.
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 
-// probe connects to each endpoint as the client of etcd does, and returns what fails, nil
-// for an endpoint that answers. The client hides the typed errors of the network and of TLS
-// in text.
+// probe connects to each endpoint as the client of etcd does, and returns for each the
+// error, or nil if it answers. It exists because the client turns the typed errors of the
+// network and of TLS into text.
 func probe(ctx context.Context, endpoints []string, config *tls.Config) []error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -79,8 +79,8 @@ func probeOne(ctx context.Context, endpoint string, config *tls.Config) error {
 		conn = client
 	}
 
-	// With TLS 1.3 the server looks at the client's certificate behind the
-	// handshake: its refusal is the answer to what is sent then.
+	// With TLS 1.3 the server checks the client's certificate after the handshake, so a
+	// refusal arrives in answer to what is sent next.
 	if _, err := io.WriteString(conn, preface); err != nil {
 		return err
 	}
@@ -105,10 +105,10 @@ func isEnd(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// speaksTLS reports whether a server that has closed a connection in plain text
-// answers to a handshake.
+// speaksTLS reports whether a server that has closed a connection in plain text answers a
+// TLS handshake.
 func speaksTLS(ctx context.Context, host string) bool {
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // nothing is sent over it
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // no data is sent over this connection
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err == nil {
 		return conn.Close() == nil
@@ -116,8 +116,8 @@ func speaksTLS(ctx context.Context, host string) bool {
 	return strings.Contains(err.Error(), "remote error: tls:")
 }
 
-// explain makes the failures of a probe the state of a call. final means that all
-// endpoints fail in a way that waiting does not mend.
+// explain turns the failures of a probe into the state of a call. final reports that every
+// endpoint fails in a way that waiting cannot mend.
 func explain(endpoints []string, failures []error) (found state, final bool) {
 	var list []string
 	broken := 0

@@ -7,25 +7,25 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Endpoint is what a member of etcd says of itself.
+// Endpoint is the state of one member of etcd, as the member reports it.
 type Endpoint struct {
 	URL     string
 	Version string
 	ID      uint64 // of the member
 	Leader  uint64 // the ID of the leader that it knows; 0 if it knows none
 	Learner bool   // it has no vote yet
-	Bytes   int64  // of its database
-	Used    int64  // of them in use: the rest is freed by defragmentation
+	Bytes   int64  // size of its database
+	Used    int64  // bytes in use; defragmentation frees the rest
 	Quota   int64  // of the database; 0 if the member does not say
 	Alarms  []string
 
-	// Err is why nothing else is known: the member could not be reached, or has refused.
+	// Err is set if the member could not be reached or has refused; then only URL is set.
 	Err error
 }
 
-// Status asks each endpoint for its state, all at once, for at most a second. An endpoint that
-// does not answer has an Err. Status itself fails as other calls do, but not for want of a
-// majority: the members say what they know.
+// Status asks all endpoints for their state at once, for at most a second. The Endpoint of
+// a member that does not answer has an Err. Status needs no majority, as each member
+// reports its own state; otherwise it fails as other calls do.
 func (c *Coordinator) Status(ctx context.Context) ([]Endpoint, error) {
 	const op = "status"
 	if err := c.enter(op); err != nil {
@@ -57,7 +57,7 @@ func (c *Coordinator) Status(ctx context.Context) ([]Endpoint, error) {
 	}
 	group.Wait()
 
-	// The client's errors hide what the network says.
+	// The client's errors hide those of the network.
 	var failed []string
 	for _, e := range list {
 		if e.Err != nil {
@@ -81,7 +81,7 @@ func endpoint(url string, s *clientv3.StatusResponse) Endpoint {
 	}
 }
 
-// anyClient returns the client, whatever is known of its etcd.
+// anyClient returns the client without checking its etcd.
 func (c *Coordinator) anyClient(ctx context.Context) (*clientv3.Client, error) {
 	if client := c.client.Load(); client != nil {
 		return client, nil
