@@ -43,10 +43,10 @@ func (c *Coordinator) bound(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// attempt returns the context of one attempt: a third of the time that is left, but no
+// attemptContext returns the context of one attempt: a third of the time that is left, but no
 // less than least, so that time remains for another member if this one does not answer. A
 // member that knows no leader rejects the request at once.
-func (c *Coordinator) attempt(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+func (c *Coordinator) attemptContext(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
 	limit := time.Duration(c.longest.Load())
 	if deadline, has := ctx.Deadline(); has {
 		limit = min(max(time.Until(deadline)/3, least), limit)
@@ -99,7 +99,7 @@ func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt r
 		if err := c.ended(caller, ctx, op, stuck); err != nil {
 			return err
 		}
-		sent, err := c.once(ctx, write, attempt)
+		sent, err := c.attemptOnce(ctx, write, attempt)
 		c.pace(ctx, err)
 		if err == nil {
 			return nil
@@ -108,7 +108,7 @@ func (c *Coordinator) call(ctx context.Context, op string, write bool, attempt r
 			return complete
 		}
 		what := judge(err)
-		maybe := write && sent && !what.unsent
+		maybe := write && sent && !what.noEffect
 		switch {
 		case what.final && maybe:
 			return c.fail(op, what.problem, what.do, err, append(what.kinds, cluster.ErrUnknownOutcome)...)
@@ -142,8 +142,8 @@ type state struct {
 
 var noMajority = state{"no majority of its members has answered", "start the members that are down, and look at the network between them", []error{cluster.ErrNoMajority}}
 
-// once makes one attempt. sent reports whether the request has left this process.
-func (c *Coordinator) once(ctx context.Context, write bool, request request) (sent bool, err error) {
+// attemptOnce makes one attempt. sent reports whether the request has left this process.
+func (c *Coordinator) attemptOnce(ctx context.Context, write bool, request request) (sent bool, err error) {
 	client, err := c.connect(ctx, write)
 	if err != nil {
 		return false, err
@@ -152,7 +152,7 @@ func (c *Coordinator) once(ctx context.Context, write bool, request request) (se
 	if write {
 		least = minCommit
 	}
-	within, cancel := c.attempt(ctx, least)
+	within, cancel := c.attemptContext(ctx, least)
 	defer cancel()
 	within, left := watchSent(within)
 	err = request(within, client)
@@ -211,7 +211,7 @@ func (c *Coordinator) txn(ctx context.Context, op string, conditions []clientv3.
 			return err
 		}
 		resp = found
-		err = c.saw(op, found.Header, before)
+		err = c.checkHeader(op, found.Header, before)
 		if complete, is := errors.AsType[*Error](err); is && write && found.Succeeded {
 			complete.Kinds = append(complete.Kinds, cluster.ErrUnknownOutcome)
 		}
@@ -220,10 +220,10 @@ func (c *Coordinator) txn(ctx context.Context, op string, conditions []clientv3.
 	return resp, err
 }
 
-// saw checks the header of an answer. All answers must come from the same etcd cluster,
+// checkHeader checks the header of an answer. All answers must come from the same etcd cluster,
 // and its revision must not go back. before is the revision that was known when the
 // request began.
-func (c *Coordinator) saw(op string, header *pb.ResponseHeader, before int64) error {
+func (c *Coordinator) checkHeader(op string, header *pb.ResponseHeader, before int64) error {
 	if known := c.etcd.Load(); header.ClusterId != known {
 		return c.twoClusters(op, known, header.ClusterId)
 	}

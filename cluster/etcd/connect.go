@@ -63,7 +63,7 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	if c.known.Load() >= needs {
 		return c.client.Load(), nil
 	}
-	client, err := c.made(ctx)
+	client, err := c.openClient(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +80,9 @@ func (c *Coordinator) connect(ctx context.Context, write bool) (*clientv3.Client
 	return client, nil
 }
 
-// made returns the client, which it creates at the first call. The caller holds
+// openClient returns the client, which it creates at the first call. The caller holds
 // connecting.
-func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
+func (c *Coordinator) openClient(ctx context.Context) (*clientv3.Client, error) {
 	client := c.client.Load()
 	if client == nil {
 		var err error
@@ -97,7 +97,7 @@ func (c *Coordinator) made(ctx context.Context) (*clientv3.Client, error) {
 // dial creates the client, which connects in the background. With a user, dial waits for
 // the first token.
 func (c *Coordinator) dial(ctx context.Context) (*clientv3.Client, error) {
-	within, cancelAttempt := c.attempt(ctx, minRead)
+	within, cancelAttempt := c.attemptContext(ctx, minRead)
 	defer cancelAttempt()
 	deadline, _ := within.Deadline()
 	life, cancel := context.WithCancel(c.ctx)

@@ -189,7 +189,7 @@ func (c *Coordinator) scan(ctx context.Context, from, end string, revision int64
 		if err != nil {
 			return err
 		}
-		return c.saw(op, found.Header, before)
+		return c.checkHeader(op, found.Header, before)
 	})
 	return found, err
 }

@@ -93,22 +93,22 @@ func (e *Error) Unwrap() []error {
 
 // verdict is what the error of an attempt means for the whole call.
 type verdict struct {
-	final   bool    // another attempt would fail in the same way
-	unsent  bool    // the request has certainly changed nothing
-	kinds   []error // of a final error, like the next two fields
-	problem string
-	do      string
+	final    bool    // another attempt would fail in the same way
+	noEffect bool    // the request has certainly changed nothing
+	kinds    []error // of a final error, like the next two fields
+	problem  string
+	do       string
 }
 
 // refused is the verdict on an error that is final and has changed nothing.
 func refused(kind error, problem, do string) verdict {
-	return verdict{final: true, unsent: true, kinds: []error{cluster.ErrRefused, kind}, problem: problem, do: do}
+	return verdict{final: true, noEffect: true, kinds: []error{cluster.ErrRefused, kind}, problem: problem, do: do}
 }
 
 // judge classifies the error of an attempt. An unknown error gets the zero verdict: the
 // request may have been carried out, and the call may go on.
 func judge(err error) verdict {
-	tooLarge := verdict{final: true, unsent: true, kinds: []error{cluster.ErrTooLarge}, problem: "the request has too many bytes", do: "write less at once, or raise --max-request-bytes of every member of etcd"}
+	tooLarge := verdict{final: true, noEffect: true, kinds: []error{cluster.ErrTooLarge}, problem: "the request has too many bytes", do: "write less at once, or raise --max-request-bytes of every member of etcd"}
 	switch known := rpctypes.Error(err); {
 	case errors.Is(known, rpctypes.ErrNoSpace):
 		return refused(ErrQuota, "the database of etcd has reached its quota",
@@ -120,18 +120,18 @@ func judge(err error) verdict {
 	case errors.Is(known, rpctypes.ErrPermissionDenied):
 		return refused(ErrAuth, "the user may not read and write the keys of the prefix", "etcdctl role grant-permission ROLE --prefix=true readwrite PREFIX")
 	case errors.Is(known, rpctypes.ErrTooManyOps):
-		return verdict{final: true, unsent: true, kinds: tooLarge.kinds, problem: "the transaction has too many operations", do: "write less at once, or raise --max-txn-ops of every member of etcd"}
+		return verdict{final: true, noEffect: true, kinds: tooLarge.kinds, problem: "the transaction has too many operations", do: "write less at once, or raise --max-txn-ops of every member of etcd"}
 	case errors.Is(known, rpctypes.ErrRequestTooLarge):
 		return tooLarge
 	case errors.Is(known, rpctypes.ErrCompacted):
-		return verdict{final: true, unsent: true, kinds: []error{rpctypes.ErrCompacted}, problem: "etcd was compacted meanwhile"}
+		return verdict{final: true, noEffect: true, kinds: []error{rpctypes.ErrCompacted}, problem: "etcd was compacted meanwhile"}
 	case errors.Is(known, rpctypes.ErrCorrupt):
 		what := refused(ErrCorrupt, "members of etcd have different data", "replace the member that is damaged, as etcd's documentation of its CORRUPT alarm says")
-		what.unsent = false
+		what.noEffect = false
 		return what
 	case errors.Is(known, rpctypes.ErrNoLeader), errors.Is(known, rpctypes.ErrTooManyRequests),
 		errors.Is(known, rpctypes.ErrInvalidAuthToken), errors.Is(known, rpctypes.ErrAuthOldRevision):
-		return verdict{unsent: true}
+		return verdict{noEffect: true}
 	}
 
 	if status.Code(err) == codes.ResourceExhausted && strings.Contains(rpctypes.ErrorDesc(err), "message larger than max") {

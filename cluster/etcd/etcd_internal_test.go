@@ -110,13 +110,13 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Ensure that the errors of etcd are what they mean for a call: what is unsent has changed nothing.
+// Ensure that the errors of etcd are classified as a call needs it, and that an error with noEffect has changed nothing.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		err           error
-		final, unsent bool
-		kind          error
+		err             error
+		final, noEffect bool
+		kind            error
 	}{
 		{rpctypes.ErrGRPCNoLeader, false, true, nil},
 		{rpctypes.ErrNoLeader, false, true, nil},
@@ -139,7 +139,7 @@ func TestJudge(t *testing.T) {
 		{rpctypes.ErrGRPCCorrupt, true, false, ErrCorrupt},
 	} {
 		got := judge(row.err)
-		if got.final != row.final || got.unsent != row.unsent || row.kind != nil && !errors.Is(errors.Join(got.kinds...), row.kind) {
+		if got.final != row.final || got.noEffect != row.noEffect || row.kind != nil && !errors.Is(errors.Join(got.kinds...), row.kind) {
 			t.Errorf("%v: got %+v", row.err, got)
 		}
 		if row.final && got.do == "" {

@@ -64,7 +64,7 @@ func (c *Coordinator) modRevision(index uint64) int64 {
 // creates the record.
 func (c *Coordinator) format(ctx context.Context, client *clientv3.Client, needed bool) (known int32, err error) {
 	key := c.config.Prefix + formatName
-	within, cancel := c.attempt(ctx, minRead)
+	within, cancel := c.attemptContext(ctx, minRead)
 	defer cancel()
 	found, err := client.Txn(within).Then(
 		clientv3.OpGet(key),

@@ -92,5 +92,5 @@ func (c *Coordinator) anyClient(ctx context.Context) (*clientv3.Client, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return c.made(ctx)
+	return c.openClient(ctx)
 }
