@@ -1,18 +1,17 @@
-// Package feed reads the changes of an open database in the order of their etags, from
-// the disk, and waits for more.
+// Package feed reads the changes of an open database from disk, in the order of their
+// etags, and waits for new ones.
 //
-// Every document has one change record, that of its newest write, and a deletion
-// leaves one that package horizon removes when nothing needs it any more. A [Feed]
-// reads batches of these records behind its position. Each batch is of one snapshot, which
-// is closed before the caller gets the batch: a slow reader holds neither a snapshot nor
-// more memory than a batch, and no lock at all. A feed that has read all there is waits
-// for the [Hub].
+// Every document has one change record, that of its newest write. A deletion leaves a
+// record too, which package horizon removes when no reader needs it. A [Feed] reads these
+// records in batches, from its position on. Each batch comes from one snapshot, which is
+// closed before the caller gets the batch: so a slow reader holds no snapshot, no lock,
+// and no more memory than one batch. A feed that has read all changes waits for the [Hub].
 //
-// No change is missed. Etags rise in the order of commits, and a snapshot that shows
-// one shows all below it; a later version of a document has a greater etag. Records of
-// deletions that a feed needs are kept as long as it is open, within a bound
-// (horizon.Follower); if that is exceeded, the mark in the snapshot shows it, and the
-// feed ends with a [GoneError].
+// No change is missed. Etags rise in the order of commits, so a snapshot that shows one
+// etag shows all below it, and a later version of a document has a greater etag. Records
+// of deletions are kept for an open feed, within a bound (horizon.Follower). If a feed
+// exceeds the bound, it sees from the mark in the snapshot that records may be missing,
+// and ends with a [GoneError].
 package feed
 
 import (
@@ -34,21 +33,21 @@ import (
 // Bounds of one batch. docs/limits.md has them.
 const (
 	maxChanges = 256     // changes
-	maxBytes   = 1 << 20 // of documents, but for the last one
-	maxRecords = 4096    // change records looked at
+	maxBytes   = 1 << 20 // of documents; the last one may exceed it
+	maxRecords = 4096    // change records that were read
 )
 
-// keptChanges is how many changes' worth of memory a feed keeps while it waits.
+// keptChanges bounds the capacity of the batch, in changes, that a waiting feed keeps.
 const keptChanges = 8
 
-// Source is where the feeds of an open database read. Its exported fields do not change.
+// Source opens the feeds of a database. Its exported fields must not change after that.
 type Source struct {
 	Env     *env.Env
 	Docs    *docs.Reader
 	Horizon *horizon.Horizon
 	Hub     *Hub
 
-	shared [2]shared // without documents, and with them
+	shared [2]shared // batches without documents, and with them
 }
 
 // Change is one change of a document.
@@ -56,28 +55,28 @@ type Change struct {
 	Node, Etag uint64
 	Deleted    bool
 	Collection string         // as written
-	ID         string         // as written; of a deletion folded
+	ID         string         // as written; folded for a deletion
 	Modified   uint64         // in ticks; 0 for a deletion
 	Document   *docs.Document // if the filter asks for documents; nil for a deletion
 }
 
-// Feed is an open feed. Its methods must not be called at the same time.
+// Feed is an open feed. It is used by one goroutine at a time.
 type Feed struct {
 	source   *Source
 	filter   Filter
 	hold     *horizon.Follower
-	nodes    []uint64 // that may have changes behind the position
-	position uint64   // all changes up to here were looked at
-	base     uint64   // deletions up to here do not concern the reader: it began later, with nothing
+	nodes    []uint64 // whose records are read: those that may have changes after position
+	position uint64   // etag up to which changes were read
+	base     uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
 	batch    []Change
-	next     <-chan struct{} // when there may be more than the newest batch has; nil before the first wait
-	fellows  int             // feeds that were woken together with it, itself included
-	caughtUp bool            // the newest batch was all there was
-	ended    error           // there will be no more, and why. Wait returns it when all was read.
+	next     <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
+	fellows  int             // number of feeds that the last wake has woken, this one included
+	caughtUp bool            // the last batch reached the newest change
+	ended    error           // why no more changes will come. Wait returns it once all were read.
 	key      []byte          // scratch
 }
 
-// Open opens a feed behind since: see Token. Close must follow.
+// Open opens a feed of the changes after the token since. The caller must close it.
 func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, error) {
 	f := s.newFeed(filter)
 	if since == "" || since == Now {
@@ -95,8 +94,9 @@ func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, 
 	return f, nil
 }
 
-// OpenAt opens a feed behind a position that the database has stored itself, for a
-// reader that began with nothing at base. Without deletions it needs none of their records.
+// OpenAt opens a feed after a position that the database has stored, for a reader that
+// began with no documents at the etag base. A feed without deletions keeps no records of
+// them.
 func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
 	f := s.newFeed(filter)
 	f.position, f.base = position, base
@@ -111,7 +111,7 @@ func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
 	return f, nil
 }
 
-// newFeed returns a feed that holds nothing yet.
+// newFeed returns a feed without a hold on the records of deletions.
 func (s *Source) newFeed(filter Filter) *Feed {
 	return &Feed{source: s, filter: filter, nodes: slices.Collect(maps.Keys(s.Env.Origins))}
 }
@@ -129,9 +129,9 @@ func (s *Source) Resolve(ctx context.Context, since string) (position, base uint
 	return 0, newest, err
 }
 
-// begin begins at the first change, or behind the newest one.
+// begin places a new feed before the first change or, with now, after the newest one.
 func (f *Feed) begin(now bool) (err error) {
-	f.hold = f.source.Horizon.FollowNow() // before the snapshot
+	f.hold = f.source.Horizon.FollowNow() // before the snapshot, so that no record that it shows is removed
 	snapshot := f.source.Env.Engine.Snapshot()
 	defer func() {
 		if err = errs.First(err, snapshot.Close()); err != nil {
@@ -144,22 +144,22 @@ func (f *Feed) begin(now bool) (err error) {
 	return err
 }
 
-// Close ends f.
+// Close closes the feed.
 func (f *Feed) Close() {
 	if f.hold != nil {
 		f.hold.Close()
 	}
 }
 
-// Position returns the etag up to which f has looked at the changes.
+// Position returns the etag up to which f has read the changes, matching or not.
 func (f *Feed) Position() uint64 { return f.position }
 
-// Base returns the etag up to which deletions do not concern the reader: see Token.
+// Base returns the etag up to which the reader needs no deletions: see Token.
 func (f *Feed) Base() uint64 { return f.base }
 
-// Read returns the next changes, and whether there were more at that moment. They are
-// valid until the next call. Changes that the filter leaves out can be all that there
-// was. The records of deletions behind the position are kept until the next call.
+// Read returns the next changes, and whether there were more in the snapshot. Changes are
+// valid until the next call. There may be none although records were read, as the filter
+// leaves changes out. Deletions after the position are kept until the next call.
 func (f *Feed) Read() (changes []Change, more bool, err error) {
 	clear(f.batch)
 	f.batch = f.batch[:0]
@@ -179,7 +179,7 @@ func (f *Feed) Read() (changes []Change, more bool, err error) {
 	return f.batch, more, nil
 }
 
-// readDisk reads a batch from the disk, and returns the mark of its snapshot.
+// readDisk reads a batch from a new snapshot, and returns the mark in it.
 func (f *Feed) readDisk() (mark uint64, more bool, err error) {
 	snapshot := f.source.Env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
@@ -198,8 +198,8 @@ func (f *Feed) readDisk() (mark uint64, more bool, err error) {
 	return mark, more, err
 }
 
-// checkMark returns a GoneError if a snapshot with this mark may lack deletions that f
-// needs.
+// checkMark returns a GoneError if records of deletions that f needs may be missing in a
+// snapshot with this mark.
 func (f *Feed) checkMark(mark uint64) error {
 	if mark <= max(f.position, f.base) || f.filter.NoDeletions {
 		return nil
@@ -207,8 +207,8 @@ func (f *Feed) checkMark(mark uint64) error {
 	return f.source.gone(Token(f.source.Env.Origins, f.source.Env.Node, f.position, f.base), mark)
 }
 
-// read reads a batch from the merged records. An error comes after the changes before
-// it: the next call meets it first.
+// read reads a batch from the merged records. If an error comes after some changes, read
+// returns these changes without the error, and the next call finds the error again.
 func (f *Feed) read(snapshot storage.Reader, m *merge) (more bool, err error) {
 	defer func() {
 		if err != nil && len(f.batch) > 0 {
@@ -222,7 +222,7 @@ func (f *Feed) read(snapshot storage.Reader, m *merge) (more bool, err error) {
 			return false, err
 		}
 		if record == nil {
-			f.nodes = append(f.nodes[:0], f.source.Env.Node) // the others get no new ones
+			f.nodes = append(f.nodes[:0], f.source.Env.Node) // only this node gets new changes
 			return false, nil
 		}
 		if len(f.batch) == maxChanges || size >= maxBytes || records == maxRecords {
@@ -242,7 +242,7 @@ func (f *Feed) read(snapshot storage.Reader, m *merge) (more bool, err error) {
 	}
 }
 
-// change makes a change of a record, if the filter wants it.
+// change converts a change record. wanted reports whether the filter selects it.
 func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte) (c Change, wanted bool, err error) {
 	kind, collection, folded, err := format.SplitChange(record)
 	if err != nil || !f.filter.wants(collection, folded) {
@@ -263,8 +263,8 @@ func (f *Feed) change(snapshot storage.Reader, node, etag uint64, record []byte)
 	return c, false, fmt.Errorf("change %d of %q has the kind %d: %w", etag, folded, kind, errs.ErrCorrupt)
 }
 
-// load adds to c what the document has to say. It reports false for one that has
-// expired, if that is as if it were deleted: its deletion will follow.
+// load completes c from the document. It returns false for a document that has expired and
+// counts as deleted: its deletion will follow.
 func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bool, err error) {
 	f.key = append(append(append(f.key[:0], format.SpaceDocument), folded...), 0)
 	record, closer, err := snapshot.Get(f.key)
@@ -294,11 +294,12 @@ func (f *Feed) load(snapshot storage.Reader, c *Change, folded []byte) (there bo
 	return true, err
 }
 
-// Wait returns when Read, which has just found all there was, may find more. It is
+// Wait returns when Read, which has reached the newest change, may find more. It must be
 // called outside the gate of the database.
 //
-// The channel is asked for before each read, so that no commit is missed between a
-// read and the wait.
+// A feed always gets the channel to wait on before it reads: the first call only gets it
+// and returns at once, and each later call waits on it and then gets the next one. So no
+// commit between a read and the wait is missed.
 func (f *Feed) Wait(ctx context.Context) error {
 	if f.ended != nil {
 		return f.ended

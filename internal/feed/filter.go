@@ -7,17 +7,17 @@ import (
 	"github.com/jaydb/jay/internal/docs"
 )
 
-// Filter selects changes. Conditions of one kind are alternatives; those of several
-// kinds must all hold. The zero value selects all.
+// Filter selects changes. Of several values in one field any may match; all fields that
+// are set must match. The zero value selects all changes.
 type Filter struct {
 	Collections []string // folded
 	Prefixes    []string // of folded IDs
 	IDs         []string // folded
-	Documents   bool     // changes have their documents
-	NoDeletions bool     // deletions are left out, and their records not needed
+	Documents   bool     // read the documents of the changes
+	NoDeletions bool     // leave out deletions; their records need not be kept
 }
 
-// wants reports whether the filter selects the change of a document.
+// wants reports whether the filter selects changes of a document.
 func (f *Filter) wants(collection, folded []byte) bool {
 	return (f.Collections == nil || slices.ContainsFunc(f.Collections, func(c string) bool { return docs.SameCollection(collection, c) })) &&
 		(f.Prefixes == nil || slices.ContainsFunc(f.Prefixes, func(p string) bool { return bytes.HasPrefix(folded, []byte(p)) })) &&

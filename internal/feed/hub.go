@@ -8,46 +8,45 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Hub wakes the feeds that have caught up. It waits for the engine's next commit on a
-// goroutine of its own, which is there only while a feed waits, and then wakes all
-// of them. So a commit costs its leader the same whether one feed waits or ten
-// thousand, and all commits that come meanwhile cost one wake.
+// Hub wakes the feeds that have caught up. While at least one feed waits, a goroutine of
+// the hub waits for the engine's next commit and then wakes all of them. So the cost of a
+// commit does not depend on the number of feeds, and commits in quick succession share one
+// wake.
 //
-// A wake makes each feed read, so that between two wakes the hub rests for a
-// millisecond, and longer with many feeds: beside a stream of small commits a feed then
-// reads many changes at a time, and all of them take a bounded part of the processors. The
-// first wake after a pause comes at once.
+// Each wake makes every feed read. Between two wakes the hub therefore rests for a
+// millisecond, or longer with many feeds: in a stream of small commits a feed reads many
+// changes at a time, and all feeds together use a bounded part of the processors. The
+// first wake after a quiet time is not delayed.
 type Hub struct {
 	engine storage.Engine
 
 	mu      sync.Mutex
 	next    chan struct{} // closed by the next wake; nil if no feed waits. Guarded by mu.
-	waiting int           // feeds that have asked for next. Guarded by mu.
-	awoken  int           // feeds that the last wake has woken. Guarded by mu.
-	woken   time.Time     // the last wake. Guarded by mu.
-	rest    time.Duration // after it. Guarded by mu.
+	waiting int           // feeds that have got next. Guarded by mu.
+	awoken  int           // number of feeds that the last wake has woken. Guarded by mu.
+	woken   time.Time     // time of the last wake. Guarded by mu.
+	rest    time.Duration // time to rest after the last wake. Guarded by mu.
 	stopped bool          // Guarded by mu.
 	closed  chan struct{} // by Stop
 	relays  sync.WaitGroup
 }
 
-// leastRest is how long the hub rests at least after a wake, and restPerFeed how long for
-// each feed that it has woken: about what a feed takes to read one change. docs/limits.md
-// has them.
+// leastRest is the least rest after a wake, and restPerFeed the rest for each feed that
+// was woken: about the time that a feed needs to read one change. docs/limits.md has them.
 const (
 	leastRest   = time.Millisecond
 	restPerFeed = 10 * time.Microsecond
 )
 
-// NewHub returns the hub of an engine. Stop must follow.
+// NewHub returns the hub of an engine. The caller must call Stop.
 func NewHub(engine storage.Engine) *Hub {
 	return &Hub{engine: engine, closed: make(chan struct{})}
 }
 
-// Await returns a channel that is closed when there may be more than a snapshot shows
-// that was taken before, or when the hub stops: so a feed reads once more between Await
-// and the wait. It also returns how many feeds the last wake has woken. It returns ErrClosed
-// after Stop, and ErrFailed if the engine has failed.
+// Await returns a channel that is closed at the next wake: after a commit that an earlier
+// snapshot may not show, or when the hub stops. A feed must therefore read once more after
+// Await, before it waits on the channel. awoken is the number of feeds that the last wake
+// has woken. Await returns ErrClosed after Stop, and ErrFailed if the engine has failed.
 func (h *Hub) Await() (next <-chan struct{}, awoken int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +65,7 @@ func (h *Hub) Await() (next <-chan struct{}, awoken int, err error) {
 	return h.next, h.awoken, nil
 }
 
-// relay waits for a commit and wakes all feeds.
+// relay waits for a commit and for the end of the rest, and then wakes all feeds.
 func (h *Hub) relay(commit <-chan struct{}) {
 	select {
 	case <-commit:
@@ -91,7 +90,7 @@ func (h *Hub) relay(commit <-chan struct{}) {
 	close(next)
 }
 
-// Stop wakes all feeds for the last time, and waits for the hub's goroutine.
+// Stop wakes all feeds a last time and waits for the hub's goroutine.
 func (h *Hub) Stop() {
 	h.mu.Lock()
 	if !h.stopped {
@@ -102,7 +101,7 @@ func (h *Hub) Stop() {
 	h.relays.Wait()
 }
 
-// Waiting returns how many feeds have called Await since the last wake.
+// Waiting returns the number of feeds that have called Await since the last wake.
 func (h *Hub) Waiting() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,23 +7,22 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// merge walks over the change records of several nodes in the order of their etags.
-// A database that was copied has records of the nodes that it was before, which get no
-// new ones.
+// merge reads the change records of several nodes in the order of their etags. A copied
+// database has records of the nodes that it was earlier, which get no new ones.
 type merge struct {
 	heads []head
-	moved int // the head that stands on the record returned last; below 0 for none
+	moved int // index of the head with the record that next returned last; -1 for none
 }
 
-// head is the walk over the records of one node.
+// head is the iterator over the records of one node.
 type head struct {
 	node uint64
 	it   storage.Iterator
 	ok   bool
-	etag uint64 // under the iterator, if ok
+	etag uint64 // etag of the present record, if ok
 }
 
-// merge begins behind the position of f.
+// merge returns a merge of the records after f's position.
 func (f *Feed) merge(r storage.Reader) (_ *merge, err error) {
 	m := &merge{heads: make([]head, 0, len(f.nodes)), moved: -1}
 	for _, node := range f.nodes {

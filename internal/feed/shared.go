@@ -5,31 +5,31 @@ import (
 	"sync"
 )
 
-// shared is the batch of changes behind a wake, which the feeds that it has woken read
-// together: the first of them reads it from the disk, unfiltered, and the others take from
-// it what they want. So a hundred feeds that have caught up cost little more than one.
+// shared is a batch of changes that the feeds of one wake share. The first of them reads
+// it from disk, unfiltered, and the others select from it what they want. So a hundred
+// feeds that have caught up cost little more than one.
 //
-// It is as good as what a feed reads for itself: it comes from one snapshot, taken after
-// the channel was asked for on which the feed waits next, so that a later commit wakes it.
+// A shared batch is as safe as one that a feed reads itself. It comes from one snapshot,
+// which was taken after the feeds got the channel that they wait on next, so a later
+// commit wakes them.
 type shared struct {
 	mu      sync.Mutex
-	wait    <-chan struct{} // on which those wait next who may read the batch; nil for none. Guarded by mu.
-	readers int             // that have yet to come. Guarded by mu.
-	from    uint64          // the batch has the changes behind it. Guarded by mu.
-	to      uint64          // and up to here. Guarded by mu.
-	more    bool            // there were others behind to. Guarded by mu.
+	wait    <-chan struct{} // channel of the wake that the readers of this batch wait for next; nil for no batch. Guarded by mu.
+	readers int             // feeds that have not read the batch yet. Guarded by mu.
+	from    uint64          // the batch has the changes after this etag. Guarded by mu.
+	to      uint64          // and up to this one. Guarded by mu.
+	more    bool            // there were changes after to. Guarded by mu.
 	mark    uint64          // of the snapshot. Guarded by mu.
 	changes []sharedChange  // Guarded by mu.
 }
 
-// sharedChange is a change, and what filters look at.
+// sharedChange is a change, with the folded names that filters compare.
 type sharedChange struct {
 	Change
 	collection, folded []byte
 }
 
-// readShared reads from the batch that f shares with others. It returns false if f has to
-// read for itself.
+// readShared reads from the shared batch. read is false if f has to read from disk.
 func (f *Feed) readShared() (more, read bool, err error) {
 	s := &f.source.shared[0]
 	if f.filter.Documents {
@@ -40,7 +40,7 @@ func (f *Feed) readShared() (more, read bool, err error) {
 	if s.wait != f.next {
 		s.drop()
 		if err := s.fill(f); err != nil {
-			return false, false, nil // f meets it again, behind the changes before it
+			return false, false, nil // f reads from disk, and returns the error after the changes before it
 		}
 	}
 	if f.position < s.from || f.position > s.to && s.more {
@@ -62,15 +62,15 @@ func (f *Feed) readShared() (more, read bool, err error) {
 	return more, true, nil
 }
 
-// drop lets the memory of the batch go. s.mu is held.
+// drop releases the changes of the batch. s.mu is held.
 func (s *shared) drop() {
 	clear(s.changes)
 	s.changes, s.wait = s.changes[:0], nil
 }
 
-// fill reads the batch behind the position of f. s.mu is held.
+// fill reads the batch of the changes after f's position. s.mu is held.
 func (s *shared) fill(f *Feed) (err error) {
-	// Each of its readers compares the mark with what it needs itself.
+	// The greatest base disables the check of the mark: each reader checks it for itself.
 	all := Feed{source: f.source, nodes: f.nodes, position: f.position, base: math.MaxUint64, filter: Filter{Documents: f.filter.Documents}}
 	if s.mark, s.more, err = all.readDisk(); err != nil {
 		return err

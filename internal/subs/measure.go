@@ -6,15 +6,15 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Figures are sums over all subscriptions.
+// Figures are totals over all subscriptions.
 type Figures struct {
 	Subscriptions, Disabled int64
-	Working                 int64  // a worker of this process
+	Working                 int64  // those with a worker in this process
 	Behind                  uint64 // the greatest lag of those that are not disabled, in etags
 }
 
-// Measure adds up the subscriptions of a snapshot. It reads two records of each, and not
-// the documents that have failed.
+// Measure returns the totals of a snapshot. It reads two records of each subscription, but
+// not those of its failed documents.
 func (s *Store) Measure(r storage.Reader) (f Figures, err error) {
 	newest, _, err := s.feeds.NewestIn(r)
 	if err != nil {

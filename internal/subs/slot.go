@@ -7,25 +7,26 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// InUse says what Acquire does if a subscription has a worker.
+// InUse is what Acquire does if the subscription has a worker already.
 type InUse uint8
 
 const (
-	Wait    InUse = iota // until the worker ends
-	Replace              // it
-	Fail
+	Wait    InUse = iota // wait until the worker ends
+	Replace              // end the worker and take its place
+	Fail                 // return ErrInUse
 )
 
-// slot is where the worker of a subscription stands. It is there as long as one works or
-// waits.
+// slot holds the worker of a subscription. It exists while there is a worker or a caller
+// that waits to become one.
 type slot struct {
 	worker *Worker       // nil for none. Guarded by Store.mu.
 	freed  chan struct{} // closed when worker ends. Guarded by Store.mu.
-	users  int           // the worker and those that wait. Guarded by Store.mu.
+	users  int           // the worker, and the callers in Acquire. Guarded by Store.mu.
 }
 
-// Acquire makes the caller the worker of a subscription in this process. Release must
-// follow. It is called outside the gate: it may wait, until ctx or the database ends.
+// Acquire makes the caller the worker of a subscription in this process. The caller must
+// call Release. Acquire must be called outside the gate: it may wait, until ctx ends or
+// the database is closed.
 func (s *Store) Acquire(ctx context.Context, name string, mode InUse) (*Worker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,14 +70,15 @@ func (s *Store) Acquire(ctx context.Context, name string, mode InUse) (*Worker, 
 	return w, nil
 }
 
-// remove removes the worker. Store.mu is held.
+// remove takes the worker out of the slot and wakes the waiting callers. Store.mu is held.
 func (at *slot) remove() {
 	at.worker = nil
 	at.users--
 	close(at.freed)
 }
 
-// leave is called when a caller waits no more. s.mu is held.
+// leave is called when a caller leaves Acquire. It drops a slot without users. s.mu is
+// held.
 func (s *Store) leave(name string, at *slot) {
 	if at.users--; at.users == 0 {
 		delete(s.slots, name)
@@ -100,7 +102,8 @@ func (w *Worker) Release() {
 	}
 }
 
-// end ends the worker of a subscription, if there is one.
+// end ends the worker of a subscription, if there is one, with an ErrEnded that has the
+// reason.
 func (s *Store) end(name, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,15 +1,16 @@
-// Package subs keeps subscriptions: named readers of the changes, whose position is
-// stored in the database and moved by the acknowledgement of batches.
+// Package subs implements subscriptions: named readers of the changes whose position is
+// stored in the database and advances with each acknowledged batch.
 //
-// A subscription has a definition, its progress, and a record for each document that
-// has failed (package format has the keys). One [Worker] at a time works on it. It
-// reads with a feed (package feed) and keeps what the query finds. The acknowledgement
-// of a batch is one transaction: it moves the position, notes the documents that have
-// failed, and removes the notes of those that have not. So a batch that is
-// acknowledged is never sent again, and one that is not is sent again after a crash.
+// A subscription has a definition, its progress, and a record for each document that has
+// failed (package format has the keys). At most one [Worker] serves it at a time. The
+// worker reads changes with a feed (package feed) and keeps the documents that match the
+// query. The acknowledgement of a batch is one transaction: it advances the position,
+// records the documents that have failed, and deletes the records of those that have
+// succeeded. So an acknowledged batch is never sent again, and after a crash any other
+// batch is.
 //
-// Each worker has a number, which the transaction of an acknowledgement compares with
-// that of the newest worker: a worker that was replaced cannot acknowledge any more. Disabling,
+// Each worker has a number. The transaction of an acknowledgement compares it with that of
+// the newest worker, so a worker that was replaced can no longer acknowledge. Disabling,
 // resetting and dropping a subscription end its worker in the same way.
 package subs
 
@@ -36,13 +37,13 @@ import (
 const (
 	maxNameBytes     = 256
 	maxSubscriptions = 1000
-	maxFailing       = 1000 // documents of one subscription that have failed
-	maxErrorBytes    = 1000 // of the text of a failure
+	maxFailing       = 1000 // failed documents of one subscription
+	maxErrorBytes    = 1000 // of the error text of a failure
 	maxRetryDelay    = time.Hour
-	skippedEtags     = 1000 // passed without a match, after which the position is stored
+	skippedEtags     = 1000 // etags without a match after which the position is stored
 )
 
-// Definition is what a subscription was declared as. It is stored as JSON. Part of the
+// Definition is the declaration of a subscription. It is stored as JSON. Part of the
 // on-disk format.
 type Definition struct {
 	Name        string        `json:"name"`
@@ -53,8 +54,8 @@ type Definition struct {
 	Created     time.Time     `json:"created"`
 }
 
-// Progress is how far a subscription has come. It is stored as JSON. Part of the on-disk
-// format.
+// Progress is the changing state of a subscription. It is stored as JSON. Part of the
+// on-disk format.
 type Progress struct {
 	Position     uint64    `json:"position"`       // changes up to this etag are acknowledged
 	Base         uint64    `json:"base,omitempty"` // see feed.Token
@@ -69,33 +70,33 @@ type Progress struct {
 type Failure struct {
 	ID       string    `json:"id"` // as written
 	Etag     uint64    `json:"etag"`
-	Failures int       `json:"failures"` // of this version
+	Failures int       `json:"failures"` // of this version of the document
 	Dead     bool      `json:"dead,omitempty"`
-	Error    string    `json:"error"` // the last one
-	Due      time.Time `json:"due"`   // when it is sent again, unless it is dead
+	Error    string    `json:"error"` // of the last failure
+	Due      time.Time `json:"due"`   // when the document is sent again, unless it is dead
 
-	Deletion *Deletion `json:"deletion,omitempty"` // nil if a document has failed
+	Deletion *Deletion `json:"deletion,omitempty"` // set if it is a deletion that has failed
 }
 
-// Deletion is what is kept of a deletion that has failed: there is no document to be read
-// again.
+// Deletion has what is needed to send a failed deletion again: there is no document to
+// read it from.
 type Deletion struct {
 	Node       uint64 `json:"node"`
 	Collection string `json:"collection,omitempty"`
 }
 
-// Info is a subscription as it is.
+// Info is the present state of a subscription.
 type Info struct {
 	Definition
 	Progress
 	Newest        uint64 // etag of the newest change
 	Failing, Dead int
-	Working       bool // a worker of this process
-	Gone          bool // records of deletions that it needs were removed
+	Working       bool // a worker of this process serves it
+	Gone          bool // deletions that it needs were removed from the feed
 }
 
-// Store is the subscriptions of an open database. It is safe for concurrent use. None
-// of its methods enters the gate.
+// Store has the subscriptions of an open database. It is safe for concurrent use. Its
+// methods do not enter the gate: the caller must be inside, except for Acquire and Stop.
 type Store struct {
 	env   *env.Env
 	feeds *feed.Source
@@ -113,7 +114,7 @@ func New(e *env.Env, feeds *feed.Source) *Store {
 	return s
 }
 
-// Stop ends all workers. There are no others afterwards.
+// Stop ends all workers with ErrClosed. Later calls of Acquire fail.
 func (s *Store) Stop() {
 	s.stop(errs.ErrClosed)
 	s.mu.Lock()
@@ -125,7 +126,8 @@ func (s *Store) Stop() {
 	}
 }
 
-// CheckName refuses names that cannot be part of a key.
+// CheckName returns an error for an invalid name. Control characters are invalid, as one
+// of them ends the name in a key.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxNameBytes || !utf8.ValidString(name) {
 		return fmt.Errorf("%w: the name must have from 1 to %d bytes of UTF-8, not %q", errs.ErrSubscription, maxNameBytes, errs.Shorten(name))
@@ -138,8 +140,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckQuery refuses what a subscription cannot be asked for: each document is sent for
-// itself.
+// CheckQuery returns an error for a query that a subscription cannot serve. Each document
+// is sent on its own, so there is no order, grouping, paging or including.
 func CheckQuery(q *query.Query) error {
 	switch {
 	case exec.IsGrouped(q), q.Distinct, len(q.OrderBy) > 0, q.HasLimit, q.Offset > 0, len(q.Include) > 0:
@@ -148,7 +150,7 @@ func CheckQuery(q *query.Query) error {
 	return nil
 }
 
-// missing is the error of a subscription that is not there.
+// missing returns the error for a name without a subscription.
 func missing(name string) error {
 	return fmt.Errorf("%w: there is none of the name %q", errs.ErrSubscription, errs.Shorten(name))
 }
@@ -159,7 +161,7 @@ type reader interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }
 
-// get reads a record.
+// get decodes a record into into.
 func get(r docs.Getter, key []byte, into any) (found bool, err error) {
 	value, closer, err := r.Get(key)
 	if err == storage.ErrNotFound {
@@ -175,7 +177,7 @@ func get(r docs.Getter, key []byte, into any) (found bool, err error) {
 	return true, closer.Close()
 }
 
-// load reads a subscription.
+// load reads the definition and the progress of a subscription.
 func load(r docs.Getter, name string) (d Definition, p Progress, err error) {
 	if err := CheckName(name); err != nil {
 		return d, p, err
@@ -193,12 +195,12 @@ func load(r docs.Getter, name string) (d Definition, p Progress, err error) {
 	return d, p, err
 }
 
-// each calls fn with the key and the value of each record in a range.
+// each calls fn with the key and the value of each record whose key begins with prefix.
 func each(r reader, prefix []byte, fn func(key, value []byte) error) error {
 	return env.Each(r, prefix, format.PrefixEnd(prefix), fn)
 }
 
-// failures reads the documents that have failed.
+// failures reads the records of the documents that have failed.
 func failures(r reader, name string) (all []Failure, err error) {
 	err = each(r, format.SubscriptionFailureKey(name, ""), func(key, value []byte) error {
 		var f Failure
@@ -211,12 +213,12 @@ func failures(r reader, name string) (all []Failure, err error) {
 	return all, err
 }
 
-// update runs a transaction, durable as the database is.
+// update runs a transaction with the durability of the database.
 func (s *Store) update(ctx context.Context, fn func(storage.Tx) error) error {
 	return s.env.Engine.Update(ctx, s.env.Synced, fn)
 }
 
-// setProgress stages the progress, and the floor of what it needs.
+// setProgress stages the progress, and the floor that keeps the deletions behind it.
 func setProgress(tx storage.Tx, d *Definition, p *Progress) error {
 	if d.Deletions && !p.Disabled {
 		needed := max(p.Position, p.Base)
@@ -229,8 +231,8 @@ func setProgress(tx storage.Tx, d *Definition, p *Progress) error {
 	return env.SetJSON(tx, format.SubscriptionProgressKey(d.Name), p)
 }
 
-// Ensure makes a subscription that begins behind a token, unless there is one of the
-// name, which must have the same definition.
+// Ensure creates a subscription that begins after the token since. If one with the name
+// exists, it must have the same definition, and nothing changes.
 func (s *Store) Ensure(ctx context.Context, d Definition, since string) error {
 	if err := CheckName(d.Name); err != nil {
 		return err
@@ -270,8 +272,8 @@ func (s *Store) Ensure(ctx context.Context, d Definition, since string) error {
 	})
 }
 
-// change changes the progress of a subscription, whose worker then ends for the
-// reason.
+// change edits a subscription in a transaction with fn. It then ends the worker, with
+// reason as its error.
 func (s *Store) change(ctx context.Context, name, reason string, fn func(tx storage.Tx, d *Definition, p *Progress) error) error {
 	err := s.update(ctx, func(tx storage.Tx) error {
 		d, p, err := load(tx, name)
@@ -290,8 +292,8 @@ func (s *Store) change(ctx context.Context, name, reason string, fn func(tx stor
 	return err
 }
 
-// Disable keeps workers from a subscription, or lets them come back. What it needs of
-// the records of deletions is not kept meanwhile.
+// Disable disables a subscription, or enables it again. A disabled one has no worker, and
+// the deletions that it would need are not kept.
 func (s *Store) Disable(ctx context.Context, name string, disabled bool) error {
 	return s.change(ctx, name, "it was disabled", func(_ storage.Tx, _ *Definition, p *Progress) error {
 		p.Disabled = disabled
@@ -299,7 +301,8 @@ func (s *Store) Disable(ctx context.Context, name string, disabled bool) error {
 	})
 }
 
-// Reset lets a subscription begin again behind a token, and forgets failures.
+// Reset sets a subscription back to the token since, and deletes the records of its
+// failures.
 func (s *Store) Reset(ctx context.Context, name, since string) error {
 	position, base, err := s.feeds.Resolve(ctx, since)
 	if err != nil {
@@ -314,7 +317,7 @@ func (s *Store) Reset(ctx context.Context, name, since string) error {
 	})
 }
 
-// Drop removes a subscription.
+// Drop deletes a subscription and all of its records.
 func (s *Store) Drop(ctx context.Context, name string) error {
 	err := s.update(ctx, func(tx storage.Tx) error {
 		if _, _, err := load(tx, name); err != nil {
@@ -332,8 +335,8 @@ func (s *Store) Drop(ctx context.Context, name string) error {
 	return err
 }
 
-// Retry lets documents that have failed be sent again, dead ones too: those with these
-// folded IDs, or all. It returns how many.
+// Retry makes failed documents due at once, with no failures counted, dead ones included:
+// those with these folded IDs, or all if there are none. It returns their number.
 func (s *Store) Retry(ctx context.Context, name string, folded []string) (n int, err error) {
 	wanted := make(map[string]bool, len(folded))
 	for _, id := range folded {
@@ -358,7 +361,7 @@ func (s *Store) Retry(ctx context.Context, name string, folded []string) (n int,
 	return n, err
 }
 
-// Get returns a subscription.
+// Get returns the state of a subscription.
 func (s *Store) Get(name string) (Info, error) {
 	snapshot := s.env.Engine.Snapshot()
 	newest, mark, err := s.feeds.NewestIn(snapshot)
@@ -369,7 +372,8 @@ func (s *Store) Get(name string) (Info, error) {
 	return info, errs.First(err, snapshot.Close())
 }
 
-// info returns a subscription in a snapshot with this newest change and this mark.
+// info returns the state of a subscription in the snapshot r. newest is the etag of the
+// newest change in it, and mark the etag up to which deletions may be missing.
 func (s *Store) info(r storage.Reader, name string, newest, mark uint64) (i Info, err error) {
 	if i.Definition, i.Progress, err = load(r, name); err != nil {
 		return i, err

@@ -18,34 +18,34 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Worker works on a subscription. Its methods must not be called at the same time. Those
-// that read or write are called inside the gate of the database, Acquire, Wait and
-// Release outside.
+// Worker reads batches for a subscription. It is used by one goroutine at a time. Acquire,
+// Wait and Release must be called outside the gate of the database, all other methods
+// inside.
 type Worker struct {
 	store *Store
 	name  string
-	ctx   context.Context // ends with the caller's, with Close, and when the worker is ended
+	ctx   context.Context // ends with the caller's context, at Close, and when the worker is ended
 	end   context.CancelCauseFunc
 
 	definition Definition
-	progress   Progress // as it is stored
+	progress   Progress // as stored on disk
 	filter     *exec.Filter
 	feed       *feed.Feed
-	failing    map[string]Failure // by folded ID; dead ones too
-	found      []Item             // that the feed has found and no batch has yet
-	readTo     uint64             // the feed has looked at the changes up to here; found is behind the position
-	stored     uint64             // Position on disk
+	failing    map[string]Failure // failed documents by folded ID, dead ones included
+	found      []Item             // matches that were read and are in no batch yet
+	readTo     uint64             // etag up to which the feed was read; all of found is above progress.Position
+	stored     uint64             // the Position that is on disk
 }
 
 // Item is a document in a batch.
 type Item struct {
 	feed.Change
 	Folded   string
-	Row      []byte // what the query selects; nil for the whole document
-	Failures int    // of this version so far
+	Row      []byte // the selected fields, as JSON; nil if the query selects the whole document
+	Failures int    // earlier failures of this version
 }
 
-// bytes returns how many bytes of its document an item holds.
+// bytes returns the size of the item's document.
 func (i *Item) bytes() int {
 	if i.Document == nil {
 		return 0
@@ -53,17 +53,17 @@ func (i *Item) bytes() int {
 	return len(i.Document.JSON())
 }
 
-// Batch is what a worker is given at a time.
+// Batch is a batch of documents for the caller of Fill.
 type Batch struct {
 	Items    []Item
-	position uint64            // of the acknowledgement
-	settled  []string          // documents that failed and are no more to be sent
+	position uint64            // the Position after the acknowledgement
+	settled  []string          // folded IDs of failed documents that need not be sent again
 	failed   map[string]string // errors, by folded ID
 	at       map[string]int    // index in Items, by folded ID
 }
 
-// add adds an item. A document is in a batch once, in its newest version: it fails, or is
-// done, as a whole.
+// add adds an item. It replaces an earlier version of the same document, as a document
+// succeeds or fails once per batch.
 func (b *Batch) add(item Item) {
 	if at, found := b.at[item.Folded]; found {
 		b.Items = slices.Delete(b.Items, at, at+1)
@@ -84,13 +84,13 @@ func newWorker(ctx context.Context, s *Store, name string) *Worker {
 	return w
 }
 
-// Context ends when the worker has to.
+// Context returns a context that ends when the worker must end.
 func (w *Worker) Context() context.Context { return w.ctx }
 
 // Definition returns the definition of the subscription, after Begin.
 func (w *Worker) Definition() Definition { return w.definition }
 
-// Err returns why the worker has to end, or nil.
+// Err returns the reason why the worker must end, or nil.
 func (w *Worker) Err() error {
 	if w.ctx.Err() == nil {
 		return nil
@@ -98,7 +98,7 @@ func (w *Worker) Err() error {
 	return context.Cause(w.ctx)
 }
 
-// Begin makes the worker the newest one, durably, and opens its feed.
+// Begin stores that this worker is the newest one, and opens its feed.
 func (w *Worker) Begin() error {
 	s := w.store
 	err := s.update(w.ctx, func(tx storage.Tx) (err error) {
@@ -138,8 +138,9 @@ func (w *Worker) Begin() error {
 	return err
 }
 
-// Fill makes the next batch, of up to n documents and about size bytes. Without one it
-// returns nil, and whether there is more to look at now.
+// Fill returns the next batch, of up to n documents and about size bytes. Failed documents
+// that are due come first. If there is nothing to send, b is nil, and more reports whether
+// Fill should be called again at once.
 func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 	if err := w.Err(); err != nil {
 		return nil, false, err
@@ -159,7 +160,7 @@ func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 				return nil, false, err
 			}
 			if len(w.found) == 0 {
-				break // the gate is left between two reads that find nothing
+				break // return, so that the caller leaves the gate between reads without a match
 			}
 		}
 		item := w.found[0]
@@ -178,7 +179,7 @@ func (w *Worker) Fill(n, size int) (b *Batch, more bool, err error) {
 	return b, more, nil
 }
 
-// read reads a batch of changes and keeps those that the query finds.
+// read reads a batch of changes from the feed and appends the matches to w.found.
 func (w *Worker) read() (more bool, err error) {
 	changes, more, err := w.feed.Read()
 	if err != nil {
@@ -197,7 +198,7 @@ func (w *Worker) read() (more bool, err error) {
 	return more, nil
 }
 
-// item makes an item of a change, if the query finds it.
+// item converts a change to an item. wanted reports whether the query matches it.
 func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	item = Item{Change: c, Folded: w.store.env.Rules.Fold(c.ID)}
 	if !c.Deleted {
@@ -217,8 +218,8 @@ func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	return item, true, nil
 }
 
-// fillFailing adds documents, and deletions, that have failed and are due, and returns how
-// many bytes they have. A document that was written since comes by the feed.
+// fillFailing adds to b the failed documents and deletions that are due, and returns their
+// size. It leaves out a document with a newer version, since the feed brings that.
 func (w *Worker) fillFailing(b *Batch, n, size int) (bytes int, err error) {
 	if len(w.failing) == 0 {
 		return 0, nil
@@ -268,13 +269,12 @@ func (w *Worker) fillFailing(b *Batch, n, size int) (bytes int, err error) {
 	return bytes, nil
 }
 
-// isFound reports whether the feed has found a document that no batch has yet.
+// isFound reports whether w.found has a document.
 func (w *Worker) isFound(folded string) bool {
 	return slices.ContainsFunc(w.found, func(i Item) bool { return i.Folded == folded })
 }
 
-// storePassed stores the position if many changes were passed that the query does not
-// find.
+// storePassed stores the position once skippedEtags changes were passed without a match.
 func (w *Worker) storePassed(position uint64) error {
 	if position < w.stored+skippedEtags {
 		return nil
@@ -282,8 +282,8 @@ func (w *Worker) storePassed(position uint64) error {
 	return w.Acknowledge(&Batch{position: position})
 }
 
-// StorePassed stores how far the worker has come, if it has been given all that the
-// query finds up to there, and has acknowledged it.
+// StorePassed stores the position up to which the feed was read. It does nothing if a
+// match was not sent yet.
 func (w *Worker) StorePassed() error {
 	if w.readTo == w.stored || len(w.found) > 0 {
 		return nil
@@ -291,7 +291,8 @@ func (w *Worker) StorePassed() error {
 	return w.Acknowledge(&Batch{position: w.readTo})
 }
 
-// Fail notes that a document of the batch has failed.
+// Fail records that a document of the batch has failed. text is the error, which Fail cuts
+// to maxErrorBytes.
 func (b *Batch) Fail(folded, text string) {
 	if b.failed == nil {
 		b.failed = make(map[string]string)
@@ -302,10 +303,11 @@ func (b *Batch) Fail(folded, text string) {
 	b.failed[folded] = text
 }
 
-// Acknowledge stores that a batch is done, durably. It returns ErrEnded if the worker is not
-// the newest one, or the subscription was changed: then nothing is stored.
+// Acknowledge stores that a batch is done, with the durability of the database. It returns
+// ErrEnded and stores nothing if the worker was replaced or the subscription was changed.
 func (w *Worker) Acknowledge(b *Batch) error {
-	// Not under the worker's context: who has done the work wants it noted. Close waits.
+	// The end of the worker's context must not prevent this: the work is done and should
+	// not be repeated. Close waits for it.
 	ctx := context.WithoutCancel(w.ctx)
 	now := w.store.env.Now()
 	next := w.progress
@@ -341,7 +343,7 @@ func (w *Worker) Acknowledge(b *Batch) error {
 	})
 	if err != nil {
 		if ended := w.Err(); ended != nil && errors.Is(err, errs.ErrEnded) {
-			return ended // it knows why
+			return ended // its cause is more specific
 		}
 		return err
 	}
@@ -355,8 +357,8 @@ func (w *Worker) Acknowledge(b *Batch) error {
 	return nil
 }
 
-// settle returns the records of the documents of a batch that have failed, and the
-// folded IDs of those that have none any more.
+// settle computes the changes to the failure records that a batch causes: the records to
+// store, by folded ID, and the folded IDs of those to delete.
 func (w *Worker) settle(b *Batch, now time.Time) (failing map[string]Failure, gone []string, err error) {
 	gone = slices.Clone(b.settled)
 	count := len(w.failing)
@@ -389,8 +391,8 @@ func (w *Worker) settle(b *Batch, now time.Time) (failing map[string]Failure, go
 	return failing, gone, nil
 }
 
-// Wait returns when Fill may find something: a change, or a document that is due. It is
-// called outside the gate.
+// Wait returns when Fill may have something to send: a new change, or a failed document
+// that has become due. It must be called outside the gate.
 func (w *Worker) Wait() error {
 	ctx, cancel := w.ctx, func() {}
 	if due, found := w.nextDue(); found {
@@ -402,12 +404,12 @@ func (w *Worker) Wait() error {
 		return ended
 	}
 	if err != nil && ctx.Err() != nil {
-		return nil // a document is due
+		return nil // a failed document has become due
 	}
 	return err
 }
 
-// nextDue returns when the next document is due that has failed.
+// nextDue returns the time at which the next failed document becomes due.
 func (w *Worker) nextDue() (due time.Time, found bool) {
 	for _, f := range w.failing {
 		if !f.Dead && (!found || f.Due.Before(due)) {
