@@ -15,11 +15,11 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// Change is the newest change of a document when it was read: that it was written, or
-// deleted.
+// Change is the newest change of a document at the time of the read: a write or a
+// deletion.
 type Change struct {
-	// ID is the document's ID as it was written. That of a deletion is folded: IDs
-	// are compared as the database compares them.
+	// ID is the document's ID as it was written. The ID of a deletion is folded, which is
+	// the form in which the database compares IDs.
 	ID string
 
 	// Collection is the document's collection, or "@empty".
@@ -38,16 +38,16 @@ type Change struct {
 	// none.
 	Document *Document
 
-	// Checkpoint is true for what WithCheckpoints adds: it is no change, and has
-	// only an Etag and a Token.
+	// Checkpoint is true for the reports that WithCheckpoints adds. Such a Change concerns
+	// no document and has only an Etag and a Token.
 	Checkpoint bool
 
 	base      uint64 // see feed.Token
-	node, own uint64 // that wrote it, and of the database
+	node, own uint64 // the node that wrote it, and the database's own node
 	origins   env.Origins
 }
 
-// Token returns the text with which Changes goes on behind this change, in this process
+// Token returns the token with which Changes continues after this change, in this process
 // or in a later one.
 func (c Change) Token() string {
 	if c.Etag == 0 {
@@ -65,17 +65,17 @@ func (c Change) ChangeVector() string {
 	return c.origins.ChangeVector(c.node, c.Etag)
 }
 
-// SinceNow is what Changes is given to begin behind the newest change.
+// SinceNow makes Changes begin after the newest change.
 const SinceNow = feed.Now
 
-// ChangesGoneError is returned by Changes when it cannot go on behind a token without
-// missing changes: records of deletions behind it were removed, or it is a token of
-// another database, such as the original of this copy, or of a state that was lost. Begin
-// again with "": what does not come until the feed has caught up is no longer there.
-// errors.Is(err, ErrChangesGone) is true.
+// ChangesGoneError is returned by Changes when it cannot continue after a token without
+// missing changes: deletions after it were removed, or the token belongs to another
+// database, such as the original of this copy, or to a state that was lost. Begin again
+// with "": documents that the feed has not brought by the time it has caught up no longer
+// exist. errors.Is(err, ErrChangesGone) is true.
 type ChangesGoneError struct {
 	Since  string // the token
-	Oldest uint64 // the oldest usable etag: the least that a token may have now
+	Oldest uint64 // the least etag with which a token is still valid
 	Reason string // such as "records of deletions up to etag 812 were removed"
 }
 
@@ -86,7 +86,7 @@ func (e *ChangesGoneError) Error() string {
 // Is reports whether target is ErrChangesGone.
 func (e *ChangesGoneError) Is(target error) bool { return target == ErrChangesGone }
 
-// changesError makes an error of package feed one of this package.
+// changesError converts an error of package feed to one of this package.
 func changesError(err error) error {
 	var gone *feed.GoneError
 	if errors.As(err, &gone) {
@@ -95,7 +95,7 @@ func changesError(err error) error {
 	return err
 }
 
-// ChangesOption changes what DB.Changes iterates over.
+// ChangesOption is an option of DB.Changes.
 type ChangesOption func(*changesOptions)
 
 type changesOptions struct {
@@ -123,39 +123,39 @@ func OfIDs(ids ...string) ChangesOption {
 	return func(o *changesOptions) { o.ids = append(o.ids, ids...) }
 }
 
-// WithDocuments makes Changes read the documents: those of the changes, not newer ones.
+// WithDocuments makes Changes read the documents too, each in the version of its change.
 func WithDocuments() ChangesOption {
 	return func(o *changesOptions) { o.documents = true }
 }
 
-// WithCheckpoints makes Changes report, now and then, how far it has come when the
-// filters leave out what it passes: a Change with Checkpoint set. Who stores its Token
-// need not pass the same changes again, and the token does not grow old while others
-// change. A feed that begins at SinceNow reports first where that is, so that one that
-// is cut short before its first change can go on without a gap: behind that, or, if
-// nothing was ever written, behind "".
+// WithCheckpoints makes Changes also report its progress while the filters leave out what
+// it reads, as a Change with Checkpoint set. A program that stores the Token of each
+// report need not pass the same changes again after a restart, and its token does not
+// become too old while other documents change. A feed that begins at SinceNow first
+// reports its position, so that it can be resumed without a gap even if it is interrupted
+// before its first change: after that token, or after "" if nothing was ever written.
 func WithCheckpoints() ChangesOption {
 	return func(o *changesOptions) { o.checkpoints = true }
 }
 
-// UntilCaughtUp makes Changes end when it has come to the newest change, instead of
+// UntilCaughtUp makes Changes end when it has reached the newest change, instead of
 // waiting for more.
 func UntilCaughtUp() ChangesOption {
 	return func(o *changesOptions) { o.untilCaughtUp = true }
 }
 
-// Opened has fn called once the feed has its position, before its first change: every
-// change that is committed after the call comes, with SinceNow too. So a program can
-// begin to follow changes, and then read or write what they are about. fn must not
+// Opened makes Changes call fn when the feed has its position, before the first change.
+// Every change that is committed after the call is delivered, with SinceNow too. So a
+// program can begin to follow changes before it reads or writes the documents. fn must not
 // block.
 func Opened(fn func()) ChangesOption {
 	return func(o *changesOptions) { o.opened = fn }
 }
 
 // Changes iterates over the changes of documents, in the order in which they were
-// committed: first those behind since, then, without a gap, those to come, until ctx
-// ends, the database is closed or the loop is left. since is "" for all of them, the
-// Token of a Change, or SinceNow. The changes behind "" are all documents.
+// committed: first those after since, then, without a gap, new ones as they come, until
+// ctx ends, the database is closed or the loop is left. since is the Token of a Change, or
+// SinceNow, or "". The changes after "" bring every document.
 //
 //	for change, err := range db.Changes(ctx, token, jay.OfCollections("Orders")) {
 //		if err != nil {
@@ -164,21 +164,20 @@ func Opened(fn func()) ChangesOption {
 //		… // do something with it, then store change.Token()
 //	}
 //
-// A document comes with its newest change. What was overwritten before the feed came to
-// it is skipped; the last state of a document never is. Under Synced durability a
-// change comes only when it is on disk. Under Relaxed it comes when it is committed, and a
-// crash may undo it later: call Flush before you store its token.
+// Only the newest change of a document is delivered. Versions that were overwritten before
+// the feed reached them are skipped; the latest version never is. With Synced durability a
+// change is delivered once it is on disk. With Relaxed it is delivered once it is
+// committed, and a crash may still undo it: call Flush before you store its token.
 //
-// A deletion comes as a Change with Deleted set. Its record is kept for a feed that is
-// open, as long as it is not more than 1,000,000 etags behind the newest change, and in any
-// case while it is among the newest 1,000. So a feed ends with a *ChangesGoneError if
-// it falls behind further, or if its token has become too old while it was not
-// open. A Subscription keeps what it needs.
+// A deletion is a Change with Deleted set. Its record is kept for an open feed that is at
+// most 1,000,000 etags behind the newest change, and in any case while it is among the
+// newest 1,000. A feed that falls further behind, or whose token became too old while it
+// was not open, ends with a *ChangesGoneError. A Subscription keeps the deletions that it
+// needs.
 //
-// The feed reads from the disk, in batches of up to 256 changes or 1 MiB of documents,
-// and holds nothing else: however slow the loop's body is, no writer waits for it.
-// Filters of different kinds must all hold. They make no feed quicker: it
-// reads each change record.
+// The feed reads from disk, in batches of up to 256 changes or 1 MiB of documents, and
+// holds nothing between them: a slow loop body delays no writer. Filters of different
+// kinds must all match. They save no reads, as the feed reads every change record.
 //
 // If the iteration fails, its last pair is a zero Change and the error: ErrClosed when
 // the database is closed, that of ctx when it ends, ErrFailed when the database can
@@ -191,8 +190,8 @@ func (db *DB) Changes(ctx context.Context, since string, opts ...ChangesOption) 
 	}
 }
 
-// yieldChanges returns nil when the loop was left, or has ended because it has caught
-// up.
+// yieldChanges yields the changes after since. It returns nil when the loop was left, or
+// when the feed has caught up and was to end there.
 func yieldChanges(ctx context.Context, db *DB, since string, opts []ChangesOption, yield func(Change, error) bool) error {
 	var o changesOptions
 	for _, opt := range opts {
@@ -238,13 +237,13 @@ func yieldChanges(ctx context.Context, db *DB, since string, opts []ChangesOptio
 	}
 }
 
-// openedFeed is a feed of a database, which it reads inside the gate.
+// openedFeed is a feed that enters the gate of its database for each read.
 type openedFeed struct {
 	*feed.Feed
 	db *DB
 }
 
-// openFeed opens a feed, which must be closed.
+// openFeed opens a feed. The caller must close it.
 func openFeed(ctx context.Context, db *DB, since string, o *changesOptions) (openedFeed, error) {
 	filter, err := o.filter(db)
 	if err != nil {
@@ -261,7 +260,7 @@ func openFeed(ctx context.Context, db *DB, since string, o *changesOptions) (ope
 	return openedFeed{f, db}, err
 }
 
-// filter folds what the options name.
+// filter checks and folds the names in the options.
 func (o *changesOptions) filter(db *DB) (f feed.Filter, err error) {
 	if n := max(len(o.collections), len(o.prefixes), len(o.ids)); n > maxChangesFilters {
 		return f, fmt.Errorf("%w: %d filters of one kind, at most %d", ErrUsage, n, maxChangesFilters)
@@ -282,12 +281,12 @@ func (o *changesOptions) filter(db *DB) (f feed.Filter, err error) {
 	return f, nil
 }
 
-// read reads a batch. The gate is left before user code runs.
-// checkpoint says how far the feed has come.
+// checkpoint returns the Change that reports how far the feed has read.
 func (f openedFeed) checkpoint(etag uint64) Change {
 	return Change{Checkpoint: true, Etag: etag, base: f.Base(), origins: f.db.env.Origins, own: f.db.env.Node}
 }
 
+// read reads a batch. It leaves the gate before it returns, so that user code runs outside.
 func (f openedFeed) read(ctx context.Context) (found []feed.Change, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -299,6 +298,7 @@ func (f openedFeed) read(ctx context.Context) (found []feed.Change, more bool, e
 	return f.Read()
 }
 
+// change converts a change of package feed to a public one.
 func (f openedFeed) change(c *feed.Change) Change {
 	e := f.db.env
 	out := Change{

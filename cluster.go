@@ -11,47 +11,52 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 )
 
-// Returned by what needs the majority of a cluster: see Options.Cluster.
+// Errors of databases with Options.Cluster.
 var (
 	// ErrNoMajority is returned when no majority of the cluster's coordinator has answered
-	// within the context's deadline, or within 30 seconds. Nothing was written. It goes away
-	// when the majority is back.
+	// within the context's deadline, or within 30 seconds. Nothing was written. Calls
+	// succeed again when the majority is back.
 	ErrNoMajority = cluster.ErrNoMajority
 
-	// ErrTag is what every *cluster.TagError is: the database must not make IDs with its node
-	// tag, as another database has it, it has left the cluster, or a copy of it has run.
-	// The message says what to do. Documents with other IDs can be written.
+	// ErrTag is matched by every *cluster.TagError: the database must not make IDs with
+	// its node tag, because another database has the tag, the database has left the
+	// cluster, or a copy of it has run. The message says what to do. Documents with other
+	// IDs can be written.
 	ErrTag = cluster.ErrTag
 
-	// ErrNeedsCluster is returned for an identity, and for compare-exchange values, of a
-	// database that belongs to a cluster and was opened without Options.Cluster. Open returns
-	// it for one with documents of which only the cluster knows whether they were committed.
+	// ErrNeedsCluster is returned when a database that belongs to a cluster was opened
+	// without Options.Cluster and an identity or a compare-exchange value is needed. Open
+	// returns it if the database has documents whose commit only the cluster can decide.
 	ErrNeedsCluster = errs.ErrNeedsCluster
 
-	// ErrOtherCluster is returned by Open when the database belongs to another cluster than the
-	// one of Options.Cluster.
+	// ErrOtherCluster is returned by Open when the database belongs to a cluster other
+	// than that of Options.Cluster.
 	ErrOtherCluster = cluster.ErrOtherCluster
 
-	// ErrClusterRestored is returned for an identity, for compare-exchange values, and by Open
-	// when the cluster's coordinator has gone back: it was restored from a backup, or has lost
-	// commits, and would give numbers again. Stop all nodes, and go on with it as
-	// etcd.Accept and "jay cluster accept" say. Until then this database asks it nothing.
+	// ErrClusterRestored is returned by Open, for identities and for compare-exchange
+	// values when the cluster's coordinator was restored from a backup, or has lost
+	// commits, so that numbers would repeat. This database then sends it no more calls.
+	// Stop all nodes and accept the restored state with etcd.Accept or "jay cluster
+	// accept".
 	ErrClusterRestored = cluster.ErrRestored
 )
 
-// ClusterStats is what a database knows of itself as a member of a cluster.
+// ClusterStats is the state of a database as a member of a cluster.
 type ClusterStats struct {
-	// Cluster is the name of the cluster, made at random. It is "" until it has joined.
+	// Cluster is the name of the cluster, made at random; "" until the database has
+	// joined.
 	Cluster string `json:"cluster"`
-	// NodeTag is the database's.
+	// NodeTag is the node tag of the database.
 	NodeTag string `json:"nodeTag"`
-	// Joined is set when the coordinator knows that this process has the database open.
+	// Joined is true once this process has claimed the node tag at the coordinator.
 	Joined bool `json:"joined"`
-	// Refusal is why no IDs are made with the node tag, or no identities; "" if they are.
+	// Refusal is the reason why no IDs are made with the node tag, or no identities; "" if
+	// they may be.
 	Refusal string `json:"refusal,omitempty"`
 }
 
-// joinCluster joins the cluster of Options.Cluster.
+// joinCluster joins the cluster of Options.Cluster, or notes that a cluster would be
+// needed.
 func joinCluster(db *DB) error {
 	belongs, err := accord.Belongs(db.env)
 	if err != nil {
@@ -76,15 +81,15 @@ func joinCluster(db *DB) error {
 	return err
 }
 
-// leaveCluster ends what needs the coordinator in the background, and calls that wait for
-// it.
+// leaveCluster ends the background work with the coordinator and the calls that wait for
+// it. The database stays a member.
 func leaveCluster(db *DB) {
 	if db.writer.Cluster != nil {
 		db.writer.Cluster.Stop()
 	}
 }
 
-// dropRanges makes the HiLo clients of this process skip the numbers that they hold.
+// dropRanges makes the HiLo clients of this process discard the ranges that they hold.
 func dropRanges(db *DB) {
 	eachClient(db, func(c *HiLoClient) {
 		held := make(map[string]int64)
@@ -93,7 +98,7 @@ func dropRanges(db *DB) {
 	})
 }
 
-// clusterStats returns what Stats says of the cluster; nil without one.
+// clusterStats returns the cluster's part of Stats; nil without a cluster.
 func clusterStats(db *DB) *ClusterStats {
 	n := db.writer.Cluster
 	if n == nil {
@@ -107,8 +112,8 @@ func clusterStats(db *DB) *ClusterStats {
 	return out
 }
 
-// takeIntents looks at what earlier runs have left of commits with compare-exchange
-// values, and brings it to its end.
+// takeIntents resolves the intents of earlier runs: commits of documents together with
+// compare-exchange values that were in doubt when the run ended.
 func takeIntents(db *DB) error {
 	if db.opts.ReadOnly {
 		return nil
@@ -128,11 +133,13 @@ func takeIntents(db *DB) error {
 	if m.Database == db.env.Origins[db.env.Node].ID {
 		return fmt.Errorf("%w: %d commits are not decided", ErrNeedsCluster, len(found))
 	}
-	// A copy that is on its own: what was not acknowledged when it was copied is not
-	// in it.
+	// A copy outside the cluster. It drops the writes in doubt, as they were not
+	// acknowledged when it was made.
 	return db.writer.DropIntents(context.Background(), found)
 }
 
+// clusterPatience is how long Open and Close wait for a majority; a call waits six times
+// as long.
 func clusterPatience() time.Duration {
 	if knobs.ClusterPatience > 0 {
 		return knobs.ClusterPatience

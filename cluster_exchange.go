@@ -8,7 +8,8 @@ import (
 	"github.com/jaydb/jay/internal/exchange"
 )
 
-// inCluster reports whether the cluster's coordinator has the compare-exchange values.
+// inCluster reports whether the compare-exchange values are kept by a cluster's
+// coordinator.
 func (db *DB) inCluster() bool { return db.writer.Cluster != nil || db.writer.NoCluster != nil }
 
 // readClusterValues returns the values of folded keys; nil for a key without one.
@@ -26,7 +27,7 @@ func readClusterValues(ctx context.Context, db *DB, folded ...string) ([]*exchan
 	return found, nil
 }
 
-// clusterValues is CompareExchange.GetMany with a cluster.
+// clusterValues implements CompareExchange.GetMany with a cluster.
 func clusterValues(ctx context.Context, db *DB, keys []string) ([]*CompareExchangeValue, error) {
 	folded := make([]string, len(keys))
 	for i, key := range keys {
@@ -46,7 +47,7 @@ func clusterValues(ctx context.Context, db *DB, keys []string) ([]*CompareExchan
 	return out, nil
 }
 
-// clusterPage is CompareExchange.List with a cluster. Texts are folded.
+// clusterPage implements CompareExchange.List with a cluster. prefix and after are folded.
 func clusterPage(ctx context.Context, db *DB, prefix, after string, limit int) (out []*CompareExchangeValue, err error) {
 	if err := db.writer.NoCluster; err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/jaydb/jay/internal/write"
 )
 
-// clusterIdentities is DB.Identities in a cluster.
+// clusterIdentities implements DB.Identities in a cluster.
 func clusterIdentities(ctx context.Context, db *DB) (map[string]int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -26,12 +26,14 @@ func clusterIdentities(ctx context.Context, db *DB) (map[string]int64, error) {
 	return list, nil
 }
 
-// clusterIdentity is a call of NextIdentity or SeedIdentity in a cluster: the coordinator
-// has the counter, and the database what became of the call.
+// clusterIdentity carries out NextIdentity or SeedIdentity in a cluster. The coordinator
+// keeps the counter; the database keeps the result of a call with a request ID, and the
+// numbers that no document has.
 func clusterIdentity(ctx context.Context, db *DB, call identityCall, request string, once *requests.Request) (n int64, err error) {
 	name, node := db.env.Rules.Fold(request), db.writer.Cluster
 	if once != nil {
-		// What an earlier run has reserved for this call is its result.
+		// If an earlier run has reserved a number for this call, that number is the
+		// result.
 		if err := node.Recovered(ctx); err != nil {
 			return 0, err
 		}
@@ -67,7 +69,7 @@ func clusterIdentity(ctx context.Context, db *DB, call identityCall, request str
 		_, err := t.RaiseIdentity(name, n)
 		return err
 	})
-	again := repetition(err) != nil // another call with the ID was quicker
+	again := repetition(err) != nil // a concurrent call with the same request ID has committed first
 	switch {
 	case err == nil || call.seed && again:
 		node.SettleRequest(name, once)

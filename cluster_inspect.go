@@ -10,8 +10,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// readLost reads the numbers of identities that were reserved from the cluster and that no
-// document has.
+// readLost counts, for each identity, the numbers that were reserved in the cluster and
+// that no document has.
 func (in *inspection) readLost(ctx context.Context, snapshot storage.Reader) error {
 	lo, hi := format.LostBounds()
 	it, err := snapshot.Iterate(lo, hi)

@@ -11,8 +11,8 @@ import (
 	"github.com/jaydb/jay/internal/write"
 )
 
-// commitInCluster gives the transaction's identities their numbers, and commits. A run
-// that loses leaves its numbers to the next one.
+// commitInCluster draws the numbers of the transaction's identities and commits. A run
+// that loses leaves its numbers to the next run.
 func (t *Tx) commitInCluster(ctx context.Context, commit func() error) error {
 	w := t.db.writer
 	if w.IsClusterWide(t.ops) || len(t.exchanges.read) > 0 {
@@ -31,8 +31,9 @@ func (t *Tx) commitInCluster(ctx context.Context, commit func() error) error {
 	return err
 }
 
-// baseExchange returns a value as it was before the transaction: with a cluster, as it was
-// when the transaction read it first, and the commit compares. It is nil if there is none.
+// baseExchange returns a value as of before the transaction's own changes, or nil. Without
+// a cluster that is the value in the snapshot. With a cluster it is the value that the
+// first read has found; the commit compares it again.
 func (t *Tx) baseExchange(ctx context.Context, folded string) (*exchange.Value, error) {
 	if !t.db.inCluster() {
 		return exchange.Get(t.snapshot, folded)
@@ -51,7 +52,7 @@ func (t *Tx) baseExchange(ctx context.Context, folded string) (*exchange.Value, 
 	return found[0], nil
 }
 
-// clusterList is CompareExchange.List in a transaction with a cluster.
+// clusterList implements CompareExchange.List in a transaction with a cluster.
 func (t *Tx) clusterList(ctx context.Context, prefix, after string, limit int) ([]*CompareExchangeValue, error) {
 	if t.writable {
 		return nil, fmt.Errorf("%w: with a cluster, a transaction that writes cannot list compare-exchange values: its commit could not see that one was added", ErrUsage)

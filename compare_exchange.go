@@ -12,22 +12,22 @@ import (
 	"github.com/jaydb/jay/metadata"
 )
 
-// CompareExchange reads and changes the compare-exchange values of a database: JSON
-// values under keys, beside the documents. A change names the index that the value must
-// have, so that of two callers who have read the same one only the first succeeds: that
-// makes unique names, locks and counters. DB.CompareExchange returns the handle, and
-// Tx.CompareExchange that of a transaction, in which documents and values are changed
-// together. It is safe for concurrent use.
+// CompareExchange reads and changes the compare-exchange values of a database: JSON values
+// under keys, beside the documents. A change names the index that the value must have. So
+// of two callers who have read the same value only the first can change it, which is
+// enough for unique names, locks and counters. DB.CompareExchange returns the handle; that
+// of Tx.CompareExchange changes values together with documents, in a transaction. It is
+// safe for concurrent use.
 //
 // Keys have 1 to 512 bytes, and follow the rules of IDs: case does not matter unless the
 // database says so. Keys that begin with "rvn-atomic/" are those of AtomicGuard. A value
 // is any JSON, of at most 1 MiB.
 //
-// With Options.Cluster the values are those of all nodes. Then every method asks the
-// cluster's coordinator, and returns ErrNoMajority if that has no majority. A change that
-// ends with ErrUnknownOutcome is brought to its end in the background, and by the next Open:
-// the index decides it. If Get still shows the old one, and the database was opened again,
-// the change has not happened.
+// With Options.Cluster all nodes share the values. Every method then calls the cluster's
+// coordinator, and returns ErrNoMajority if that has no majority. A change that ends with
+// ErrUnknownOutcome is resolved in the background, and at the latest by the next Open; the
+// index shows the outcome. If Get still returns the old index after the database was
+// opened again, the change has not happened.
 type CompareExchange struct {
 	db *DB
 	tx *Tx
@@ -36,21 +36,23 @@ type CompareExchange struct {
 // CompareExchange returns the compare-exchange values of the database.
 func (db *DB) CompareExchange() CompareExchange { return CompareExchange{db: db} }
 
-// CompareExchange returns the compare-exchange values as the transaction sees them: as
-// they were when it began, with its own changes. What it has read is in the read set, and
-// an index is that from before the transaction, whatever it has changed since.
+// CompareExchange returns the compare-exchange values as the transaction sees them: the
+// state at its beginning, with its own changes. Values that it reads belong to its read
+// set. An index in a transaction is always the one from before it, whatever the
+// transaction has changed since.
 func (t *Tx) CompareExchange() CompareExchange { return CompareExchange{db: t.db, tx: t} }
 
 // CompareExchangeValue is the value of a key.
 type CompareExchangeValue struct {
-	Key string `json:"key"` // as it was written
+	Key string `json:"key"` // as the caller wrote it
 
-	// Index grows with every change of the key, and never returns, not even after a
-	// deletion or a crash. It is above 0. A value that the transaction has made has 0.
+	// Index grows with every change of the key and never repeats, not even after a
+	// deletion or a crash. It is above 0, except for a value that the transaction itself
+	// has made, which has 0.
 	//
-	// A copy or a restored database does not know the indexes that its original has made
-	// since, and makes them again, unless RestoreOptions.Floors or RaiseCounters has raised
-	// its etags above them: indexes are etags.
+	// Indexes are etags. A copy or a restored database does not know the ones that its
+	// original has made since, and makes them again unless RestoreOptions.Floors or
+	// RaiseCounters has raised its etags above them.
 	Index uint64 `json:"index"`
 
 	Value    json.RawMessage `json:"value"`
@@ -67,8 +69,8 @@ func (x *CompareExchangeValue) Decode(v any) error {
 
 // CompareExchangeError is returned when a compare-exchange value does not have the
 // expected index, or was changed since a transaction has read it. Nothing was changed.
-// errors.Is(err, ErrConflict) is always true, and errors.Is with ErrExists and
-// ErrNotFound as they apply. Its fields (see package metadata):
+// errors.Is(err, ErrConflict) is always true; ErrExists and ErrNotFound match where they
+// apply. Its fields (see package metadata):
 //
 //	Key       string           as the caller wrote it; folded if a transaction has lost, "" with Range
 //	Expected  uint64           0 means that there must be no value
@@ -78,12 +80,12 @@ func (x *CompareExchangeValue) Decode(v any) error {
 //	Range     string           what a transaction had listed before it changed; else ""
 type CompareExchangeError = metadata.CompareExchangeError
 
-// CompareExchangeOption changes one CompareExchange.Put.
+// CompareExchangeOption is an option of CompareExchange.Put.
 type CompareExchangeOption func(*op)
 
-// CompareExchangeMetadata stores an object beside the value. Without it the value has
-// none, whatever the one before had. @expires and @refresh are refused: only documents
-// expire.
+// CompareExchangeMetadata stores an object as metadata of the value. Without the option
+// the new value has no metadata, even if the old one had. @expires and @refresh are
+// refused: only documents expire.
 func CompareExchangeMetadata(object json.RawMessage) CompareExchangeOption {
 	return func(o *op) { o.Custom = object }
 }
@@ -100,8 +102,8 @@ func (c CompareExchange) Get(ctx context.Context, key string) (*CompareExchangeV
 	return found[0], nil
 }
 
-// GetMany returns the values of keys at one moment, in their order; nil for a key without
-// one.
+// GetMany returns the values of keys as of one moment, in the order of keys; nil for a key
+// without a value.
 func (c CompareExchange) GetMany(ctx context.Context, keys ...string) ([]*CompareExchangeValue, error) {
 	if c.tx != nil {
 		return c.tx.exchangeValues(ctx, keys)
@@ -139,9 +141,9 @@ func publicExchange(v *exchange.Value) *CompareExchangeValue {
 	return &CompareExchangeValue{Key: v.Key, Index: v.Index, Value: v.Value, Metadata: v.Metadata}
 }
 
-// List returns the values whose keys begin with prefix, in the order of their folded
-// keys, those after the key after, at most limit of them and at most 1,024: pass the key
-// of the last one to get the next page. A limit of 0 means 1,024.
+// List returns the values whose keys begin with prefix and come after the key after, in
+// the order of their folded keys. It returns at most limit of them, and at most 1,024; a
+// limit of 0 means 1,024. To get the next page, pass the key of the last value as after.
 func (c CompareExchange) List(ctx context.Context, prefix, after string, limit int) ([]*CompareExchangeValue, error) {
 	if limit < 0 {
 		return nil, fmt.Errorf("%w: list compare-exchange values: a limit of %d", ErrUsage, limit)
@@ -171,12 +173,12 @@ func (c CompareExchange) List(ctx context.Context, prefix, after string, limit i
 	return out, err
 }
 
-// Put stores a value under a key whose value has the index, or that has none if index is
-// 0, and returns the new index. Otherwise it returns a *CompareExchangeError, which has
-// what is there, and changes nothing. value is stored as encoding/json encodes it, and a
-// json.RawMessage as it is, without white space.
+// Put stores a value under a key, if the present value has the index, or if there is none
+// and index is 0. It returns the new index. Otherwise it returns a *CompareExchangeError
+// with the present value, and changes nothing. value is encoded by encoding/json; a
+// json.RawMessage is stored as it is, without white space.
 //
-// In a transaction the commit makes the new index, and Put returns 0.
+// In a transaction the new index is made at the commit, and Put returns 0.
 func (c CompareExchange) Put(ctx context.Context, key string, value any, index uint64, opts ...CompareExchangeOption) (uint64, error) {
 	o := new(op)
 	initExchange(o, key, index)
@@ -184,9 +186,9 @@ func (c CompareExchange) Put(ctx context.Context, key string, value any, index u
 	return c.change(ctx, o)
 }
 
-// Delete removes the value of a key, which must have the index. Otherwise it returns a
-// *CompareExchangeError and changes nothing. An index of 0 is ErrUsage: there is nothing
-// to delete.
+// Delete removes the value of a key, if it has the index. Otherwise it returns a
+// *CompareExchangeError and changes nothing. An index of 0 is an ErrUsage, as it stands
+// for no value.
 func (c CompareExchange) Delete(ctx context.Context, key string, index uint64) error {
 	o := new(op)
 	initExchange(o, key, index)
@@ -195,7 +197,7 @@ func (c CompareExchange) Delete(ctx context.Context, key string, index uint64) e
 	return err
 }
 
-// change writes one op.
+// change writes one op, directly or in the transaction.
 func (c CompareExchange) change(ctx context.Context, o *op) (uint64, error) {
 	var through access = c.db
 	if c.tx != nil {
@@ -205,15 +207,15 @@ func (c CompareExchange) change(ctx context.Context, o *op) (uint64, error) {
 	return m.Etag, err
 }
 
-// PutCompareExchange adds CompareExchange.Put. In the results of DB.Apply its Metadata
-// has the key as ID and the new index as Etag.
+// PutCompareExchange adds a CompareExchange.Put to the batch. In the results of DB.Apply
+// its Metadata has the key as ID and the new index as Etag.
 func (b *Batch) PutCompareExchange(key string, value any, index uint64, opts ...CompareExchangeOption) {
 	o := b.add()
 	initExchange(o, key, index)
 	setExchange(o, value, opts)
 }
 
-// DeleteCompareExchange adds CompareExchange.Delete.
+// DeleteCompareExchange adds a CompareExchange.Delete to the batch.
 func (b *Batch) DeleteCompareExchange(key string, index uint64) {
 	o := b.add()
 	initExchange(o, key, index)
@@ -225,7 +227,7 @@ func initExchange(o *op, key string, index uint64) {
 	o.Exchanging = &write.Exchanging{Index: index}
 }
 
-// setExchange makes o the write of a value.
+// setExchange makes o an op that writes a value.
 func setExchange(o *op, value any, opts []CompareExchangeOption) {
 	for _, option := range opts {
 		option(o)
@@ -241,7 +243,7 @@ func setExchange(o *op, value any, opts []CompareExchangeOption) {
 	o.Body = body
 }
 
-// removeExchange makes o a deletion.
+// removeExchange makes o an op that deletes a value.
 func removeExchange(o *op) {
 	o.Exchanging.Delete = true
 	if o.Exchanging.Index == 0 {
@@ -249,27 +251,29 @@ func removeExchange(o *op) {
 	}
 }
 
-// AtomicGuard is what a cluster-wide transaction, in RavenDB's sense, compares and
-// replaces for each document that it writes, in the same commit: the compare-exchange
-// value with the key "rvn-atomic/" and the ID. So of two transactions that have read the
-// same guard only one commits, on whichever node. Deleting the document in such a
-// transaction removes its guard. Other writes do not look at guards, and leave them.
+// AtomicGuard protects a document in cluster-wide transactions, in RavenDB's sense. It is
+// the compare-exchange value with the key "rvn-atomic/" followed by the ID. A cluster-wide
+// transaction compares and replaces the guard of each document that it writes, in the same
+// commit. So of two transactions that have read the same guard only one commits, whichever
+// nodes they run on. Deleting the document in such a transaction deletes its guard. Other
+// writes neither check nor change guards.
 //
-// A Session with ClusterWide keeps the guards by itself. A program that does not use one
-// reads a guard with CompareExchange.Get and GuardKey, and passes it to Guarded.
+// A Session with ClusterWide handles guards itself. Other programs read a guard with
+// CompareExchange.Get and GuardKey, and pass it to Guarded.
 type AtomicGuard struct {
-	// Index is the index that the guard must have; 0 if there must be none. When the
-	// write is committed, it is the new one, 0 after a deletion.
+	// Index is the index that the guard must have; 0 if there must be none. The commit
+	// sets it to the new index, or to 0 after a deletion.
 	Index uint64
 
-	// Any takes the guard as it is, if there is one.
+	// Any accepts any guard, and none. Index is then not compared.
 	Any bool
 }
 
-// Guarded makes the write one of a cluster-wide transaction: see AtomicGuard. If the
-// guard does not have the index, the write fails with a *CompareExchangeError. It is for
-// documents that are put, inserted, replaced or deleted, with an ID that the commit does
-// not make; else the write is ErrUsage. g must stay as it is until the write has ended.
+// Guarded makes the write part of a cluster-wide transaction: see AtomicGuard. If the
+// guard does not have the index, the write fails with a *CompareExchangeError. Guarded
+// applies to putting, inserting, replacing and deleting a document whose ID the commit
+// does not make; other writes are an ErrUsage. g must not be changed until the write has
+// ended.
 func Guarded(g *AtomicGuard) WriteOption {
 	return func(o *op) { o.Guard = (*write.Guard)(g) }
 }

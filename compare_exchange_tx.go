@@ -16,24 +16,25 @@ import (
 	"github.com/jaydb/jay/internal/write"
 )
 
-// exchanges is what a transaction has to do with compare-exchange values.
+// exchanges is the compare-exchange part of a transaction: its reads and its writes.
 type exchanges struct {
 	read   map[string]uint64 // indexes in the read set, by folded key; 0 for none
-	pages  []exchangePage    // in the read set
-	staged map[string]int    // by folded key, its newest op
+	pages  []exchangePage    // lists in the read set
+	staged map[string]int    // position in Tx.ops of the newest op of a folded key
 
-	base map[string]*exchange.Value // as they were read first, with a cluster: it has no snapshot
+	base map[string]*exchange.Value // values as first read, by folded key; only with a cluster, which has no snapshot
 }
 
-// exchangePage is a list of values that was read.
+// exchangePage is a page of values in the read set. The commit lists it again and
+// compares.
 type exchangePage struct {
 	prefix, after string
 	last          string // the last key; "" if the list reached the end
-	count         int    // of values
-	sum           []byte // of their keys and indexes
+	count         int    // number of values
+	sum           []byte // hash of their keys and indexes
 }
 
-// pageSum adds up the keys and indexes of a page.
+// pageSum is the hash of the keys and indexes of a page.
 type pageSum struct{ hash.Hash }
 
 func newPageSum() pageSum { return pageSum{sha256.New()} }
@@ -41,10 +42,10 @@ func newPageSum() pageSum { return pageSum{sha256.New()} }
 func (s pageSum) add(folded string, index uint64) {
 	var scratch [64]byte
 	text := append(append(scratch[:0], folded...), 0)
-	s.Write(binary.BigEndian.AppendUint64(text, index)) // it returns no error
+	s.Write(binary.BigEndian.AppendUint64(text, index)) // a hash returns no error
 }
 
-// exchangeValues is CompareExchange.GetMany.
+// exchangeValues implements CompareExchange.GetMany.
 func (t *Tx) exchangeValues(ctx context.Context, keys []string) ([]*CompareExchangeValue, error) {
 	if err := t.enter(ctx); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func pendingExchange(o *op, index uint64) *CompareExchangeValue {
 	return &CompareExchangeValue{Key: o.RequestID, Index: index, Value: slices.Clone(o.JSON), Metadata: slices.Clone(o.Header.Custom)}
 }
 
-// exchangeList is CompareExchange.List of folded texts.
+// exchangeList implements CompareExchange.List. prefix and after are folded.
 func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) ([]*CompareExchangeValue, error) {
 	if err := t.enter(ctx); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) 
 	}
 	var out []*CompareExchangeValue
 	page, sum := exchangePage{prefix: prefix, after: after}, newPageSum()
-	before := func(folded string) { // its own values that come before folded
+	before := func(folded string) { // appends own values whose keys are before folded
 		for len(own) > 0 && (folded == "" || own[0] < folded) && len(out) < limit {
 			if v := pendingExchange(t.ops[t.exchanges.staged[own[0]]], 0); v != nil {
 				out = append(out, v)
@@ -160,9 +161,9 @@ func (t *Tx) exchangeList(ctx context.Context, prefix, after string, limit int) 
 	return out, nil
 }
 
-// expectIndex compares the index that o expects of a compare-exchange value, or of a
-// guard, with the one from before the transaction. The commit need not compare again: it
-// checks the read set.
+// expectIndex compares the index that o expects of a compare-exchange value or of a guard
+// with the one from before the transaction, and adds it to the read set. The commit checks
+// the read set, so it need not compare again.
 func (t *Tx) expectIndex(ctx context.Context, o *op) error {
 	key, folded, expected := o.RequestID, "", uint64(0)
 	if x := o.Exchanging; x != nil {
@@ -191,7 +192,7 @@ func (t *Tx) expectIndex(ctx context.Context, o *op) error {
 	return nil
 }
 
-// addExchange notes that the op at a position is the newest of its key.
+// addExchange records the position in Tx.ops of a key's newest op.
 func (t *Tx) addExchange(folded string, at int) {
 	if t.exchanges.staged == nil {
 		t.exchanges.staged = make(map[string]int)
@@ -199,7 +200,7 @@ func (t *Tx) addExchange(folded string, at int) {
 	t.exchanges.staged[folded] = at
 }
 
-// undoExchanges forgets the changes that are not among t.ops any more.
+// undoExchanges rebuilds staged after ops were removed from Tx.ops.
 func (t *Tx) undoExchanges() {
 	if len(t.exchanges.staged) == 0 {
 		return
@@ -212,9 +213,9 @@ func (t *Tx) undoExchanges() {
 	}
 }
 
-// check compares the values that a transaction commits on with the read set.
+// check compares the present values with the read set.
 func (x *exchanges) check(in *write.Txn) error {
-	if len(x.read)+len(x.pages) == 0 || in.Writer.Cluster != nil { // there the coordinator compares
+	if len(x.read)+len(x.pages) == 0 || in.Writer.Cluster != nil { // with a cluster the coordinator compares
 		return nil
 	}
 	for _, folded := range slices.Sorted(maps.Keys(x.read)) {
@@ -234,7 +235,7 @@ func (x *exchanges) check(in *write.Txn) error {
 	return nil
 }
 
-// check lists the page again.
+// check lists the page again and compares it with the one that was read.
 func (p *exchangePage) check(in *write.Txn) error {
 	sum, count := newPageSum(), 0
 	err := exchange.EachIndex(context.Background(), in.Tx, p.prefix, p.after, func(folded string, index uint64) bool {

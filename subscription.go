@@ -13,41 +13,41 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Subscription declares a named reader of documents that the database remembers: which
-// documents a worker is sent, and how far the workers have come.
+// Subscription declares a named reader of documents whose position the database stores: it
+// says which documents the workers get, and from where on.
 type Subscription struct {
-	// Name has up to 256 bytes. It is compared as it is.
+	// Name has 1 to 256 bytes. It is case-sensitive.
 	Name string
 
 	// Query is RQL with from, where and select, such as
 	//
 	//	from Orders where Status = 'paid' select Customer, Total
 	//
-	// A document is sent when it satisfies the condition as it is then.
+	// A document is sent if its version at that time matches the condition.
 	Query string
 
-	// Params are the values of the parameters of Query, without the dollar.
+	// Params has the values of the parameters of Query. Names are without the dollar sign.
 	Params map[string]any
 
-	// Since is where it begins: "" with all documents, SinceNow, or the token of a
-	// Change. It counts when the subscription is made.
+	// Since is where the subscription begins: "" for all documents, SinceNow, or the token
+	// of a Change. It matters only when the subscription is created.
 	Since string
 
-	// Deletions are sent, too, of all documents of the collection: a condition cannot
-	// be asked of what is gone. Their records are kept for the subscription, up to
-	// 10,000,000 etags back.
+	// Deletions makes deletions be sent too, those of all documents of the collection, as
+	// the condition cannot be applied to a deleted document. Their records are kept for
+	// the subscription, up to 10,000,000 etags back.
 	Deletions bool
 
-	// MaxFailures is how often one version of a document may fail before it is dead,
-	// and not sent again. The default is 5.
+	// MaxFailures is the number of failures after which a version of a document is dead,
+	// and is not sent again. The default is 5.
 	MaxFailures int
 
-	// RetryDelay is the time after which a document that has failed is sent again. It
-	// doubles with each failure, up to an hour. The default is a second.
+	// RetryDelay is the time after which a failed document is sent again. It doubles with
+	// each failure, up to an hour. The default is a second.
 	RetryDelay time.Duration
 }
 
-// SubscriptionInfo is a subscription as it is.
+// SubscriptionInfo is the present state of a subscription.
 type SubscriptionInfo struct {
 	Name         string        `json:"name"`
 	Query        string        `json:"query"` // in canonical form
@@ -56,14 +56,14 @@ type SubscriptionInfo struct {
 	RetryDelay   time.Duration `json:"retryDelayNs"`
 	Created      time.Time     `json:"created"`
 	Disabled     bool          `json:"disabled,omitempty"`
-	Position     uint64        `json:"position"`                  // changes up to this etag are done
+	Position     uint64        `json:"position"`                  // changes up to this etag are acknowledged
 	Behind       uint64        `json:"behind"`                    // etags from there to the newest change: the lag
-	Acknowledged int64         `json:"acknowledged"`              // documents, since it was made
+	Acknowledged int64         `json:"acknowledged"`              // documents, since the subscription was created
 	LastBatch    time.Time     `json:"lastBatch,omitzero"`        // when the newest batch was acknowledged
-	Failing      int           `json:"failing,omitempty"`         // documents that are sent again
-	Dead         int           `json:"dead,omitempty"`            // documents that are not
-	Working      bool          `json:"working,omitempty"`         // a worker of this process
-	Missed       bool          `json:"missedDeletions,omitempty"` // records of deletions that it needs are gone: reset it
+	Failing      int           `json:"failing,omitempty"`         // failed documents that will be sent again
+	Dead         int           `json:"dead,omitempty"`            // failed documents that will not
+	Working      bool          `json:"working,omitempty"`         // a worker of this process serves it
+	Missed       bool          `json:"missedDeletions,omitempty"` // it has missed deletions: reset it
 }
 
 // SubscriptionFailure is a document that a worker has reported as failed.
@@ -71,36 +71,36 @@ type SubscriptionFailure struct {
 	ID       string    `json:"id"`
 	Etag     uint64    `json:"etag"`              // of the version that failed
 	Failures int       `json:"failures"`          // of this version
-	Dead     bool      `json:"dead,omitempty"`    // it is not sent again until it changes, or Retry
-	Error    string    `json:"error"`             // the last one, its first 1,000 bytes
+	Dead     bool      `json:"dead,omitempty"`    // not sent again until it changes, or until Retry
+	Error    string    `json:"error"`             // of the last failure, its first 1,000 bytes
 	Due      time.Time `json:"due"`               // when it is sent again, unless it is dead
-	Deleted  bool      `json:"deleted,omitempty"` // it is the deletion of the document that failed
+	Deleted  bool      `json:"deleted,omitempty"` // the deletion of the document has failed
 }
 
-// WhenInUse says what Work does if the subscription has a worker: there is one at a
-// time.
+// WhenInUse is what Work does if the subscription has a worker already: at most one serves
+// it at a time.
 type WhenInUse uint8
 
 const (
 	WaitForWorker WhenInUse = iota // wait until it ends
-	ReplaceWorker                  // end it: its context ends, and it cannot acknowledge any more
+	ReplaceWorker                  // end it: its context ends, and it can no longer acknowledge
 	FailInUse                      // return ErrSubscriptionInUse
 )
 
-// WorkOptions configure the work on a subscription. The zero value, and nil, are good
+// WorkOptions are the options of Subscriptions.Work. The zero value and nil are good
 // defaults.
 type WorkOptions struct {
-	// InUse says what happens if there is a worker already. The default is to wait.
+	// InUse is what happens if there is a worker already. The default is to wait.
 	InUse WhenInUse
 
-	// BatchDocuments and BatchBytes bound a batch: at most so many documents, and no
-	// more after so many bytes of them. The defaults are 100 and 4 MiB, the limits
+	// BatchDocuments and BatchBytes bound a batch: it has at most so many documents, and
+	// gets no more after so many bytes of them. The defaults are 100 and 4 MiB, the limits
 	// 10,000 and 256 MiB.
 	BatchDocuments int
 	BatchBytes     int
 
-	// UntilCaughtUp makes the work end, with nil, when there is nothing to send: no
-	// change, and no document that has failed and is due.
+	// UntilCaughtUp makes Work return nil when there is nothing to send: no new change,
+	// and no failed document that is due.
 	UntilCaughtUp bool
 }
 
@@ -115,18 +115,19 @@ const (
 
 // SubscriptionItem is a document in a batch, as it was when the batch was made.
 type SubscriptionItem struct {
-	ID           string // as it was written; of a deletion folded
+	ID           string // as it was written; folded for a deletion
 	Collection   string
 	Etag         uint64
 	ChangeVector string
 	LastModified time.Time       // a deletion has none
 	Deleted      bool            // only if the subscription asks for deletions
-	Failures     int             // how often this version has failed before
+	Failures     int             // earlier failures of this version
 	Body         json.RawMessage // what the query selects, or the document's body; nil for a deletion
 	Document     *Document       // the whole document; nil for a deletion
 }
 
-// SubscriptionBatch is what a worker is given at a time. It is used by one goroutine.
+// SubscriptionBatch is a batch of documents for a worker. It is used by one goroutine at a
+// time.
 type SubscriptionBatch struct {
 	Items []SubscriptionItem
 
@@ -134,9 +135,9 @@ type SubscriptionBatch struct {
 	inner *subs.Batch
 }
 
-// Fail reports that a document of the batch could not be processed. The others are
-// acknowledged with the batch; this one is sent again later, until it has failed as often
-// as the subscription allows. Fail returns ErrUsage if no item has the ID.
+// Fail reports that a document of the batch could not be processed. It is sent again
+// later, until it has failed as often as the subscription allows; the other documents are
+// acknowledged with the batch. Fail returns ErrUsage if no item has the ID.
 func (b *SubscriptionBatch) Fail(id string, cause error) error {
 	folded := b.db.env.Rules.Fold(id)
 	for i := range b.inner.Items {
@@ -152,14 +153,14 @@ func (b *SubscriptionBatch) Fail(id string, cause error) error {
 	return fmt.Errorf("%w: no document of the batch has the id %q", ErrUsage, id)
 }
 
-// Subscriptions makes, lists and works on the subscriptions of a database:
+// Subscriptions creates, lists, changes and serves the subscriptions of a database.
 // DB.Subscriptions returns it. It is safe for concurrent use.
 type Subscriptions struct{ db *DB }
 
 // Subscriptions returns the subscriptions of the database.
 func (db *DB) Subscriptions() Subscriptions { return Subscriptions{db} }
 
-// inside calls fn inside the gate.
+// inside calls fn inside the gate, and wraps its error with the name of the subscription.
 func (s Subscriptions) inside(ctx context.Context, what, name string, fn func(*subs.Store) error) error {
 	err := ctx.Err()
 	if err == nil {
@@ -175,9 +176,9 @@ func (s Subscriptions) inside(ctx context.Context, what, name string, fn func(*s
 	return nil
 }
 
-// Ensure makes a subscription unless there is one of its name. It returns
-// ErrSubscription if that has another query or other settings (Since apart), and for a
-// declaration that cannot be.
+// Ensure creates a subscription, unless one with the name exists. It returns
+// ErrSubscription for an invalid declaration, and if the existing one has another query or
+// other settings, of which Since is not compared.
 func (s Subscriptions) Ensure(ctx context.Context, sub Subscription) error {
 	return s.inside(ctx, "ensure", sub.Name, func(store *subs.Store) error {
 		d, err := s.definition(sub)
@@ -188,7 +189,7 @@ func (s Subscriptions) Ensure(ctx context.Context, sub Subscription) error {
 	})
 }
 
-// definition checks a declaration.
+// definition checks a declaration and fills in the defaults.
 func (s Subscriptions) definition(sub Subscription) (d subs.Definition, err error) {
 	q, err := query.Parse(sub.Query, sub.Params)
 	if err != nil {
@@ -216,7 +217,7 @@ func (s Subscriptions) definition(sub Subscription) (d subs.Definition, err erro
 	return d, nil
 }
 
-// Get returns a subscription, or ErrSubscription if there is none of the name.
+// Get returns a subscription, or ErrSubscription if none has the name.
 func (s Subscriptions) Get(ctx context.Context, name string) (info SubscriptionInfo, err error) {
 	err = s.inside(ctx, "get", name, func(store *subs.Store) error {
 		i, err := store.Get(name)
@@ -246,8 +247,8 @@ func subscriptionInfo(i subs.Info) SubscriptionInfo {
 	}
 }
 
-// Failures returns the documents that have failed, dead ones too, in the order of their
-// IDs. There are at most 1,000.
+// Failures returns the failed documents, dead ones included, in the order of their IDs.
+// There are at most 1,000.
 func (s Subscriptions) Failures(ctx context.Context, name string) (all []SubscriptionFailure, err error) {
 	err = s.inside(ctx, "failures of", name, func(store *subs.Store) error {
 		found, err := store.Failures(name)
@@ -259,8 +260,8 @@ func (s Subscriptions) Failures(ctx context.Context, name string) (all []Subscri
 	return all, err
 }
 
-// Retry lets documents that have failed be sent again at once, as if they had not: those
-// with these IDs, or all. It returns how many there are. A worker ends with
+// Retry makes failed documents be sent again at once, with no failures counted: those with
+// these IDs, or all if there are none. It returns their number. A worker ends with
 // ErrSubscriptionEnded.
 func (s Subscriptions) Retry(ctx context.Context, name string, ids ...string) (n int, err error) {
 	err = s.inside(ctx, "retry", name, func(store *subs.Store) error {
@@ -274,25 +275,25 @@ func (s Subscriptions) Retry(ctx context.Context, name string, ids ...string) (n
 	return n, err
 }
 
-// Reset lets a subscription begin again behind a token ("" for all documents), and
-// forgets what has failed. A worker ends with ErrSubscriptionEnded.
+// Reset sets a subscription back to a token ("" for all documents) and forgets its
+// failures. A worker ends with ErrSubscriptionEnded.
 func (s Subscriptions) Reset(ctx context.Context, name, since string) error {
 	return s.inside(ctx, "reset", name, func(store *subs.Store) error { return store.Reset(ctx, name, since) })
 }
 
-// Disable keeps workers from a subscription until Enable. The one that it has ends with
-// ErrSubscriptionEnded. Records of deletions are not kept for it meanwhile.
+// Disable stops a subscription until Enable: it has no worker, and deletions are not kept
+// for it. A worker ends with ErrSubscriptionEnded.
 func (s Subscriptions) Disable(ctx context.Context, name string) error {
 	return s.inside(ctx, "disable", name, func(store *subs.Store) error { return store.Disable(ctx, name, true) })
 }
 
-// Enable ends Disable. It returns ErrSubscription if deletions were missed: then Reset
-// it.
+// Enable undoes Disable. It returns ErrSubscription if the subscription has missed
+// deletions; then call Reset first.
 func (s Subscriptions) Enable(ctx context.Context, name string) error {
 	return s.inside(ctx, "enable", name, func(store *subs.Store) error { return store.Disable(ctx, name, false) })
 }
 
-// Drop removes a subscription with all that is stored of it. A worker ends with
+// Drop deletes a subscription with all of its records. A worker ends with
 // ErrSubscriptionEnded.
 func (s Subscriptions) Drop(ctx context.Context, name string) error {
 	return s.inside(ctx, "drop", name, func(store *subs.Store) error { return store.Drop(ctx, name) })
@@ -320,7 +321,7 @@ func (o *WorkOptions) withDefaults() (WorkOptions, error) {
 	return out, nil
 }
 
-// publicItem makes an item of package subs one of this package.
+// publicItem converts an item of package subs to one of this package.
 func publicItem(db *DB, i *subs.Item) SubscriptionItem {
 	out := SubscriptionItem{
 		ID: i.ID, Collection: write.OrEmpty(i.Collection), Etag: i.Etag, ChangeVector: db.env.ChangeVector(i.Node, i.Etag),

@@ -10,8 +10,8 @@ import (
 	"github.com/jaydb/jay/query"
 )
 
-// Work makes the caller the worker of a subscription, and calls fn with batch after
-// batch, until ctx ends, the database is closed, fn returns an error, or the worker is ended.
+// Work makes the caller the worker of a subscription. It calls fn with batch after batch
+// until ctx ends, the database is closed, fn returns an error, or the worker is ended.
 //
 //	err := subs.Work(ctx, "invoices", nil, func(ctx context.Context, batch *jay.SubscriptionBatch) error {
 //		for _, item := range batch.Items {
@@ -22,23 +22,24 @@ import (
 //		return nil // the batch is done
 //	})
 //
-// If fn returns nil, the batch is acknowledged: that it is done is stored, durably under
-// Synced durability, before fn is called again. An acknowledged batch never comes again.
-// If fn returns an error, or panics, nothing is acknowledged, and Work returns the
-// error: the batch comes to the next worker. So each document that the query finds is
-// sent at least once in its last state; it is sent again if the program ends between
-// the work and the acknowledgement. Versions that are overwritten before they are sent are
-// skipped. What fn does should bear being done twice.
+// If fn returns nil, the batch is acknowledged before fn is called again, durably with
+// Synced durability. An acknowledged batch is never sent again. If fn returns an error or
+// panics, nothing is acknowledged and Work returns the error; the next worker gets the
+// batch.
 //
-// The context of fn ends when the worker must: with ctx, with Close, and when the
-// subscription gets another worker, or is disabled, reset or dropped. Then Work returns
+// So the latest version of each document that matches the query is sent at least once. It
+// is sent again if the program ends between the work and the acknowledgement, so fn should
+// be idempotent. Versions that are overwritten before they are sent are skipped.
+//
+// The context of fn ends when the worker must end: with ctx, at Close, and when the
+// subscription gets another worker or is disabled, reset or dropped. Work then returns
 // ErrSubscriptionEnded, and a batch whose acknowledgement comes too late is not
-// acknowledged. fn may use the database, and close it.
+// acknowledged. fn may use the database, and may close it.
 func (s Subscriptions) Work(ctx context.Context, name string, o *WorkOptions, fn func(ctx context.Context, batch *SubscriptionBatch) error) error {
 	return s.work(ctx, name, o, nil, fn)
 }
 
-// work is Work with a check of the definition.
+// work implements Work. check may refuse the definition; nil accepts all.
 func (s Subscriptions) work(ctx context.Context, name string, o *WorkOptions, check func(subs.Definition) error, fn func(context.Context, *SubscriptionBatch) error) error {
 	opts, err := o.withDefaults()
 	if err == nil {
@@ -87,7 +88,7 @@ func (s Subscriptions) run(ctx context.Context, name string, o WorkOptions, chec
 			}
 			continue
 		}
-		if len(batch.Items) > 0 { // else only failures are settled
+		if len(batch.Items) > 0 { // without items the batch only deletes records of failures
 			if err := fn(w.Context(), s.batch(batch)); err != nil {
 				return endedOr(w, err)
 			}
@@ -107,7 +108,7 @@ func (s Subscriptions) gated(fn func() error) error {
 	return fn()
 }
 
-// endedOr returns why the worker had to end, or err if it had not.
+// endedOr returns err, wrapped with the reason why the worker had to end if it had to.
 func endedOr(w *subs.Worker, err error) error {
 	if ended := w.Err(); ended != nil && !errors.Is(err, ended) {
 		return fmt.Errorf("%w: %w", ended, err)
@@ -123,18 +124,18 @@ func (s Subscriptions) batch(inner *subs.Batch) *SubscriptionBatch {
 	return b
 }
 
-// Subscribe works on a subscription to documents of the collection, and calls fn with
-// each as a value of T. If fn returns an error, the document has failed: it is sent again
-// later, as often as the subscription allows. Otherwise it is done. They are
-// acknowledged in batches: see Subscriptions.Work, which says more, and is for those who
-// process batches, deletions, or a projection.
+// Subscribe serves a subscription to documents of the collection, and calls fn with each
+// document as a value of T. If fn returns an error, the document has failed: it is sent
+// again later, as often as the subscription allows. Otherwise it is done. Documents are
+// acknowledged in batches, as Subscriptions.Work describes. Use Work to process whole
+// batches, deletions, or projections.
 //
 //	err := orders.Subscribe(ctx, "invoices", nil, func(ctx context.Context, order *Order) error {
 //		return sendInvoice(ctx, order)
 //	})
 //
 // A document that does not decode into T fails with a *DecodeError. When ctx ends, the
-// document at hand, and those that follow, are sent again.
+// present document and those after it in the batch are sent again.
 func (c *Collection[T]) Subscribe(ctx context.Context, name string, o *WorkOptions, fn func(ctx context.Context, v *T) error) error {
 	check := func(d subs.Definition) error {
 		q, err := query.Parse(d.Query, nil)
