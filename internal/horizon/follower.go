@@ -6,16 +6,17 @@ import (
 	"github.com/jaydb/jay/internal/knobs"
 )
 
-// Follower keeps, for a reader of changes that is open, the records of the deletions
-// after its position, as long as that is not further back than the knob HeldEtags.
-// Who falls further behind sees from the mark that records may be gone.
+// Follower keeps the records of deletions after the position of an open reader of
+// changes, up to the knob HeldEtags back from the newest change. A reader that falls
+// further behind sees from the mark that records may be gone.
 type Follower struct {
 	h        *Horizon
 	position atomic.Uint64
 }
 
-// Follow begins to keep the records of deletions after an etag. It returns ErrPassed,
-// and the least etag that it would accept, if they may be gone, or are about to be.
+// Follow returns a Follower at the etag after. It returns ErrPassed, and the least etag
+// that it would accept, if records after that etag may be gone or are about to be
+// removed.
 func (h *Horizon) Follow(after uint64) (_ *Follower, least uint64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -25,8 +26,8 @@ func (h *Horizon) Follow(after uint64) (_ *Follower, least uint64, err error) {
 	return h.followLocked(after), h.gone, nil
 }
 
-// FollowNow is Follow for who has seen nothing before the next snapshot: it keeps all
-// records that there are.
+// FollowNow returns a Follower that keeps all records that there are. It is for a reader
+// that begins with a snapshot taken after the call.
 func (h *Horizon) FollowNow() *Follower {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,11 +44,12 @@ func (h *Horizon) followLocked(after uint64) *Follower {
 	return f
 }
 
-// Advance notes that records up to an etag are no longer needed.
+// Advance reports that the reader no longer needs the records up to an etag.
 func (f *Follower) Advance(etag uint64) { f.position.Store(etag) }
 
-// Close ends f. It may be called more than once. After Stop it has no effect: who
-// followed when the database was closed can go on from there in the next process.
+// Close ends f. It may be called more than once. After Horizon.Stop it has no effect, so
+// the records of a reader that is open when the database is closed are still there for
+// it in the next process.
 func (f *Follower) Close() {
 	f.h.mu.Lock()
 	defer f.h.mu.Unlock()
@@ -56,7 +58,7 @@ func (f *Follower) Close() {
 	}
 }
 
-// followedLocked returns the etag up to which no follower needs records. h.mu is
+// followedLocked returns the highest etag up to which no follower needs records. h.mu is
 // held.
 func (h *Horizon) followedLocked(newest uint64) uint64 {
 	least := newest
@@ -66,9 +68,9 @@ func (h *Horizon) followedLocked(newest uint64) uint64 {
 	return max(least, newest-min(newest, knobs.HeldEtags))
 }
 
-// claim announces that the records up to an etag are about to be removed: no follower
-// begins below it from now on. It reports false if one has begun there since the
-// records were looked for.
+// claim announces that the records up to an etag are about to be removed, so that no
+// follower can begin below it. ok is false if a follower has begun there since the
+// records were found. before is what to pass to unclaim.
 func (h *Horizon) claim(end uint64) (before uint64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +88,7 @@ func (h *Horizon) unclaim(before uint64) {
 	h.gone = before
 }
 
-// Followers returns how many followers are open.
+// Followers returns the number of open followers.
 func (h *Horizon) Followers() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package horizon removes the records of deletions that nothing needs any more.
 //
-// A deletion leaves a change record, so that those who follow the changes of the
-// database learn of it. The horizon is the least etag that one of them needs:
+// A deletion leaves a change record, so that the readers of changes learn of it. The
+// horizon is the least etag after which some reader needs these records:
 //
 //   - A transaction, whose commit looks at the changes since it began, holds the
 //     horizon in memory: see [Horizon.Hold].
@@ -47,10 +47,10 @@ import (
 
 // Bounds of the work. docs/limits.md has them.
 const (
-	wakeDeletes  = 1024 // deletions after which the worker runs
+	wakeDeletes  = 1024 // deletions after which the worker is woken
 	batchRecords = 8192 // change records of each node that a batch walks over
-	batchDeletes = 1024 // records that a batch removes, about
-	lastBatches  = 4    // batches' worth of work at the end
+	batchDeletes = 1024 // about how many records a batch removes
+	lastBatches  = 4    // batches that Finish may find at Close
 )
 
 // Horizon is the horizon of an open database. It is safe for concurrent use.
@@ -58,29 +58,29 @@ type Horizon struct {
 	OnFound func() // for tests: called between the walk of a batch and its commit
 
 	env  *env.Env
-	kept uint64        // how many of the newest etags keep their records
-	last atomic.Uint64 // no deletion has an etag above it, not even one that is yet to be committed
+	kept uint64        // number of newest etags whose records are kept in any case
+	last atomic.Uint64 // no deletion has a higher etag, not even one that is yet to be committed
 
 	deleted atomic.Uint64 // deletions committed since Open
 	woken   atomic.Uint64 // value of deleted when the worker was last woken
 
 	mu     sync.Mutex
 	holds  []*Hold // in the order of their floors. Guarded by mu.
-	spare  *Hold   // one that is released, for the next Hold: it saves an allocation. Guarded by mu.
-	newest uint64  // a change that every new snapshot sees, if it is still there. Guarded by mu.
+	spare  *Hold   // a released one, reused by the next Hold to save an allocation. Guarded by mu.
+	newest uint64  // etag of a change that every new snapshot sees, if it still exists. Guarded by mu.
 
 	followers map[*Follower]struct{} // Guarded by mu.
-	gone      uint64                 // records up to here are gone, or about to be. Guarded by mu.
+	gone      uint64                 // records up to this etag are gone, or about to be removed. Guarded by mu.
 
 	stopped bool // Guarded by mu.
 	worker  *background.Worker
 
 	batch sync.Mutex // held while a batch is made
-	done  uint64     // no records of deletions are left up to this etag. Guarded by batch.
+	done  uint64     // up to this etag no records of deletions are left. Guarded by batch.
 }
 
 // New returns the horizon of a database in which nothing was written since reserved was
-// opened. The records of the newest etags, kept of them, stay.
+// opened. The records of the kept newest etags are never removed.
 func New(e *env.Env, reserved *counters.Reserved, kept uint64) (*Horizon, error) {
 	walked, err := counters.Walked(e.Engine)
 	if err != nil {
@@ -94,8 +94,8 @@ func New(e *env.Env, reserved *counters.Reserved, kept uint64) (*Horizon, error)
 	return h, nil
 }
 
-// Hold keeps, until its Release, the records of all deletions that a snapshot does
-// not see that is taken after it.
+// Hold keeps the records of all deletions that a snapshot taken after its beginning does
+// not see, until its Release.
 type Hold struct {
 	h     *Horizon
 	floor uint64
@@ -131,9 +131,9 @@ func (hold *Hold) Release() {
 	}
 }
 
-// publish makes newest the floor of new holds, and returns the etag up to which
-// records may be removed now: no hold, no follower and no floor needs them. Each
-// change up to newest must have been committed.
+// publish makes newest the floor of new holds. It returns the etag up to which records
+// may be removed: no hold, no follower and no floor needs them. All changes up to newest
+// must have been committed.
 func (h *Horizon) publish(newest, floor uint64) (limit uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +145,7 @@ func (h *Horizon) publish(newest, floor uint64) (limit uint64) {
 	return max(h.done, limit)
 }
 
-// Staged notes a deletion and its etag. It must be called before its transaction
+// Staged records the etag of a deletion. It must be called before the transaction
 // commits.
 func (h *Horizon) Staged(etag uint64) {
 	for {
@@ -156,8 +156,8 @@ func (h *Horizon) Staged(etag uint64) {
 	}
 }
 
-// Committed notes that a transaction has committed n deletions. It wakes the worker if
-// there were enough since it was last woken.
+// Committed counts n committed deletions. It wakes the worker if there were enough since
+// it was last woken.
 func (h *Horizon) Committed(n uint64) {
 	deleted, woken := h.deleted.Add(n), h.woken.Load()
 	if deleted-woken >= wakeDeletes && h.woken.CompareAndSwap(woken, deleted) {
@@ -173,7 +173,7 @@ func (h *Horizon) Context(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() { unhook(); cancel(nil) }
 }
 
-// Stop ends the worker and waits for it. There is no other afterwards.
+// Stop ends the worker and waits for it. None is started afterwards.
 func (h *Horizon) Stop() {
 	h.mu.Lock()
 	h.stopped = true
@@ -203,7 +203,7 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 			h.unclaim(before)
 			return false, nil
 		}
-		if err != nil { // the records may be gone, whatever it is
+		if err != nil { // whatever the error is, the records may be gone: the claim stays
 			return false, err
 		}
 	}
@@ -211,8 +211,8 @@ func (h *Horizon) RemoveSome(ctx context.Context) (more bool, err error) {
 	return found.end < limit, nil
 }
 
-// Finish finds the last records to be removed, when there are no writers any more.
-// The caller stages their removal in its last transaction.
+// Finish finds the last records to remove, when there are no writers any more. The
+// caller stages their removal in its last transaction with stage.
 func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
 	h.batch.Lock()
 	defer h.batch.Unlock()
@@ -234,11 +234,11 @@ func (h *Horizon) Finish() (stage func(storage.Tx) error, err error) {
 // change is the key of a change record.
 type change struct{ node, etag uint64 }
 
-// batch are records of deletions to be removed.
+// batch is a set of records of deletions to remove.
 type batch struct {
 	changes []change
-	end     uint64 // all records of deletions up to here are among them, or gone
-	newest  uint64 // etag of the newest change when they were looked for
+	end     uint64 // all records of deletions up to this etag are in changes, or gone already
+	newest  uint64 // etag of the newest change when the batch was found
 }
 
 // find finds the next batch, and the etag up to which records may be removed now.
@@ -255,7 +255,7 @@ func (h *Horizon) find() (found batch, limit uint64, err error) {
 		return batch{}, 0, err
 	}
 	limit = h.publish(newest, floor)
-	last := min(limit, h.last.Load()) // after latest was taken: what it shows was staged before
+	last := min(limit, h.last.Load()) // loaded after latest was taken, so it covers every deletion that latest shows
 	if last <= h.done {
 		return batch{end: limit, newest: newest}, limit, nil
 	}
@@ -264,13 +264,13 @@ func (h *Horizon) find() (found batch, limit uint64, err error) {
 		return batch{}, 0, err
 	}
 	if found.end == last {
-		found.end = limit // there are no deletions between them
+		found.end = limit // no deletion is between last and limit
 	}
 	return found, limit, nil
 }
 
-// walk looks for records of deletions after an etag up to b.end, which it lowers if
-// there are too many.
+// walk finds the records of deletions after an etag and up to b.end. If there are too
+// many, it lowers b.end.
 func (b *batch) walk(e *env.Env, r storage.Reader, after uint64) error {
 	for node := range e.Origins {
 		if err := b.walkNode(r, node, after); err != nil {
@@ -305,10 +305,12 @@ func (b *batch) walkNode(r storage.Reader, node, after uint64) (err error) {
 	return it.Error()
 }
 
-// errFloor means that a floor was set below the end of a batch.
+// errFloor means that a floor was set below the end of a batch after the batch was
+// found.
 var errFloor = errors.New("a floor was set")
 
-// stage removes the records, and raises the mark. It may run more than once.
+// stage stages the removal of the records and raises the mark. It may run more than
+// once.
 func (b *batch) stage(tx storage.Tx) error {
 	floor, err := leastFloor(tx, b.newest)
 	if err != nil {
@@ -317,8 +319,8 @@ func (b *batch) stage(tx storage.Tx) error {
 	if floor < b.end {
 		return errFloor
 	}
-	// The mark names the last record that is removed, not the end of the walk: who has
-	// seen the changes up to there misses nothing.
+	// The mark is the etag of the last record that is removed, not the end of the walk:
+	// a reader that has seen the changes up to that etag misses nothing.
 	if err := raise(tx, format.MarkName, counters.Mark, b.last()); err != nil {
 		return err
 	}
@@ -341,7 +343,7 @@ func (b *batch) last() (last uint64) {
 	return last
 }
 
-// raise stages an etag under 'm', if it is above what is stored.
+// raise stages an etag under 'm', if it is above the stored one.
 func raise(tx storage.Tx, name string, stored func(docs.Getter) (uint64, error), etag uint64) error {
 	old, err := stored(tx)
 	if err == nil && old < etag {
@@ -350,7 +352,7 @@ func raise(tx storage.Tx, name string, stored func(docs.Getter) (uint64, error),
 	return err
 }
 
-// ErrPassed means that records above a floor may be gone: what sets it must begin
+// ErrPassed means that records after the wanted floor may be gone: the reader must begin
 // again with all documents.
 var ErrPassed = errors.New("records of deletions are gone")
 
@@ -376,9 +378,9 @@ func floorKey(name string) []byte {
 	return format.AppendKey(nil, format.SpaceMeta, format.FloorPrefix+name)
 }
 
-// leastFloor returns the least floor, the highest etag if there is none. The floor of a
-// subscription, and that of backups, counts only up to the knob FloorEtags back from the newest change: one that
-// was forgotten must not keep the records of all deletions for ever.
+// leastFloor returns the least floor, or the highest etag if there is none. The floors
+// of subscriptions and of backups count only up to the knob FloorEtags back from the
+// newest change: a forgotten one must not keep the records of all deletions for ever.
 func leastFloor(r interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }, newest uint64) (least uint64, err error) {
