@@ -2,7 +2,7 @@ package turns
 
 import "strings"
 
-// Key is what writers can lose over: a document or a range of documents.
+// Key is an object of contention: a document, or a range of documents.
 type Key struct {
 	isRange    bool
 	collection string // of a range: folded, "" for all
@@ -12,7 +12,7 @@ type Key struct {
 // Document is the key of a document.
 func Document(foldedID string) Key { return Key{text: foldedID} }
 
-// Range is the key of the documents of a collection, "" for all, whose IDs have a
+// Range is the key of the documents of a collection ("" for all) whose IDs have a
 // prefix. Both are folded.
 func Range(collection, prefix string) Key {
 	return Key{isRange: true, collection: collection, text: prefix}
@@ -21,11 +21,11 @@ func Range(collection, prefix string) Key {
 // Doc is a document that is about to be written.
 type Doc struct {
 	ID         string // folded
-	Collection string // folded, "" if it is not known
+	Collection string // folded; "" if unknown
 }
 
-// covers reports whether a range has a document. mayBe is the answer for a range of
-// a collection and a document whose collection is not known.
+// covers reports whether a range has a document. mayBe is the answer for a range of a
+// collection and a document whose collection is unknown.
 func (k Key) covers(d Doc, mayBe bool) bool {
 	if !k.isRange || !strings.HasPrefix(d.ID, k.text) {
 		return false

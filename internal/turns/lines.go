@@ -11,16 +11,17 @@ import (
 	"time"
 )
 
-// Lines are the lines of one database. The zero value is ready.
+// Lines has the lines of waiting callers of one database. The zero value is ready for
+// use.
 type Lines struct {
-	// Limit is how long one run of a turn's holder may take before the turn passes
-	// to the next caller; the run goes on without it. An exclusive run has at most
-	// four times the time of the run before it, and 20 ms. 0 means DefaultLimit. It
-	// must not be changed once there are callers.
+	// Limit is how long one run of a turn's holder may take before the turn passes to the
+	// next caller; the run continues without the turn. An exclusive run may take 20 ms
+	// plus four times the duration of the run before it, but at most Limit. 0 means
+	// DefaultLimit. It must not be changed once there are callers.
 	Limit time.Duration
 
-	runs       atomic.Uint64                  // of users' functions, begun in a turn
-	places     atomic.Int64                   // in any line
+	runs       atomic.Uint64                  // runs of users' functions that began in a turn
+	places     atomic.Int64                   // places in all lines
 	byID       [filterSize]atomic.Int32       // places in lines of documents, by hash of the ID
 	ranges     atomic.Pointer[map[Key]uint32] // places in lines of ranges, or nil; copied when written
 	exclusives atomic.Int64                   // len(exclusive)
@@ -28,53 +29,54 @@ type Lines struct {
 	mu        sync.Mutex
 	lines     map[lineKey]*line   // Guarded by mu.
 	exclusive map[*place]struct{} // the holders of exclusive turns. Guarded by mu.
-	tickets   uint64              // drawn. Guarded by mu.
+	tickets   uint64              // the last ticket drawn. Guarded by mu.
 	dissolved bool                // callers no longer wait. Guarded by mu.
 }
 
-// filterSize is well above the number of documents that are contended at a time.
+// filterSize is the size of the filter of documents with lines: well above the number of
+// documents that are contended at a time.
 const filterSize = 1 << 8
 
 var seed = maphash.MakeSeed()
 
-// lineKey names a line. A line within a run of the holder of another line is for
-// callers that may be a part of that run.
+// lineKey identifies a line. An inner line, with within set, is for callers that may be
+// part of the run of another line's holder.
 type lineKey struct {
 	Key
 	within uint64 // place.run of the holder, or 0
 }
 
-// line is the line of one key. All but the first place wait.
+// line is the line of one key. The first place may have its turn; all others wait.
 type line []*place
 
-// place is the place of one caller in its lines. Its fields are guarded by Lines.mu,
-// but for turn and gone.
+// place is one caller's place, in all of its lines. Its fields are guarded by Lines.mu,
+// except for turn and gone.
 type place struct {
 	turn chan struct{} // closed when the caller has its turn
 	gone atomic.Bool   // it has left its lines
 
 	lines     []lineKey
 	ticket    uint64
-	ahead     int  // lines in which it is not the first
-	granted   bool // it has its turn, or had it
+	ahead     int  // number of its lines in which it is not the first
+	granted   bool // it has or had its turn
 	worker    bool
 	run       uint64 // number of the run, of Lines.runs; 0 before the first, and for a worker
 	began     time.Time
 	runs      int
-	overtaken int           // runs lost over a key of the turn
+	overtaken int           // runs in the turn that were lost over one of its keys
 	ended     chan struct{} // closed when an exclusive turn ends; nil if it is not exclusive
 	timer     *time.Timer
 }
 
-// Len returns how many callers stand in any line.
+// Len returns the number of callers that have a place.
 func (l *Lines) Len() int { return int(l.places.Load()) }
 
 // Exclusive reports whether any turn is exclusive.
 func (l *Lines) Exclusive() bool { return l.exclusives.Load() > 0 }
 
-// Yield returns when the exclusive turns that writes of docs would interfere with
-// have ended, or with the error of ctx. Turns that become exclusive meanwhile do not
-// count. A caller that has a turn must not yield.
+// Yield waits until the exclusive turns with which writes of docs would interfere have
+// ended, or returns the error of ctx. It does not wait for turns that become exclusive
+// later. A caller that has a turn must not yield.
 func (l *Lines) Yield(ctx context.Context, docs iter.Seq[Doc]) error {
 	for _, ended := range l.exclusiveOver(docs) {
 		select {
@@ -100,7 +102,7 @@ func (l *Lines) exclusiveOver(docs iter.Seq[Doc]) (ends []chan struct{}) {
 	return ends
 }
 
-// Dissolve gives all that wait their turns at once. Later callers need not wait.
+// Dissolve gives all waiting callers their turns at once. Later callers do not wait.
 func (l *Lines) Dissolve() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -122,15 +124,16 @@ func (l *Lines) Dissolve() {
 	}
 }
 
-// mayHave reports false if there is no line of the document, without a lock.
+// mayHave reports whether the document may have a line, without a lock. False is
+// certain.
 func (l *Lines) mayHave(id string) bool { return l.filter(id).Load() > 0 }
 
 func (l *Lines) filter(id string) *atomic.Int32 {
 	return &l.byID[maphash.String(seed, id)%filterSize]
 }
 
-// count counts a place in a line of the key, for those that look without a lock.
-// l.mu is held.
+// count updates the lock-free counters for a place that joins or leaves a line of the
+// key. l.mu is held.
 func (l *Lines) count(key Key, by int) {
 	if !key.isRange {
 		l.filter(key.text).Add(int32(by))
@@ -150,15 +153,15 @@ func (l *Lines) count(key Key, by int) {
 	}
 }
 
-// blocks reports whether a caller of the given age would have to wait for the key.
+// blocks reports whether a call that began at called would have to wait for the key.
 func (l *Lines) blocks(key Key, called uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lines[l.lineFor(key, called)] != nil
 }
 
-// lineFor returns the line in which a caller of the given age waits for the key: the
-// outermost one whose holder's run it cannot be a part of. l.mu is held.
+// lineFor returns the line in which a call that began at called waits for the key: the
+// outermost one whose holder's run the call cannot be part of. l.mu is held.
 func (l *Lines) lineFor(key Key, called uint64) lineKey {
 	k := lineKey{Key: key}
 	for {
@@ -174,7 +177,8 @@ func (l *Lines) lineFor(key Key, called uint64) lineKey {
 	}
 }
 
-// join takes a place for a caller. It returns nil if the lines are dissolved.
+// join gives a caller a place in the lines of keys. It returns nil if the lines are
+// dissolved.
 func (l *Lines) join(c *Caller, keys []Key) *place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +202,7 @@ func (l *Lines) join(c *Caller, keys []Key) *place {
 	return p
 }
 
-// insert puts p into a line, before the younger ones that wait. l.mu is held.
+// insert puts p into a line, before the younger callers that wait. l.mu is held.
 func (l *Lines) insert(k lineKey, p *place) {
 	n := l.lines[k]
 	if n == nil {
@@ -216,7 +220,7 @@ func (l *Lines) insert(k lineKey, p *place) {
 	if i > 0 {
 		p.ahead++
 	} else if len(*n) > 1 {
-		(*n)[1].ahead++ // it waits in another line, else it would have its turn
+		(*n)[1].ahead++ // the caller that was first waits in another line too, or it would have its turn
 	}
 	l.count(k.Key, 1)
 }
@@ -235,7 +239,7 @@ func (l *Lines) limit() time.Duration {
 	return DefaultLimit
 }
 
-// begin begins a run of the holder p. l.mu is held.
+// begin starts a run of the holder p and its timer. l.mu is held.
 func (l *Lines) begin(p *place, limit time.Duration) {
 	p.runs++
 	if p.worker {
@@ -249,7 +253,7 @@ func (l *Lines) begin(p *place, limit time.Duration) {
 	p.timer = time.AfterFunc(limit, func() { l.expire(p, run) })
 }
 
-// expire ends the turn of p if it is still in this run.
+// expire takes the turn from p if it is still in this run.
 func (l *Lines) expire(p *place, run uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,8 +262,8 @@ func (l *Lines) expire(p *place, run uint64) {
 	}
 }
 
-// runAgain begins another run of p in its turn, after a loss over keys that the turn
-// is for. If it does not, used reports whether the turn has passed to others.
+// runAgain begins another run of p in its turn, after a loss over keys of the turn. If
+// it does not, used reports whether the turn has passed to others.
 func (l *Lines) runAgain(p *place, lost []Key) (again, used bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,15 +297,15 @@ func (l *Lines) exclude(p *place) {
 	l.exclusives.Add(1)
 }
 
-// leave ends the turn of p, or its wait.
+// leave ends the turn or the wait of p.
 func (l *Lines) leave(p *place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(p)
 }
 
-// remove takes p out of its lines and gives those behind it their turns. It is
-// idempotent. l.mu is held.
+// remove takes p out of its lines and gives a turn to each caller that it was the last
+// to block. It is idempotent. l.mu is held.
 func (l *Lines) remove(p *place) {
 	if p.gone.Load() {
 		return

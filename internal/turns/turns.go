@@ -1,23 +1,22 @@
-// Package turns lets callers that lost against other writers go one after another,
+// Package turns lets callers that lost against other writers run one after another,
 // instead of competing with all others again.
 //
-// A [Caller] that lost waits in a line for each [Key] that it lost over: a document
-// or a range of documents. It has its turn when it is the first of all its lines, and
-// keeps it until it has committed. Lines are ordered by the age of the callers, which
-// is when they first waited, and a caller joins all its lines at once. So callers
-// that wait do not wait for each other.
+// A [Caller] that lost joins a line for each [Key] that it lost over: a document or a
+// range of documents. It gets its turn when it is the first in all of its lines, and
+// keeps the turn until it has committed. Callers are ordered by age, which is when they
+// first waited, and join all of their lines at once. So waiting callers cannot deadlock.
 //
-// A turn is a courtesy among the writers of one process; correctness never rests on
-// it. A caller that has not lost takes no place and no lock. Before it commits, it
-// gives way to the lines that it would write into ([Caller.Meets]). Writers that do
-// not give way may overtake the holder of a turn. After two such losses the turn is
+// A turn is a courtesy among the writers of one process; correctness never depends on
+// it. A caller that has not lost takes no place and no lock. Before it commits, it gives
+// way to the lines that its writes would interfere with ([Caller.Meets]). A writer that
+// does not give way may overtake the holder of a turn. After two such losses the turn is
 // exclusive: other writers wait until it has ended ([Lines.Yield]).
 //
-// The holder runs a function of the user's, which may make calls that want a turn
-// themselves, on any goroutine, and wait for them. A call that began while the
-// function was running may be one of those: it does not wait for this holder, but in
-// an inner line with others of its kind. And a turn has a limit ([Lines.Limit]), for
-// functions that hang and for cycles of waits through the user's own locks.
+// The holder runs a function of the user's, which may make calls that need a turn
+// themselves, on any goroutine, and wait for them. A call that began during the function
+// may be one of these: it does not wait for this holder, but in an inner line with
+// others of its kind. A turn also has a limit ([Lines.Limit]), in case a function hangs
+// or waits through the user's own locks for a caller that waits for the turn.
 //
 // A Lines is safe for concurrent use, a Caller is not.
 package turns
@@ -29,48 +28,45 @@ import (
 )
 
 const (
-	// DefaultLimit is the Limit of a Lines that has none.
+	// DefaultLimit is used if Lines.Limit is 0.
 	DefaultLimit = time.Second
 
-	// MaxRuns is how many runs the holder of a turn has before the turn passes to the
-	// next caller.
+	// MaxRuns is the number of runs after which the turn passes to the next caller.
 	MaxRuns = 4
 
-	// MaxKeys is how many lines a caller of a user's function stands in. Losing over a
-	// key whose line it does not stand in costs it another run.
+	// MaxKeys bounds the lines in which a call of a user's function waits. A loss over a
+	// further key costs it another run.
 	MaxKeys = 16
 
-	// maxOvertaken is how many runs in its turn a holder loses before the turn becomes
-	// exclusive.
+	// maxOvertaken is the number of losses in a turn after which it becomes exclusive.
 	maxOvertaken = 2
 
 	// minExclusive is the least time that an exclusive run may take.
 	minExclusive = 20 * time.Millisecond
 )
 
-// Caller is a call that may have to wait for its turn. Leave must follow.
+// Caller is a call that may have to wait for its turn. It must end with Leave.
 type Caller struct {
 	lines  *Lines
 	called uint64 // Lines.runs when the call began
 	worker bool   // it runs no function of the user's
-	ticket uint64 // its age: lower is older; 0 before it waits
+	ticket uint64 // its age: a lower ticket is older; 0 before it waits
 	lost   []Key  // newest first
 	place  *place // nil if it stands in no line
 }
 
-// Caller begins a call that runs a function of the user's.
+// Caller returns a Caller that runs a function of the user's.
 func (l *Lines) Caller() Caller { return Caller{lines: l, called: l.runs.Load()} }
 
-// Worker begins a call that runs no function of the user's. Its work is bounded, so
-// that its turn needs no limit.
+// Worker returns a Caller that runs no function of the user's. Its work is bounded, so
+// its turn needs no limit.
 func (l *Lines) Worker() Caller { return Caller{lines: l, called: l.runs.Load(), worker: true} }
 
 // Held reports whether the caller has its turn.
 func (c *Caller) Held() bool { return c.place != nil && !c.place.gone.Load() }
 
-// Meets returns a key whose line the write of a document would interfere with. The
-// caller should wait for its turn instead. Meets takes no lock if there is no such
-// line.
+// Meets returns a key whose line a write of the document would interfere with. The
+// caller should then wait for its turn. If there is no such line, Meets takes no lock.
 func (c *Caller) Meets(d Doc) (Key, bool) {
 	l := c.lines
 	if key := Document(d.ID); l.mayHave(d.ID) && l.blocks(key, c.called) {
@@ -86,9 +82,9 @@ func (c *Caller) Meets(d Doc) (Key, bool) {
 	return Key{}, false
 }
 
-// Wait returns when the caller, which has lost over some keys, has its turn, or with
-// the error of ctx. As far as there is room, the turn is for more keys, too. A caller
-// that was overtaken in its turn keeps it, and Wait returns at once.
+// Wait returns when the caller, which has lost over the keys lost, has its turn, or with
+// the error of ctx. Keys of more join the turn as far as MaxKeys allows. A caller that
+// was overtaken in its turn keeps it, and Wait returns at once.
 func (c *Caller) Wait(ctx context.Context, lost []Key, more []Key) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -99,7 +95,7 @@ func (c *Caller) Wait(ctx context.Context, lost []Key, more []Key) error {
 			return nil
 		}
 		if used {
-			c.ticket = 0 // behind all that wait now
+			c.ticket = 0 // its age ends: it is younger than all that wait now
 		}
 		c.Leave()
 	}
@@ -118,8 +114,8 @@ func (c *Caller) Wait(ctx context.Context, lost []Key, more []Key) error {
 	return nil
 }
 
-// mostKeys returns how many keys that it lost over a caller keeps. A worker's are
-// bounded by its work; a function may lose over others in each run.
+// mostKeys bounds the keys that a caller keeps. Those of a worker are bounded by its
+// work, while a function may lose over others in each run.
 func (c *Caller) mostKeys() int {
 	if c.worker {
 		return math.MaxInt
