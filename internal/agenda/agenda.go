@@ -1,10 +1,10 @@
-// Package agenda knows when something is due next for a document, without reading the
-// store: the worker of package expiry sleeps until then, and writers wake it if they
-// commit something that is due earlier.
+// Package agenda keeps in memory when something is due next for a document. The worker of
+// package expiry sleeps until then, and a writer wakes it by committing something that is
+// due earlier.
 //
-// It also keeps the start of the key space 't': all entries before it are gone. What is
-// done is deleted, and an iterator that begins at the first key of the space would walk
-// over all that was deleted and not compacted yet.
+// The agenda also keeps a start of the key space 't' before which no entry is left.
+// Finished entries are deleted, and an iterator from the first key of the space would
+// have to walk over all tombstones that are not compacted yet.
 package agenda
 
 import (
@@ -17,38 +17,40 @@ import (
 
 // Agenda is the agenda of an open database. It is safe for concurrent use.
 type Agenda struct {
-	used    atomic.Bool   // something was staged, or found, since Open
-	waiting atomic.Int64  // Unix nanoseconds at which the worker looks again; all wakes it while it looks
+	used    atomic.Bool   // something was staged or found since Open
+	waiting atomic.Int64  // Unix nanoseconds of the worker's next scan; always during a scan
 	wake    chan struct{} // capacity 1
 	start   func()        // starts the worker; set by Serve
-	running atomic.Bool   // the worker
+	running atomic.Bool   // the worker runs
 
 	mu     sync.Mutex
-	from   time.Time   // no entry is before it. Guarded by mu.
+	from   time.Time   // no committed or staged entry is before it. Guarded by mu.
 	lowers uint64      // how often from was lowered. Guarded by mu.
-	staged []time.Time // by transactions that have not ended. Guarded by mu.
-	least  time.Time   // the earliest that was staged and may not be seen by the look that is under way; zero for none. Guarded by mu.
+	staged []time.Time // instants staged by transactions that have not ended. Guarded by mu.
+	// least is the earliest staged instant that the present scan may not see; zero for none.
+	// Guarded by mu.
+	least time.Time
 }
 
-// always makes every commit wake the worker.
+// always is a value of Agenda.waiting with which every commit wakes the worker.
 const always = math.MaxInt64
 
-// New returns an agenda of which nothing is known.
+// New returns an agenda that knows of no entries.
 func New() *Agenda {
 	a := &Agenda{wake: make(chan struct{}, 1)}
 	a.waiting.Store(always)
 	return a
 }
 
-// Serve sets what starts the worker when there is something to do. It is called before
-// the first write.
+// Serve sets the function that starts the worker when there is something to do. It must
+// be called before the first write.
 func (a *Agenda) Serve(start func()) { a.start = start }
 
 // Used reports whether the database may have entries.
 func (a *Agenda) Used() bool { return a.used.Load() }
 
-// Staged notes the earliest entry that a transaction stages, before it commits. Ended
-// must follow.
+// Staged records the instant of the earliest entry that a transaction stages, before the
+// transaction commits. Ended must follow.
 func (a *Agenda) Staged(at time.Time) {
 	a.used.Store(true)
 	a.mu.Lock()
@@ -61,9 +63,9 @@ func (a *Agenda) Staged(at time.Time) {
 	}
 }
 
-// Ended notes that a transaction has ended for which Staged was called. It wakes the
-// worker if what was staged is due before the worker looks again. It is not called for
-// a transaction that the engine may still be running.
+// Ended reports the end of a transaction for which Staged was called. It wakes the worker
+// if the staged entry is due before the worker's next scan. It must not be called while
+// the engine may still be running the transaction.
 func (a *Agenda) Ended(at time.Time) {
 	a.mu.Lock()
 	if i := slices.Index(a.staged, at); i >= 0 {
@@ -75,7 +77,7 @@ func (a *Agenda) Ended(at time.Time) {
 	}
 }
 
-// Wake makes the worker look, and starts it if there is none.
+// Wake makes the worker scan, and starts it if it does not run.
 func (a *Agenda) Wake() {
 	a.used.Store(true)
 	select {
@@ -90,8 +92,8 @@ func (a *Agenda) Wake() {
 // Awaken returns the channel that wakes the worker.
 func (a *Agenda) Awaken() <-chan struct{} { return a.wake }
 
-// Looks notes that the worker begins to look for what is due: from now on every commit
-// wakes it. It returns an instant before which there is nothing.
+// Looks reports that the worker begins a scan for what is due: until Waits every commit
+// wakes it. It returns an instant before which there is no entry.
 func (a *Agenda) Looks() (from time.Time) {
 	a.waiting.Store(always)
 	a.mu.Lock()
@@ -110,7 +112,7 @@ func (a *Agenda) lower(at time.Time) {
 	}
 }
 
-// Swept notes that no entry before at is left, durably, of those that were committed
+// Swept reports that no entry before at is left on disk, among those that were committed
 // before the last call of Looks.
 func (a *Agenda) Swept(at time.Time) {
 	a.mu.Lock()
@@ -123,8 +125,8 @@ func (a *Agenda) Swept(at time.Time) {
 	}
 }
 
-// Waits notes that the worker has found nothing that is due before at, and waits. The
-// zero time stands for nothing at all.
+// Waits reports that nothing is due before at, and that the worker waits until then. The
+// zero time means that there is no entry.
 func (a *Agenda) Waits(at time.Time) {
 	if at.IsZero() {
 		return
@@ -132,14 +134,15 @@ func (a *Agenda) Waits(at time.Time) {
 	a.waiting.Store(nanos(at))
 }
 
-// Leave notes that the worker ends. It returns false if there is something to do again,
-// and the worker must go on.
+// Leave reports that the worker ends. It returns false if the worker was woken meanwhile
+// and must go on.
 func (a *Agenda) Leave() bool {
 	a.running.Store(false)
 	return len(a.wake) == 0 || !a.running.CompareAndSwap(false, true)
 }
 
-// nanos returns an instant in Unix nanoseconds, as near as an int64 comes.
+// nanos returns an instant in Unix nanoseconds, limited to the range of an int64 below
+// always.
 func nanos(t time.Time) int64 {
 	switch s := t.Unix(); {
 	case s > math.MaxInt64/int64(time.Second)-1:
@@ -150,27 +153,26 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Mark is a moment of the agenda: see Begin.
+// Mark is the state of the agenda before a snapshot: see Begin.
 type Mark struct {
 	from   time.Time
 	lowers uint64
 }
 
-// Begin returns a mark, which is taken before a snapshot is. From then says where its
-// entries begin.
+// Begin returns a mark for From. It must be called before the snapshot is taken.
 func (a *Agenda) Begin() Mark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return Mark{a.from, a.lowers}
 }
 
-// From returns an instant before which a snapshot has no entries that was taken after
-// the mark, and before the call of From.
+// From returns an instant before which the snapshot that was taken between Begin and From
+// has no entries.
 func (a *Agenda) From(m Mark) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.lowers != m.lowers {
-		return time.Time{} // an entry before it may be in the snapshot
+		return time.Time{} // the snapshot may have an entry before m.from
 	}
 	return m.from
 }

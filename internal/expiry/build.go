@@ -18,7 +18,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Limits of one step of Build, which other writes wait for. Variables for tests.
+// Limits of one step of Build, a transaction that delays other writes. Variables for
+// tests.
 var (
 	StepDocuments = 4096
 	StepBytes     = 1 << 20
@@ -26,11 +27,11 @@ var (
 
 func stateKey() []byte { return format.AppendKey(nil, format.SpaceMeta, format.TimesName) }
 
-// load finds out whether all documents were looked at. With again, or if they never were,
-// that begins with the first one.
+// load reports whether Build has visited all documents. With again, or if it never ran,
+// it starts Build over.
 func load(e *env.Env, again bool) (all bool, err error) {
 	state, found, err := readState(e.Engine)
-	if err != nil && !again { // a damaged record is written again
+	if err != nil && !again { // with again, a damaged record is replaced
 		return false, err
 	}
 	if found && !again {
@@ -40,7 +41,7 @@ func load(e *env.Env, again bool) (all bool, err error) {
 	return false, e.Engine.Update(context.Background(), true, func(tx storage.Tx) error { return env.SetJSON(tx, stateKey(), state) })
 }
 
-// readState returns how far the documents were looked at, as r sees it.
+// readState returns the progress of Build, as r sees it.
 func readState(r docs.Getter) (state format.TimesState, found bool, err error) {
 	value, closer, err := r.Get(stateKey())
 	if err == storage.ErrNotFound {
@@ -56,7 +57,7 @@ func readState(r docs.Getter) (state format.TimesState, found bool, err error) {
 	return state, true, closer.Close()
 }
 
-// resumeBuild starts Build in the background if it has something to do.
+// resumeBuild starts Build in the background, unless it is finished.
 func (s *Sweeper) resumeBuild() {
 	if s.built || knobs.NoSweeper {
 		return
@@ -69,14 +70,14 @@ func (s *Sweeper) resumeBuild() {
 	})
 }
 
-// Build looks at all documents of a database that an older Jay has written, which took
-// @expires and @refresh for metadata like any other: those that have instants get their
-// entries. It ends with ctx, and goes on where it was when it is called again, in this
-// process or in another.
+// Build gives the documents of a database from an older Jay their entries. That version
+// took @expires and @refresh for metadata like any other; Build visits each document once
+// and adds entries for those that have instants. It ends with ctx, and continues where it
+// was when it is called again, in this process or in another.
 //
-// A document that had expired when the database was upgraded stays as it is, until it is
-// written again: a new version of a program does not delete what the one before showed.
-// Nor does a text that is no instant come to mean anything. Both are counted.
+// A document that had expired before the upgrade stays until it is written again: a new
+// version of a program must not delete what the old one showed. A text that is not an
+// instant stays without meaning. Build counts both.
 func (s *Sweeper) Build(ctx context.Context) error {
 	for all := false; !all; {
 		var err error
@@ -87,7 +88,7 @@ func (s *Sweeper) Build(ctx context.Context) error {
 	return nil
 }
 
-// BuildStep does one step of Build, and reports whether that was the last.
+// BuildStep does one step of Build, and reports whether it was the last.
 func (s *Sweeper) BuildStep(ctx context.Context) (all bool, err error) {
 	var state format.TimesState
 	err = s.writer.Background(ctx, s.env.Synced, func(t *write.Txn) (err error) {
@@ -101,7 +102,7 @@ func (s *Sweeper) BuildStep(ctx context.Context) (all bool, err error) {
 	return err == nil && state.All, err
 }
 
-// step looks at the next documents, and returns how far that is.
+// step visits the next documents and returns the new progress.
 func step(t *write.Txn) (state format.TimesState, err error) {
 	if state, _, err = readState(t.Tx); err != nil || state.All {
 		return state, err
@@ -136,7 +137,7 @@ func step(t *write.Txn) (state format.TimesState, err error) {
 	return state, env.SetJSON(t.Tx, stateKey(), state)
 }
 
-// adopt gives a document its entries, if it has instants.
+// adopt stages the entries of a document, if it has instants.
 func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) error {
 	h, body, err := metadata.Decode(record)
 	if err != nil {
@@ -147,7 +148,7 @@ func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) err
 	}
 	times := metadata.ReadTimes(h.Custom)
 	switch {
-	case h.Timed: // again, as damage was accepted, which may have cost entries
+	case h.Timed: // visited again, because entries may have been lost in accepted damage
 	case times == metadata.Times{}:
 		if names(h.Custom) {
 			state.Invalid++
@@ -160,15 +161,15 @@ func adopt(t *write.Txn, id string, record []byte, state *format.TimesState) err
 	return t.Adopt(id, &h, body)
 }
 
-// isDue reports whether something is due at an instant.
+// isDue reports whether something that is due at an instant is due now.
 func isDue(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// names reports whether custom metadata names what would be an instant.
+// names reports whether custom metadata has a name that stands for an instant.
 func names(custom []byte) bool {
 	return bytes.Contains(custom, []byte(`"`+metadata.Expires+`"`)) || bytes.Contains(custom, []byte(`"`+metadata.Refresh+`"`))
 }
 
-// State returns how far the documents of an older Jay were looked at.
+// State returns the progress of Build.
 func (s *Sweeper) State() (format.TimesState, error) {
 	state, _, err := readState(s.env.Engine)
 	return state, err

@@ -10,12 +10,12 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// ErrEntries means that the entries of what is due are not those of the documents.
+// ErrEntries means that the entries under 't' do not match the documents.
 var ErrEntries = errors.New("the entries of what is due are wrong")
 
-// Check compares the entries of what is due with the documents, in one snapshot: each
-// instant of a document has its entry, and there is no other. It holds all of them in
-// memory, and is for tests and builds with invariants.
+// Check compares the entries under 't' with the documents of one snapshot: each instant
+// of a document must have an entry, and there must be no other entry. It holds all of
+// them in memory, for tests and for builds with invariants.
 func Check(r storage.Reader) error {
 	wanted, err := entriesOf(r)
 	if err != nil {
@@ -40,7 +40,7 @@ func Check(r storage.Reader) error {
 	return nil
 }
 
-// entriesOf returns the entries that the documents should have.
+// entriesOf returns the entries that the documents must have.
 func entriesOf(r storage.Reader) (map[string]string, error) {
 	it, err := r.Iterate([]byte{format.SpaceDocument}, []byte{format.SpaceDocument + 1})
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// MaxDue is how many entries Due counts. A variable for tests.
+// MaxDue is the number of entries at which Due stops counting. A variable for tests.
 var MaxDue = int64(10_000)
 
-// Due returns how many entries of a snapshot are due at now, MaxDue if there are more,
-// and when the first of them was due.
+// Due returns the number of entries in a snapshot that are due at now, at most MaxDue,
+// and since when the first of them has been due.
 func Due(r storage.Reader, now time.Time) (n int64, since time.Time, err error) {
 	for _, kind := range []byte{format.DueExpiry, format.DueRefresh} {
 		if err := dueOf(r, kind, now, &n, &since); err != nil {

@@ -1,16 +1,15 @@
-// Package expiry does what is due for documents: it deletes those that have expired, and
-// gives those that are to be refreshed a new version. What is due stands in the key
-// space 't', in the order of time, which the write path keeps (internal/write,
-// stage_expiry.go).
+// Package expiry deletes documents that have expired, and gives a new version to those
+// that are due for a refresh. The key space 't' has an entry for each, in the order of
+// time; the write path keeps it up to date (internal/write, stage_expiry.go).
 //
-// A worker sleeps until the next instant that the agenda knows. It works in small
-// transactions, which look again whether what they do is still due, and rests after each as
-// long as that took: it takes no more than half of what the disk can do, and writers that
-// wait for one find the next not there yet. It ends when nothing is due
-// at any time, and is started by the first commit of something that is.
+// A worker sleeps until the next instant in the agenda. It works in small transactions,
+// each of which checks again that its entries are still due. After each it rests as long
+// as the transaction took: so it uses at most half of the disk's throughput, and a writer
+// that has waited for one transaction does not wait for the next. The worker ends when no
+// entries are left, and the first commit of an entry starts it again.
 //
-// A database that an older Jay has written is walked once, in the background and in the
-// order of IDs: see Build.
+// The documents of a database from an older Jay are visited once, in the background and
+// in the order of IDs: see Build.
 package expiry
 
 import (
@@ -37,20 +36,19 @@ import (
 var (
 	BatchDeletions = 128     // documents that a batch deletes
 	BatchRefreshes = 32      // documents that a batch refreshes
-	BatchBytes     = 1 << 20 // about how many bytes of documents a batch refreshes
-	RoundBatches   = 16      // batches that share a look and a sync
+	BatchBytes     = 1 << 20 // bytes of documents that a batch refreshes, about
+	RoundBatches   = 16      // batches that share a scan and a sync
 )
 
-// LookInterval is how long the worker sleeps at most while something is due at some
-// time: the clock may have been set. Pause is how long it rests at least. Variables for
-// tests.
+// LookInterval is the longest sleep of the worker while there are entries, as the clock
+// may be set meanwhile. Pause is its shortest rest. Variables for tests.
 var (
 	LookInterval = 5 * time.Second
 	Pause        = 20 * time.Millisecond
 )
 
-// retryAfter is how long the worker leaves a document alone with which it has failed,
-// and maxFailed how many such documents it remembers.
+// retryAfter is the time until the worker retries a document with which it has failed,
+// and maxFailed the number of such documents that it remembers.
 const (
 	retryAfter = time.Minute
 	maxFailed  = 1024
@@ -66,18 +64,18 @@ type Sweeper struct {
 	docs   *docs.Reader
 	writer *write.Writer
 	agenda *agenda.Agenda
-	built  bool // at Open, all documents had been looked at: see Build
+	built  bool // Build had finished before Open
 
 	workers *background.Group
 
-	one    sync.Mutex           // held by the round that is under way
-	failed map[string]time.Time // by key of an entry: not before then again. Guarded by one.
+	one    sync.Mutex           // held during a round
+	failed map[string]time.Time // when to retry, by key of the entry. Guarded by one.
 
 	deleted   atomic.Int64
 	refreshed atomic.Int64
 }
 
-// Open returns the Sweeper of a database. With again, all documents are looked at once
+// Open returns the Sweeper of a database. With again, Build visits all documents once
 // more, as entries may have been lost.
 func Open(e *env.Env, r *docs.Reader, w *write.Writer, again bool) (*Sweeper, error) {
 	built, err := load(e, again)
@@ -91,7 +89,7 @@ func Open(e *env.Env, r *docs.Reader, w *write.Writer, again bool) (*Sweeper, er
 	return s, nil
 }
 
-// Resume starts what is to be done in the background. Stop must follow.
+// Resume starts the background work, if there is any. The caller must call Stop.
 func (s *Sweeper) Resume() error {
 	it, err := s.env.Engine.Iterate([]byte{format.SpaceTimes}, []byte{format.SpaceTimes + 1})
 	if err != nil {
@@ -108,13 +106,13 @@ func (s *Sweeper) Resume() error {
 	return nil
 }
 
-// Stop ends the workers and waits for them. There are no others afterwards.
+// Stop ends the workers and waits for them. None are started afterwards.
 func (s *Sweeper) Stop() { s.workers.Stop() }
 
-// Done returns how many documents were deleted and refreshed since Open.
+// Done returns the numbers of documents that were deleted and refreshed since Open.
 func (s *Sweeper) Done() (deleted, refreshed int64) { return s.deleted.Load(), s.refreshed.Load() }
 
-// work does what is due, until nothing is due at any time.
+// work is the worker: it does what is due until no entries are left.
 func (s *Sweeper) work() {
 	ctx, ended := s.workers.Context(), false
 	defer func() {
@@ -122,7 +120,7 @@ func (s *Sweeper) work() {
 			s.agenda.Leave()
 		}
 	}()
-	var next time.Time // when something is due, as far as is known; zero for now
+	var next time.Time // when the next entry is due, as far as is known; zero for now
 	for ctx.Err() == nil {
 		wait := LookInterval
 		now, err := s.env.Clock()
@@ -152,13 +150,13 @@ func (s *Sweeper) work() {
 			wait = min(wait, next.Sub(now))
 		}
 		if !s.sleep(ctx, max(wait, Pause), Pause) {
-			next = time.Time{} // something is due earlier
+			next = time.Time{} // woken: an earlier entry may have been committed
 		}
 	}
 }
 
-// sleep sleeps for d, or until it is woken, but for least in any case. It reports whether it
-// was not woken.
+// sleep sleeps for d, or until the worker is woken, but at least for least. whole reports
+// that it was not woken.
 func (s *Sweeper) sleep(ctx context.Context, d, least time.Duration) (whole bool) {
 	rest := time.NewTimer(least)
 	defer rest.Stop()
@@ -193,9 +191,9 @@ func (s *Sweeper) warn(ctx context.Context, what string, err error) {
 	}
 }
 
-// round does what is due at now, as far as RoundBatches batches go, and waits for the
-// disk. If it rests, it does so after each transaction, as long as that took. It returns
-// whether there is more, and when something is due next; zero for never.
+// round does what is due at now, at most RoundBatches batches, and syncs. With rests it
+// rests after each transaction as long as that took. It returns whether more is due, and
+// when the next entry is due; zero for never.
 func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bool, next time.Time, err error) {
 	s.one.Lock()
 	defer s.one.Unlock()
@@ -230,7 +228,7 @@ func (s *Sweeper) round(ctx context.Context, now time.Time, rests bool) (more bo
 }
 
 // Sweep does all that is due now, and returns when that is on disk. It returns how many
-// documents it has deleted and refreshed; the worker, which goes on meanwhile, may have
+// documents it has deleted and refreshed itself; the worker runs beside it and may have
 // done a part. Stop ends it with ErrClosed.
 func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed int64, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -242,26 +240,26 @@ func (s *Sweeper) Sweep(ctx context.Context, now time.Time) (deleted, refreshed 
 			more, _, err = s.round(ctx, now, false)
 		}
 	}
-	if cause := context.Cause(ctx); err != nil && cause != nil { // ErrClosed, if Close has ended it
+	if cause := context.Cause(ctx); err != nil && cause != nil { // ErrClosed, if Close has ended the context
 		if errors.Is(err, storage.ErrUnknownOutcome) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		} else {
 			err = cause
 		}
 	}
-	s.agenda.Wake() // its look has told the agenda to wait for what the worker does not know
+	s.agenda.Wake() // Sweep's own scan has set the agenda, and the worker must scan itself
 	deleted, refreshed = s.Done()
 	return deleted - wasDeleted, refreshed - wasRefreshed, err
 }
 
-// agendaItems is what a look has found.
+// agendaItems is the result of a scan.
 type agendaItems struct {
 	due   []format.Due
-	first time.Time // of all entries, due or not; zero for none
-	next  time.Time // the earliest that is not due, or is to be tried again; zero for none
+	first time.Time // instant of the first entry, due or not; zero for none
+	next  time.Time // the earliest instant that is not due, or at which to retry; zero for none
 }
 
-// look finds the first entries that are due at now. None is before from.
+// look scans for the first entries that are due at now. No entry is before from.
 func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
 	latest := s.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
@@ -271,7 +269,7 @@ func (s *Sweeper) look(from, now time.Time) (found agendaItems, err error) {
 	return found, s.lookAt(latest, format.DueRefresh, BatchRefreshes, from, now, &found)
 }
 
-// lookAt is look for one kind, and at most n entries.
+// lookAt scans the entries of one kind, for at most n.
 func (s *Sweeper) lookAt(r storage.Reader, kind byte, n int, from, now time.Time, found *agendaItems) (err error) {
 	it, err := r.Iterate(format.TimesFrom(nil, kind, from), []byte{format.SpaceTimes, kind + 1})
 	if err != nil {
@@ -302,16 +300,15 @@ func (s *Sweeper) lookAt(r storage.Reader, kind byte, n int, from, now time.Time
 	return it.Error()
 }
 
-// wait notes that something is to be done at an instant.
+// wait adds an instant at which there will be something to do.
 func (f *agendaItems) wait(at time.Time) {
 	if f.next.IsZero() || at.Before(f.next) {
 		f.next = at
 	}
 }
 
-// batch does what is due. If that fails for a reason that is not the
-// engine's, each is done in a transaction of its own, and those that fail are left alone
-// for a while.
+// batch does what is due. If that fails for a reason that is not the engine's, it handles
+// each document in a transaction of its own, and leaves those that fail for later.
 func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time, rests bool) error {
 	err := s.try(ctx, due, now, rests)
 	if err == nil || s.isFatal(ctx, err) {
@@ -339,7 +336,8 @@ func (s *Sweeper) batch(ctx context.Context, due []format.Due, now time.Time, re
 	return nil
 }
 
-// isFatal reports whether an error is none of the document.
+// isFatal reports whether an error concerns the engine or the context, and not a
+// document.
 func (s *Sweeper) isFatal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, storage.ErrFailed) || errors.Is(err, storage.ErrUnknownOutcome) || errors.Is(err, errs.ErrClosed)
 }
@@ -374,8 +372,8 @@ func (s *Sweeper) try(ctx context.Context, due []format.Due, now time.Time, rest
 	return err
 }
 
-// opsOf returns the writes that do what is due. Of large documents, it leaves those out
-// that are too many for one transaction.
+// opsOf returns the writes for the entries. It leaves out large documents that would make
+// the transaction too large.
 func (s *Sweeper) opsOf(due []format.Due) (ops []*write.Op, err error) {
 	latest := s.env.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
@@ -386,11 +384,11 @@ func (s *Sweeper) opsOf(due []format.Due) (ops []*write.Op, err error) {
 			continue
 		}
 		if size > BatchBytes {
-			continue // the next look finds it
+			continue // for the next scan
 		}
 		doc, err := s.docs.ReadFolded(latest, d.FoldedID)
 		if err == errs.ErrNotFound {
-			ops = append(ops, write.DueDeletion(d)) // it removes the entry
+			ops = append(ops, write.DueDeletion(d)) // deletes the document and its entry
 			continue
 		}
 		if err != nil {
