@@ -1,9 +1,8 @@
-// Package exchange decides what a compare-exchange key and value may be, and reads them.
-// Package write writes them, with documents in one commit.
+// Package exchange validates the keys and values of compare-exchange, and reads them.
+// Package write writes them, in one commit with documents.
 //
-// A value has an index, which is the etag that its newest write has drawn: so it grows
-// with every write of the database, and no write, before or after a crash or a deletion,
-// has the same one.
+// The index of a value is the etag of its newest write. So it grows with every write of
+// the database, and no two writes have the same index, even after a crash or a deletion.
 package exchange
 
 import (
@@ -26,20 +25,20 @@ import (
 const (
 	MaxKeyBytes   = 512
 	MaxValueBytes = 1 << 20 // value and metadata together
-	MaxPage       = 1024    // values that Page returns at a time
+	MaxPage       = 1024    // values in a page
 )
 
 // Value is a compare-exchange value, in memory of its own.
 type Value struct {
 	Folded   string // its key, folded
-	Key      string // as it was written
+	Key      string // the key as the caller wrote it
 	Index    uint64
 	Value    []byte // JSON
 	Metadata []byte // a JSON object, or nil
 }
 
-// CheckKey checks a key, and returns it folded. The key of a guard may be as long as the
-// ID of its document makes it.
+// CheckKey validates a key and returns it folded. The key of a guard may be as long as
+// its document's ID requires.
 func CheckKey(rules ids.Rules, key string) (folded string, err error) {
 	if key == "" {
 		return "", &ids.Error{Rule: "a compare-exchange key has at least 1 byte", Limit: 1}
@@ -59,16 +58,16 @@ func CheckKey(rules ids.Rules, key string) (folded string, err error) {
 // IsGuard reports whether a folded key is that of the guard of a document.
 func IsGuard(folded string) bool { return strings.HasPrefix(folded, format.GuardPrefix) }
 
-// The wrapping of a value for the check of documents.
+// A value of any kind is checked inside an object, as a document is.
 var open, end = []byte(`{"Object":`), []byte(`}`)
 
-// CheckValue checks that value is JSON as documents have it, but of any kind, and
-// returns it without white space, in memory of its own.
+// CheckValue checks that value is valid JSON by the rules for documents, though of any
+// kind. It returns a copy without white space.
 func CheckValue(value []byte, limits metadata.Limits) ([]byte, error) {
 	if len(value) > MaxValueBytes {
 		return nil, &metadata.Error{Rule: fmt.Sprintf("a compare-exchange value has at most %d bytes", MaxValueBytes), Limit: MaxValueBytes, Actual: len(value), Offset: MaxValueBytes}
 	}
-	if !json.Valid(value) { // the wrapping would let 1,"b":2 pass
+	if !json.Valid(value) { // inside the object, 1,"b":2 would be valid
 		err := json.Unmarshal(value, new(json.RawMessage))
 		at, detail := 0, "no value"
 		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -89,8 +88,8 @@ func CheckValue(value []byte, limits metadata.Limits) ([]byte, error) {
 	return scanned.Body[len(open) : len(scanned.Body)-len(end)], nil
 }
 
-// CheckMetadata checks the metadata of a value, which may be nil, and returns it without
-// white space.
+// CheckMetadata checks the metadata of a value, which may be nil. It returns a copy
+// without white space.
 func CheckMetadata(custom []byte, limits metadata.Limits) ([]byte, error) {
 	if custom == nil {
 		return nil, nil
@@ -128,7 +127,7 @@ func Get(r docs.Getter, folded string) (*Value, error) {
 	return v, errs.First(err, closer.Close())
 }
 
-// IndexAt returns the index of a folded key, 0 if there is no value.
+// IndexAt returns the index of the value of a folded key; 0 if there is none.
 func IndexAt(r docs.Getter, folded string) (uint64, error) {
 	record, closer, err := r.Get(format.ExchangeKey(nil, folded))
 	if err == storage.ErrNotFound {
@@ -141,7 +140,7 @@ func IndexAt(r docs.Getter, folded string) (uint64, error) {
 	return x.Index, errs.First(err, closer.Close())
 }
 
-// decode returns the value of a record, in memory of its own.
+// decode returns a copy of the value in a record.
 func decode(folded string, record []byte) (*Value, error) {
 	x, err := decodeShared(folded, record)
 	if err != nil {
@@ -154,7 +153,7 @@ func decode(folded string, record []byte) (*Value, error) {
 	return v, nil
 }
 
-// decodeShared decodes a record without copying what it has.
+// decodeShared decodes a record; the result shares its memory.
 func decodeShared(folded string, record []byte) (format.Exchange, error) {
 	x, err := format.DecodeExchange(record)
 	if err != nil {
@@ -163,13 +162,13 @@ func decodeShared(folded string, record []byte) (format.Exchange, error) {
 	return x, err
 }
 
-// Walker is what values are walked over with: a storage.Reader or Tx.
+// Walker can iterate over values: a storage.Reader or Tx.
 type Walker interface {
 	Iterate(lo, hi []byte) (storage.Iterator, error)
 }
 
-// Each calls fn with the values whose folded key begins with prefix and comes after
-// after, in the order of their folded keys, until fn returns false.
+// Each calls fn with the values whose folded keys begin with prefix and are greater than
+// after, in their order, until fn returns false.
 func Each(ctx context.Context, r Walker, prefix, after string, fn func(*Value) bool) error {
 	return walk(ctx, r, prefix, after, func(folded string, record []byte) (bool, error) {
 		v, err := decode(folded, record)
@@ -177,7 +176,8 @@ func Each(ctx context.Context, r Walker, prefix, after string, fn func(*Value) b
 	})
 }
 
-// EachIndex is Each for the indexes of the values: it copies no value.
+// EachIndex is like Each but passes only the folded keys and indexes, without copying
+// values.
 func EachIndex(ctx context.Context, r Walker, prefix, after string, fn func(folded string, index uint64) bool) error {
 	return walk(ctx, r, prefix, after, func(folded string, record []byte) (bool, error) {
 		x, err := decodeShared(folded, record)
@@ -185,7 +185,7 @@ func EachIndex(ctx context.Context, r Walker, prefix, after string, fn func(fold
 	})
 }
 
-// walk calls fn with records, which are valid until it returns.
+// walk calls fn with the records of such keys. A record is valid until fn returns.
 func walk(ctx context.Context, r Walker, prefix, after string, fn func(folded string, record []byte) (more bool, err error)) (err error) {
 	lo, hi := format.ExchangeBounds(prefix)
 	if after != "" {

@@ -1,6 +1,7 @@
-// Package requests keeps the results of calls that have a request ID, in the commit of the
-// call: so a call that is made again, as its caller did not get the answer, is answered
-// and not carried out. The newest results are kept.
+// Package requests keeps the results of calls that have a request ID. A result is stored
+// in the commit of its call. If the caller did not get the answer and repeats the call,
+// it gets the stored result and nothing is carried out again. Only the newest results are
+// kept.
 package requests
 
 import (
@@ -17,34 +18,34 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Bounds of what is kept: beyond them the oldest results go.
+// Bounds of the stored results. Beyond them the oldest are removed.
 const (
 	Most         = 10_000
 	MostBytes    = 64 << 20
 	MaxBytes     = 16 << 20 // of one result
 	MaxIDBytes   = 256
-	mostRemovals = 64 // that one call makes, so that none takes long
+	mostRemovals = 64 // removals in one call, so that each call stays short
 )
 
-// Request is one call. A nil one has no ID.
+// Request identifies one call. It is nil for a call without a request ID.
 type Request struct {
 	ID   string
-	Call string // what is called, so that the ID of another call is not taken for this one
+	Call string // the operation, so that the ID of another operation's call is detected
 }
 
-// Repeated ends the transaction of a call that has a result.
+// Repeated is the error that ends the transaction of a call whose result is stored.
 type Repeated struct{ Result json.RawMessage }
 
-// Error says so.
+// Error implements error.
 func (*Repeated) Error() string { return "the call was carried out before" }
 
-// record is the JSON of a result.
+// record is the stored form of a result, as JSON.
 type record struct {
 	Call   string          `json:"call"`
 	Result json.RawMessage `json:"result"`
 }
 
-// CheckID checks the ID of a request.
+// CheckID returns an error for an invalid request ID.
 func CheckID(id string) error {
 	if id == "" || len(id) > MaxIDBytes {
 		return fmt.Errorf("%w: a request id has 1 to %d bytes, not %d", ids.ErrUsage, MaxIDBytes, len(id))
@@ -57,7 +58,7 @@ func CheckID(id string) error {
 	return nil
 }
 
-// Find returns a *Repeated if there is a result of the call.
+// Find returns a *Repeated if the result of the call is stored.
 func (r *Request) Find(from docs.Getter) error {
 	value, closer, err := from.Get(format.RequestKey(r.ID))
 	if err == storage.ErrNotFound {
@@ -80,7 +81,8 @@ func (r *Request) Find(from docs.Getter) error {
 	return &Repeated{bytes.Clone(found.Result)}
 }
 
-// Keep stages the result of the call, and removes the oldest ones that are too many.
+// Keep stages the result of the call, and the removal of the oldest results beyond the
+// bounds.
 func (r *Request) Keep(tx storage.Tx, result any) error {
 	text, err := json.Marshal(result)
 	if err == nil {
