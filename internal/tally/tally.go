@@ -1,16 +1,16 @@
-// Package tally counts the keys in a range, by several goroutines if there are many.
+// Package tally counts the keys in a range, with several goroutines if there are many.
 //
-// All of them read one snapshot, so that the number is exact: it is that of the keys at
-// one moment, whatever is written meanwhile.
+// All goroutines read one snapshot, so the count is exact for one moment, whatever is
+// written meanwhile.
 //
 // The first goroutine walks from the beginning. If there are more than a few keys, others
-// come, and each takes the upper half of what one that walks has before it. The halves
-// are halves by the bytes of the keys, which says little about how many keys each has: one
-// that is done takes another half. So nothing about the keys need be known beforehand, and
-// goroutines that begin late, or never, cost only time.
+// join, and each takes the upper half of the part that some walk has still before it.
+// Halves are computed from the bytes of the keys and may differ much in their number of
+// keys; a goroutine that is done takes another half. So nothing need be known about the
+// keys, and a goroutine that starts late or never costs only time.
 //
-// One that walks looks only now and then whether its range was cut. It walks back over the
-// keys that it has counted beyond its end, and takes them from its number.
+// A walk checks only now and then whether its range was cut. If it has passed its new
+// end, it walks back to it and subtracts the keys on the way.
 package tally
 
 import (
@@ -27,12 +27,12 @@ import (
 
 // Bounds of a count. Variables for tests, which want every way with few keys.
 var (
-	ownKeys  = 256 // counted before other goroutines are started, which takes as long as a few hundred
-	stepKeys = 128 // counted between two looks at the context and at the end of the range
+	ownKeys  = 256 // keys counted before other goroutines start: a start costs as much as a few hundred
+	stepKeys = 128 // keys counted between two checks of the context and of the range's end
 )
 
-// maxMisses is after how many halves with fewer than stepKeys keys a goroutine stops
-// looking for more.
+// maxMisses is the number of halves with fewer than stepKeys keys after which a goroutine
+// takes no more.
 const maxMisses = 8
 
 // count is one call of Keys.
@@ -42,22 +42,21 @@ type count struct {
 	lo, hi []byte
 
 	mu    sync.Mutex
-	keys  int64   // of the walks that have ended. Guarded by mu.
+	keys  int64   // counted by walks that have ended. Guarded by mu.
 	walks []*walk // under way. Guarded by mu.
 }
 
 // walk is the range of one goroutine.
 type walk struct {
-	it storage.Iterator // over all of the count; of the goroutine
-	n  int64            // keys that it has passed; of the goroutine
+	it storage.Iterator // over the whole range of the count; used by the walk's goroutine only
+	n  int64            // keys that it has passed; used by the walk's goroutine only
 
-	at  []byte // no key below is still to be counted. Guarded by count.mu.
-	end []byte // the range ends before it; nil for the end of the count. Guarded by count.mu.
+	at  []byte // all keys below it are counted. Guarded by count.mu.
+	end []byte // end of the range, exclusive; nil for that of the count. Guarded by count.mu.
 }
 
-// Keys returns how many keys r has in [lo, hi). A nil hi means no upper bound. r is read
-// by several goroutines, none of which outlives the call. The error is that of ctx or
-// of r.
+// Keys returns the number of keys of r in [lo, hi). A nil hi means no upper bound.
+// Several goroutines read r; none outlives the call. The error is that of ctx or of r.
 func Keys(ctx context.Context, r storage.Reader, lo, hi []byte) (int64, error) {
 	if hi != nil && bytes.Compare(lo, hi) >= 0 {
 		return 0, ctx.Err()
@@ -84,8 +83,7 @@ func countFrom(c *count, it storage.Iterator) (int64, error) {
 		return first.n, it.Error()
 	}
 
-	// The first walk goes on, on whichever goroutine comes first, and the others take
-	// from it.
+	// The first walk continues on any goroutine, and the others take parts of its range.
 	first.at = bytes.Clone(it.Key())
 	c.walks = append(c.walks, first)
 	err := parallel.Do(workers, 1, func(from, to int) error {
@@ -119,8 +117,8 @@ func (w *walk) step() bool {
 	return true
 }
 
-// run counts the range of w, which is in c.walks. more says whether the iterator stands
-// on a key.
+// run counts the range of w, which is in c.walks. more reports whether the iterator is at
+// a key.
 func (c *count) run(w *walk, more bool) error {
 	var err error
 	for more && c.advance(w) {
@@ -132,7 +130,7 @@ func (c *count) run(w *walk, more bool) error {
 	return c.end(w, more, err)
 }
 
-// end ends a walk: its number joins that of the count, unless err is not nil, or the
+// end ends a walk. It adds the walk's keys to the count, unless err is not nil or the
 // iterator has failed.
 func (c *count) end(w *walk, more bool, err error) error {
 	end := c.leave(w)
@@ -151,7 +149,7 @@ func (c *count) end(w *walk, more bool, err error) error {
 	return nil
 }
 
-// advance notes where a walk stands, and reports whether that is in its range.
+// advance publishes the position of a walk, and reports whether it is within the range.
 func (c *count) advance(w *walk) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +161,8 @@ func (c *count) advance(w *walk) bool {
 	return true
 }
 
-// leave ends a walk and returns where its range ends: no goroutine cuts it from then on.
+// leave removes a walk from c.walks and returns the end of its range, which is not cut
+// from then on.
 func (c *count) leave(w *walk) (end []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,8 +170,8 @@ func (c *count) leave(w *walk) (end []byte) {
 	return w.end
 }
 
-// back takes the keys from end on, all of which it has passed, from the number of the
-// walk. more says whether the iterator stands on a key, the first that it has not passed.
+// back subtracts from the walk the keys from end on, all of which it has passed. more
+// reports whether the iterator is at a key, the first that the walk has not passed.
 func (w *walk) back(end []byte, more bool) error {
 	ok := false
 	if more {
@@ -187,13 +186,13 @@ func (w *walk) back(end []byte, more bool) error {
 	return w.it.Error()
 }
 
-// help takes over parts of the ranges of other goroutines, as long as there are any.
+// help counts parts of other goroutines' ranges as long as there are any.
 func (c *count) help() (err error) {
 	c.mu.Lock()
 	idle := len(c.walks) == 0
 	c.mu.Unlock()
 	if idle {
-		return nil // it comes too late
+		return nil // all work is done
 	}
 	it, err := c.r.Iterate(c.lo, c.hi)
 	if err != nil {
@@ -220,8 +219,8 @@ func (c *count) help() (err error) {
 	return nil
 }
 
-// take cuts the walk that seems to have most before it, and returns a walk over the
-// upper half of that. It returns nil if there is none to cut. top is above all keys.
+// take cuts the walk that seems to have most before it, and returns a new walk over the
+// upper half. It returns nil if no walk can be cut. top is above all keys.
 func (c *count) take(top []byte) *walk {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -244,7 +243,7 @@ func (c *count) take(top []byte) *walk {
 	if most == nil {
 		return nil
 	}
-	// Each has its bytes: at is overwritten.
+	// Each walk needs bytes of its own, as at is overwritten.
 	w := &walk{at: bytes.Clone(half), end: most.end}
 	most.end = half
 	c.walks = append(c.walks, w)
