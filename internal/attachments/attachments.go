@@ -1,22 +1,22 @@
-// Package attachments keeps the contents of attachments: streams of bytes, cut into
-// chunks, that are kept once for all documents that have them.
+// Package attachments stores the contents of attachments: streams of bytes, cut into
+// chunks. A content is stored once, however many documents have it.
 //
-// A content that fits into one chunk is written by the transaction that refers to it.
-// A longer one is written before, chunk by chunk, as a stream of its own: an [Upload].
-// Its first transaction leaves a record that the stream is being written, the
-// transaction that refers to the content removes the record ([References.Retain]). So a
-// stream without a reference always has a record by which it is found, and a stream is
-// never removed for which a transaction still may come. Two uploads of one content are two
-// streams; the second to commit leaves its own to be removed.
+// A content that fits into one chunk is written by the transaction that refers to it. A
+// longer one is written before, chunk by chunk, as a stream: an [Upload]. Its first
+// transaction also writes a record of the upload, and the transaction that refers to the
+// content removes that record ([References.Retain]). So every stream without a reference
+// has a record by which it is found, and a stream is never removed while a transaction may
+// still refer to it. Two uploads of one content are two streams; the second to commit
+// leaves its own stream to be removed.
 //
-// A content has a record with the number of its references. Transactions read and
-// write it, and so they conflict where two change the references of one content. The
-// last reference removes the record and leaves one of the stream to be removed
+// A content has a record with the number of its references. Transactions read and write
+// it, so transactions that change the references of one content conflict. The last release
+// removes the record and leaves one that marks the stream for removal
 // ([References.Release]).
 //
-// The worker removes the chunks of streams that are to be removed, in batches. It
-// passes by those that a [Reader] of this process reads. Stream numbers are never used
-// again: a reader finds the bytes of its content, or none.
+// The worker removes the chunks of marked streams, in batches. It skips a stream that a
+// [Reader] of this process reads. Stream numbers are never used again, so a reader finds
+// the bytes of its content or none.
 package attachments
 
 import (
@@ -46,11 +46,11 @@ type Store struct {
 	ChunkBytes     int
 
 	env     *env.Env
-	earlier uint64 // streams below it were begun before the database was opened
+	earlier uint64 // streams below this number were begun before the database was opened
 
 	mu        sync.Mutex
-	pins      map[uint64]int  // readers by stream. Guarded by mu.
-	passed    map[uint64]bool // streams that the worker has passed by, as they are read. Guarded by mu.
+	pins      map[uint64]int  // number of readers, by stream. Guarded by mu.
+	passed    map[uint64]bool // streams that the worker has skipped because they are read. Guarded by mu.
 	abandoned map[uint64]bool // streams whose upload has ended without a reference. Guarded by mu.
 
 	batch  sync.Mutex // held while a batch is removed
@@ -88,7 +88,7 @@ func nextStream(r getter) (uint64, error) {
 	return binary.BigEndian.Uint64(value), nil
 }
 
-// newStream stages that a stream number is used.
+// newStream draws a stream number, and stages that it is used.
 func newStream(tx storage.Tx) (uint64, error) {
 	n, err := nextStream(tx)
 	if err == nil {
@@ -110,17 +110,18 @@ func ContentOf(r getter, hash *format.Hash) (c format.Content, found bool, err e
 	return c, true, errs.First(err, closer.Close())
 }
 
-// ErrNoContent means that a document has an attachment whose content is not there.
+// ErrNoContent means that the content of a document's attachment is missing.
 var ErrNoContent = fmt.Errorf("the content of an attachment is missing: %w", errs.ErrCorrupt)
 
-// References stages changes of the references to contents, in one run of a transaction.
+// References stages changes of the references to contents, in one run of a transaction's
+// function.
 type References struct {
 	Tx   storage.Tx
-	Left bool // streams to be removed: Wake should follow the commit
+	Left bool // a stream was marked for removal: call Wake after the commit
 }
 
-// Retain stages a reference to a content: that of an upload, or, without one, one that
-// documents have.
+// Retain stages a reference to the content of an upload or, if u is nil, to one that is
+// stored already.
 func (r *References) Retain(hash *format.Hash, u *Upload) error {
 	c, found, err := ContentOf(r.Tx, hash)
 	if err != nil {
@@ -147,8 +148,8 @@ func (r *References) Retain(hash *format.Hash, u *Upload) error {
 	return nil
 }
 
-// Discard stages that the chunks of an upload, which may be nil, are removed: its
-// content is there already.
+// Discard stages the removal of an upload's chunks, as its content is stored already. u
+// may be nil.
 func (r *References) Discard(u *Upload) error {
 	if u == nil || u.stream == 0 {
 		return nil
@@ -181,14 +182,14 @@ func (r *References) Release(hash *format.Hash) error {
 	switch chunks := c.Chunks(); chunks {
 	case 0:
 	case 1:
-		r.Tx.Delete(format.ChunkKey(c.Stream, 0)) // readers have it in memory
+		r.Tx.Delete(format.ChunkKey(c.Stream, 0)) // an only chunk: readers have it in memory
 	default:
 		r.remove(c.Stream, chunks)
 	}
 	return nil
 }
 
-// remove stages that the chunks of a stream are to be removed.
+// remove stages the mark that the chunks of a stream are to be removed.
 func (r *References) remove(stream uint64, chunks uint32) {
 	r.Tx.Set(format.GarbageKey(stream), format.AppendChunks(nil, chunks), nil)
 	r.Left = true

@@ -11,12 +11,12 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// ErrInconsistent means that contents, their references and chunks do not fit.
+// ErrInconsistent means that contents, references and chunks contradict one another.
 var ErrInconsistent = errors.New("the contents of attachments are inconsistent")
 
-// Check compares the contents of a snapshot with the references that its documents
-// have, and the chunks with the contents and with the streams that are written or to be
-// removed. It reads all chunks.
+// Check compares the contents of a snapshot with references, which its documents have. It
+// compares the chunks with the contents, the uploads and the streams marked for removal.
+// It reads all chunks.
 func Check(ctx context.Context, r storage.Reader, references map[format.Hash]uint64) error {
 	c := checker{contents: make(map[uint64]*checked), others: make(map[uint64]uint32)}
 	if err := c.contentsOf(ctx, r, references); err != nil {
@@ -58,13 +58,13 @@ func Check(ctx context.Context, r storage.Reader, references map[format.Hash]uin
 	return nil
 }
 
-// checker is what Check has found.
+// checker holds what Check has read so far.
 type checker struct {
 	contents map[uint64]*checked // by stream
 	others   map[uint64]uint32   // chunks of streams without references
 }
 
-// checked is a content, and its chunks as far as they were read.
+// checked is a content and what was read of its chunks.
 type checked struct {
 	record format.Content
 	hash   format.Hash
@@ -96,7 +96,7 @@ func (c *checker) contentsOf(ctx context.Context, r storage.Reader, references m
 	return err
 }
 
-// chunk looks at one chunk.
+// chunk checks the chunk under the iterator.
 func (c *checker) chunk(it storage.Iterator) error {
 	stream, i, err := format.SplitChunkKey(it.Key())
 	if err != nil {

@@ -9,31 +9,31 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Content is a content that can be read. One that fits into a chunk is in memory. It
-// is safe for concurrent use, but for Close.
+// Content is an open content. If it fits into one chunk, it is in memory. It is safe for
+// concurrent use, except for Close.
 type Content struct {
 	store  *Store
 	hash   format.Hash
 	record format.Content
 	only   []byte // the one chunk; nil for several
-	from   getter // has the others
+	from   getter // source of the chunks, if there are several
 	pinned bool
 }
 
-// ErrGone means that a content has been removed, or replaced, since a snapshot was
-// taken: the caller begins again with a new one.
+// ErrGone means that a content was removed or replaced after a snapshot was taken. The
+// caller must begin again with a new snapshot.
 var ErrGone = errors.New("the content of an attachment has gone")
 
 // OpenContent opens the content of an attachment in a snapshot, which may be closed
-// then. The chunks stay until Close, whatever happens to the attachment.
+// afterwards. The chunks stay until Close, whatever happens to the attachment.
 func (s *Store) OpenContent(snapshot storage.Reader, hash *format.Hash) (*Content, error) {
 	c, err := s.OpenIn(snapshot, hash)
 	if err != nil || c.only != nil {
 		return c, err
 	}
-	// The worker removes only what every new reader finds to be gone (RemoveSome), and
-	// looks at the pins after that. So if the record is there behind the pin, the chunks
-	// are, and stay.
+	// The worker removes only streams that no new reader can find (RemoveSome), and checks
+	// the pins after that. So if the record still exists after the pin is set, the chunks
+	// exist, and stay.
 	c.from, c.pinned = s.env.Engine, true
 	s.Pin(c.record.Stream)
 	now, found, err := ContentOf(s.env.Engine, hash)
@@ -47,7 +47,8 @@ func (s *Store) OpenContent(snapshot storage.Reader, hash *format.Hash) (*Conten
 	return c, nil
 }
 
-// OpenIn opens the content of an attachment in a snapshot, which must outlive it.
+// OpenIn opens the content of an attachment in a snapshot. The snapshot must outlive the
+// Content.
 func (s *Store) OpenIn(snapshot storage.Reader, hash *format.Hash) (*Content, error) {
 	record, found, err := ContentOf(snapshot, hash)
 	if err != nil {
@@ -67,7 +68,7 @@ func (s *Store) OpenIn(snapshot storage.Reader, hash *format.Hash) (*Content, er
 	return c, nil
 }
 
-// Close lets the chunks go. It is idempotent.
+// Close unpins the chunks. It is idempotent.
 func (c *Content) Close() {
 	if c.pinned {
 		c.pinned = false

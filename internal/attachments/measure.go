@@ -8,13 +8,13 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// checkEvery is how many records are read between two looks at the context.
+// checkEvery is the number of records between two checks of the context.
 const checkEvery = 4096
 
-// MaxRemoving is how many streams Removing counts.
+// MaxRemoving is the number at which Removing stops counting.
 const MaxRemoving = 10_000
 
-// Removing returns how many streams are to be removed, MaxRemoving if there are more.
+// Removing returns the number of streams that are marked for removal, at most MaxRemoving.
 func Removing(r storage.Reader) (n int64, err error) {
 	prefix := format.GarbagePrefix()
 	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
@@ -28,7 +28,7 @@ func Removing(r storage.Reader) (n int64, err error) {
 	return n, it.Error()
 }
 
-// each calls fn at all keys with a prefix.
+// each calls fn with an iterator at each key that has the prefix.
 func each(ctx context.Context, r storage.Reader, prefix []byte, fn func(storage.Iterator) error) (err error) {
 	it, err := r.Iterate(prefix, format.PrefixEnd(prefix))
 	if err != nil {

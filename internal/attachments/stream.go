@@ -12,25 +12,26 @@ import (
 	"github.com/jaydb/jay/internal/errs"
 )
 
-// Stream reads a content as a file is read. What is read in order, from the beginning
-// to the end, is compared with the hash: the last bytes come only if it is right. It
-// holds at most a chunk in memory. It is for one goroutine, but for ReadAt.
+// Stream reads a content like a file. When it is read in order, from the beginning to the
+// end, the bytes are compared with the hash, and the last bytes are returned only if the
+// hash is right. It holds at most one chunk in memory. It is used by one goroutine at a
+// time, except for ReadAt.
 type Stream struct {
 	content *Content
-	enter   func() error // begins a look into the engine
-	exit    func()       // ends it
+	enter   func() error // enters the gate, before a read from the engine
+	exit    func()       // leaves the gate
 
 	offset int64
-	buffer []byte // chunk that begins at start; empty for none
+	buffer []byte // the chunk that begins at start; empty for none
 	start  int64
 	hash   hash.Hash
-	hashed int64 // bytes that are in hash
-	failed error // the content is damaged
+	hashed int64 // number of bytes that hash has
+	failed error // set when the content is found to be damaged
 	closed atomic.Bool
 }
 
-// NewStream returns a stream over a content, which it closes. enter and exit surround
-// each look into the engine.
+// NewStream returns a stream over a content, which its Close closes. enter and exit
+// surround each read from the engine.
 func NewStream(c *Content, enter func() error, exit func()) *Stream {
 	return &Stream{content: c, enter: enter, exit: exit, hash: sha256.New()}
 }
@@ -42,7 +43,7 @@ func (s *Stream) check() error {
 	return s.failed
 }
 
-// fetch is Content.readAt, inside the gate where it looks into the engine.
+// fetch calls Content.readAt, inside the gate if that reads from the engine.
 func (s *Stream) fetch(p []byte, offset int64) (int, error) {
 	if s.content.only == nil {
 		if err := s.enter(); err != nil {
@@ -53,7 +54,7 @@ func (s *Stream) fetch(p []byte, offset int64) (int, error) {
 	return s.content.readAt(p, offset)
 }
 
-// next returns the bytes from the offset to the end of its chunk. There are some.
+// next returns the bytes from the offset to the end of its chunk, at least one.
 func (s *Stream) next() ([]byte, error) {
 	if only := s.content.only; only != nil {
 		return only[s.offset:], nil
@@ -75,7 +76,7 @@ func (s *Stream) next() ([]byte, error) {
 	return s.buffer[s.offset-s.start:], nil
 }
 
-// pass notes that p, the bytes at the offset, are about to be returned.
+// pass adds p, the bytes at the offset, to the hash before they are returned.
 func (s *Stream) pass(p []byte) error {
 	if s.offset == s.hashed {
 		s.hash.Write(p) // never fails
@@ -88,7 +89,7 @@ func (s *Stream) pass(p []byte) error {
 	return nil
 }
 
-// verify compares the hash when everything was read.
+// verify compares the hash once all bytes were read.
 func (s *Stream) verify() error {
 	if s.hashed == s.content.Size() && [sha256.Size]byte(s.hash.Sum(nil)) != s.content.hash {
 		s.failed = fmt.Errorf("read an attachment: its bytes do not have its hash: %w", errs.ErrCorrupt)
@@ -150,7 +151,7 @@ func (s *Stream) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// ReadAt implements io.ReaderAt. It does not look at the hash.
+// ReadAt implements io.ReaderAt. It does not verify the hash.
 func (s *Stream) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
 		return 0, fmt.Errorf("%w: read an attachment at %d", ids.ErrUsage, offset)

@@ -11,12 +11,12 @@ import (
 
 // Bounds of a batch. docs/limits.md has them. Variables for tests.
 var (
-	batchStreams = 64   // streams that a batch looks at
+	batchStreams = 64   // streams that a batch visits
 	batchChunks  = 1024 // chunks that a batch removes
 )
 
-// Resume starts the worker if there are streams to be removed: those that an earlier
-// process has left. Stop must follow.
+// Resume starts the worker if an earlier process has left streams to be removed. The
+// caller must call Stop.
 func (s *Store) Resume() error {
 	for _, prefix := range [][]byte{format.UploadPrefix(), format.GarbagePrefix()} {
 		it, err := s.env.Engine.Iterate(prefix, format.PrefixEnd(prefix))
@@ -35,12 +35,12 @@ func (s *Store) Resume() error {
 	return nil
 }
 
-// Wake has the worker look for streams to be removed. After an error the next Wake, or the
-// next Open, tries again.
+// Wake makes the worker look for streams to be removed. After an error the worker tries
+// again at the next Wake or Open.
 func (s *Store) Wake() { s.worker.Wake() }
 
-// abandon has the chunks of an upload removed that no transaction refers to. One that
-// is in doubt may: the worker asks the record of the upload.
+// abandon makes the worker remove the chunks of an upload to which no transaction refers.
+// If a transaction in doubt may refer to it, the record of the upload decides.
 func (s *Store) abandon(stream uint64) {
 	s.mu.Lock()
 	s.abandoned[stream] = true
@@ -48,8 +48,8 @@ func (s *Store) abandon(stream uint64) {
 	s.Wake()
 }
 
-// Pin keeps the chunks of a stream from now on, if the record of its content is still
-// there. Unpin must follow.
+// Pin keeps the chunks of a stream from now on, provided that the record of its content
+// still exists. Unpin must follow.
 func (s *Store) Pin(stream uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,13 +70,13 @@ func (s *Store) Unpin(stream uint64) {
 	}
 }
 
-// Stop ends the worker and waits for it. There is no other afterwards.
+// Stop ends the worker and waits for it. None is started afterwards.
 func (s *Store) Stop() { s.worker.Stop() }
 
-// Wait returns when the worker has nothing to do any more. It is for tests.
+// Wait waits until the worker has nothing left to do. For tests.
 func (s *Store) Wait() { s.worker.Wait() }
 
-// RemoveSome removes a batch of chunks, and reports whether more may be there. Under
+// RemoveSome removes a batch of chunks, and reports whether there may be more. Under
 // synced durability their removal is on disk when it returns.
 func (s *Store) RemoveSome(ctx context.Context) (more bool, err error) {
 	s.batch.Lock()
@@ -86,8 +86,8 @@ func (s *Store) RemoveSome(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if s.env.Synced {
-		// The snapshot must show what has been committed. And what it shows as to be removed
-		// must be so for every reader that comes from now on: see OpenContent.
+		// The snapshot must show all commits, and a stream that it shows as marked must be
+		// so for every later reader: see OpenContent.
 		if err := s.env.Engine.Sync(ctx); err != nil {
 			return false, err
 		}
@@ -100,8 +100,7 @@ func (s *Store) RemoveSome(ctx context.Context) (more bool, err error) {
 	return err == nil && (claimed || !all), err
 }
 
-// claim turns uploads without a writer into streams to be removed, and reports whether
-// there may be more of them.
+// claim marks uploads without a writer for removal, and reports whether there may be more.
 func (s *Store) claim(ctx context.Context) (more bool, err error) {
 	streams, err := s.orphans()
 	if err != nil {
@@ -139,8 +138,8 @@ func (s *Store) claim(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// claimOne stages that an upload is to be removed, unless its record is gone: then a
-// transaction that was in doubt refers to it.
+// claimOne stages the mark that an upload is to be removed. If the record of the upload is
+// gone, a transaction that was in doubt refers to it, and nothing is staged.
 func claimOne(tx storage.Tx, stream uint64) error {
 	key := format.UploadKey(stream)
 	record, closer, err := tx.Get(key)
@@ -172,14 +171,14 @@ func (s *Store) orphans() (streams []uint64, err error) {
 	return streams, it.Error()
 }
 
-// removal are chunks of one stream.
+// removal is a set of chunks of one stream.
 type removal struct {
 	stream   uint64
-	from, to uint32 // [from, to): there are none from to on
+	from, to uint32 // [from, to); the stream has no chunk at to or after
 }
 
-// find finds chunks to be removed, and reports whether those are all. It leaves out
-// what is read.
+// find returns chunks to remove, except those of streams that are read. all reports
+// whether they are all.
 func (s *Store) find() (found []removal, all bool, err error) {
 	snapshot := s.env.Engine.Snapshot()
 	defer func() { err = errs.First(err, snapshot.Close()) }()
@@ -214,7 +213,7 @@ func (s *Store) find() (found []removal, all bool, err error) {
 	return found, true, it.Error()
 }
 
-// isRead reports whether a stream is pinned. The worker then comes to it after Unpin.
+// isRead reports whether a stream is pinned. If so, Unpin wakes the worker for it.
 func (s *Store) isRead(stream uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,7 +237,7 @@ func removeChunks(tx storage.Tx, all []removal) error {
 			return err
 		}
 		if chunks != r.to {
-			continue // another process was quicker
+			continue // removed already
 		}
 		for i := r.from; i < r.to; i++ {
 			tx.Delete(format.ChunkKey(r.stream, i))

@@ -18,11 +18,11 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Upload is a content that is being written. It holds a chunk in memory, and neither a
-// lock nor a snapshot. It is for one goroutine.
+// Upload is a content that is being written. It holds one chunk in memory, and neither a
+// lock nor a snapshot. It is used by one goroutine at a time.
 //
-// Fill and Write alternate until Fill has met the end of the input. Then transactions
-// may refer to the content. Close must follow in any case.
+// Fill and Write alternate until Fill reaches the end of the input. After that
+// transactions may refer to the content. Close must follow in any case.
 type Upload struct {
 	store      *Store
 	hash       hash.Hash
@@ -30,16 +30,16 @@ type Upload struct {
 	size       int64
 	chunkBytes int
 	buffer     *[]byte
-	chunk      []byte // not written yet, in buffer
-	stream     uint64 // 0 if nothing is written
-	chunks     uint32 // written
+	chunk      []byte // the chunk that is not written yet, in buffer
+	stream     uint64 // stream number; 0 before the first Write
+	chunks     uint32 // number of chunks that were written
 }
 
-// syncChunks is how many chunks are written between two syncs, so that the commit of
-// another does not wait for a long backlog.
+// syncChunks is the number of chunks between two syncs: other commits would have to wait
+// for a longer backlog.
 const syncChunks = 4
 
-// buffers are of Store.ChunkBytes each.
+// buffers has buffers of Store.ChunkBytes.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // NewUpload begins an upload.
@@ -51,7 +51,7 @@ func (s *Store) NewUpload() *Upload {
 	return u
 }
 
-// maxEmptyReads is how many times in a row an input may return nothing.
+// maxEmptyReads is the number of empty reads in a row after which an input fails.
 const maxEmptyReads = 100
 
 // Fill reads the next chunk from r, which is user code. full is false at the end of
@@ -87,7 +87,7 @@ func (u *Upload) Fill(r io.Reader) (full bool, err error) {
 	return true, nil
 }
 
-// errSwept means that the record of an upload is not there any more.
+// errSwept means that the record of an upload is missing.
 var errSwept = fmt.Errorf("the record of an upload is missing: %w", errs.ErrCorrupt)
 
 // Write writes the chunk that Fill has read.
@@ -101,7 +101,7 @@ func (u *Upload) Write(ctx context.Context) error {
 		return err
 	}
 	sync := u.store.env.Synced && u.chunks%syncChunks == syncChunks-1
-	var drawn atomic.Uint64 // the engine may still run the function when it has failed
+	var drawn atomic.Uint64 // atomic, as the engine may still run the function after Update has failed
 	err := u.store.env.Engine.Update(ctx, sync, func(tx storage.Tx) (err error) {
 		stream := u.stream
 		if stream == 0 {
@@ -118,7 +118,7 @@ func (u *Upload) Write(ctx context.Context) error {
 		return nil
 	})
 	if u.stream == 0 && (err == nil || errors.Is(err, storage.ErrUnknownOutcome)) {
-		u.stream = drawn.Load() // Close has it removed
+		u.stream = drawn.Load() // Close removes the stream
 	}
 	if err == nil {
 		u.chunks++
@@ -162,7 +162,7 @@ func (u *Upload) finish(tx storage.Tx) (c format.Content, err error) {
 	return format.Content{Stream: stream, Size: u.size, ChunkBytes: int64(u.chunkBytes), References: 1}, nil
 }
 
-// Shrink gives back memory that the last chunk does not need.
+// Shrink releases the memory that the last chunk does not need.
 func (u *Upload) Shrink() {
 	if len(u.chunk) < u.chunkBytes/2 {
 		own := bytes.Clone(u.chunk)
@@ -171,23 +171,23 @@ func (u *Upload) Shrink() {
 	}
 }
 
-// HeldBytes returns how many bytes of the content are in memory.
+// HeldBytes returns the number of bytes of the content in memory.
 func (u *Upload) HeldBytes() int { return len(u.chunk) }
 
-// Size returns how many bytes were read.
+// Size returns the number of bytes read.
 func (u *Upload) Size() int64 { return u.size }
 
-// Hash returns the hash of the content. Fill must have met its end.
+// Hash returns the hash of the content. Fill must have reached the end of the input.
 func (u *Upload) Hash() format.Hash { return u.sum }
 
-// Close ends the upload. The chunks of one that no transaction refers to are removed
-// in the background. Close is idempotent; no transaction may refer to the upload
-// afterwards.
+// Close ends the upload. referred says whether a transaction refers to it; if none does,
+// its chunks are removed in the background. Close is idempotent. No transaction may refer
+// to the upload afterwards.
 func (u *Upload) Close(referred bool) {
 	if u.buffer == nil {
 		return
 	}
-	if referred && cap(*u.buffer) == u.chunkBytes { // else a commit in doubt may have the memory
+	if referred && cap(*u.buffer) == u.chunkBytes { // otherwise a commit in doubt may still read the buffer
 		buffers.Put(u.buffer)
 	}
 	u.buffer, u.chunk = nil, nil
