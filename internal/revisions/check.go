@@ -12,8 +12,8 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Check looks at every revision in a snapshot, and returns an error if one is missing
-// that must be there, or if a record or a number contradicts another. It is for tests.
+// Check checks every revision in a snapshot. It returns an error if one is missing, or if
+// a record or a number contradicts another. For tests.
 func Check(from storage.Reader) error {
 	c := checker{from: from, counts: make(map[string]int64), seen: make(map[string]bool)}
 	if err := c.histories(); err != nil {
@@ -35,8 +35,8 @@ func wrong(id, text string, args ...any) error {
 	return fmt.Errorf("revisions of %q: %s: %w", id, fmt.Sprintf(text, args...), ErrContradiction)
 }
 
-// ErrContradiction is what Check returns for records that are whole, and contradict one
-// another.
+// ErrContradiction is returned by Check for records that are well-formed but contradict
+// one another.
 var ErrContradiction = errors.New("revisions contradict their records")
 
 // histories checks that the revisions of each document have numbers without gaps and
@@ -87,7 +87,7 @@ func (c *checker) histories() (err error) {
 	return it.Error()
 }
 
-// history checks what is known of a document against its revisions.
+// history compares the record of a document's history with its revisions.
 func (c *checker) history(id string, first, last, etag uint64, deletion bool) error {
 	s, err := stateOf(c.from, id)
 	if err != nil {

@@ -26,10 +26,10 @@ type Imported struct {
 	Body         []byte
 }
 
-// maxVectorBytes bounds a change vector.
+// maxVectorBytes bounds the length of a change vector.
 const maxVectorBytes = 256
 
-// Check refuses a change vector that no version has.
+// Check returns an error for an invalid change vector.
 func (m *Imported) Check() (err error) {
 	if len(m.ChangeVector) <= maxVectorBytes {
 		for i := 0; i < len(m.ChangeVector); i++ {
@@ -44,10 +44,10 @@ func (m *Imported) Check() (err error) {
 	return fmt.Errorf("%w: change vector %.100q", ids.ErrUsage, m.ChangeVector)
 }
 
-// Import stores revisions, all or none, and returns how many of them were not there
-// already. Those of one document are in the order of their etags, and above those that
-// it has; the document is not there yet. Otherwise the error is an errs.ErrExists. The
-// etags of all must be reserved.
+// Import stores revisions, all or none, and returns how many of them are new. Those of one
+// document must be in the order of their etags and above those that it has, and the
+// document must not exist yet; otherwise the error is an errs.ErrExists. All etags must be
+// reserved.
 func (r *Reader) Import(ctx context.Context, all []Imported) (stored int, err error) {
 	r.Env.Room.Look()
 	err = r.Env.Engine.Update(ctx, r.Env.Synced, func(tx storage.Tx) error {
@@ -94,12 +94,12 @@ func (r *Reader) stageImport(tx storage.Tx, m *Imported) (isNew bool, err error)
 	}
 	tx.Set(format.RevisionKey(nil, m.FoldedID, s.Last+1), head, m.Body)
 	tx.Set(format.HistoryKey(nil, m.FoldedID), format.History{First: s.First, Last: s.Last + 1}.Append(nil), nil)
-	tx.Set(format.DeletedKey(nil, m.FoldedID), nil, nil) // as long as the document is not there
+	tx.Set(format.DeletedKey(nil, m.FoldedID), nil, nil) // until the document itself is imported
 	tx.Add(format.RevisionCountKey(nil, format.CollectionKey(m.Collection)), 1)
 	return true, env.Revised(tx)
 }
 
-// isThere returns an error unless a revision is there already.
+// isThere returns nil if the revision is stored already, and otherwise an error.
 func (r *Reader) isThere(tx storage.Tx, m *Imported) error {
 	there, err := r.Get(tx, m.FoldedID, m.ChangeVector)
 	if err == errs.ErrNotFound {

@@ -12,20 +12,20 @@ import (
 
 // Bounds of a step of a purge. docs/limits.md has them. Variables for tests.
 var (
-	StepLooked    = 4096 // documents that it looks at, without a lock
-	StepDocuments = 64   // documents of which its transaction removes revisions
+	StepLooked    = 4096 // documents that a step visits, without a lock
+	StepDocuments = 64   // documents whose revisions its transaction removes
 	StepRevisions = 1024 // revisions that its transaction removes
 )
 
-// Purge removes revisions, from the oldest of each document on. The version of a
-// document itself stays.
+// Purge removes revisions of documents, the oldest first. The present version of a
+// document stays.
 type Purge struct {
-	FoldedID   string // of one document; "" for all
-	Collection string // folded; "" for all
-	Deleted    bool   // of deleted documents only
+	FoldedID   string // restricts it to one document; "" for all
+	Collection string // restricts it to one collection, folded; "" for all
+	Deleted    bool   // restricts it to deleted documents
 
-	// With Retention, what the rules keep no longer at Now, in ticks, is removed.
-	// Otherwise Criterion decides.
+	// With Retention, the revisions are removed that the rules no longer keep at Now, in
+	// ticks. Otherwise Criterion decides.
 	Retention bool
 	Aged      bool // with Retention, where a rule has KeepFor only
 	Rules     *Rules
@@ -33,7 +33,8 @@ type Purge struct {
 	Criterion Criterion
 }
 
-// criterion returns what is to be removed of a document.
+// criterion returns the criterion for a document; found is false if nothing is to be
+// removed.
 func (p *Purge) criterion(s *state) (c Criterion, found bool) {
 	switch {
 	case p.Collection != "" && s.collection != p.Collection, p.Deleted && s.there:
@@ -48,19 +49,19 @@ func (p *Purge) criterion(s *state) (c Criterion, found bool) {
 	return p.Criterion, true
 }
 
-// Step is what a step of a purge has done.
+// Step is the result of one step of a purge.
 type Step struct {
 	Looked    int64
-	Documents int64 // of which revisions were removed
+	Documents int64 // documents of which revisions were removed
 	Revisions int64
 	Bytes     int64
-	Next      string // the folded ID to go on after; "" from the beginning, or at the end
-	Again     bool   // there is more to do, also if Next is ""
+	Next      string // the folded ID after which to continue; "" for the beginning, or at the end
+	Again     bool   // another step is needed, even if Next is ""
 }
 
-// Step removes some of the revisions of documents with IDs after a folded one. What it
-// finds without a lock it looks at again in its transaction, so that writes which come
-// in between are seen.
+// Step does one step, for documents with folded IDs after after. It finds revisions
+// without a lock and checks them again in its transaction, so that it sees writes that
+// come between.
 func (p *Purge) Step(ctx context.Context, e *env.Env, after string) (done Step, err error) {
 	found, done, err := p.find(ctx, e, after)
 	if err != nil || len(found) == 0 {
@@ -74,7 +75,7 @@ func (p *Purge) Step(ctx context.Context, e *env.Env, after string) (done Step, 
 			if err != nil {
 				return err
 			}
-			if !whole { // go on here
+			if !whole { // the next step continues with this document
 				if done.Next, done.Again = after, true; i > 0 {
 					done.Next = found[i-1]
 				}
@@ -86,7 +87,7 @@ func (p *Purge) Step(ctx context.Context, e *env.Env, after string) (done Step, 
 	return done, err
 }
 
-// find returns the next documents of which there is something to remove.
+// find returns the next documents of which revisions are to be removed.
 func (p *Purge) find(ctx context.Context, e *env.Env, after string) (found []string, done Step, err error) {
 	latest := e.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()
@@ -134,8 +135,8 @@ func (p *Purge) find(ctx context.Context, e *env.Env, after string) (found []str
 	return found, done, it.Error()
 }
 
-// remove stages the removal of revisions of one document. It reports false if the step
-// is full before all are.
+// remove stages the removal of one document's revisions. whole is false if the step was
+// full before all were removed.
 func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, err error) {
 	s, err := stateOf(tx, foldedID)
 	if err != nil {
@@ -157,7 +158,7 @@ func (p *Purge) remove(tx storage.Tx, foldedID string, done *Step) (whole bool, 
 		tx.Add(format.RevisionCountKey(nil, collection), -n)
 	}
 	if removed.First > s.Last && (!s.there || s.header.Revision == 0) {
-		// Nothing is left, and the numbers begin anew.
+		// No revision is left: numbering starts again.
 		tx.Delete(format.HistoryKey(nil, foldedID))
 		tx.Delete(format.DeletedKey(nil, foldedID))
 	} else {

@@ -22,16 +22,16 @@ type Reader struct {
 	Docs *docs.Reader
 }
 
-// Revision is a version of a document, or its deletion, in memory of its own.
+// Revision is a copy of a version of a document, or of its deletion.
 type Revision struct {
 	docs.Document
 	Deletion bool
 	Foreign  string // the change vector of an imported one, or ""
-	Number   uint64 // 0 for the version of a document that is not kept
-	Current  bool   // it lies in the document
+	Number   uint64 // 0 for a document's present version that is no revision
+	Current  bool   // it is the document's present version, in its own record
 }
 
-// ChangeVector names the version.
+// ChangeVector returns the change vector of the version.
 func (r *Revision) ChangeVector() string {
 	if r.Foreign != "" {
 		return r.Foreign
@@ -39,7 +39,7 @@ func (r *Revision) ChangeVector() string {
 	return r.Document.ChangeVector()
 }
 
-// Flags returns what @flags says of the revision.
+// Flags returns the value of @flags.
 func (r *Revision) Flags() metadata.Flags {
 	switch {
 	case r.Number == 0:
@@ -50,7 +50,7 @@ func (r *Revision) Flags() metadata.Flags {
 	return metadata.HasRevisions | metadata.Revision
 }
 
-// Metadata returns all that is known about the revision.
+// Metadata returns the metadata of the revision.
 func (r *Revision) Metadata() metadata.Metadata {
 	m := r.Document.Metadata()
 	m.ChangeVector, m.Flags = r.ChangeVector(), r.Flags()
@@ -78,7 +78,8 @@ func (r *Reader) copyRevision(foldedID string, number uint64, value []byte) (*Re
 	return &Revision{Document: *doc, Deletion: deletion, Foreign: string(foreign), Number: number}, nil
 }
 
-// current returns the document as a revision, or nil if it is not there.
+// current returns the document's present version as a revision, or nil if there is no
+// document.
 func (r *Reader) current(from storage.Reader, foldedID string) (*Revision, error) {
 	doc, err := r.Docs.ReadFolded(from, foldedID)
 	if err == errs.ErrNotFound {
@@ -90,13 +91,13 @@ func (r *Reader) current(from storage.Reader, foldedID string) (*Revision, error
 	return &Revision{Document: *doc, Number: doc.Header().Revision, Current: true}, nil
 }
 
-// history opens an iterator over the revisions of a document that lie under 'r'.
+// history opens an iterator over the revisions of a document under 'r'.
 func history(from storage.Reader, foldedID string) (storage.Iterator, error) {
 	lo := format.RevisionKey(nil, foldedID, 1)
 	return from.Iterate(lo, format.PrefixEnd(format.HistoryKey(nil, foldedID)))
 }
 
-// numberAt returns the number of the revision that an iterator stands on.
+// numberAt returns the number of the revision under the iterator.
 func numberAt(it storage.Iterator) (uint64, error) {
 	_, number, err := format.SplitRevisionKey(it.Key())
 	return number, err
@@ -108,9 +109,9 @@ const (
 	pageBytes     = 1 << 20
 )
 
-// Page returns the newest revisions of a document that have a number below, newest
-// first: the version of the document itself is one of them if it is kept. It returns up
-// to 64, or about 1 MiB of them. There are no more if it returns none.
+// Page returns revisions of a document with numbers less than below, the newest first,
+// including the document's present version if it is a revision. It returns up to 64, or
+// about 1 MiB of them. An empty page means that there are no more.
 func (r *Reader) Page(from storage.Reader, foldedID string, below uint64) (page []*Revision, err error) {
 	now, err := r.current(from, foldedID)
 	if err != nil {
@@ -140,9 +141,8 @@ func (r *Reader) Page(from storage.Reader, foldedID string, below uint64) (page 
 	return page, it.Error()
 }
 
-// Get returns a revision by its change vector, or ErrNotFound. The version of the
-// document itself is one if it is kept. Numbers and etags rise together: the revision is
-// found by bisection.
+// Get returns a revision by its change vector, or ErrNotFound. The document's present
+// version counts if it is a revision. As numbers and etags rise together, Get bisects.
 func (r *Reader) Get(from storage.Reader, foldedID, changeVector string) (_ *Revision, err error) {
 	etag, err := EtagOf(changeVector)
 	if err != nil {
@@ -189,8 +189,8 @@ func bisect(it storage.Iterator, foldedID string, etag uint64) (found bool, err 
 	if err != nil {
 		return false, err
 	}
-	// at is the etag of the first revision from a number on: after a loss that was
-	// accepted, there may be gaps.
+	// at returns the etag of the first revision with this number or a higher one: there
+	// may be gaps after a loss that was accepted.
 	at := func(number uint64) uint64 {
 		if err != nil || !it.SeekGE(format.RevisionKey(nil, foldedID, number)) {
 			err = errs.First(err, it.Error())
@@ -216,9 +216,9 @@ func EtagOf(changeVector string) (uint64, error) {
 	return etag, nil
 }
 
-// AsOf returns the version that a document had at a time, in ticks: the newest that was
-// written at it or before. It returns errs.ErrNotFound if there was none, or if the
-// document was deleted then. The revisions written since are looked at, newest first.
+// AsOf returns the version that a document had at a time, in ticks: the newest one written
+// at that time or before. It returns errs.ErrNotFound if there was none, or if the
+// document was deleted then. It reads the revisions written since, the newest first.
 func (r *Reader) AsOf(ctx context.Context, from storage.Reader, foldedID string, ticks uint64) (_ *Revision, err error) {
 	now, err := r.current(from, foldedID)
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *Reader) AsOf(ctx context.Context, from storage.Reader, foldedID string,
 	return nil, errs.First(it.Error(), errs.ErrNotFound)
 }
 
-// Newest returns the newest revision of a document that is deleted, or nil.
+// newest returns the newest revision of a deleted document, or nil.
 func (r *Reader) newest(from storage.Reader, foldedID string) (_ *Revision, err error) {
 	it, err := history(from, foldedID)
 	if err != nil {
@@ -272,8 +272,8 @@ func (r *Reader) newest(from storage.Reader, foldedID string) (_ *Revision, err 
 	return r.copyRevision(foldedID, number, it.Value())
 }
 
-// Deleted returns the newest revisions of deleted documents, in the order of their IDs,
-// and the ID to go on after: up to 64 documents. There are no more if after is "".
+// Deleted returns the newest revisions of up to 64 deleted documents, in the order of
+// their IDs, and the ID after which to continue. There are no more if next is "".
 func (r *Reader) Deleted(ctx context.Context, from storage.Reader, after string) (page []*Revision, next string, err error) {
 	lo := format.DeletedBounds[0]
 	if after != "" {
@@ -295,7 +295,8 @@ func (r *Reader) Deleted(ctx context.Context, from storage.Reader, after string)
 		if next, err = format.DeletedID(it.Key()); err != nil {
 			return nil, "", err
 		}
-		// A document that is there again, made when no rule was there, has left the entry.
+		// If the document was created again while no rule applied, its entry is still
+		// there.
 		there, err := docs.Exists(from, format.DocumentKey(nil, next))
 		if err != nil {
 			return nil, "", err
@@ -314,15 +315,16 @@ func (r *Reader) Deleted(ctx context.Context, from storage.Reader, after string)
 	return page, "", it.Error()
 }
 
-// Position is where a walk over all revisions is: behind the revision with this number.
+// Position is a position in the walk over all revisions: after the revision with this
+// number.
 type Position struct {
 	FoldedID string
 	Number   uint64
 }
 
-// All returns revisions that lie under 'r', in the order of IDs and from the oldest on,
-// of a collection or of all: up to 64 or about 1 MiB of them. There are no more if it
-// reports so. The versions of documents themselves are not among them.
+// All returns the next revisions under 'r', in the order of IDs and the oldest first, of
+// one collection or of all: up to 64, or about 1 MiB of them. Its result says whether
+// there are no more. The present versions of documents are not among them.
 func (r *Reader) All(ctx context.Context, from storage.Reader, at *Position, foldedCollection string) (page []*Revision, more bool, err error) {
 	lo := format.HistoryBounds[0]
 	if at.FoldedID != "" {
@@ -352,7 +354,7 @@ func (r *Reader) All(ctx context.Context, from storage.Reader, at *Position, fol
 			at.FoldedID = string(id)
 		}
 		at.Number = number
-		size += len(it.Value()) / 16 // what is left out is read too
+		size += len(it.Value()) / 16 // skipped revisions cost a read too
 		s, err := decode(it.Value(), number)
 		if err != nil {
 			return nil, false, err
@@ -369,14 +371,14 @@ func (r *Reader) All(ctx context.Context, from storage.Reader, at *Position, fol
 	return page, false, it.Error()
 }
 
-// Count is how many revisions a collection has.
+// Count is the number of revisions of a collection.
 type Count struct {
 	Collection string // folded
 	Revisions  int64
 }
 
-// Counts returns how many revisions lie under 'r', in the order of the collections. The
-// versions of documents themselves are not counted.
+// Counts returns the number of revisions under 'r' by collection, in the order of
+// collections. The present versions of documents are not counted.
 func Counts(from storage.Reader) ([]Count, error) {
 	it, err := from.Iterate(format.RevisionCountBounds[0], format.RevisionCountBounds[1])
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// Recover makes the records about revisions agree with the revisions that are there,
-// after a loss that was accepted: so that no later write takes the number of one that
-// survived. Revisions that are lost leave gaps in the numbers. Nothing else writes
-// meanwhile. It reads all revisions.
+// Recover repairs the records about revisions after a loss that was accepted, so that they
+// match the revisions that are left and no later write reuses the number of one that
+// survived. Lost revisions leave gaps in the numbers. Recover reads all revisions; nothing
+// may be written meanwhile.
 func Recover(e *env.Env) error {
 	counts := make(map[string]int64)
 	for after := ""; ; {
@@ -42,8 +42,8 @@ func Recover(e *env.Env) error {
 	})
 }
 
-// recoverSome is Recover for up to StepDocuments documents with IDs after a folded one.
-// It returns the last of them, or "" at the end.
+// recoverSome recovers up to StepDocuments documents with folded IDs after after. It
+// returns the last of them, or "" at the end.
 func recoverSome(e *env.Env, after string, counts map[string]int64) (next string, err error) {
 	latest := e.Engine.Latest()
 	defer func() { err = errs.First(err, latest.Close()) }()

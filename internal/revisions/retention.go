@@ -12,24 +12,24 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// LookInterval is how long the retention sleeps before it looks at the clock, which may
-// have been set. So it is also the least time between Open and the first pass. A variable
-// for tests.
+// LookInterval is the time between two looks at the clock, which may be set meanwhile. So
+// it is also the shortest time between Open and the first pass. A variable for tests.
 var LookInterval = time.Minute
 
 // Bounds of the time between two passes of the retention. docs/limits.md has them.
 const (
 	leastPause = time.Minute
 	mostPause  = 24 * time.Hour
-	pauseShare = 10 // it is the shortest KeepFor, divided by this
+	pauseShare = 10 // the pause is the shortest KeepFor divided by this
 )
 
-// Retention removes, in the background, the revisions that a rule with KeepFor keeps no
-// longer, of documents too that are not written any more. It walks over all revisions: a
-// pass for a tenth of the shortest KeepFor, but at most one a minute and at least one a day.
-// It rests as long as it works, and runs only while there is such a rule.
+// Retention removes, in the background, revisions that are older than a rule's KeepFor,
+// also those of documents that are no longer written. A pass walks over all revisions. The
+// time between passes is a tenth of the shortest KeepFor, but at least a minute and at
+// most a day. A pass rests as long as it works. Retention runs only while there is a rule
+// with KeepFor.
 //
-// What Keep asks for is done by the writes themselves.
+// Keep is enforced by the writes themselves.
 type Retention struct {
 	env     *env.Env
 	rules   *Current
@@ -37,14 +37,14 @@ type Retention struct {
 	running atomic.Bool
 }
 
-// NewRetention returns the retention of a database, which does nothing yet. Stop must
-// follow.
+// NewRetention returns the retention of a database. It does nothing before Resume. The
+// caller must call Stop.
 func NewRetention(e *env.Env, rules *Current) *Retention {
 	return &Retention{env: e, rules: rules, group: background.NewGroup()}
 }
 
-// Resume starts what the rules ask for. It is called at Open and after each change of the
-// rules.
+// Resume starts the worker if a rule has KeepFor. It is called at Open and after each
+// change of the rules.
 func (r *Retention) Resume() {
 	if r.rules.Load().pause() > 0 && r.running.CompareAndSwap(false, true) {
 		r.group.Go(r.work)
@@ -62,7 +62,7 @@ func (r *Rules) pause() time.Duration {
 	return min(max(r.shortest/pauseShare, leastPause), mostPause)
 }
 
-// leave notes that the worker ends. It returns false if a rule was made meanwhile, and
+// leave reports that the worker ends. It returns false if a rule was added meanwhile and
 // the worker must go on.
 func (r *Retention) leave() bool {
 	r.running.Store(false)
@@ -74,7 +74,7 @@ func (r *Retention) work() {
 	ctx := r.group.Context()
 	look := time.NewTicker(LookInterval)
 	defer look.Stop()
-	var next time.Time // of the next pass, by the user's clock
+	var next time.Time // when the next pass begins, by the user's clock
 	for {
 		select {
 		case <-look.C:
@@ -86,7 +86,7 @@ func (r *Retention) work() {
 			return
 		}
 		now, err := r.env.Clock()
-		if err == nil && pause > 0 && (!now.Before(next) || next.Sub(now) > pause) { // or the clock was set back
+		if err == nil && pause > 0 && (!now.Before(next) || next.Sub(now) > pause) { // too far ahead: the clock was set back
 			next = now.Add(pause)
 			err = r.pass(ctx, now)
 		}
@@ -99,7 +99,7 @@ func (r *Retention) work() {
 	}
 }
 
-// pass removes what is no longer kept now.
+// pass removes the revisions that are no longer kept at now.
 func (r *Retention) pass(ctx context.Context, now time.Time) error {
 	p := Purge{Retention: true, Aged: true, Rules: r.rules.Load(), Now: metadata.Ticks(now)}
 	for after, again := "", true; again; {

@@ -1,15 +1,15 @@
 // Package revisions keeps older versions of documents.
 //
-// A revision is a version of a document. The newest version of a document lies in the
-// document's own record, which has the number of the revision if it is one; the write
-// that replaces it moves it to the revisions, in the same commit. So an insert costs
-// nothing but a few bytes, and no version lies in two places. A deletion moves the last
-// version and leaves a revision of its own.
+// A revision is a version of a document. The newest version is the document's own record,
+// which has the revision's number if it is one. The write that replaces the document moves
+// that version to the revisions, in the same commit. So an insert costs only a few bytes,
+// and no version is stored twice. A deletion moves the last version and adds a revision
+// for itself.
 //
-// Revisions of a document are numbered without gaps, and removed from the oldest on:
-// what is kept is always the newest part of a history. The numbers make it possible to
-// keep N of them without a walk, which would cost a transaction its place in a write
-// group. See docs/format.md and docs/decisions/0033-revisions.md.
+// The revisions of a document are numbered without gaps and removed from the oldest on, so
+// the newest part of a history is what is kept. The numbers allow keeping N revisions
+// without a walk over them, which would cost a transaction its place in a write group. See
+// docs/format.md and docs/decisions/0033-revisions.md.
 package revisions
 
 import (
@@ -39,29 +39,28 @@ const (
 // Rule says which revisions of a document are kept. The zero value keeps all of them.
 type Rule struct {
 	Keep     uint64        `json:"keep,omitempty"`      // versions, the newest included; 0 for all
-	KeepFor  time.Duration `json:"keepForNs,omitempty"` // after a version was replaced; 0 for ever
+	KeepFor  time.Duration `json:"keepForNs,omitempty"` // counted from the replacement of a version; 0 for ever
 	Disabled bool          `json:"disabled,omitempty"`
 }
 
 // keepsAll reports whether the rule never removes a revision.
 func (r *Rule) keepsAll() bool { return r == nil || r.Keep == 0 && r.KeepFor == 0 }
 
-// Config says of which collections revisions are kept.
+// Config has the rules by which revisions are kept.
 type Config struct {
 	Default     *Rule           `json:"default,omitempty"`
 	Collections map[string]Rule `json:"collections,omitempty"`
 }
 
-// Rules are a Config, ready to be looked at. A nil *Rules has no rule.
+// Rules is a Config prepared for look-ups. A nil *Rules has no rule.
 type Rules struct {
 	config   Config
-	byFolded map[string]*Rule // nil for none, if the collection has one that is disabled
+	byFolded map[string]*Rule // a nil rule if the collection's is disabled
 	fallback *Rule            // or nil
 	shortest time.Duration    // the shortest KeepFor of a rule that is not disabled; 0 for none
 }
 
-// Of returns the rule of a collection, or nil if no revisions of its documents are
-// made.
+// Of returns the rule of a collection, or nil if its documents get no revisions.
 func (r *Rules) Of(foldedCollection string) *Rule {
 	if r == nil || foldedCollection == format.HiLoCollection {
 		return nil
@@ -118,7 +117,7 @@ func newRules(c Config) (*Rules, error) {
 	return r, nil
 }
 
-// note notes the KeepFor of a rule.
+// note takes the KeepFor of a rule into account in shortest.
 func (r *Rules) note(rule *Rule) {
 	if rule.KeepFor > 0 && (r.shortest == 0 || rule.KeepFor < r.shortest) {
 		r.shortest = rule.KeepFor
@@ -142,7 +141,7 @@ type Current struct {
 }
 
 // Load returns the rules, nil for none. A transaction that writes documents loads them
-// once, when it runs.
+// once per run.
 func (c *Current) Load() *Rules { return c.rules.Load() }
 
 // Config returns the configuration. The caller must not change it.
@@ -182,9 +181,9 @@ func (c *Current) Open(e *env.Env) error {
 	return nil
 }
 
-// Configure stores the configuration, on disk, and then applies it: transactions that
-// begin to run after it has returned follow it. It does not end with ctx once the
-// commit has begun, so that memory and disk have the same.
+// Configure stores the configuration on disk and then applies it: transactions that run
+// after its return follow it. Once the commit has begun, the end of ctx has no effect, so
+// that memory and disk stay the same.
 func (c *Current) Configure(ctx context.Context, e *env.Env, config Config) error {
 	rules, err := newRules(config)
 	if err != nil {
@@ -205,6 +204,6 @@ func (c *Current) Configure(ctx context.Context, e *env.Env, config Config) erro
 	if err != nil && !errors.Is(err, storage.ErrUnknownOutcome) {
 		return err
 	}
-	c.rules.Store(rules) // after an unknown outcome nothing is written any more
+	c.rules.Store(rules) // after an unknown outcome the database refuses all writes
 	return err
 }
