@@ -50,12 +50,12 @@ func (r *Right) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rights are rights by the name of the database, or "*" for all databases, those to come
-// included. Names are compared without regard to case. The greater one counts. Admin of
-// "*" is admin of the server.
+// Rights maps names of databases to rights; "*" stands for all databases, future ones
+// included. Names are compared without regard to case. If both apply, the greater right
+// counts. AdminRight for "*" is the right to administer the server.
 type Rights map[string]Right
 
-// in returns the right in a database, which is given by its key; "" is the server.
+// in returns the right in the database with a key; "" stands for the server.
 func (r Rights) in(key string) Right {
 	right := r[everyDatabase]
 	if key != "" {
@@ -66,15 +66,16 @@ func (r Rights) in(key string) Right {
 
 const everyDatabase = "*"
 
-// Grant is what a token or a client certificate may do. It has a name, by which it is
-// listed and withdrawn.
+// Grant gives rights to a token or a client certificate. It is listed and withdrawn by its
+// name.
 type Grant struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
-	Expires time.Time `json:"expires,omitzero"` // never, if it is zero
+	Expires time.Time `json:"expires,omitzero"` // zero for never
 	Rights  Rights    `json:"rights"`
 
-	// Token is the SHA-256 of the token, in hexadecimal digits. The token itself is not kept.
+	// Token is the SHA-256 of the token, in hexadecimal digits. The token itself is not
+	// stored.
 	Token string `json:"token,omitempty"`
 
 	// Thumbprint is the SHA-256 of a client certificate, in hexadecimal digits. Subject is
@@ -83,10 +84,10 @@ type Grant struct {
 	Subject    string `json:"subject,omitempty"`
 }
 
-// Access is the file access.json of a data directory, with the tokens and certificates
-// that have rights there. A server that is running notices changes of it within a second,
-// and ends streams and sockets whose senders have lost the right to them within seconds.
-// Its methods may be called by several processes: one at a time changes it.
+// Access is the file access.json of a data directory, which has the tokens and
+// certificates with rights there. A running server notices changes of the file within a
+// second, and within seconds it ends streams and sockets whose senders have lost their
+// rights. Several processes may call the methods; changes are made one at a time.
 type Access struct{ data string }
 
 // Bounds of the file.
@@ -107,8 +108,7 @@ type accessFile struct {
 	Grants  []Grant `json:"grants"`
 }
 
-// List returns all grants, in the order in which they were made. Without a file there are
-// none.
+// List returns all grants in the order of their creation. Without a file there are none.
 func (a Access) List() ([]Grant, error) {
 	f, err := os.Open(a.file())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,8 +137,8 @@ func (a Access) List() ([]Grant, error) {
 	return content.Grants, nil
 }
 
-// CreateToken makes a token with these rights, and returns it: it is not kept, and cannot be
-// shown again. A zero time means that it does not expire.
+// CreateToken creates a token with these rights and returns it. Only its hash is stored,
+// so it cannot be shown again. A zero time means that it does not expire.
 func (a Access) CreateToken(name string, rights Rights, expires time.Time) (token string, err error) {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -146,7 +146,7 @@ func (a Access) CreateToken(name string, rights Rights, expires time.Time) (toke
 	return token, a.add(Grant{Name: name, Rights: rights, Expires: expires, Token: hashOf(token)})
 }
 
-// tokenPrefix begins every token, so that programs that look for secrets in texts find it.
+// tokenPrefix begins every token, so that scanners for leaked secrets recognise it.
 const tokenPrefix = "jay_"
 
 func hashOf(token string) string {
@@ -219,12 +219,12 @@ func (a Access) Withdraw(name string) error {
 	})
 }
 
-// change replaces the file by what fn makes of its grants: whole, or not at all.
+// change replaces the grants in the file with what fn returns for them, atomically.
 func (a Access) change(fn func([]Grant) ([]Grant, error)) (err error) {
 	if err := os.MkdirAll(a.data, 0o700); err != nil {
 		return fmt.Errorf("server: %w: %w", jay.ErrNotWritable, err)
 	}
-	// The temporary file is the lock: of two processes one makes it.
+	// The temporary file is a lock: only one process can create it.
 	temporary := a.file() + ".new"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

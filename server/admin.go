@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxRecordBytes bounds the database record that a client gives.
+// maxRecordBytes bounds the database record that a client sends.
 const maxRecordBytes = 1 << 20
 
 // newID returns a random UUID.
@@ -79,8 +79,8 @@ func (c *call) getDatabase() error {
 	return c.json(http.StatusOK, reply)
 }
 
-// createDatabase creates a database. The members of its record are kept, and have no
-// effect; those that ask for what the server does not have are refused.
+// createDatabase creates a database. The members of its record are stored but have no
+// effect; a record that asks for features that the server lacks is refused.
 func (c *call) createDatabase() error {
 	if len(c.body) > maxRecordBytes {
 		return tooLarge("a database record has at most %d bytes", maxRecordBytes)
@@ -118,7 +118,7 @@ func (c *call) createDatabase() error {
 	return c.json(http.StatusCreated, map[string]any{"RaftCommandIndex": etag, "Name": name, "Topology": databaseTopology(c), "NodesAddedTo": []string{c.url()}})
 }
 
-// checkRecord refuses records of databases that the server cannot make.
+// checkRecord refuses a record that asks for what the server does not support.
 func checkRecord(given map[string]json.RawMessage) error {
 	for member, reason := range map[string]string{"Encrypted": "encryption is not there", "Disabled": "a database cannot be disabled yet", "Sharding": "sharding is not there"} {
 		if text := string(given[member]); text != "" && text != "false" && text != "null" {
@@ -143,7 +143,7 @@ func (c *call) deleteDatabases() error {
 	if len(request.DatabaseNames) == 0 {
 		return badRequest("DatabaseNames names no database")
 	}
-	for _, name := range request.DatabaseNames { // before the first is deleted
+	for _, name := range request.DatabaseNames { // check all names before the first deletion
 		if err := c.who.need(name, AdminRight); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (c *call) deleteDatabases() error {
 			err = c.s.clients.forget(c.ctx, name)
 		}
 		if err == nil && request.HardDelete {
-			key, _ := checkName(name) // drop has taken it
+			key, _ := checkName(name) // valid, as drop has accepted it
 			c.s.operations.forget(key)
 			c.s.rejects.forget(key)
 		}
@@ -172,7 +172,8 @@ func (c *call) deleteDatabases() error {
 	return c.json(http.StatusOK, map[string]any{"RaftCommandIndex": index, "PendingDeletes": []string{}})
 }
 
-// notThere makes the error of a missing database one of the request: the node is up.
+// notThere turns the error of a missing database into a bad request, so that clients do
+// not take the node to be down.
 func notThere(err error) error {
 	if p, is := err.(*problem); is && p.kind == typeDatabaseMissing {
 		p.status, p.headers = http.StatusBadRequest, nil

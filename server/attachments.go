@@ -46,8 +46,8 @@ func (c *call) attachmentName() (id, name string, err error) {
 	return id, name, nil
 }
 
-// noDocument makes the error of a missing document one that clients do not take for a
-// missing result.
+// noDocument converts the error of a missing document, so that clients do not take it for
+// an empty result.
 func noDocument(id string, err error) error {
 	if isMissing(err) {
 		return &problem{status: http.StatusBadRequest, kind: typeNoDocument, message: fmt.Sprintf("there is no document %.100q", id)}
@@ -55,7 +55,7 @@ func noDocument(id string, err error) error {
 	return err
 }
 
-// putAttachment stores the body as an attachment, while it is read.
+// putAttachment stores the body as an attachment, without holding all of it in memory.
 func (c *call) putAttachment() error {
 	id, name, err := c.attachmentName()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *call) putAttachment() error {
 	return c.json(http.StatusCreated, attachmentResult(id, a, m.ChangeVector))
 }
 
-// closing makes the connection of a body that was not read to its end be closed.
+// closing closes the connection, as the body was not read to its end.
 func closing(err error) *problem {
 	p := problemOf(err)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -109,7 +109,8 @@ func (c *call) attachmentHeaders(a jay.Attachment, changeVector string) {
 	c.reply.Set("ETag", `"`+changeVector+`"`)
 	c.reply.Set("Attachment-Hash", a.Hash)
 	c.reply.Set("Attachment-Size", strconv.FormatInt(a.Size, 10))
-	// What is stored is not a page of this site.
+	// As an attachment, so that a browser does not show stored content as a page of this
+	// site.
 	c.reply.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	c.reply.Set("X-Content-Type-Options", "nosniff")
 	c.reply.Set("Content-Security-Policy", "sandbox")
@@ -164,7 +165,7 @@ func (c *call) openAttachment(id, name string) (*jay.Document, *jay.AttachmentRe
 	return doc, content, err
 }
 
-// contextReader ends with its context.
+// contextReader is a reader that fails when its context ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -178,7 +179,7 @@ func (r contextReader) Read(b []byte) (int, error) {
 	return r.r.Read(b)
 }
 
-// headAttachment describes an attachment.
+// headAttachment replies with the description of an attachment.
 func (c *call) headAttachment() error {
 	id, name, err := c.attachmentName()
 	if err != nil {
@@ -213,9 +214,9 @@ func (c *call) deleteAttachment() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// bulkAttachments sends several attachments: first their descriptions as one line of
-// JSON, in which Size says how long each is, then their contents, one behind the other. A
-// missing one is left out.
+// bulkAttachments sends several attachments: first their descriptions as one line of JSON,
+// in which Size has the length of each, and then their contents, one after the other.
+// Missing ones are left out.
 func (c *call) bulkAttachments() error {
 	var request struct {
 		Attachments []struct{ DocumentID, Name string } `json:"Attachments"`
@@ -261,8 +262,8 @@ func (c *call) bulkAttachments() error {
 	return out.close()
 }
 
-// splitParts splits a multipart body: the JSON of its first part stays the body, and the
-// others are the streams of its commands.
+// splitParts splits a multipart body. Its first part, JSON, becomes the body, and the
+// others become the streams of its commands.
 func (c *call) splitParts() error {
 	kind, parameters, err := mime.ParseMediaType(c.header.Get("Content-Type"))
 	if err != nil || !strings.HasPrefix(kind, "multipart/") {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// authentication says who sends a request, if Options.Authenticate asks for it.
+// authentication identifies the sender of a request, if Options.Authenticate is set.
 type authentication struct {
 	s        *Server
 	access   Access
@@ -20,15 +20,16 @@ type authentication struct {
 	invitations invitations
 
 	mu      sync.Mutex
-	checked time.Time   // when the file was looked at. Guarded by mu.
+	checked time.Time   // when the file was last checked. Guarded by mu.
 	info    os.FileInfo // of the file that was read; nil for none. Guarded by mu.
 	grants  *grants     // Guarded by mu.
 
 	following sync.Mutex
-	streams   map[*call]func() // what ends each stream of a sender with a grant. Guarded by following.
+	streams   map[*call]func() // functions that end the streams of senders with a grant. Guarded by following.
 }
 
-// grants are those of the file, by what they are found by. They do not change.
+// grants holds the grants of one version of the file, by their look-up keys. It is
+// immutable.
 type grants struct {
 	byToken      map[string]*Grant // by the hash
 	byThumbprint map[string]*Grant
@@ -52,11 +53,11 @@ func newGrants(list []Grant) *grants {
 	return gs
 }
 
-// accessCheck is how often the file is looked at for changes.
+// accessCheck is the interval at which the file is checked for changes.
 const accessCheck = time.Second
 
-// current returns the grants of the file. If the file cannot be read any more, those that
-// were read before go on.
+// current returns the grants of the file. If the file cannot be read, the grants of the
+// last version that could be read stay valid.
 func (a *authentication) current() *grants {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,14 +96,14 @@ func (a *authentication) load() error {
 	return nil
 }
 
-// unauthorized refuses a request without valid credentials; 403 is for those without the
-// right.
+// unauthorized is the error for a request without valid credentials. If only the right is
+// missing, the status is 403 instead.
 func unauthorized(format string, args ...any) *problem {
 	return &problem{status: http.StatusUnauthorized, kind: typeAuthorization, message: fmt.Sprintf(format, args...), headers: map[string]string{"WWW-Authenticate": `Bearer realm="jay"`}}
 }
 
-// identify returns who sends a request. Each kind of credentials that a request brings
-// must be valid: one that was withdrawn is not made up for by another.
+// identify returns the grant of a request's sender. All credentials of the request must be
+// valid: one that was withdrawn is not made up for by another.
 func (a *authentication) identify(r *http.Request) (*Grant, error) {
 	gs, now := a.current(), a.s.opts.Now()
 	if token, found := bearer(r); found && !a.s.opts.InvitedOnly {
@@ -140,7 +141,7 @@ func bearer(r *http.Request) (token string, found bool) {
 	}
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return "", true // other credentials are no token
+		return "", true // credentials of another kind: never a valid token
 	}
 	return strings.TrimSpace(token), true
 }
@@ -148,8 +149,8 @@ func bearer(r *http.Request) (token string, found bool) {
 // token returns the grant of a token, by its hash.
 func (gs *grants) token(hash string, now time.Time) (*Grant, error) {
 	g := gs.byToken[hash]
-	// The look-up by the hash of 32 random bytes says nothing about the token; the
-	// comparison takes the same time for every hash of that length.
+	// The timing of the look-up, which is by the hash of 32 random bytes, reveals nothing
+	// about the token; the comparison takes constant time.
 	if g == nil || subtle.ConstantTimeCompare([]byte(g.Token), []byte(hash)) != 1 {
 		return nil, unauthorized("the token is not valid")
 	}
@@ -187,9 +188,9 @@ func (a *authentication) certificate(gs *grants, chain []*x509.Certificate, now 
 	return nil, unauthorized("the client certificate has no rights here; its thumbprint is %s", thumbprint(leaf))
 }
 
-// authenticate notes who sends the request, and refuses those who may not do it. It
-// comes before anything is read or opened, so that a database that is not there, and one
-// without rights, look the same.
+// authenticate identifies the sender of the request, and refuses the request if the right
+// is missing. It runs before anything is read or opened, so that a sender cannot tell a
+// missing database from one without rights.
 func (c *call) authenticate() (err error) {
 	if !c.s.authenticates.Load() || c.route.invites {
 		return nil
@@ -198,15 +199,15 @@ func (c *call) authenticate() (err error) {
 	return err
 }
 
-// admit returns who sends the request, if they have the right that its route needs. It
-// changes nothing of the call.
+// admit returns the grant of the sender, if it has the right that the route needs. It does
+// not change the call.
 func (c *call) admit() (*Grant, error) {
 	who, err := c.s.auth.identify(c.r)
 	if err != nil || c.route.open {
 		return who, err
 	}
 	name := c.name
-	if c.route.named { // the database is in the query
+	if c.route.named { // a query parameter names the database
 		params, err := parseParams(c.r.URL.RawQuery)
 		if err != nil {
 			return nil, err
@@ -216,7 +217,8 @@ func (c *call) admit() (*Grant, error) {
 	return who, who.need(name, c.route.right())
 }
 
-// need refuses those who do not have a right in a database; "" is the server.
+// need returns an error if the grant does not include a right in a database; "" is the
+// server.
 func (g *Grant) need(name string, right Right) error {
 	if g.may(name, right) {
 		return nil
@@ -234,17 +236,17 @@ func (g *Grant) may(name string, right Right) bool {
 	if name != "" {
 		var err error
 		if key, err = checkName(name); err != nil {
-			key = "" // no database has this name
+			key = "" // an invalid name: only rights in all databases count
 		}
 	}
 	return g.Rights.in(key) >= right
 }
 
-// streamCheck is how often streams are looked at whose senders may have lost their right.
+// streamCheck is the interval at which the rights of the senders of streams are checked.
 const streamCheck = 5 * time.Second
 
-// follow has end called when the sender of a stream loses the right to it. The function
-// that it returns must be called.
+// follow makes end be called when the sender of a stream loses the right to it. The caller
+// must call stop.
 func (a *authentication) follow(c *call, end func()) (stop func()) {
 	if c.who == nil {
 		return func() {}
@@ -274,7 +276,7 @@ func (a *authentication) endStreams() {
 	}
 }
 
-// endStreamsInTime does so now and then.
+// endStreamsInTime calls endStreams at every streamCheck.
 func (s *Server) endStreamsInTime() {
 	tick := time.NewTicker(streamCheck)
 	defer tick.Stop()
@@ -288,13 +290,13 @@ func (s *Server) endStreamsInTime() {
 	}
 }
 
-// right returns what the route needs.
+// right returns the right that the route needs.
 func (r *route) right() Right {
 	switch {
 	case r.needs != NoRight:
 		return r.needs
 	case r.path[0] == '/':
-		return AdminRight // of the server; what needs less says so
+		return AdminRight // of the server, unless the route sets needs
 	case strings.HasPrefix(r.path, "{D}/admin/"):
 		return AdminRight
 	case r.method == http.MethodGet || r.method == http.MethodHead:

@@ -20,13 +20,13 @@ type batchRequest struct {
 	TransactionMode string
 }
 
-// command is one of its commands. Others of RavenDB's have more members; they are refused
-// by their type.
+// command is one command of the batch. RavenDB's commands have more members; those that
+// need them are refused by their type.
 type command struct {
 	Type                 string
 	ID                   *string `json:"Id"`
 	ChangeVector         *string
-	OriginalChangeVector *string // of a cluster-wide session: what it has read
+	OriginalChangeVector *string // from a cluster-wide session: the version that it has read
 	Index                *int64  // of a compare-exchange value
 	Document             json.RawMessage
 	IDPrefixed           bool   `json:"IdPrefixed"`
@@ -34,14 +34,14 @@ type command struct {
 	patchCommand
 }
 
-// refusedCommands are the types of commands that are not there.
+// refusedCommands maps the types of commands that are not supported to the reason.
 var refusedCommands = map[string]string{
 	"CompareExchangePUT": clusterOnly, "CompareExchangeDELETE": clusterOnly,
 	"Counters": "counters beside documents are not there", "TimeSeries": "time series are not there", "TimeSeriesCopy": "time series are not there",
 	"TimeSeriesBulkInsert": "time series are not there",
 }
 
-// bulkDocs carries out commands as one transaction: all of them, or none.
+// bulkDocs carries out a batch of commands as one transaction.
 func (c *call) bulkDocs() error {
 	if err := c.checkReplicas(); err != nil {
 		return err
@@ -99,8 +99,8 @@ func (c *call) bulkDocs() error {
 	return c.text(http.StatusCreated, append(reply, "]}"...))
 }
 
-// checkReplicas refuses to wait for replicas: there are none. The majority of one node
-// is that node. Indexes need no wait: they are as new as the documents.
+// checkReplicas refuses requests to wait for replicas, as there are none. A majority of
+// one node is that node. There is no need to wait for indexes: they are always up to date.
 func (c *call) checkReplicas() error {
 	switch c.params.get("numberOfReplicasToWaitFor") {
 	case "", "0", "majority":

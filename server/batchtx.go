@@ -9,7 +9,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// patchCommand are the members of commands beyond PUT and DELETE.
+// patchCommand has the members of commands other than PUT and DELETE.
 type patchCommand struct {
 	Patch, PatchIfMissing *patchRequest
 	CreateIfMissing       json.RawMessage
@@ -59,7 +59,7 @@ func (c *call) bulkTransaction(request *batchRequest) error {
 	}
 	var results []func() (map[string]any, error)
 	if err := c.db.Update(c.ctx, func(tx *jay.Tx) error {
-		results = results[:0] // it runs again after a conflict
+		results = results[:0] // the function may run again after a conflict
 		parts := c.parts
 		for i := range request.Commands {
 			cmd := &request.Commands[i]
@@ -91,10 +91,9 @@ func (c *call) bulkTransaction(request *batchRequest) error {
 	return c.text(http.StatusCreated, append(reply, "]}"...))
 }
 
-// check refuses a command that is not whole, before anything is done, and parses its
-// scripts.
+// check refuses an incomplete command before anything is done, and parses its scripts.
 func (cmd *command) check() error {
-	if cmd.ChangeVector != nil { // it may have the index of a guard
+	if cmd.ChangeVector != nil { // it may include the index of a guard
 		version, _, _ := splitVector(*cmd.ChangeVector)
 		cmd.ChangeVector = &version
 	}
@@ -134,8 +133,8 @@ func (cmd *command) check() error {
 	return cmd.addTo(&b)
 }
 
-// carryOut carries out one command. What it returns makes the reply, when the transaction
-// is committed.
+// carryOut carries out one command. It returns a function that makes the reply once the
+// transaction is committed.
 func (c *call) carryOut(tx *jay.Tx, cmd *command, stream []byte) (func() (map[string]any, error), error) {
 	id := ""
 	if cmd.ID != nil {
@@ -179,7 +178,7 @@ func (c *call) carryOut(tx *jay.Tx, cmd *command, stream []byte) (func() (map[st
 	return c.carryOutAttachment(tx, cmd, id, stream)
 }
 
-// putResult is the reply to a PUT. What is added to it becomes metadata of the client's
+// putResult is the reply to a PUT. Clients take all members of it for metadata of the
 // entity.
 func putResult(m *jay.Metadata) map[string]any {
 	return map[string]any{"Type": "PUT", "@id": m.ID, "@collection": m.Collection, "@change-vector": m.ChangeVector, "@last-modified": m.LastModified.UTC().Format(ravenTime)}
@@ -198,8 +197,8 @@ func patchResult(cmd *command, done *patched) map[string]any {
 	return reply
 }
 
-// forceRevision makes a revision of a document as it is. It is the one command that is no
-// part of the transaction: it follows it.
+// forceRevision makes a revision of the present version of a document. It runs after the
+// transaction, as the only command that is not part of it.
 func (c *call) forceRevision(id string) (map[string]any, error) {
 	m, err := c.db.Revisions().Force(c.ctx, id)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// contentTypes are those of bodies: JSON, and what curl sends for -d without a header.
+// contentTypes are the accepted types of bodies: JSON, and what curl sends for -d without
+// a header.
 var contentTypes = map[string]bool{"": true, "application/json": true, "text/json": true, "text/plain": true, "application/x-www-form-urlencoded": true}
 
 // readBody returns the body of a request, unpacked, within Options.MaxBodyBytes and the
-// memory of the server. The call gives the memory back at its end.
+// memory of the server. The memory is released at the end of the call.
 func (c *call) readBody() ([]byte, error) {
 	r, most := c.r, c.s.opts.MaxBodyBytes
 	if err := c.checkContentType(); err != nil {
@@ -54,13 +55,13 @@ func (c *call) readBody() ([]byte, error) {
 			return nil, readProblem(err, most)
 		}
 	}
-	// A deadline that stays would end the connection while the request is answered.
+	// If the deadline stayed, it would end the connection while the request is answered.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	return body.Bytes(), nil
 }
 
-// checkContentType refuses a body that says that it is no JSON in UTF-8, unless it is
-// multipart, and the route takes that.
+// checkContentType refuses a body that is declared as anything but JSON in UTF-8;
+// multipart is accepted on routes that take it.
 func (c *call) checkContentType() error {
 	given := c.r.Header.Get("Content-Type")
 	kind, parameters, err := mime.ParseMediaType(given)
@@ -76,7 +77,7 @@ func (c *call) checkContentType() error {
 	return c.checkEncoding()
 }
 
-// checkEncoding refuses a body that is packed otherwise than with gzip.
+// checkEncoding refuses a body with a content encoding other than gzip.
 func (c *call) checkEncoding() error {
 	switch encoding := c.r.Header.Get("Content-Encoding"); strings.ToLower(encoding) {
 	case "", "identity", "gzip":

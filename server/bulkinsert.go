@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// bulkBatchBytes bounds a batch of a bulk insert, of which there are up to three.
+	// bulkBatchBytes bounds a batch of a bulk insert. There are up to three at a time.
 	bulkBatchBytes = 2 << 20
 
-	// bulkMemory is what a bulk insert takes of the server's memory, beside its largest
-	// element.
+	// bulkMemory is what a bulk insert takes from the server's memory budget, beside its
+	// largest element.
 	bulkMemory = 4*bulkBatchBytes + 2*elementBufferBytes
 
-	// maxUnchangedIDs bounds the IDs that a bulk insert remembers which skips documents
-	// that are unchanged.
+	// maxUnchangedIDs bounds the IDs that a bulk insert remembers if it skips unchanged
+	// documents.
 	maxUnchangedIDs = 10_000
 )
 
@@ -45,7 +45,7 @@ type bulkCommand struct {
 	contentLength               int64
 }
 
-// bulkProgress is how far a bulk insert is, in RavenDB's shape.
+// bulkProgress is the progress of a bulk insert, in RavenDB's format.
 type bulkProgress struct {
 	Type                 string `json:"$type"`
 	Total                int64
@@ -57,9 +57,9 @@ type bulkProgress struct {
 	TimeSeriesProcessed  int64
 }
 
-// bulkInsert stores the documents of a stream, as an operation whose number the client
-// has got before. It holds one document, and up to three batches; a client that is faster
-// than the disk waits. What was stored before an error stays.
+// bulkInsert stores the documents of a stream, as an operation whose number the client has
+// got before. It holds one document and up to three batches, and makes a client that is
+// faster than the disk wait. Documents that were stored before an error stay.
 func (c *call) bulkInsert() error {
 	id, err := c.params.number("id", 0)
 	if err != nil {
@@ -81,8 +81,8 @@ func (c *call) bulkInsert() error {
 	if err != nil {
 		return err
 	}
-	// Node's client sends the end of the array, and waits for the reply before it ends its
-	// stream: the reply must not wait for that.
+	// The Node.js client sends the end of the array and waits for the reply before it ends
+	// its stream, so the reply must not wait for the end of the stream.
 	control := http.NewResponseController(c.w)
 	_ = control.EnableFullDuplex()
 	b := &bulkInsertion{c: c, o: o, seen: make(map[string]bool), skip: skip}
@@ -92,7 +92,7 @@ func (c *call) bulkInsert() error {
 		c.s.operations.progress(o, progress)
 		progress.Type = "Raven.Client.Documents.Operations.BulkOperationResult, Raven.Client"
 		c.s.operations.finish(o, operationState{Status: operationCompleted, Result: progress})
-		// The connection may have the end of this stream in it.
+		// The end of this stream may still arrive on the connection.
 		c.reply.Set("Connection", "close")
 		_ = control.SetReadDeadline(time.Now().Add(time.Second))
 		return c.empty(http.StatusOK)
@@ -108,8 +108,8 @@ type bulkInsertion struct {
 	c           *call
 	o           *operation
 	w           *jay.BulkWriter
-	skip        bool            // documents that are unchanged
-	seen        map[string]bool // folded IDs that were put since the last flush. Of skip.
+	skip        bool            // skip unchanged documents
+	seen        map[string]bool // folded IDs that were put since the last flush. For skip.
 	attachments atomic.Int64
 
 	mu   sync.Mutex
@@ -185,7 +185,7 @@ func (b *bulkInsertion) carryOut(ctx context.Context, command bulkCommand, eleme
 		if command.contentLength < 0 {
 			return badRequest("element %d of the stream is an AttachmentPUT without a ContentLength", elements.read)
 		}
-		// The document may be in the batch that is being filled.
+		// The command may need a document of the present batch.
 		if err := b.w.Flush(ctx); err != nil {
 			return err
 		}
@@ -202,7 +202,7 @@ func (b *bulkInsertion) carryOut(ctx context.Context, command bulkCommand, eleme
 	return badRequest("element %d of the stream has the unknown type %.100q", elements.read, command.kind)
 }
 
-// progress returns how far the bulk insert is.
+// progress returns the progress of the bulk insert.
 func (b *bulkInsertion) progress() bulkProgress {
 	b.mu.Lock()
 	last := b.last
@@ -216,7 +216,7 @@ func (b *bulkInsertion) progress() bulkProgress {
 	return p
 }
 
-// unchanged reports whether the document is stored as it is already.
+// unchanged reports whether the stored document is the same.
 func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (bool, error) {
 	key := strings.ToLower(command.id)
 	if len(b.seen) >= maxUnchangedIDs {
@@ -225,7 +225,7 @@ func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (boo
 		}
 		clear(b.seen)
 	}
-	if b.seen[key] { // what is stored may not be its newest version
+	if b.seen[key] { // its newest version may not be stored yet
 		return false, nil
 	}
 	if command.id != "" && !strings.HasSuffix(command.id, "/") && !strings.HasSuffix(command.id, "|") {
@@ -241,8 +241,8 @@ func (b *bulkInsertion) unchanged(ctx context.Context, command bulkCommand) (boo
 	return false, nil
 }
 
-// sameDocument reports whether a write of this JSON would change nothing but the
-// version.
+// sameDocument reports whether writing this JSON would change only the version of the
+// document.
 func sameDocument(doc *jay.Document, given []byte) bool {
 	stored, err := doc.MarshalJSON()
 	if err != nil {
@@ -272,7 +272,7 @@ func decodeNumbers(text []byte, v any) error {
 	return decoder.Decode(v)
 }
 
-// problem says why the bulk insert has failed.
+// problem returns the reply for a bulk insert that has failed.
 func (b *bulkInsertion) problem(ctx context.Context, err error) *problem {
 	var p *problem
 	switch {
@@ -291,10 +291,10 @@ func (b *bulkInsertion) problem(ctx context.Context, err error) *problem {
 	default:
 		p = problemOf(err)
 	}
-	return closing(p) // what is left of the stream is not read
+	return closing(p) // the rest of the stream is not read
 }
 
-// parseBulkCommand reads an element. What it returns is valid as long as the element.
+// parseBulkCommand parses an element. The result shares the element's memory.
 func parseBulkCommand(element []byte) (command bulkCommand, err error) {
 	command.contentLength = -1
 	err = eachMember(element, func(name, value []byte) (err error) {
@@ -319,8 +319,8 @@ func parseBulkCommand(element []byte) (command bulkCommand, err error) {
 	return command, err
 }
 
-// quietBody returns the body of a stream, unpacked. The reads end with ctx. stop must be
-// called, also after an error.
+// quietBody returns the decompressed body of a stream. Its reads end with ctx. The caller
+// must call stop, also after an error.
 func (c *call) quietBody(ctx context.Context) (body io.Reader, stop func() bool, err error) {
 	source := &quietReader{ctx: ctx, c: c, r: c.r.Body}
 	stop = source.watch()
@@ -331,18 +331,17 @@ func (c *call) quietBody(ctx context.Context) (body io.Reader, stop func() bool,
 	return body, stop, err
 }
 
-// quietReader reads a body that may come slowly, but not stay silent for longer than
-// Options.SilenceTimeout.
+// quietReader reads a body whose sender may be slow, but must not be silent for longer
+// than Options.SilenceTimeout.
 type quietReader struct {
 	ctx context.Context
 	c   *call
 	r   io.Reader
 
-	mu sync.Mutex // of the deadline, so that none is set when ctx has ended
+	mu sync.Mutex // guards the deadline, so that none is set after ctx has ended
 }
 
-// watch ends the read under way when ctx ends. The function that it returns must be
-// called.
+// watch makes a running read end when ctx ends. The caller must call stop.
 func (q *quietReader) watch() (stop func() bool) {
 	return context.AfterFunc(q.ctx, func() {
 		q.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// call is one request of an endpoint: that of an HTTP request, or one of several in the
-// body of a multi_get.
+// call is one request to an endpoint: an HTTP request, or one of those in the body of a
+// multi_get.
 type call struct {
 	s      *Server
 	ctx    context.Context
@@ -20,31 +20,31 @@ type call struct {
 	params params
 	header http.Header // of the request
 	body   []byte
-	parts  [][]byte // of a multipart body, but the first, which is body
+	parts  [][]byte // parts of a multipart body after the first, which is body
 
 	name     string // of the database, as the client spells it
 	database *database
 	db       *jay.DB
-	index    string // that the query names, as it was defined
+	index    string // the index that the query names, as it was defined
 	who      *Grant // nil without authentication
 
-	subject   string // of an operation that the call begins, for people
-	requestID string // of a command that its database carries out once, or ""
+	subject   string // description of an operation that the call begins, for display
+	requestID string // ID of a command that its database carries out only once, or ""
 
 	status  int
 	reply   http.Header
 	out     []byte
-	nested  bool // in a multi_get
+	nested  bool // the call is part of a multi_get
 	started bool // the head of a stream was sent
 
-	contentType string // of a reply that is no JSON
+	contentType string // of a reply that is not JSON
 
-	taken int64 // bytes of the server's budget
+	taken int64 // bytes taken from the server's budget
 
-	endMajority context.CancelFunc // of ctx, see boundMajority; nil without a bound
+	endMajority context.CancelFunc // cancels ctx: see boundMajority; nil without a bound
 }
 
-// take takes memory of the server's budget until the call ends.
+// take takes n bytes from the server's memory budget until the call ends.
 func (c *call) take(n int64) error {
 	if err := c.s.memory.take(n); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *call) take(n int64) error {
 	return nil
 }
 
-// end gives back what the call has taken.
+// end returns the memory and ends what belongs to the call.
 func (c *call) end() {
 	c.s.memory.give(c.taken)
 	c.taken = 0
@@ -68,7 +68,7 @@ func (c *call) json(status int, v any) error {
 	return nil
 }
 
-// text replies with JSON that is there already.
+// text replies with encoded JSON.
 func (c *call) text(status int, json []byte) error {
 	c.status, c.out = status, json
 	return nil
@@ -85,7 +85,7 @@ func (c *call) decode(v any) error {
 	if len(c.body) == 0 {
 		return badRequest("the request needs a body of JSON")
 	}
-	if !utf8.Valid(c.body) { // encoding/json would replace what is not
+	if !utf8.Valid(c.body) { // encoding/json would replace invalid bytes
 		return badRequest("the body is not UTF-8")
 	}
 	if err := json.Unmarshal(c.body, v); err != nil {
@@ -94,6 +94,6 @@ func (c *call) decode(v any) error {
 	return nil
 }
 
-// ravenTime is RavenDB's format of a time. Go's client ends its process at a time that
+// ravenTime is RavenDB's format of a time. The Go client ends its process at a time that
 // it cannot read.
 const ravenTime = "2006-01-02T15:04:05.0000000Z"

@@ -2,13 +2,13 @@ package server
 
 import "net/http"
 
-// topologyEtag never changes: clients then never ask for the topology again.
+// topologyEtag never changes, so clients fetch the topology only once.
 const topologyEtag = 1
 
-// healthz answers as long as the server answers at all.
+// healthz replies that the process is alive.
 func (c *call) healthz() error { return c.json(http.StatusOK, map[string]string{"Status": "ok"}) }
 
-// readyz answers whether the server takes requests.
+// readyz replies whether the server accepts requests.
 func (c *call) readyz() error {
 	if err := c.s.begin(); err != nil {
 		return err
@@ -25,9 +25,9 @@ func (c *call) url() string {
 	return "http://" + c.r.Host
 }
 
-// topology names the node of a database, which is always the one that is asked: nodes of a
-// cluster do not have the documents of each other, and a client that turned to another one
-// would take them for missing.
+// topology replies with the node of a database, which is always the one that is asked: the
+// nodes of a cluster do not have each other's documents, and a client that went to another
+// node would take them for missing.
 func (c *call) topology() error {
 	r, _, err := c.s.databases.recordOf(c.params.get("name"))
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *call) topology() error {
 	})
 }
 
-// clusterTopology names the nodes of the cluster. Members has only this one: clients send
-// what is about a whole server to any of them.
+// clusterTopology replies with the nodes of the cluster. Members has only this one, as
+// clients send commands for a server to any member.
 func (c *call) clusterTopology() error {
 	tag := c.s.opts.tag()
 	members := map[string]string{tag: c.url()}
@@ -68,13 +68,13 @@ func (c *call) nodeInfo() error {
 	})
 }
 
-// buildVersion names the version of RavenDB whose protocol is spoken.
+// buildVersion replies with the version of RavenDB whose protocol the server speaks.
 func (c *call) buildVersion() error {
 	return c.json(http.StatusOK, map[string]any{"BuildVersion": 54200, "ProductVersion": "5.4", "CommitHash": "0000000", "FullVersion": "5.4.200"})
 }
 
-// tcpInfo names the port of RavenDB's protocol over TCP, at which this server does not
-// listen. Clients ask when they open a subscription, and are refused here.
+// tcpInfo refuses the request for the port of RavenDB's protocol over TCP, which the
+// server does not speak. Clients send it when they open a subscription.
 func (c *call) tcpInfo() error {
 	if c.params.get("tag") == "Subscription" || c.params.get("tcp") == "Subscription" {
 		return notSupported("GET %s: %s", c.route.path, subscriptions)

@@ -12,12 +12,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// A cluster-wide session gets the index of a document's guard in the change vector of
-// the document, behind the version: "A:7-id, TRXN:12-id". It sends it back with what it
+// guardMark separates the version from the index of the guard, in the change vector that a
+// cluster-wide session gets: "A:7-id, TRXN:12-id". The session sends it back with its
 // writes.
 const guardMark = ", TRXN:"
 
-// withGuard returns the change vector of a document whose guard has an index.
+// withGuard returns the change vector of a document with the index of its guard.
 func withGuard(version string, index uint64) string {
 	_, id, _ := strings.Cut(version, "-")
 	return version + guardMark + strconv.FormatUint(index, 10) + "-" + id
@@ -35,7 +35,7 @@ func splitVector(vector string) (version string, index uint64, guarded bool) {
 	return version, index, err == nil
 }
 
-// clusterOnly is why other batches have no compare-exchange values.
+// clusterOnly is the message that refuses compare-exchange values in other batches.
 const clusterOnly = "compare-exchange values are changed by cluster-wide transactions, and by PUT and DELETE of cmpxchg"
 
 // clusterBatch carries out a batch of a cluster-wide session: documents with their guards,
@@ -73,7 +73,7 @@ func (c *call) clusterBatch(request *batchRequest) error {
 		}
 		reply = append(reply, cmd.clusterResult(m)...)
 	}
-	if newest == 0 { // nothing was there to be deleted; the client needs a number
+	if newest == 0 { // only deletions of what did not exist; the client needs a number
 		counters, err := c.db.Counters(c.ctx)
 		if err != nil {
 			return err
@@ -83,7 +83,7 @@ func (c *call) clusterBatch(request *batchRequest) error {
 	return c.text(http.StatusCreated, fmt.Appendf(reply, `],"TransactionIndex":%d}`, newest))
 }
 
-// addClusterWide adds the command to a batch. The guard is nil if documents have none.
+// addClusterWide adds the command to a batch. g is nil if documents have no guards.
 func (cmd *command) addClusterWide(b *jay.Batch, g *jay.AtomicGuard) error {
 	id := ""
 	if cmd.ID != nil {
@@ -117,9 +117,10 @@ func (cmd *command) addClusterWide(b *jay.Batch, g *jay.AtomicGuard) error {
 	return nil
 }
 
-// guardOptions says which guard the document must have: the one that the client has read,
-// or none if it has read no document. A version that came without a guard, as from a
-// query, is compared itself. A deletion of what was not read takes what is there.
+// guardOptions returns the options that check the document's guard. It must be the one
+// that the client has read, or absent if the client has read no document. A version
+// without a guard, as a query returns it, is compared itself. A deletion of an unread
+// document accepts any guard.
 func (cmd *command) guardOptions(g *jay.AtomicGuard) []jay.WriteOption {
 	vector := cmd.ChangeVector
 	if vector == nil {
@@ -179,8 +180,8 @@ func (cmd *command) clusterResult(m *jay.Metadata) []byte {
 	return cmd.result(m)
 }
 
-// clusterProblem makes a conflict RavenDB's exception of cluster-wide transactions, with
-// the texts that its clients' users know.
+// clusterProblem converts a conflict to RavenDB's exception for cluster-wide transactions,
+// with the texts that users of its clients know.
 func clusterProblem(err error, request *batchRequest) error {
 	p := problemOf(err)
 	if p.status != http.StatusConflict {
@@ -211,8 +212,8 @@ func clusterProblem(err error, request *batchRequest) error {
 // isClusterWide reports whether documents are read for a cluster-wide session.
 func (c *call) isClusterWide() bool { return strings.EqualFold(c.params.get("txMode"), "ClusterWide") }
 
-// complete reads what belongs to the documents that were read, at the same moment: those
-// that they include, the guards of all, and compare-exchange values.
+// complete reads what belongs to the documents that were read, in the same snapshot:
+// included documents, guards, and compare-exchange values.
 func (c *call) complete(f *reading, tx *jay.Tx, r documentsRequest) error {
 	if c.isClusterWide() || len(r.exchanges) > 0 {
 		c.boundMajority()
@@ -248,11 +249,11 @@ func (c *call) readGuards(f *reading, tx *jay.Tx) error {
 	return nil
 }
 
-// readExchanges reads the compare-exchange values whose keys the paths name in the
+// readExchanges reads the compare-exchange values whose keys are at the paths in the
 // documents that were read.
 func (c *call) readExchanges(f *reading, tx *jay.Tx, paths []include) error {
 	var refused error
-	seen := make(map[string]bool) // also those that are missing
+	seen := make(map[string]bool) // missing keys included
 	for _, doc := range f.docs {
 		if doc == nil {
 			continue
@@ -296,7 +297,8 @@ func (f *reading) appendExchanges(dst []byte) []byte {
 	return append(append(dst, `,"CompareExchangeValueIncludes":`...), mustJSON(items)...)
 }
 
-// spliceGuard puts the index of a guard into the change vector in the text of a document.
+// spliceGuard inserts the index of a guard into the change vector in the text of a
+// document.
 func spliceGuard(text []byte, doc *jay.Document, index uint64) ([]byte, error) {
 	found := gjson.GetBytes(text, `\@metadata.\@change-vector`)
 	if found.Str != doc.ChangeVector() || found.Index == 0 {

@@ -15,12 +15,12 @@ import (
 const maxExchangeKeys = 1024
 
 // exchangeParams are the parameters of PUT and DELETE of a compare-exchange value, whose
-// key Go's client does not escape.
+// key the Go client does not escape.
 var exchangeParams = []string{"key", "index", "block", raftParam}
 
 func parseExchangeParams(raw string) (params, error) { return parseRawParams(raw, exchangeParams) }
 
-// exchangeValue is a value as RavenDB's clients have it.
+// exchangeValue is a value in the format of RavenDB's clients.
 type exchangeValue struct {
 	Object   json.RawMessage
 	Metadata json.RawMessage `json:"@metadata,omitempty"`
@@ -38,7 +38,7 @@ func itemOf(v *jay.CompareExchangeValue) exchangeItem {
 }
 
 // getExchanges returns compare-exchange values by their keys, or by the prefix of them.
-// A missing one is left out.
+// Missing ones are left out.
 func (c *call) getExchanges() error {
 	keys := c.params.all("key")
 	_, named := c.params.find("key")
@@ -115,7 +115,7 @@ func (c *call) replyExchanges(list func(add func(*jay.CompareExchangeValue) erro
 		if int64(len(out)+len(text)) > c.s.opts.MaxReplyBytes {
 			return tooLarge("the reply has more than %d bytes, which is the most: ask for a page", c.s.opts.MaxReplyBytes)
 		}
-		if err := c.take(2 * int64(len(text))); err != nil { // it grows by copying
+		if err := c.take(2 * int64(len(text))); err != nil { // twice, as the buffer grows by copying
 			return err
 		}
 		if n++; n > 1 {
@@ -163,8 +163,9 @@ func valueOf(text json.RawMessage) (value json.RawMessage, opts []jay.CompareExc
 	return v.Object, opts, nil
 }
 
-// putExchange stores a compare-exchange value, if it has the index. That it has another
-// is no error: the reply says so, and what is there.
+// putExchange stores a compare-exchange value, if the present one has the index. A
+// different index is no error: the reply says that nothing was stored, and has the present
+// value.
 func (c *call) putExchange() error {
 	key, index, err := c.exchangeTarget()
 	if err != nil {
@@ -186,8 +187,8 @@ func (c *call) putExchange() error {
 	return c.replyExchange(written[0].Etag, c.body, true)
 }
 
-// deleteExchange deletes a compare-exchange value, if it has the index. One that is not
-// there is deleted.
+// deleteExchange deletes a compare-exchange value, if it has the index. Deleting a missing
+// value succeeds.
 func (c *call) deleteExchange() error {
 	key, index, err := c.exchangeTarget()
 	if err != nil {
@@ -212,7 +213,7 @@ func (c *call) deleteExchange() error {
 	return c.replyExchange(index, was, true)
 }
 
-// replyConflict replies that the value has another index, and what it is.
+// replyConflict replies that the value has another index, with the present value.
 func (c *call) replyConflict(err error) error {
 	var conflict *jay.CompareExchangeError
 	if !errors.As(err, &conflict) {
@@ -225,7 +226,7 @@ func (c *call) replyConflict(err error) error {
 	return c.replyExchange(conflict.Actual, value, false)
 }
 
-// keyProblem gives the error of a key that is too long RavenDB's name.
+// keyProblem converts the error for a key that is too long to RavenDB's.
 func keyProblem(err error) error {
 	var invalid *jay.IDError
 	if errors.As(err, &invalid) && invalid.Limit > 0 && invalid.Actual > invalid.Limit {

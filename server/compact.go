@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 )
 
-// compact compacts a database, as an operation of the server. The database stays in use
-// meanwhile.
+// compact compacts a database, as an operation of the server. The database stays in use.
 func (c *call) compact() error {
 	var request struct {
 		DatabaseName string
 		Documents    *bool
-		Indexes      json.RawMessage // they are compacted with the documents
+		Indexes      json.RawMessage // ignored: indexes are compacted with the documents
 	}
 	if err := c.decode(&request); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// configurations are the configurations for clients, by the key of their database. They
-// are documents of the server's own database.
+// configurations holds the client configurations of databases, by database key. They are
+// stored as documents of the server's own database.
 type configurations struct {
 	system *jay.DB
 
@@ -81,9 +81,9 @@ func (cs *configurations) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// refreshConfiguration makes a client that has another configuration fetch it. A
-// client that fetches none sends no etag. The header is sent only then: Node's client
-// takes any value of it for true.
+// refreshConfiguration makes a client with an outdated configuration fetch the present
+// one. A client that fetches none sends no etag. The header is set only when needed, as
+// The Node.js client takes any value of it for true.
 func (c *call) refreshConfiguration() {
 	sent := strings.Trim(c.header.Get("Client-Configuration-Etag"), `"`)
 	if sent == "" {
@@ -97,11 +97,11 @@ func (c *call) refreshConfiguration() {
 // clientConfiguration returns the configuration of the database for its clients.
 func (c *call) clientConfiguration() error {
 	now, found := c.s.clients.get(c.database.key)
-	c.reply.Del("Refresh-Client-Configuration") // it is being fetched
+	c.reply.Del("Refresh-Client-Configuration") // this request fetches it
 	if !found {
 		return c.json(http.StatusOK, map[string]any{"Etag": noConfiguration, "Configuration": nil})
 	}
-	// The etag within the configuration is the new one, too.
+	// The configuration itself must contain its new etag.
 	members := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(now.given, &members); err != nil {
 		return err

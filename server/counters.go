@@ -39,7 +39,7 @@ func (c *call) hiloNext() error {
 	})
 }
 
-// parseTime reads a time of a client. One that does not parse is unknown.
+// parseTime parses a client's time. An invalid one counts as unknown.
 func parseTime(text string) time.Time {
 	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -49,8 +49,8 @@ func parseTime(text string) time.Time {
 	return time.Time{}
 }
 
-// hiloReturn takes the rest of a range back, if it is the newest one of its tag.
-// RavenDB's reply says nothing either way.
+// hiloReturn takes the unused rest of a range back, if it is the newest range of its tag.
+// As in RavenDB, the reply does not say whether it was.
 func (c *call) hiloReturn() error {
 	tag := c.params.get("tag")
 	end, err := c.params.number("end", 0)

@@ -21,16 +21,16 @@ import (
 // The directories of a data directory.
 const (
 	systemDir    = "system"    // the server's own database
-	databasesDir = "databases" // one directory for each database, named by its key
+	databasesDir = "databases" // a directory per database, named by its key
 	deletedDir   = "deleted"   // directories of databases that are being removed
 )
 
-// databases are those of a data directory.
+// databases manages the databases of a data directory.
 //
-// A database has a record, a document of the server's own database, which is written
-// before its directory is made and removed after it is gone. So each step of a
-// creation or a deletion that a crash has cut short is finished by the next Open, and a
-// directory that has vanished is an error, never an empty database.
+// Each database has a record, a document of the server's own database. The record is
+// written before the directory is created, and deleted after the directory is gone. So the
+// next Open completes every creation or deletion that a crash has interrupted, and a
+// missing directory is an error, never an empty database.
 type databases struct {
 	opts     Options
 	system   *jay.DB
@@ -38,25 +38,25 @@ type databases struct {
 
 	mu    sync.Mutex
 	byKey map[string]*database // Guarded by mu.
-	open  int                  // databases with a db, or about to have one. Guarded by mu.
+	open  int                  // number of databases that are open or being opened. Guarded by mu.
 
 	clusterMu    sync.Mutex
 	coordinators map[string]cluster.Coordinator // of the open databases, by key. Guarded by clusterMu.
 }
 
-// database is one of them. What is not constant is guarded by databases.mu.
+// database is one database. Its fields that change are guarded by databases.mu.
 type database struct {
 	key    string
 	record record
 	etag   uint64 // of the record
 
-	figures *figures // of its operations since the server began
+	figures *figures // figures of its operations since the start of the server
 	dir     string   // one of Options.Directories, or ""
 
 	db       *jay.DB       // nil while it is closed
-	users    int           // requests that use db
-	idle     time.Time     // when the last one left
-	busy     chan struct{} // not nil while db is opened, closed or removed; closed afterwards
+	users    int           // number of requests that use db
+	idle     time.Time     // when the last of them ended
+	busy     chan struct{} // not nil while db is being opened, closed or removed; closed afterwards
 	deleting bool
 	vacant   chan struct{}   // not nil while a deletion waits for the users; closed by the last
 	ctx      context.Context // ends when the database is about to be deleted
@@ -104,7 +104,7 @@ func openDatabases(o Options) (*databases, error) {
 	return ds, nil
 }
 
-// load reads the records, and finishes the deletions that were cut short.
+// load reads the records, and completes interrupted deletions.
 func (ds *databases) load(ctx context.Context) error {
 	if err := ds.loadID(ctx); err != nil {
 		return err
@@ -133,8 +133,8 @@ func (ds *databases) load(ctx context.Context) error {
 	return ds.emptyDeleted()
 }
 
-// openDirectories opens the databases of Options.Directories once, so that the error of one
-// that cannot be opened is seen at once.
+// openDirectories opens each database of Options.Directories once, so that errors show at
+// the start.
 func (ds *databases) openDirectories(ctx context.Context) error {
 	for name, dir := range ds.opts.Directories {
 		key, err := checkName(name)
@@ -155,7 +155,7 @@ func (ds *databases) openDirectories(ctx context.Context) error {
 	return nil
 }
 
-// loadID reads the ID of the data directory, or makes one.
+// loadID reads the ID of the data directory, or creates one.
 func (ds *databases) loadID(ctx context.Context) error {
 	doc, err := ds.system.Get(ctx, serverRecord)
 	if errors.Is(err, jay.ErrNotFound) {
@@ -216,7 +216,7 @@ func (ds *databases) list() []string {
 	return names
 }
 
-// acquire returns an open database. release must follow.
+// acquire returns a database, which it opens if necessary. The caller must call release.
 func (ds *databases) acquire(ctx context.Context, name string) (*database, error) {
 	key, err := checkName(name)
 	if err != nil {
@@ -249,7 +249,7 @@ func (ds *databases) acquire(ctx context.Context, name string) (*database, error
 	}
 }
 
-// await waits for a channel without ds.mu.
+// await waits for a channel. It releases ds.mu meanwhile.
 func (ds *databases) await(ctx context.Context, done <-chan struct{}) error {
 	ds.mu.Unlock()
 	defer ds.mu.Lock()
@@ -261,8 +261,8 @@ func (ds *databases) await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// start opens d, in whose place it closes another database if there are too many. It
-// reports whether others have changed something meanwhile. ds.mu is held, and released
+// start opens d. If too many databases are open, it closes an idle one first. again
+// reports that the caller must check the state again. ds.mu is held, and released
 // meanwhile.
 func (ds *databases) start(ctx context.Context, d *database) (again bool, err error) {
 	if ds.open >= ds.opts.MaxOpenDatabases {
@@ -276,7 +276,7 @@ func (ds *databases) start(ctx context.Context, d *database) (again bool, err er
 	ds.open++
 	done := make(chan struct{})
 	d.busy = done
-	if d.record.State == stateCreating { // a creation was cut short
+	if d.record.State == stateCreating { // a crash has interrupted the creation
 		ds.mu.Unlock()
 		err = ds.firstOpen(context.WithoutCancel(ctx), d)
 		ds.mu.Lock()
@@ -342,8 +342,8 @@ func (ds *databases) coordinatorOf(key string) cluster.Coordinator {
 	return ds.coordinators[key]
 }
 
-// idlest returns the open database that was used least recently, of those that are in
-// use by no request. ds.mu is held.
+// idlest returns the least recently used of the open databases without requests. ds.mu is
+// held.
 func (ds *databases) idlest() *database {
 	var found *database
 	for _, d := range ds.byKey {
@@ -354,8 +354,7 @@ func (ds *databases) idlest() *database {
 	return found
 }
 
-// stop closes the database of d, which has no users. ds.mu is held, and released
-// meanwhile.
+// stop closes d, which must have no users. ds.mu is held, and released meanwhile.
 func (ds *databases) stop(d *database) {
 	done, db := make(chan struct{}), d.db
 	d.busy, d.db = done, nil
@@ -381,7 +380,7 @@ func (ds *databases) release(d *database) {
 	}
 }
 
-// closeIdle closes the databases that had no request for Options.IdleAfter.
+// closeIdle closes the databases without a request for Options.IdleAfter.
 func (ds *databases) closeIdle() {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -394,8 +393,8 @@ func (ds *databases) closeIdle() {
 	}
 }
 
-// create makes a database, and returns the etag of its record. A directory of this name that a deletion has
-// left, or that was put there, becomes its contents.
+// create creates a database, and returns the etag of its record. An existing directory of
+// the name, which a deletion has left or a user has put there, becomes its contents.
 func (ds *databases) create(ctx context.Context, name, id string, given map[string]json.RawMessage) (etag uint64, err error) {
 	key, err := checkName(name)
 	if err != nil {
@@ -415,8 +414,8 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 		err = ds.firstOpen(ctx, d)
 	}
 	if err != nil {
-		// Without a record the directory is none of the server's. If the record stays, the
-		// next start takes the creation up again.
+		// Without a record the server ignores the directory. If the record cannot be
+		// deleted, the next start resumes the creation.
 		if undone := ds.system.Delete(ctx, recordPrefix+d.key); undone != nil {
 			ds.opts.Logger.Error("server: a database that could not be created keeps its record", "database", d.key, "err", undone)
 		}
@@ -433,7 +432,7 @@ func (ds *databases) create(ctx context.Context, name, id string, given map[stri
 	return d.etag, nil
 }
 
-// enter reserves the name of a new database, which is busy until it is made.
+// enter adds a new database, which stays busy until it is created.
 func (ds *databases) enter(d *database) error {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -451,7 +450,7 @@ func (ds *databases) enter(d *database) error {
 		if idlest == nil {
 			return overload("%d databases are in use at a time, which is the most", ds.open)
 		}
-		ds.stop(idlest) // others may make databases meanwhile
+		ds.stop(idlest) // releases ds.mu: others may create databases meanwhile
 	}
 	ds.open++
 	d.busy = make(chan struct{})
@@ -459,7 +458,8 @@ func (ds *databases) enter(d *database) error {
 	return nil
 }
 
-// firstOpen makes the directory of a new database, which is busy, and its record say so.
+// firstOpen creates the directory of a new database, which is busy, and records that in
+// its state.
 func (ds *databases) firstOpen(ctx context.Context, d *database) error {
 	db, err := ds.openOne(d, false)
 	if err != nil {
@@ -476,7 +476,7 @@ func (ds *databases) firstOpen(ctx context.Context, d *database) error {
 
 // setState stores the record of d, which is busy, with another state.
 func (ds *databases) setState(ctx context.Context, d *database, state string) error {
-	r := d.record // others only read it
+	r := d.record // a copy: others read d.record
 	r.State = state
 	meta, err := ds.system.Put(ctx, recordPrefix+d.key, mustJSON(r), jay.InCollection("Databases"))
 	if err != nil {
@@ -488,9 +488,9 @@ func (ds *databases) setState(ctx context.Context, d *database, state string) er
 	return nil
 }
 
-// drop deletes a database: it takes no further requests, its streams end, those under
-// way finish, and it is closed. Its files are removed if hard is set; otherwise they stay
-// where they are, and a database of this name that is created later has their contents.
+// drop deletes a database. It stops new requests, ends the database's streams, waits for
+// running requests, and closes the database. With hard it removes the files; otherwise
+// they stay, and a later database of the same name takes them over.
 func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	key, err := checkName(name)
 	if err != nil {
@@ -516,7 +516,7 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	close(d.busy)
 	d.busy = nil
 	if err != nil {
-		if d.record.State != stateDeleting { // else the next Open finishes it
+		if d.record.State != stateDeleting { // in that state the next Open completes the deletion
 			d.revive()
 		}
 		return err
@@ -525,7 +525,7 @@ func (ds *databases) drop(ctx context.Context, name string, hard bool) error {
 	return nil
 }
 
-// revive ends a deletion that failed: streams run again. ds.mu is held.
+// revive makes the database usable again after a failed deletion. ds.mu is held.
 func (d *database) revive() {
 	d.deleting = false
 	d.ctx, d.cancel = context.WithCancel(context.Background())
@@ -538,7 +538,7 @@ func (ds *databases) contextOf(d *database) context.Context {
 	return d.ctx
 }
 
-// seclude makes a database busy that no request uses any more, and closes it.
+// seclude waits until no request uses a database, makes it busy, and closes it.
 func (ds *databases) seclude(ctx context.Context, key, name string) (*database, error) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -566,11 +566,11 @@ func (ds *databases) seclude(ctx context.Context, key, name string) (*database, 
 	return d, nil
 }
 
-// remove removes the files of a database, and then what the server keeps about it.
+// remove removes the files of a database, and then its records.
 func (ds *databases) remove(ctx context.Context, d *database) error {
 	away := filepath.Join(ds.opts.Data, deletedDir, fmt.Sprintf("%s-%d", d.key, d.etag))
 	err := os.Rename(ds.dir(d.key), away)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a crash may have come between this and the next step
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // missing, if a crash came between this step and the next
 		return err
 	}
 	for _, dir := range []string{databasesDir, deletedDir} {
@@ -587,7 +587,8 @@ func (ds *databases) remove(ctx context.Context, d *database) error {
 	return nil
 }
 
-// forget removes the record of a database, and what else the server keeps about it, as one.
+// forget removes the record of a database and all else that the server stores about it, in
+// one commit.
 func (ds *databases) forget(ctx context.Context, key string) error {
 	var b jay.Batch
 	for _, id := range []string{recordPrefix + key, configurationPrefix + key, dueID("expiration", key), dueID("refresh", key)} {
@@ -603,8 +604,8 @@ func (ds *databases) forget(ctx context.Context, key string) error {
 	return err
 }
 
-// syncDir makes the names in a directory durable. Windows does so without being asked,
-// and cannot be.
+// syncDir syncs a directory, so that its names are durable. On Windows that is neither
+// needed nor possible.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -616,7 +617,7 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// emptyDeleted removes what earlier runs were about to remove.
+// emptyDeleted removes the directories whose removal earlier runs have begun.
 func (ds *databases) emptyDeleted() error {
 	entries, err := os.ReadDir(filepath.Join(ds.opts.Data, deletedDir))
 	for _, entry := range entries {
@@ -625,7 +626,7 @@ func (ds *databases) emptyDeleted() error {
 	return err
 }
 
-// close closes all databases. No request uses one any more.
+// close closes all databases. No request may use one any more.
 func (ds *databases) close() error {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -653,14 +654,14 @@ func (ds *databases) close() error {
 	return errors.Join(err, ds.system.Close())
 }
 
-// index returns a number that has risen with every change of a record.
+// index returns a number that grows with every change of a record.
 func (ds *databases) index(ctx context.Context) (uint64, error) {
 	counters, err := ds.system.Counters(ctx)
 	return counters.Etag, err
 }
 
-// diskBytes returns the bytes of the files of a database. A file that vanishes meanwhile
-// has none.
+// diskBytes returns the total size of a database's files. A file that vanishes meanwhile
+// counts as empty.
 func diskBytes(dir string) (sum int64, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {

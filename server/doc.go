@@ -17,11 +17,11 @@
 // # What a request goes through
 //
 // Serve limits connections, headers and time. ServeHTTP gives the request an ID, checks
-// Host and Origin (guard.go), takes one of a bounded number of places (gate.go), finds
-// the route (routes.go) and the database (databases.go), reads the body within its
-// bounds (body.go), runs the endpoint, and writes the reply, compressed if the client
-// takes it (reply.go). Endpoints are functions of a call, and have one file for each
-// subject. Errors become RavenDB's in one place (errors.go).
+// Host and Origin (guard.go), takes one of a bounded number of places (gate.go), finds the
+// route (routes.go) and the database (databases.go), reads the body within its bounds
+// (body.go), runs the endpoint, and writes the reply, compressed if the client accepts
+// that (reply.go). Endpoints are methods of call, in one file per subject. Errors are
+// converted to RavenDB's in one place (errors.go).
 //
 // docs/server.md lists the endpoints, and the bounds.
 package server

@@ -14,15 +14,15 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// missingETag is what Node's client sends for a document that was missing when it asked
-// before.
+// missingETag is what the Node.js client sends for a document that was missing at its last
+// request.
 const missingETag = "404 Response"
 
-// documentsRequest is what a GET or POST of documents asks for.
+// documentsRequest has the parameters of a GET or POST of documents.
 type documentsRequest struct {
 	ids          []string
 	includes     []include
-	exchanges    []include // of compare-exchange values
+	exchanges    []include // paths to the keys of compare-exchange values
 	metadataOnly bool
 
 	prefix   string
@@ -81,7 +81,7 @@ func (c *call) documentsRequest() (r documentsRequest, err error) {
 		if err := c.decode(&body); err != nil {
 			return r, err
 		}
-		for _, id := range body.Ids { // null is no ID
+		for _, id := range body.Ids { // skip null
 			if id != "" {
 				r.ids = append(r.ids, id)
 			}
@@ -120,13 +120,13 @@ func (c *call) documentsRequest() (r documentsRequest, err error) {
 	return r, nil
 }
 
-// reading is what a request has read.
+// reading is the result of reading documents.
 type reading struct {
 	docs     []*jay.Document // nil for a missing one
 	included []*jay.Document
 	bytes    int64
 
-	guards    map[*jay.Document]uint64             // their indexes, for a cluster-wide session; else nil
+	guards    map[*jay.Document]uint64             // the indexes of the guards, for a cluster-wide session; else nil
 	exchanges map[string]*jay.CompareExchangeValue // included
 }
 
@@ -137,7 +137,7 @@ func (f *reading) add(c *call, list *[]*jay.Document, doc *jay.Document) error {
 		if f.bytes += size; f.bytes > c.s.opts.MaxReplyBytes {
 			return tooLarge("the reply has more than %d bytes, which is the most: ask for a page, or for a stream", c.s.opts.MaxReplyBytes)
 		}
-		if err := c.take(2 * size); err != nil { // as it was read, and in the reply
+		if err := c.take(2 * size); err != nil { // once as read, and once in the reply
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (f *reading) add(c *call, list *[]*jay.Document, doc *jay.Document) error {
 	return nil
 }
 
-// readIDs reads documents by their IDs, and what they include, at one moment.
+// readIDs reads documents by their IDs, and what they include, in one snapshot.
 func (c *call) readIDs(f *reading, r documentsRequest) error {
 	if len(r.ids) == 1 && len(r.includes)+len(r.exchanges) == 0 && !c.isClusterWide() {
 		doc, err := c.db.Get(c.ctx, r.ids[0])
@@ -168,8 +168,8 @@ func (c *call) readIDs(f *reading, r documentsRequest) error {
 	})
 }
 
-// readIncluded reads the documents that the paths name in those that were read. A
-// document that was asked for itself is not included.
+// readIncluded reads the documents whose IDs are at the paths in those that were read. A
+// document that was requested itself is not included.
 func (c *call) readIncluded(f *reading, tx *jay.Tx, includes []include) error {
 	if len(includes) == 0 {
 		return nil
@@ -208,8 +208,8 @@ func (c *call) readIncluded(f *reading, tx *jay.Tx, includes []include) error {
 	return nil
 }
 
-// readInclude reads one document to be included. A missing one is left out: clients note
-// which documents they have asked for and not received.
+// readInclude reads one document to include. A missing one is left out: clients notice
+// which requested documents did not arrive.
 func (c *call) readInclude(f *reading, tx *jay.Tx, id string) error {
 	doc, err := tx.Get(c.ctx, id)
 	if isMissing(err) {
@@ -266,7 +266,7 @@ func (c *call) readNewest(f *reading, r documentsRequest) error {
 	})
 }
 
-// etag returns the change vector of one document, or a hash of all.
+// etag returns the change vector of a single document, or a hash over several.
 func (f *reading) etag() string {
 	if len(f.docs) == 1 && f.docs[0] != nil && len(f.included)+len(f.guards)+len(f.exchanges) == 0 {
 		return f.docs[0].ChangeVector()
@@ -320,7 +320,7 @@ func (f *reading) appendTo(dst []byte, r documentsRequest) (_ []byte, err error)
 	return append(dst, '}'), nil
 }
 
-// appendDocument is appendDocument with the guard of the document, if it was asked for.
+// appendDocument appends a document, with the index of its guard if that was read.
 func (f *reading) appendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, error) {
 	if f.guards == nil || doc == nil {
 		return appendDocument(dst, doc, metadataOnly)
@@ -332,7 +332,7 @@ func (f *reading) appendDocument(dst []byte, doc *jay.Document, metadataOnly boo
 	return append(dst, text...), err
 }
 
-// appendDocument appends a document with its @metadata, or without all else.
+// appendDocument appends a document with its @metadata, or with metadataOnly only that.
 func appendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, error) {
 	if doc == nil {
 		return append(dst, "null"...), nil
@@ -344,7 +344,7 @@ func appendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, e
 	if !metadataOnly {
 		return append(dst, text...), nil
 	}
-	// The members of the body come first, and @metadata behind them.
+	// The members of the body come first, then @metadata.
 	members := doc.Body()[:len(doc.Body())-1]
 	rest, found := bytes.CutPrefix(text, members)
 	if !found {
@@ -354,20 +354,20 @@ func appendDocument(dst []byte, doc *jay.Document, metadataOnly bool) ([]byte, e
 	return append(dst, bytes.TrimPrefix(rest, []byte(","))...), nil
 }
 
-// missing replies that there is no such document. RavenDB's clients keep that in their
-// caches, too.
+// missing replies that the document does not exist. RavenDB's clients cache that reply,
+// too.
 func (c *call) missing() error {
 	if tag := c.header.Get("If-None-Match"); strings.Trim(tag, `"`) == missingETag {
 		return c.empty(http.StatusNotModified)
 	}
-	if c.nested { // Node's client reads a result whatever the status is
+	if c.nested { // the Node.js client reads a result whatever the status
 		return c.text(http.StatusNotFound, []byte(`{"Results":[null],"Includes":{}}`))
 	}
 	return c.empty(http.StatusNotFound)
 }
 
-// matches reports whether the client has this version already. RavenDB's clients send a
-// HEAD without quotes.
+// matches reports whether the client has this version already. In a HEAD, RavenDB's
+// clients send the etag without quotes.
 func (c *call) matches(etag string) bool {
 	for _, line := range c.header["If-None-Match"] {
 		for one := range strings.SplitSeq(line, ",") {
@@ -380,7 +380,7 @@ func (c *call) matches(etag string) bool {
 	return false
 }
 
-// headDocument returns the version of a document.
+// headDocument replies with the version of a document.
 func (c *call) headDocument() error {
 	id, err := c.documentID()
 	if err != nil {
@@ -409,8 +409,8 @@ func (c *call) documentID() (string, error) {
 	return id, nil
 }
 
-// ifMatch reads If-Match: a version that the document must have, "" for none that may be
-// there, or nil for any. Without the header found is false.
+// ifMatch reads If-Match. version is the version that the document must have, "" if it
+// must not exist, or nil for any. found is false without the header.
 func (c *call) ifMatch() (version *string, found bool, err error) {
 	tag, found := c.header["If-Match"]
 	switch {
@@ -431,7 +431,8 @@ func (c *call) ifMatch() (version *string, found bool, err error) {
 	return &text, true, nil
 }
 
-// condition reads If-Match as options of a write. exists is set if any version will do.
+// condition reads If-Match as options of a write. exists reports that the document must
+// exist, in any version.
 func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
 	version, found, err := c.ifMatch()
 	if err != nil || version == nil {
@@ -440,7 +441,7 @@ func (c *call) condition() (opts []jay.WriteOption, exists bool, err error) {
 	return []jay.WriteOption{jay.IfMatch(*version)}, false, nil
 }
 
-// versionCondition is condition for what cannot have any version.
+// versionCondition reads If-Match as condition does, but refuses "any version".
 func (c *call) versionCondition(what string) ([]jay.WriteOption, error) {
 	opts, exists, err := c.condition()
 	if err == nil && exists {
@@ -449,9 +450,8 @@ func (c *call) versionCondition(what string) ([]jay.WriteOption, error) {
 	return opts, err
 }
 
-// putDocument stores the body under the ID, or under one that is made from it: an empty
-// one asks for a GUID, and one with '/' or '|' at its end for a server-side ID or an
-// identity.
+// putDocument stores the body under the ID or under a generated one: an empty ID requests
+// a GUID, one that ends with '/' a server-side ID, and one that ends with '|' an identity.
 func (c *call) putDocument() error {
 	id, found := c.params.find("id")
 	if !found {

@@ -11,21 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// errElement is wrapped by what is wrong with the JSON of a stream.
+// errElement is wrapped by the errors for invalid JSON in a stream.
 var errElement = errors.New("the stream is no JSON array of objects")
 
-// elementReader reads the elements of a JSON array one after the other, each of which is
-// an object. It holds one element at a time. It looks for the ends of elements only: what
-// is in them is for the caller to check.
+// elementReader reads the elements of a JSON array, which must be objects, one at a time.
+// It only finds the ends of elements: the caller must validate their contents.
 type elementReader struct {
 	r     *bufio.Reader
-	most  int64               // bytes of an element
+	most  int64               // largest element in bytes
 	take  func(n int64) error // takes memory for a larger element
-	taken int64               // what it has taken
-	began bool                // the bracket in front was read
-	lines bool                // the elements stand one behind the other, without an array
-	ended bool                // the bracket behind was read
-	read  int                 // elements
+	taken int64               // bytes taken
+	began bool                // the opening bracket was read
+	lines bool                // elements follow one another without an array
+	ended bool                // the closing bracket was read
+	read  int                 // number of elements read
 	buf   []byte
 }
 
@@ -35,9 +34,9 @@ func newElementReader(r io.Reader, most int64, take func(n int64) error) *elemen
 	return &elementReader{r: bufio.NewReaderSize(r, elementBufferBytes), most: most, take: take}
 }
 
-// next returns the next element, which is valid until the next call. It returns io.EOF
-// behind the last line, or at the bracket that closes the array, and does not read on: Node's client never ends
-// its stream. It returns io.ErrUnexpectedEOF if the stream ends before.
+// next returns the next element, which is valid until the next call. At the closing
+// bracket, or after the last line, it returns io.EOF without reading on, as the Node.js
+// client never ends its stream. It returns io.ErrUnexpectedEOF if the stream ends before.
 func (e *elementReader) next() ([]byte, error) {
 	if e.ended {
 		return nil, io.EOF
@@ -89,8 +88,8 @@ func (e *elementReader) next() ([]byte, error) {
 	return e.object()
 }
 
-// raw returns a reader of the n bytes that follow the element, which are no JSON. It
-// returns io.ErrUnexpectedEOF if the stream ends before them.
+// raw returns a reader of the n bytes after the element, which are not JSON. It returns
+// io.ErrUnexpectedEOF if the stream ends before.
 func (e *elementReader) raw(n int64) io.Reader { return &exactReader{e.r, n} }
 
 type exactReader struct {
@@ -125,7 +124,7 @@ func (e *elementReader) skipSpace() (byte, error) {
 	}
 }
 
-// object reads up to the brace that closes the one which was read.
+// object reads the rest of an object whose opening brace was read.
 func (e *elementReader) object() ([]byte, error) {
 	e.buf = append(e.buf[:0], '{')
 	s := scanner{depth: 1}
@@ -156,11 +155,11 @@ func (e *elementReader) object() ([]byte, error) {
 	}
 }
 
-// scanner finds the end of an object or an array of JSON, which comes in pieces.
+// scanner finds the end of a JSON object or array that arrives in pieces.
 type scanner struct {
 	depth   int
 	text    bool // inside a string
-	escaped bool // behind a backslash in it
+	escaped bool // after a backslash in it
 }
 
 // scan returns how many bytes of the piece belong to the value, and whether it has
@@ -192,15 +191,15 @@ func (s *scanner) scan(piece []byte) (n int, done bool) {
 	return len(piece), false
 }
 
-// plainRun returns how many bytes stand in front of the first quote or backslash. It
-// looks at eight bytes at a time.
+// plainRun returns the number of bytes before the first quote or backslash. It examines
+// eight bytes at a time.
 func plainRun(text []byte) int {
 	const low, high = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; n+8 <= len(text); n += 8 {
 		word := binary.LittleEndian.Uint64(text[n:])
 		quotes, backslashes := word^(low*'"'), word^(low*'\\')
-		// The lowest byte that is zero in one of them has its high bit in found.
+		// Of the bytes that are zero in either, the lowest has its high bit set in found.
 		found := ((quotes-low)&^quotes | (backslashes-low)&^backslashes) & high
 		if found != 0 {
 			return n + bits.TrailingZeros64(found)/8
@@ -212,7 +211,7 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// unexpected makes the end of a stream an error.
+// unexpected converts io.EOF to io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -220,8 +219,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// eachMember calls fn with the members of an object, whose name is as it was written,
-// without its quotes. Values are not checked: only their ends are looked for.
+// eachMember calls fn with the members of an object. Names are as written, without their
+// quotes. Only the ends of values are found; their contents are not checked.
 func eachMember(object []byte, fn func(name, value []byte) error) error {
 	rest := trimSpace(object[1:])
 	if len(rest) > 0 && rest[0] == '}' {
@@ -254,7 +253,7 @@ func eachMember(object []byte, fn func(name, value []byte) error) error {
 	}
 }
 
-// trimSpace returns the text without white space in front.
+// trimSpace returns the text without leading white space.
 func trimSpace(text []byte) []byte {
 	for len(text) > 0 && (text[0] == ' ' || text[0] == '\n' || text[0] == '\r' || text[0] == '\t') {
 		text = text[1:]
@@ -262,7 +261,7 @@ func trimSpace(text []byte) []byte {
 	return text
 }
 
-// cutValue cuts the value at the beginning off.
+// cutValue splits the text after the value at its beginning.
 func cutValue(text []byte) (value, rest []byte, err error) {
 	if len(text) == 0 {
 		return nil, nil, errElement
@@ -283,7 +282,7 @@ func cutValue(text []byte) (value, rest []byte, err error) {
 			if text[i] == '"' {
 				return text[:i+1], text[i+1:], nil
 			}
-			i++ // what the backslash escapes
+			i++ // skip the escaped byte
 		}
 	}
 	n := bytes.IndexAny(text, ",}] \t\r\n")
@@ -293,9 +292,9 @@ func cutValue(text []byte) (value, rest []byte, err error) {
 	return text[:n], text[n:], nil
 }
 
-// textOf returns a value that is text, or null for "".
+// textOf returns the text of a JSON string; "" for null.
 func textOf(value []byte) (string, error) {
-	if string(value) == `"PUT"` { // what most are
+	if string(value) == `"PUT"` { // the most frequent one
 		return "PUT", nil
 	}
 	if n := len(value); n >= 2 && value[0] == '"' && plainText(value[1:n-1]) {
@@ -311,7 +310,7 @@ func textOf(value []byte) (string, error) {
 	return *text, nil
 }
 
-// plainText reports whether what is between quotes stands for itself.
+// plainText reports whether the contents of a JSON string have no escapes.
 func plainText(text []byte) bool {
 	for _, b := range text {
 		if b < ' ' || b >= utf8.RuneSelf || b == '\\' {

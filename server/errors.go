@@ -13,11 +13,11 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// raven begins the names of RavenDB's exceptions. Its clients make exceptions of their
-// own from what follows the last dot.
+// raven is the prefix of the names of RavenDB's exceptions. Clients choose their own
+// exception by the part after the last dot.
 const raven = "Raven.Client.Exceptions."
 
-// The exceptions that the server sends.
+// Names of the exceptions that the server sends.
 const (
 	typeBadRequest       = raven + "BadRequestException"
 	typeConcurrency      = raven + "ConcurrencyException"
@@ -41,14 +41,14 @@ const (
 	typeRequestCancelled = raven + "OperationCancelledException"
 )
 
-// problem is an error that a client is answered with.
+// problem is an error in the form in which a client gets it.
 type problem struct {
 	status  int
 	kind    string         // the exception's name
 	message string         // for the client
-	fields  map[string]any // of the reply, beside those of every error
+	fields  map[string]any // members of the reply, beside those of every error
 	headers map[string]string
-	cause   error // for the log, if the client must not see it
+	cause   error // for the log, if the client must not see it; or nil
 }
 
 func (p *problem) Error() string {
@@ -58,15 +58,15 @@ func (p *problem) Error() string {
 	return p.message
 }
 
-// Unwrap returns what the client does not see.
+// Unwrap returns the cause.
 func (p *problem) Unwrap() error { return p.cause }
 
 func badRequest(format string, args ...any) *problem {
 	return &problem{status: http.StatusBadRequest, kind: typeBadRequest, message: fmt.Sprintf(format, args...)}
 }
 
-// notSupported refuses what RavenDB has and this server does not. The status is none
-// that makes clients count the node as down.
+// notSupported is the error for a feature of RavenDB that this server does not have. Its
+// status must not make clients take the node to be down.
 func notSupported(format string, args ...any) *problem {
 	return &problem{status: http.StatusNotImplemented, kind: typeNotSupported, message: fmt.Sprintf(format, args...)}
 }
@@ -75,22 +75,22 @@ func tooLarge(format string, args ...any) *problem {
 	return &problem{status: http.StatusRequestEntityTooLarge, kind: typeTooLarge, message: fmt.Sprintf(format, args...)}
 }
 
-// overload refuses a request that may succeed a little later. RavenDB's clients take 503
-// for a node that is down; so the status is 429.
+// overload is the error for a request that may succeed a little later. Its status is 429,
+// as RavenDB's clients take a node that replies 503 to be down.
 func overload(format string, args ...any) *problem {
 	return &problem{status: http.StatusTooManyRequests, kind: typeOverload, message: fmt.Sprintf(format, args...), headers: map[string]string{"Retry-After": "1"}}
 }
 
-// missingDatabase says that there is no database of this name, which was checked. The
-// status is 503 and the header says why: clients take 404 for a missing document.
+// missingDatabase is the error for a missing database, whose name is valid. The status is
+// 503 and a header has the reason, as clients take 404 for a missing document.
 func missingDatabase(name string) *problem {
 	return &problem{status: http.StatusServiceUnavailable, kind: typeDatabaseMissing, message: fmt.Sprintf("Database '%s' does not exist", name), headers: map[string]string{"Database-Missing": name}}
 }
 
 var errShutdown = &problem{status: http.StatusServiceUnavailable, kind: typeShutdown, message: "the server is shutting down"}
 
-// problemOf says how a client is answered whose request has ended with err. What is
-// said of files, disks and other databases stays in the log.
+// problemOf converts an error to what the client gets. Details about files, disks and
+// other databases stay in the log.
 func problemOf(err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {
@@ -122,7 +122,7 @@ func problemOf(err error) *problem {
 		p := hide(http.StatusInternalServerError, typeNoLeader, "no majority of the cluster's coordinator answers: identities, compare exchange and cluster-wide transactions wait for it, and everything else goes on")
 		p.headers = map[string]string{"Retry-After": "1"}
 		return p
-	case errors.As(err, &tag): // without the path of a database that was not opened
+	case errors.As(err, &tag): // its text, without the path of the database
 		return &problem{status: http.StatusInternalServerError, kind: typeInternal, message: tag.Error(), cause: err}
 	case is(cluster.ErrRefused, cluster.ErrRestored, cluster.ErrOtherCluster):
 		return hide(http.StatusInternalServerError, typeInternal, "the cluster's coordinator refuses; the server's log says why")
@@ -158,7 +158,7 @@ func problemOf(err error) *problem {
 	return hide(http.StatusInternalServerError, typeInternal, "the server has failed at this request; its log says why")
 }
 
-// conflictOf adds what RavenDB says about a conflict.
+// conflictOf adds RavenDB's details of a conflict.
 func conflictOf(err error, p *problem) *problem {
 	var conflict *jay.ConflictError
 	if errors.As(err, &conflict) {
@@ -167,7 +167,7 @@ func conflictOf(err error, p *problem) *problem {
 	return p
 }
 
-// body returns the reply of a problem with a request of this URL.
+// body returns the body of the reply to a request with this URL.
 func (p *problem) body(url string) []byte {
 	reply := map[string]any{"Url": url, "Type": p.kind, "Message": p.message, "Error": p.kind + ": " + p.message}
 	for name, value := range p.fields {
@@ -176,8 +176,8 @@ func (p *problem) body(url string) []byte {
 	return mustJSON(reply)
 }
 
-// mustJSON returns v as JSON. v is made by the server of what JSON can hold. JSON that is
-// in it keeps its spelling.
+// mustJSON returns v as JSON. v must consist of types that can be encoded. JSON in it
+// keeps its spelling.
 func mustJSON(v any) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

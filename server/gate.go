@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// gate bounds the requests, or the streams, that run at a time, and those that wait for it.
+// gate bounds the number of requests, or of streams, that run at a time, and of those that
+// wait.
 type gate struct {
 	places  chan struct{}
 	waiting atomic.Int64
-	most    int64 // that may wait
+	most    int64 // number that may wait
 	timeout time.Duration
 }
 
@@ -20,7 +21,7 @@ func newGate(places int, timeout time.Duration) *gate {
 	return &gate{places: make(chan struct{}, places), most: 4 * int64(places), timeout: timeout}
 }
 
-// enter takes a place, or refuses the request. leave must follow if it returns nil.
+// enter takes a place, or refuses the request. After success the caller must call leave.
 func (g *gate) enter(ctx context.Context) error {
 	select {
 	case g.places <- struct{}{}:
@@ -45,13 +46,13 @@ func (g *gate) enter(ctx context.Context) error {
 
 func (g *gate) leave() { <-g.places }
 
-// budget bounds the bytes of bodies in memory, over all requests.
+// budget bounds the bytes of bodies in memory, for all requests together.
 type budget struct {
 	most int64
 	used atomic.Int64
 }
 
-// take takes n bytes, or refuses. give must follow if it returns nil.
+// take takes n bytes, or refuses. After success the caller must call give.
 func (b *budget) take(n int64) error {
 	if b.used.Add(n) > b.most {
 		b.used.Add(-n)
@@ -62,7 +63,8 @@ func (b *budget) take(n int64) error {
 
 func (b *budget) give(n int64) { b.used.Add(-n) }
 
-// limitListener accepts a connection when there are fewer than a number of them.
+// limitListener bounds the number of open connections: Accept waits while there are too
+// many.
 type limitListener struct {
 	net.Listener
 	places chan struct{}
@@ -95,7 +97,7 @@ func (l *limitListener) Close() error {
 	return l.Listener.Close()
 }
 
-// limitedConn gives its place back when it is closed.
+// limitedConn is a connection that frees its place when it is closed.
 type limitedConn struct {
 	net.Conn
 	once  sync.Once

@@ -10,15 +10,15 @@ import (
 )
 
 // guard refuses requests that a web page of another site has made a browser send. A page
-// whose name was rebound to this machine gives its own name as Host. A page that calls
-// the server by its address has another Origin, or the browser says that the request
-// crosses sites. Programs send neither header.
+// whose name was rebound to this machine sends its own name as Host. A page that calls the
+// server by its address sends another Origin, or the browser marks the request as
+// cross-site. Programs other than browsers send neither header.
 func (s *Server) guard(r *http.Request, route *route) error {
 	if err := s.checkHost(r); err != nil {
 		return err
 	}
 	if route != nil && route.invites {
-		return nil // whatever page led here: the ticket says that its user may come in
+		return nil // the ticket itself admits the user, whatever page led here
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !sameHost(origin, r.Host) {
 		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "requests from pages of other sites are refused"}
@@ -30,7 +30,7 @@ func (s *Server) guard(r *http.Request, route *route) error {
 	return nil
 }
 
-// checkHost refuses a host by which the server may not be called.
+// checkHost refuses a Host that is not allowed.
 func (s *Server) checkHost(r *http.Request) error {
 	if !s.allowsHost(r.Host) {
 		return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "this server does not answer to the host that the request names; see the option Hosts"}
@@ -38,7 +38,7 @@ func (s *Server) checkHost(r *http.Request) error {
 	return nil
 }
 
-// allowsHost reports whether the server may be called by this host.
+// allowsHost reports whether the Host is allowed.
 func (s *Server) allowsHost(host string) bool {
 	if slices.Contains(s.opts.Hosts, "*") {
 		return true
@@ -53,7 +53,7 @@ func (s *Server) allowsHost(host string) bool {
 	return slices.ContainsFunc(s.opts.Hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
 }
 
-// hostName returns a host without its port, and an address of IPv6 without brackets.
+// hostName returns a host without its port, and without the brackets of an IPv6 address.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		return name
@@ -61,7 +61,7 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// isLoopback reports whether a host is this machine, whatever a name server says.
+// isLoopback reports whether a host is certain to be this machine, whatever DNS says.
 func isLoopback(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true

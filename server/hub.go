@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// hubs pass the changes of databases on to the sockets that watch them. Each database
+// hubs passes the changes of databases on to the sockets that watch them. Each database
 // with a socket has a hub.
 type hubs struct {
 	s *Server
@@ -22,22 +22,23 @@ type hubs struct {
 	byKey map[string]*hub // Guarded by mu.
 }
 
-// hub has one change feed for all sockets of its database, and runs it while one of them
-// watches documents: so an idle socket costs a goroutine that reads.
+// hub passes the changes of one database on to its sockets. It runs one change feed for
+// all of them, and only while some socket watches documents: an idle socket costs a
+// goroutine that reads.
 type hub struct {
 	s     *Server
 	d     *database
-	db    *jay.DB // that is open as long as a socket is
-	users int     // sockets. Guarded by hubs.mu.
+	db    *jay.DB // stays open as long as there is a socket
+	users int     // number of sockets. Guarded by hubs.mu.
 
 	mu       sync.Mutex
 	sockets  map[*socket]struct{} // Guarded by mu.
 	watching map[*socket]struct{} // those that watch documents. Guarded by mu.
-	opened   chan struct{}        // closed when the feed has its position; nil while there is none. Guarded by mu.
-	stop     context.CancelFunc   // of the feed. Guarded by mu.
+	opened   chan struct{}        // closed when the feed has its position; nil without a feed. Guarded by mu.
+	stop     context.CancelFunc   // ends the feed. Guarded by mu.
 }
 
-// join adds a socket to the hub of its database. leave must follow.
+// join adds a socket to the hub of its database. The caller must call leave.
 func (hs *hubs) join(d *database, db *jay.DB, k *socket) *hub {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -73,8 +74,8 @@ func (hs *hubs) find(key string) *hub {
 	return hs.byKey[key]
 }
 
-// watch makes a socket one that watches documents, and returns when every change that is
-// committed from now on will come to it.
+// watch makes a socket watch documents. It returns when the socket is sure to get every
+// change that is committed from then on.
 func (h *hub) watch(ctx context.Context, k *socket) error {
 	h.mu.Lock()
 	h.watching[k] = struct{}{}
@@ -82,7 +83,9 @@ func (h *hub) watch(ctx context.Context, k *socket) error {
 		feed, stop := context.WithCancel(h.s.ctx)
 		h.opened, h.stop = make(chan struct{}), stop
 		channel := h.opened
-		h.s.under.Go(func() { h.follow(feed, sync.OnceFunc(func() { close(channel) })) }) // the request of the socket is under way
+		// Close waits for the WaitGroup. It counts the socket's request, so adding here is
+		// allowed.
+		h.s.under.Go(func() { h.follow(feed, sync.OnceFunc(func() { close(channel) })) })
 	}
 	opened := h.opened
 	h.mu.Unlock()
@@ -94,7 +97,7 @@ func (h *hub) watch(ctx context.Context, k *socket) error {
 	}
 }
 
-// unwatch ends that. h.mu is held.
+// unwatch undoes watch. h.mu is held.
 func (h *hub) unwatch(k *socket) {
 	delete(h.watching, k)
 	if len(h.watching) == 0 && h.opened != nil {
@@ -103,9 +106,9 @@ func (h *hub) unwatch(k *socket) {
 	}
 }
 
-// follow passes on changes of documents until ctx ends.
+// follow runs the feed and passes its changes on, until ctx ends.
 func (h *hub) follow(ctx context.Context, opened func()) {
-	defer opened() // those who wait see that their socket has ended
+	defer opened() // callers of watch then see that their socket has ended
 	err := func() error {
 		for change, err := range h.db.Changes(ctx, jay.SinceNow, jay.Opened(opened)) {
 			if err != nil {
@@ -120,8 +123,8 @@ func (h *hub) follow(ctx context.Context, opened func()) {
 	if ctx.Err() != nil { // there may be another feed by now
 		return
 	}
-	// Sockets that have missed a change must not go on as if they had not; one that comes
-	// before they have left gets a feed of its own.
+	// Sockets that may have missed a change must be ended. A socket that joins before they
+	// have left gets a feed of its own.
 	h.s.opts.Logger.Error("server: a change feed has ended", "database", h.d.key, "err", err)
 	for k := range h.watching {
 		k.drop(websocket.StatusInternalError, "changes were lost: connect again")
@@ -129,7 +132,7 @@ func (h *hub) follow(ctx context.Context, opened func()) {
 	}
 }
 
-// pass passes a change on to the sockets that watch its document.
+// pass sends a change to the sockets that watch its document.
 func (h *hub) pass(ctx context.Context, change *jay.Change) {
 	kind := "Put"
 	if change.Deleted {
@@ -154,7 +157,7 @@ func (h *hub) pass(ctx context.Context, change *jay.Change) {
 	}
 }
 
-// publish passes a message on to the sockets that want it.
+// publish sends a message to the sockets of a database for which wants returns true.
 func (hs *hubs) publish(key string, wants func(k *socket) bool, message func() any) {
 	h := hs.find(key)
 	if h == nil {
@@ -174,14 +177,14 @@ func (hs *hubs) publish(key string, wants func(k *socket) bool, message func() a
 	}
 }
 
-// publishOperation passes the state of an operation on.
+// publishOperation sends the state of an operation to the sockets that watch it.
 func (hs *hubs) publishOperation(key string, id int64, state operationState) {
 	hs.publish(key, func(k *socket) bool { return k.wantsOperation(id) }, func() any {
 		return map[string]any{"Type": "OperationStatusChange", "Value": map[string]any{"OperationId": id, "State": state}}
 	})
 }
 
-// publishIndex passes on what has happened to an index.
+// publishIndex sends an event of an index to the sockets that watch it.
 func (hs *hubs) publishIndex(key, kind, name string) {
 	hs.publish(key, func(k *socket) bool { return k.wantsIndex(name) }, func() any {
 		return map[string]any{"Type": "IndexChange", "Value": map[string]any{"Type": kind, "Name": name}}
@@ -190,8 +193,8 @@ func (hs *hubs) publishIndex(key, kind, name string) {
 
 // Bounds of a socket.
 const (
-	maxSocketMessages = 1024     // that wait for the client
-	maxSocketBytes    = 1 << 20  // of them
+	maxSocketMessages = 1024     // messages that wait for the client
+	maxSocketBytes    = 1 << 20  // bytes of these messages
 	maxSocketCommand  = 64 << 10 // bytes of a command
 	maxSocketWatches  = 1024
 )
@@ -210,15 +213,15 @@ type socket struct {
 	ended   bool     // nothing more is sent. Guarded by mu.
 }
 
-// watches are what a socket watches. Names are in lower case.
+// watches is the set of what a socket watches. Names are in lower case.
 type watches struct {
 	docs, indexes, operations bool
 	ids, collections, names   map[string]bool
 	prefixes                  []string
-	numbers                   map[string]bool // of operations
+	numbers                   map[string]bool // numbers of operations
 }
 
-// documents reports whether some of them are watched.
+// documents reports whether any documents are watched.
 func (w *watches) documents() bool {
 	return w.docs || len(w.ids)+len(w.collections)+len(w.prefixes) > 0
 }
@@ -246,8 +249,8 @@ func (k *socket) wantsIndex(name string) bool {
 	return k.watches.indexes || k.watches.names[strings.ToLower(name)]
 }
 
-// enqueue sends a message, at the pace of the client. A client that lets too many of them
-// wait is disconnected: it must not be missing some without knowing.
+// enqueue queues a message for the client. A client for which too many messages wait is
+// disconnected, as it must not miss some without noticing.
 func (k *socket) enqueue(message []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -268,7 +271,7 @@ func (k *socket) enqueue(message []byte) {
 	}
 }
 
-// write sends what waits, until nothing does.
+// write sends the queued messages until the queue is empty.
 func (k *socket) write() {
 	for {
 		k.mu.Lock()
@@ -282,7 +285,7 @@ func (k *socket) write() {
 		}
 		k.mu.Unlock()
 
-		// Go's client reads arrays only.
+		// The Go client reads only arrays.
 		text := []byte{'['}
 		sum := int64(0)
 		for i, message := range batch {
@@ -303,7 +306,7 @@ func (k *socket) write() {
 		}
 		k.mu.Unlock()
 		if err != nil {
-			_ = k.conn.CloseNow() // the reader ends
+			_ = k.conn.CloseNow() // this ends the reader
 		}
 	}
 }
@@ -318,8 +321,8 @@ func (k *socket) drop(code websocket.StatusCode, reason string) {
 	}
 }
 
-// close says why the connection ends, and ends it: within seconds, if the client does
-// not answer.
+// close sends the reason and closes the connection, within seconds if the client does not
+// answer.
 func (k *socket) close(code websocket.StatusCode, reason string) {
 	k.s.opts.Logger.Debug("server: a changes socket is closed", "database", k.hub.d.key, "reason", reason)
 	_ = k.conn.Close(code, reason) // the client may have gone
@@ -359,8 +362,7 @@ func (c *call) changes() error {
 	stop := context.AfterFunc(ctx, func() { k.drop(websocket.StatusGoingAway, "the server, the database or the right to it ends") })
 	defer stop()
 	for {
-		// Its end is that of the connection: a context that ends would cut the connection
-		// before the reason is sent.
+		// The context must not end: it would cut the connection before the reason is sent.
 		_, text, err := conn.Read(context.Background())
 		if err != nil {
 			return nil
@@ -436,7 +438,7 @@ func (k *socket) apply(command *changeCommand) (documents bool, p *problem) {
 		w.indexes = watch
 	case "operations":
 		w.operations = watch
-	case "topology-change": // there is one node for ever
+	case "topology-change": // the topology never changes
 	case "doc", "prefix", "collection", "index", "operation":
 		if param == "" {
 			return false, badRequest("%s needs a Param", command.Command)
@@ -465,7 +467,7 @@ func (k *socket) apply(command *changeCommand) (documents bool, p *problem) {
 	return w.documents(), nil
 }
 
-// param returns the parameter in lower case: text, or a number.
+// param returns the parameter, text or a number, in lower case.
 func (c *changeCommand) param() (string, *problem) {
 	if len(c.Param) == 0 || string(c.Param) == "null" {
 		return "", nil

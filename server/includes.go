@@ -14,16 +14,16 @@ const (
 	maxIncluded     = 10_000 // documents that one request includes, found or not
 )
 
-// include is a path to the IDs of documents that a reply brings along, in RavenDB's
-// notation: a.b, items[].productId, names.$Keys, names.$Values.id. What is at its end
-// makes an ID: text as it is, or behind a prefix (customerId(customers/)), or within a
-// pattern (customerId[{0}-x]); an array has one in each element.
+// include is a path to the IDs of documents to include in a reply, in RavenDB's notation:
+// a.b, items[].productId, names.$Keys, names.$Values.id. The value at its end is the ID,
+// or is completed to one by a prefix (customerId(customers/)) or a pattern
+// (customerId[{0}-x]). An array there has an ID in each element.
 type include struct {
-	steps          []string // names of members, and elements, keys, values
+	steps          []string // names of members, and the special steps below
 	prefix, suffix string
 }
 
-// The steps that are no names. A name is never empty.
+// Special steps, which are no names: a name is never empty.
 const (
 	stepElements = "[]"
 	stepKeys     = "$Keys"
@@ -70,13 +70,13 @@ func parseInclude(text string) (include, error) {
 	return in, nil
 }
 
-// each calls fn with the IDs that the path reaches in a document, until fn returns false.
+// each calls fn with the IDs at the end of the path in a document, until fn returns false.
 func (in include) each(body []byte, fn func(id string) bool) bool {
 	return in.walk(gjson.ParseBytes(body), in.steps, fn)
 }
 
-// walk follows the steps. An array on the way is walked through, as if the path had said
-// so.
+// walk follows the steps. An array on the way is entered, as if the path had a step for
+// it.
 func (in include) walk(at gjson.Result, steps []string, fn func(id string) bool) bool {
 	if at.IsArray() {
 		if len(steps) > 0 && steps[0] == stepElements {
@@ -112,8 +112,8 @@ func (in include) over(at gjson.Result, fn func(key, value gjson.Result) bool) b
 	return goOn
 }
 
-// leaf calls fn with the ID that a value makes. Only text and, behind a prefix, a number
-// make one.
+// leaf calls fn with the ID that a value stands for. Only text and, with a prefix, a
+// number stand for one.
 func (in include) leaf(value gjson.Result, fn func(id string) bool) bool {
 	switch {
 	case value.Type == gjson.String && value.String() != "":

@@ -30,12 +30,11 @@ const (
 	maxMapBytes        = 16 << 10
 	maxDefinitionBytes = 64 << 10
 	maxIndexCommand    = 64              // definitions of a request
-	indexBuildPatience = 5 * time.Second // of a request; the build goes on behind it
+	indexBuildPatience = 5 * time.Second // wait of a request; the build then continues in the background
 )
 
-// definition is an index as a client has defined it: the JSON that it sent, and what the
-// server has made of it. Each of its fields is an index of package jay, named
-// "NAME:FIELD".
+// definition is an index as a client has defined it: the JSON that it sent, and its
+// fields. Each field is an index of package jay, named "NAME:FIELD".
 type definition struct {
 	Name       string
 	Collection string
@@ -45,7 +44,7 @@ type definition struct {
 	Given      json.RawMessage
 }
 
-// indexGiven are the members of a definition that the server looks at.
+// indexGiven has the members of a definition that the server uses.
 type indexGiven struct {
 	Name                           string
 	Maps                           []string
@@ -67,14 +66,14 @@ type fieldGiven struct {
 	TermVector  *string
 }
 
-// notComputed refuses what an index computes.
+// notComputed is the error for a definition that computes something.
 func notComputed(name, what string) error {
 	return notSupported("index %.150q: %s: an index names the fields of one collection; indexes that compute, and full text, are not there yet", name, what)
 }
 
 // parseDefinition reads a definition.
 func parseDefinition(text json.RawMessage) (d definition, err error) {
-	if len(text) > maxDefinitionBytes { // all of a database are read at a time
+	if len(text) > maxDefinitionBytes { // all definitions of a database are read together
 		return d, tooLarge("a definition has at most %d bytes", maxDefinitionBytes)
 	}
 	var given indexGiven
@@ -85,7 +84,7 @@ func parseDefinition(text json.RawMessage) (d definition, err error) {
 	switch {
 	case name == "" || len(name) > maxIndexNameBytes || strings.ContainsAny(name, "\x00\r\n:"):
 		return d, badRequest("the name of an index has 1 to %d bytes, without a colon and line breaks: %.150q", maxIndexNameBytes, name)
-	case name[len(name)-1] == '/' || name[len(name)-1] == '|': // its record's ID would be one to be made
+	case name[len(name)-1] == '/' || name[len(name)-1] == '|': // it would be the ID of the record, and ask for a generated one
 		return d, badRequest("the name of an index must not end with '/' or '|': %.150q", name)
 	case strings.HasPrefix(strings.ToLower(name), "auto/"):
 		return d, badRequest("index %.150q: names of automatic indexes begin with Auto/", name)
@@ -134,7 +133,7 @@ func parseDefinition(text json.RawMessage) (d definition, err error) {
 	return d, nil
 }
 
-// The shapes of a map.
+// The supported forms of a map.
 const mapName = `[\pL_][\pL\pN_]*`
 
 var (
@@ -145,8 +144,8 @@ var (
 	mapMember   = regexp.MustCompile(`^(?:(?:(` + mapName + `)|'([^'\\]+)'|"([^"\\]+)")\s*[=:]\s*)?(` + mapName + `)\s*\.\s*(` + mapName + `(?:\s*\.\s*` + mapName + `)*)$`)
 )
 
-// parseMap reads a map that names fields: the query and the Select of C#, and the arrow and
-// the function of JavaScript.
+// parseMap parses a map that lists fields: a query or Select in C#, or an arrow or a
+// function in JavaScript.
 func parseMap(index, text string) (collection string, fields []string, err error) {
 	if len(text) > maxMapBytes {
 		return "", nil, tooLarge("index %.150q: a map has at most %d bytes", index, maxMapBytes)
@@ -213,7 +212,7 @@ func (c *call) findDefinition(name string) (*definition, error) {
 	return d, doc.Decode(d)
 }
 
-// definitions returns those of the database, in the order of their names.
+// definitions returns the definitions of the database, in the order of their names.
 func (c *call) definitions() (all []*definition, err error) {
 	for doc, err := range c.s.databases.system.Documents(c.ctx, jay.Scan{Prefix: definitionPrefix + c.database.key + "/"}) {
 		if err != nil {
@@ -230,8 +229,8 @@ func (c *call) definitions() (all []*definition, err error) {
 
 func (d *definition) indexName(field string) string { return d.Name + ":" + field }
 
-// putIndexes makes the indexes of definitions. One that is there already, and is the same,
-// is left as it is.
+// putIndexes creates the indexes of definitions. A definition that exists unchanged is
+// left alone.
 func (c *call) putIndexes() error {
 	var request struct{ Indexes []json.RawMessage }
 	if err := c.decode(&request); err != nil {
@@ -241,7 +240,7 @@ func (c *call) putIndexes() error {
 		return badRequest("Indexes has %d definitions: 1 to %d", n, maxIndexCommand)
 	}
 	var list []definition
-	for _, text := range request.Indexes { // before the first is made
+	for _, text := range request.Indexes { // check all before the first is created
 		d, err := parseDefinition(text)
 		if err != nil {
 			return err
@@ -263,7 +262,7 @@ func (c *call) putIndexes() error {
 }
 
 func (c *call) putIndex(d *definition) error {
-	c.s.defining.Lock() // definitions are few, and a change of one is several writes
+	c.s.defining.Lock() // a lock for all: definitions are few, and changing one takes several writes
 	defer c.s.defining.Unlock()
 	old, err := c.findDefinition(d.Name)
 	if err != nil {
@@ -290,13 +289,14 @@ func (c *call) putIndex(d *definition) error {
 			return err
 		}
 	}
-	// The record comes first: so a crash leaves a definition whose index a repeated request,
-	// or a query, finds incomplete, and no index that nothing names.
+	// The record comes first. So a crash may leave a definition with incomplete indexes,
+	// which a repeated request or a query detects, but never an index without a
+	// definition.
 	if _, err := c.s.databases.system.Put(c.ctx, c.definitionID(d.Name), mustJSON(d), jay.InCollection("Indexes")); err != nil {
 		return err
 	}
 	if err := c.buildFields(d); err != nil {
-		if c.ctx.Err() != nil { // the client has gone: what has begun goes on
+		if c.ctx.Err() != nil { // the client has gone; the build continues
 			return err
 		}
 		return errors.Join(err, c.undefine(d, old))
@@ -310,8 +310,8 @@ func (c *call) putIndex(d *definition) error {
 	return nil
 }
 
-// undefine takes a definition back that the database has refused, such as one with more
-// indexes than a collection can have. The one before it, if there was one, is restored.
+// undefine undoes a definition that the database has refused, for example because the
+// collection has too many indexes. It restores the previous one, if there was one.
 func (c *call) undefine(d, old *definition) error {
 	if err := c.dropFields(d, old); err != nil {
 		return err
@@ -325,8 +325,8 @@ func (c *call) undefine(d, old *definition) error {
 	return c.buildFields(old)
 }
 
-// buildFields makes the indexes of a definition. A build that takes long goes on behind the
-// request; meanwhile queries read the documents.
+// buildFields creates the indexes of a definition. A long build continues after the
+// request; meanwhile queries scan the documents.
 func (c *call) buildFields(d *definition) error {
 	ctx, cancel := context.WithTimeout(c.ctx, indexBuildPatience)
 	defer cancel()
@@ -341,8 +341,8 @@ func (c *call) buildFields(d *definition) error {
 	return err
 }
 
-// dropFields drops the indexes of a definition which another one, that may be nil, has
-// not.
+// dropFields drops the indexes of a definition that the next one, which may be nil, does
+// not have.
 func (c *call) dropFields(d, next *definition) error {
 	for _, field := range d.Fields {
 		if next != nil && next.Collection == d.Collection && slices.Contains(next.Fields, field) {
@@ -408,7 +408,7 @@ func missingIndex(name string) *problem {
 	return &problem{status: http.StatusBadRequest, kind: typeIndexMissing, message: fmt.Sprintf("there is no index %.150q", name)}
 }
 
-// reply is a definition as a client gets it.
+// reply returns the definition in the format of clients.
 func (d *definition) reply() map[string]any {
 	out := make(map[string]any)
 	var given map[string]json.RawMessage
@@ -525,7 +525,7 @@ func (c *call) indexesStats() error {
 	return c.json(http.StatusOK, map[string]any{"Results": results})
 }
 
-// indexesStatus lists the indexes as running: each write is in them when it is committed.
+// indexesStatus lists all indexes as running: a commit updates them.
 func (c *call) indexesStatus() error {
 	all, err := c.definitions()
 	if err != nil {
@@ -538,7 +538,7 @@ func (c *call) indexesStatus() error {
 	return c.json(http.StatusOK, map[string]any{"Status": "Running", "Indexes": list})
 }
 
-// indexesErrors lists no errors: a write that an index refuses is refused itself.
+// indexesErrors lists no errors: a write that an index rejects fails itself.
 func (c *call) indexesErrors() error {
 	all, err := c.definitions()
 	if err != nil {
@@ -554,7 +554,7 @@ func (c *call) indexesErrors() error {
 	return c.json(http.StatusOK, map[string]any{"Results": list})
 }
 
-// indexHasChanged reports whether a definition differs from the one that is there.
+// indexHasChanged replies whether a definition differs from the stored one.
 func (c *call) indexHasChanged() error {
 	d, err := parseDefinition(c.body)
 	if err != nil {
@@ -617,12 +617,12 @@ func (c *call) setIndexLock() error {
 	return c.setIndexes("Mode", []string{"Unlock", "LockedIgnore", "LockedError"}, func(d *definition, value string) { d.LockMode = value })
 }
 
-// setIndexPriority keeps a priority, which has no effect.
+// setIndexPriority stores a priority, which has no effect.
 func (c *call) setIndexPriority() error {
 	return c.setIndexes("Priority", []string{"Low", "Normal", "High"}, func(d *definition, value string) { d.Priority = value })
 }
 
-// runningIndex answers that indexes run: they always do.
+// runningIndex replies that indexes run: they always do.
 func (c *call) runningIndex() error {
 	if name := c.params.get("name"); name != "" {
 		d, err := c.findDefinition(name)
@@ -639,8 +639,7 @@ func (c *call) runningIndex() error {
 // indexInQuery finds the index that a query names.
 var indexInQuery = regexp.MustCompile(`(?is)^(\s*from\s+)index\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s'"]+))`)
 
-// fromIndex makes a query of an index one of its collection, which finds the same
-// documents.
+// fromIndex rewrites a query of an index as one of its collection, with the same results.
 func (c *call) fromIndex(text string) (string, error) {
 	m := indexInQuery.FindStringSubmatchIndex(text)
 	if m == nil {

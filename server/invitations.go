@@ -17,16 +17,16 @@ import (
 	"github.com/jaydb/jay/server/studio"
 )
 
-// An invitation is an address with a ticket that begins the session of one browser, and
-// works once. It is for a server on a loopback port, which every user of the machine can
-// reach: only who has the address comes in.
+// An invitation is a URL with a ticket, which starts the session of one browser and works
+// once. It protects a server on a loopback port, which every user of the machine can
+// reach.
 const (
-	invitationDuration = 15 * time.Minute // how long it can be used
-	maxInvitations     = 100              // that are open; the oldest go first
+	invitationDuration = 15 * time.Minute // validity of a ticket
+	maxInvitations     = 100              // open invitations; the oldest are dropped
 	invitationPath     = "/jay/v1/invitation"
 )
 
-// invitations are those that can still be used, oldest first.
+// invitations holds the open invitations, oldest first.
 type invitations struct {
 	mu   sync.Mutex
 	open []invitation // Guarded by mu.
@@ -38,10 +38,10 @@ type invitation struct {
 	expires time.Time
 }
 
-// Invite returns a path with a ticket. The first browser that opens it within a quarter of
-// an hour gets a session with this right in every database, for 12 hours or until the
-// server ends, and is led to the studio; for everyone else, and from then on, the ticket is
-// worth nothing. The server keeps the ticket's hash only.
+// Invite returns a path with a ticket. The first browser that opens it within 15 minutes
+// gets a session and is redirected to the studio. The session has the right in every
+// database, for 12 hours or until the server ends. After that the ticket is invalid. The
+// server stores only its hash.
 //
 // Invite returns jay.ErrUsage if right is none.
 func (s *Server) Invite(right Right) (path string, err error) {
@@ -59,8 +59,8 @@ func (s *Server) Invite(right Right) (path string, err error) {
 	return invitationPath + "?ticket=" + url.QueryEscape(ticket), nil
 }
 
-// accept takes the invitation of a ticket away, and returns its right. All are compared,
-// each in the same time.
+// accept removes the invitation with a ticket and returns its right. It compares all
+// invitations, in constant time.
 func (is *invitations) accept(ticket string, now time.Time) (right Right, found bool) {
 	hash := sha256.Sum256([]byte(ticket))
 	is.mu.Lock()
@@ -79,8 +79,8 @@ func (is *invitations) accept(ticket string, now time.Time) (right Right, found 
 	return used.right, now.Before(used.expires)
 }
 
-// acceptInvitation swaps a ticket for the cookie of a session and leads the browser to the
-// studio, at an address without the ticket.
+// acceptInvitation exchanges a ticket for a session cookie, and redirects the browser to
+// the studio, at a URL without the ticket.
 func (c *call) acceptInvitation() error {
 	if strings.Contains(c.header.Get("Sec-Purpose"), "prefetch") {
 		return badRequest("an invitation is not fetched in advance: it works once")
@@ -92,9 +92,9 @@ func (c *call) acceptInvitation() error {
 	}
 	g := &Grant{Name: "studio", Created: now.UTC(), Expires: now.Add(sessionDuration).UTC(), Rights: Rights{everyDatabase: right}}
 	c.setCookie(c.s.auth.sessions.begin(browserSession{grant: g}, now), int(sessionDuration/time.Second))
-	// A browser does not send the cookie along when a page of another site has sent it here
-	// and it is sent on: such a page is the file that opens a browser. There the page itself
-	// leads on.
+	// After a redirect from a page of another site, such as the file that opens the
+	// browser, a browser does not send the cookie. To such a page the reply is a page that
+	// leads on to the studio itself.
 	if site := c.header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
 		return c.page(http.StatusOK, `<meta http-equiv="refresh" content="0; url=`+studio.Root+`"><title>Jay</title><p><a href="`+studio.Root+`">To the studio</a></p>`)
 	}
@@ -103,7 +103,7 @@ func (c *call) acceptInvitation() error {
 	return c.empty(http.StatusSeeOther)
 }
 
-// checkInvited refuses a request without the cookie of an invitation, whatever it asks for.
+// checkInvited refuses every request without the cookie of an invitation.
 func (c *call) checkInvited() error {
 	if err := c.s.checkHost(c.r); err != nil {
 		return err
@@ -112,10 +112,11 @@ func (c *call) checkInvited() error {
 	return err
 }
 
-// newInvitation says how to come in.
+// newInvitation tells the user how to get a new invitation.
 const newInvitation = "Press Enter in the terminal of jay studio for a new address, or start it again."
 
-// uninvited refuses a request, with a page if a browser asks for one.
+// uninvited replies to a request without an invitation, with a page if it comes from a
+// browser.
 func (c *call) uninvited(err error) error {
 	if !strings.Contains(c.header.Get("Accept"), "text/html") {
 		return err
@@ -124,7 +125,7 @@ func (c *call) uninvited(err error) error {
 	return c.page(p.status, `<title>Jay</title><h1>The studio is not open here</h1><p>`+html.EscapeString(p.message)+`</p>`)
 }
 
-// page replies with a page of this file, which loads nothing.
+// page replies with a small page that loads no other file.
 func (c *call) page(status int, body string) error {
 	c.bare()
 	c.status, c.contentType = status, "text/html; charset=utf-8"
@@ -132,7 +133,7 @@ func (c *call) page(status int, body string) error {
 	return nil
 }
 
-// bare sets the headers of a reply that loads nothing and is kept nowhere.
+// bare sets the headers of a reply that loads nothing and must not be cached.
 func (c *call) bare() {
 	c.reply.Set("Cache-Control", "no-store")
 	c.reply.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")

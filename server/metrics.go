@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metrics are the server's figures for Prometheus. Labels have few values: no name of a
-// database, and no path that a client made up.
+// metrics has the server's metrics for Prometheus. Labels have few values: no names of
+// databases, and no paths from clients.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

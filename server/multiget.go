@@ -18,7 +18,7 @@ type getRequest struct {
 	Content json.RawMessage
 }
 
-// body returns the body of the request: an object, which Node's client sends as text.
+// body returns the body of the request: an object, which the Node.js client sends as text.
 func (r *getRequest) body() []byte {
 	var text *string
 	if json.Unmarshal(r.Content, &text) == nil {
@@ -37,8 +37,8 @@ type getReply struct {
 	Result     json.RawMessage
 }
 
-// multiGet answers several requests of the same database, each as if it had come by
-// itself. One that fails does not affect the others.
+// multiGet carries out several requests to one database, each as if it had come in its own
+// HTTP request. A failure does not affect the others.
 func (c *call) multiGet() error {
 	var request struct{ Requests []getRequest }
 	if err := c.decode(&request); err != nil {
@@ -62,7 +62,7 @@ func (c *call) multiGet() error {
 	return c.json(http.StatusOK, map[string]any{"Results": results})
 }
 
-// get answers one of the requests.
+// get carries out one of the requests.
 func (c *call) get(request *getRequest) getReply {
 	one := &call{s: c.s, ctx: c.ctx, r: c.r, w: c.w, name: c.name, database: c.database, db: c.db, nested: true, header: make(http.Header), reply: make(http.Header)}
 	defer func() {
@@ -84,7 +84,7 @@ func (c *call) get(request *getRequest) getReply {
 	}
 	reply := getReply{StatusCode: one.status, Headers: map[string]string{}, Result: one.out}
 	if etag := one.reply.Get("ETag"); etag != "" {
-		reply.Headers["ETag"] = etag // Go's client looks for this very spelling
+		reply.Headers["ETag"] = etag // the Go client requires this spelling
 	}
 	return reply
 }

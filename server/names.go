@@ -11,15 +11,15 @@ import (
 // maxNameBytes bounds the name of a database.
 const maxNameBytes = 128
 
-// reservedNames are no names of databases: RavenDB has one of them for itself, and
-// Windows has no files of the others, whatever follows a dot.
+// reservedNames cannot be names of databases: RavenDB reserves one, and Windows has no
+// files with the others, whatever their extension.
 var reservedNames = []string{"system", "con", "prn", "aux", "nul",
 	"com1", "com2", "com3", "com4", "com5", "com6", "com7", "com8", "com9",
 	"lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9"}
 
-// checkName returns the key of a database: its name in lower case, by which it is
-// looked up, and which names its directory. A name has ASCII letters, digits, '_', '-'
-// and '.', and so leads nowhere else.
+// checkName returns the key of a database: its name in lower case, for look-ups and for
+// its directory. A name has only ASCII letters, digits, '_', '-' and '.', so it cannot be
+// a path to elsewhere.
 func checkName(name string) (key string, err error) {
 	rule := ""
 	switch {
@@ -43,7 +43,7 @@ func checkName(name string) (key string, err error) {
 	return key, nil
 }
 
-// CheckDatabaseName returns jay.ErrUsage, with the rule, if no database can have this name.
+// CheckDatabaseName returns a jay.ErrUsage that states the rule, if the name is invalid.
 func CheckDatabaseName(name string) error {
 	if _, err := checkName(name); err != nil {
 		return fmt.Errorf("server: %w: %w", jay.ErrUsage, err)

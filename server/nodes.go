@@ -13,24 +13,24 @@ import (
 	"github.com/jaydb/jay/cluster"
 )
 
-// nodes are the servers of a cluster, of which this is one. They keep their tags and
-// addresses where databases keep theirs, in the records of package cluster, under the
-// coordinator of the key "". Whether they answer does not matter to anything but lists.
+// nodes is the list of the servers of a cluster, of which this is one. Servers keep their
+// tags and addresses as databases do, in records of package cluster, with the coordinator
+// of the key "". Only lists depend on whether they answer.
 type nodes struct {
 	opts *Options
 	id   string              // of this data directory
 	own  cluster.Coordinator // nil without a cluster
 
 	mu    sync.Mutex
-	known []cluster.Member // as they were read last. Guarded by mu.
-	again time.Time        // when they are read again. Guarded by mu.
+	known []cluster.Member // the members that were read last. Guarded by mu.
+	again time.Time        // when to read them again. Guarded by mu.
 }
 
 // Times of the list of servers.
 const (
-	nodesFor     = 5 * time.Second        // a list that was read is used so long
-	nodesWithin  = 500 * time.Millisecond // a list is read within
-	joinWithin   = 5 * time.Second        // one attempt to enter the list
+	nodesFor     = 5 * time.Second        // how long a list is used
+	nodesWithin  = 500 * time.Millisecond // time limit for reading a list
+	joinWithin   = 5 * time.Second        // time limit of an attempt to join
 	joinPauseMax = 30 * time.Second
 )
 
@@ -58,7 +58,7 @@ func (n *nodes) close() error {
 	return n.own.Close()
 }
 
-// join enters the server into the list, and tries again until it is there or ctx ends.
+// join adds the server to the list. It tries again until it succeeds or ctx ends.
 func (n *nodes) join(ctx context.Context) {
 	for pause := time.Second; ; pause = min(2*pause, joinPauseMax) {
 		err := n.enter(ctx)
@@ -78,7 +78,7 @@ func (n *nodes) join(ctx context.Context) {
 	}
 }
 
-// enter enters the server into the list, or its new address.
+// enter adds the server to the list, or updates its address.
 func (n *nodes) enter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, joinWithin)
 	defer cancel()
@@ -110,8 +110,8 @@ func (n *nodes) enter(ctx context.Context) error {
 	return err
 }
 
-// list returns the servers, those that have left included, as they were some seconds ago,
-// or longer if there is no majority.
+// list returns the servers, including those that have left. The list is a few seconds old,
+// or older if there is no majority.
 func (n *nodes) list(ctx context.Context) []cluster.Member {
 	if n.own == nil {
 		return nil
@@ -129,15 +129,15 @@ func (n *nodes) list(ctx context.Context) []cluster.Member {
 	return n.known
 }
 
-// boundMajority gives a call that asks the cluster a deadline: without one it would wait for a
-// majority as long as package jay does, and hold its place meanwhile.
+// boundMajority gives a call that needs the cluster a deadline. Without one it would wait
+// for a majority as long as package jay does, and keep its place in the gate.
 func (c *call) boundMajority() {
 	if c.s.nodes.own != nil && c.endMajority == nil {
 		c.ctx, c.endMajority = context.WithTimeout(c.ctx, c.s.opts.ClusterTimeout)
 	}
 }
 
-// nodeReply is a node of a cluster, of Jay's own interface.
+// nodeReply is a node of a cluster in a reply of Jay's own API.
 type nodeReply struct {
 	Tag      string     `json:"tag"`
 	ID       string     `json:"id"` // of the database, or of the server's data directory
@@ -145,9 +145,9 @@ type nodeReply struct {
 	Joined   time.Time  `json:"joined"`
 	Left     *time.Time `json:"left,omitempty"`
 	Copied   *time.Time `json:"copied,omitempty"`
-	Running  *bool      `json:"running,omitempty"` // of databases
+	Running  *bool      `json:"running,omitempty"` // set for databases only
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
-	This     bool       `json:"this,omitempty"` // it is the one that answers
+	This     bool       `json:"this,omitempty"` // the node that sends the reply
 }
 
 func replyOf(m *cluster.Member) nodeReply {
@@ -160,7 +160,7 @@ func replyOf(m *cluster.Member) nodeReply {
 	return nodeReply{Tag: m.Tag, ID: m.Database, URL: m.Address, Joined: m.Joined, Left: given(m.Left), Copied: given(m.Copied), LastSeen: given(m.LastSeen)}
 }
 
-// ownServers answers the servers of the cluster; of a server without one, none.
+// ownServers replies with the servers of the cluster; none without a cluster.
 func (c *call) ownServers() error {
 	list := []nodeReply{}
 	for _, m := range c.s.nodes.list(c.ctx) {
@@ -171,8 +171,8 @@ func (c *call) ownServers() error {
 	return c.json(http.StatusOK, map[string]any{"clustered": c.s.nodes.own != nil, "tag": c.s.opts.tag(), "nodes": list})
 }
 
-// ownNodes answers the nodes of the database: those that agree with it on identities and
-// compare exchange. It needs a majority.
+// ownNodes replies with the nodes of the database, which share its identities and
+// compare-exchange values. It needs a majority.
 func (c *call) ownNodes() error {
 	own := c.s.databases.coordinatorOf(c.database.key)
 	list := []nodeReply{}

@@ -14,7 +14,7 @@ import (
 // Bounds of the operations of one server.
 const (
 	maxRunningOperations = 64
-	maxKeptOperations    = 1024 // that have ended; the oldest go first
+	maxKeptOperations    = 1024 // ended operations; the oldest are dropped
 )
 
 // The states of an operation, in RavenDB's spelling.
@@ -25,28 +25,28 @@ const (
 	operationCanceled   = "Canceled"
 )
 
-// operations are the long-running commands of the server: those under way, and how the
-// last ones have ended. They are not kept beyond the process.
+// operations has the long-running commands of the server: those that run, and the outcome
+// of the last ones that have ended. They do not outlive the process.
 type operations struct {
 	changed func(database string, id int64, state operationState)
 	now     func() time.Time
 
 	mu      sync.Mutex
-	first   int64                      // numbers that were given out are greater
-	last    int64                      // the greatest ID that was given out. Guarded by mu.
+	first   int64                      // all numbers are greater than this
+	last    int64                      // the last number. Guarded by mu.
 	byID    map[operationID]*operation // Guarded by mu.
 	ended   []operationID              // oldest first. Guarded by mu.
 	running int                        // Guarded by mu.
 }
 
-// operationID is the number of an operation, and the key of its database: "" for one of
-// the server.
+// operationID is the number of an operation, and the key of its database: "" for an
+// operation of the server.
 type operationID struct {
 	database string
 	id       int64
 }
 
-// operation is one of them.
+// operation is one long-running command.
 type operation struct {
 	of     operationID
 	about  about
@@ -57,7 +57,7 @@ type operation struct {
 	ended time.Time      // Guarded by mu.
 }
 
-// about says what an operation is, for those who look at the list of all.
+// about describes an operation in the list of all.
 type about struct {
 	kind    string // such as "patch by query"
 	subject string // such as the text of the query
@@ -65,27 +65,28 @@ type about struct {
 	began   time.Time
 }
 
-// operationState is what a client sees of an operation.
+// operationState is the state of an operation as clients see it.
 type operationState struct {
 	Status   string
 	Progress any
 	Result   any
 }
 
-// errKilled is why the context of an operation has ended that a client has killed.
+// errKilled is the cause with which the context of an operation ends that a client has
+// killed.
 var errKilled = errors.New("the operation was killed")
 
-// errBulkKilled is how a bulk insert has ended that a client has killed.
+// errBulkKilled is the outcome of a bulk insert that a client has killed.
 var errBulkKilled = &problem{status: http.StatusBadRequest, kind: typeBulkAborted, message: "the bulk insert was killed by a request"}
 
-// newOperations returns none. Numbers begin with the time, so that one which a client
-// has kept since an earlier run of the server is not that of another operation.
+// newOperations returns an empty list. Numbers start from the time, so that a number from
+// an earlier run of the server does not refer to another operation.
 func newOperations(now func() time.Time) *operations {
 	first := now().UnixMilli()
 	return &operations{now: now, first: first, last: first, byID: make(map[operationID]*operation)}
 }
 
-// next gives out a number.
+// next returns a new number.
 func (os *operations) next() int64 {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -93,8 +94,8 @@ func (os *operations) next() int64 {
 	return os.last
 }
 
-// start registers an operation that begins now. end must follow. id is a number that next has
-// returned.
+// start registers an operation with the number id, which next has returned. The caller
+// must call end.
 func (os *operations) start(ctx context.Context, database string, id int64, what about) (context.Context, *operation, error) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -121,7 +122,7 @@ func (os *operations) find(database string, id int64) *operation {
 	return os.byID[operationID{database, id}]
 }
 
-// progress notes how far an operation is, which those who watch it see.
+// progress sets the progress of an operation and publishes it.
 func (os *operations) progress(o *operation, progress any) {
 	o.mu.Lock()
 	o.state.Progress = progress
@@ -130,12 +131,12 @@ func (os *operations) progress(o *operation, progress any) {
 	os.changed(o.of.database, o.of.id, state)
 }
 
-// end notes how an operation has ended.
+// end sets the outcome of an operation.
 func (os *operations) end(ctx context.Context, o *operation, result any, err error) {
 	state := operationState{Status: operationCompleted, Result: result}
 	switch {
 	case err == nil:
-	case context.Cause(ctx) != nil: // it was killed, or the server shuts down
+	case context.Cause(ctx) != nil: // killed, or the server is closing
 		state.Status = operationCanceled
 		if result == nil {
 			state.Result = failure(&problem{status: http.StatusInternalServerError, kind: typeRequestCancelled, message: context.Cause(ctx).Error()})
@@ -146,7 +147,7 @@ func (os *operations) end(ctx context.Context, o *operation, result any, err err
 	os.finish(o, state)
 }
 
-// finish notes the last state of an operation.
+// finish sets the last state of an operation.
 func (os *operations) finish(o *operation, state operationState) {
 	o.mu.Lock()
 	state.Progress = o.state.Progress
@@ -165,14 +166,14 @@ func (os *operations) finish(o *operation, state operationState) {
 	os.changed(o.of.database, o.of.id, state)
 }
 
-// snapshot returns the state now.
+// snapshot returns a copy of the present state.
 func (o *operation) snapshot() operationState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.state
 }
 
-// forget drops what has ended of a database that was deleted.
+// forget drops the ended operations of a deleted database.
 func (os *operations) forget(database string) {
 	os.mu.Lock()
 	defer os.mu.Unlock()
@@ -187,16 +188,15 @@ func (os *operations) forget(database string) {
 	os.ended = kept
 }
 
-// failure is the result of an operation that has failed. Go's client looks for the
-// $type.
+// failure returns the result of a failed operation. The Go client needs its $type.
 func failure(p *problem) any {
 	return map[string]any{"$type": "Raven.Client.Documents.Operations.OperationExceptionResult, Raven.Client", "Type": p.kind, "Message": p.message,
 		"Error": p.kind + ": " + p.message, "StatusCode": p.status, "ShouldPersist": false}
 }
 
-// background runs fn as an operation of the database of the call, or of the server if
-// it has none, and replies with its number. The operation goes on when the client has
-// gone, and ends with the server and with its database.
+// background runs fn as an operation of the call's database, or of the server if it has
+// none, and replies with its number. The operation continues when the client has gone; it
+// ends with the server and with its database.
 func (c *call) background(fn func(ctx context.Context, o *operation) (result any, err error)) error {
 	s, key := c.s, ""
 	var d *database
@@ -226,7 +226,8 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 			inner()
 		}
 	}
-	s.under.Go(func() { // the request is under way, so that Close waits for this as well
+	// Close waits for the WaitGroup. It counts this request, so adding here is allowed.
+	s.under.Go(func() {
 		defer release()
 		result, err := runOperation(ctx, o, fn)
 		if err != nil && context.Cause(ctx) == nil {
@@ -247,7 +248,7 @@ func runOperation(ctx context.Context, o *operation, fn func(context.Context, *o
 	return fn(ctx, o)
 }
 
-// nextOperationID gives out the number of an operation.
+// nextOperationID replies with the number for a future operation.
 func (c *call) nextOperationID() error {
 	return c.json(http.StatusOK, map[string]any{"Id": c.s.operations.next(), "NodeTag": c.s.opts.tag()})
 }
@@ -280,9 +281,9 @@ func (c *call) operationState() error {
 	return c.json(http.StatusOK, o.snapshot())
 }
 
-// killOperation ends an operation. One that has ended stays as it is; one whose number was
-// given out, and that has not begun, does not begin: the request of a bulk insert may come
-// after that which kills it.
+// killOperation ends an operation. One that has ended stays as it is. A number that next
+// has returned but that has not started yet will not start: a bulk insert may arrive after
+// the request that kills it.
 func (c *call) killOperation() error {
 	o, err := c.operationOf()
 	if err != nil {
@@ -307,8 +308,8 @@ func (c *call) killOperation() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// listOperations replies with the operations of the database: those under way, and how
-// the last ones have ended.
+// listOperations replies with the operations of the database: those that run, and the
+// outcomes of the last ones.
 func (c *call) listOperations() error {
 	os := c.s.operations
 	os.mu.Lock()

@@ -19,9 +19,10 @@ type Options struct {
 	Data string
 
 	// Directories are databases by their names, each in a directory of its own, which must
-	// be there. With them the server has no others: it creates none, and deletes none. What
-	// it records about them, such as definitions of indexes and configurations, is in Data.
-	// Whether prefixes suggest collections is as each database has stored it.
+	// be there. With them the server has no others: it creates none, and deletes none.
+	// What it records about them, such as definitions of indexes and configurations, is in
+	// Data. Whether the prefix of an ID suggests the collection is as stored in each
+	// database.
 	Directories map[string]string
 
 	// Database are the options of every database. Logger and MustExist are set by the
@@ -29,13 +30,14 @@ type Options struct {
 	// names no collection has none, as in RavenDB.
 	Database jay.Options
 
-	// Cluster, if not nil, makes each database one node of a cluster: it agrees with the
-	// databases of the same name on other servers on identities, compare-exchange values and
-	// node tags, and on nothing else: documents are not copied. Cluster returns the coordinator
-	// of a database by its key, the name in lower case, and must not wait for the network: it is
-	// called each time the database is opened, and the server closes the coordinator after the
-	// database. For the key "" it returns that of the servers themselves, in which they keep
-	// their tags and addresses. Servers of one cluster differ in Database.NodeTag.
+	// Cluster, if not nil, makes each database a node of a cluster with the databases of
+	// the same name on other servers. They share identities, compare-exchange values and
+	// node tags, but not documents. Cluster returns the coordinator for the key of a
+	// database, its name in lower case. It is called each time a database is opened and
+	// must not wait for the network; the server closes the coordinator after the database.
+	// For the key "" it returns the coordinator in which the servers themselves record
+	// their tags and addresses. The servers of a cluster must have different values of
+	// Database.NodeTag.
 	Cluster func(key string) (cluster.Coordinator, error)
 
 	// ClusterTimeout bounds the wait for a majority of a request that needs one: identities,
@@ -65,19 +67,19 @@ type Options struct {
 	// see Access.AllowSubject.
 	ClientCAs *x509.CertPool
 
-	// Authenticate makes every request need a token or a client certificate: see Access. On
-	// an address that is not a loopback one, Serve does so in any case, and needs TLS.
+	// Authenticate requires a token or a client certificate for every request: see Access.
+	// On an address other than loopback, Serve requires that in any case, and TLS.
 	Authenticate bool
 
-	// InvitedOnly makes every request need the session of a browser that Invite has begun,
-	// those for /healthz and for the files of the studio included. Tokens and certificates
-	// count for nothing. It is for a server that one user of a machine starts for a browser.
+	// InvitedOnly requires a browser session from Invite for every request, including
+	// those for /healthz and for the files of the studio. Tokens and certificates are not
+	// accepted. It is for a server that one user of a machine starts for a browser on it.
 	InvitedOnly bool
 
 	// NoEncryption lets Serve listen without TLS on an address that is not a loopback
 	// one, as behind a proxy that encrypts.
 	//
-	// Danger: tokens and documents can be read, and changed, on their way.
+	// Danger: tokens and documents can be read and changed in transit.
 	NoEncryption bool
 
 	// AnyoneMayReadAndWrite lets Serve listen on an address that is not a loopback one
@@ -86,9 +88,9 @@ type Options struct {
 	// Danger: every program that reaches the address can read and change everything.
 	AnyoneMayReadAndWrite bool
 
-	// Studio serves the studio at /studio/: pages by which a browser shows and changes the
-	// databases, with the rights of its user. "/" leads there. The server must be at the
-	// root of its host.
+	// Studio serves the studio at /studio/: pages with which a browser shows and changes
+	// the databases, with the rights of its user. "/" redirects to it. The server must be
+	// at the root of its host.
 	Studio bool
 
 	// IdleAfter is how long a database stays open after its last request. The default
@@ -170,8 +172,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// withDefaults returns the options with the defaults filled in, or an error that names
-// the field that cannot be.
+// withDefaults returns the options with their defaults, or an error that names the invalid
+// field.
 func (o Options) withDefaults() (Options, error) {
 	if o.Data == "" {
 		return o, fmt.Errorf("server: %w: Options.Data names no directory", jay.ErrOption)

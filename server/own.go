@@ -14,7 +14,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// This file has what Jay answers beyond RavenDB's protocol, under
+// This file has the endpoints of Jay's own API, beyond RavenDB's protocol, under
 // /jay/v1/databases/{db}: queries with cursors, indexes, the report on IDs, figures, and
 // changes as events. The studio is built on it.
 
@@ -22,10 +22,10 @@ import (
 const (
 	defaultPageSize = 100
 	maxPageSize     = 1000
-	pageBytes       = 4 << 20 // a page ends early with them
+	pageBytes       = 4 << 20 // after so many bytes a page ends early
 )
 
-// checkPageSize refuses a page of no rows, and one of too many.
+// checkPageSize returns an error for a page size out of bounds.
 func checkPageSize(n int) error {
 	if n < 1 || n > maxPageSize {
 		return badRequest("pageSize must be between 1 and %d, not %d", maxPageSize, n)
@@ -37,20 +37,20 @@ func checkPageSize(n int) error {
 type ownQuery struct {
 	Query      string                     `json:"query"`
 	Parameters map[string]json.RawMessage `json:"parameters"`
-	After      string                     `json:"after"`    // the cursor of the page before
-	PageSize   *int                       `json:"pageSize"` // 1 to 1,000; 100 without
+	After      string                     `json:"after"`    // cursor from the previous page
+	PageSize   *int                       `json:"pageSize"` // 1 to 1,000; default 100
 }
 
-// ownPage answers a page of a query, and the cursor with which the next one begins. The
-// cost of a page does not depend on how many came before it. A page with a next one may
-// have fewer rows than were asked for: see pageBytes. Groups and distinct rows have no
+// ownPage replies with a page of a query's results and the cursor of the next page. The
+// cost of a page does not depend on the number of pages before it. A page that is not the
+// last may have fewer rows than requested: see pageBytes. Groups and distinct rows have no
 // cursor: see ownGroups.
 func (c *call) ownPage() error {
 	q, body, err := c.ownQuery()
 	if err != nil {
 		return err
 	}
-	if err := c.take(2 * pageBytes); err != nil { // what a page may hold, before one document
+	if err := c.take(2 * pageBytes); err != nil { // the most that a page holds, and one document beyond
 		return err
 	}
 	start := time.Now()
@@ -78,7 +78,7 @@ func (c *call) ownPage() error {
 	return c.text(http.StatusOK, fmt.Appendf(dst, `,"elapsedNs":%d}`, took.Nanoseconds()))
 }
 
-// appendRow appends an answer: a document with what is known of it, or what was selected.
+// appendRow appends a result: a document with its metadata, or the selected fields.
 func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 	doc := row.Document
 	if doc == nil {
@@ -92,7 +92,7 @@ func appendRow(dst []byte, row *jay.Row) ([]byte, error) {
 	return append(dst, '}'), err
 }
 
-// ownQuery reads the query of the body, whose page size is then set.
+// ownQuery parses the query of the body, and fills in its page size.
 func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, err error) {
 	if err := c.decode(&body); err != nil {
 		return q, body, err
@@ -112,7 +112,7 @@ func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, err error) {
 	if q, err = c.db.RQL(body.Query, given); err != nil {
 		return q, body, err
 	}
-	if !pageWords.MatchString(body.Query) { // a limit in the text is the page
+	if !pageWords.MatchString(body.Query) { // a limit in the text would be a page
 		q = q.Limit(*body.PageSize)
 	}
 	if body.After != "" {
@@ -121,7 +121,7 @@ func (c *call) ownQuery() (q jay.Query[jay.Row], body ownQuery, err error) {
 	return q, body, nil
 }
 
-// ownExplain runs a query, and answers how it was answered.
+// ownExplain runs a query and replies with its plan.
 func (c *call) ownExplain() error {
 	q, _, err := c.ownQuery()
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *call) ownExplain() error {
 	return c.json(http.StatusOK, e)
 }
 
-// ownCollections answers the collections, and how many documents each has.
+// ownCollections replies with the collections and their numbers of documents.
 func (c *call) ownCollections() error {
 	all, err := c.db.Collections(c.ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *call) ownCollections() error {
 	return c.json(http.StatusOK, map[string]any{"collections": all})
 }
 
-// ownIndexes answers the indexes of a collection, or all of them.
+// ownIndexes replies with the indexes of a collection, or with all.
 func (c *call) ownIndexes() error {
 	all, err := c.db.Indexes(c.ctx, c.params.get("collection"))
 	if err != nil {
@@ -158,9 +158,9 @@ func (c *call) ownIndexes() error {
 	return c.json(http.StatusOK, map[string]any{"indexes": all})
 }
 
-// ownPutIndex creates an index. The reply comes when it is ready, and 202 if that takes
-// longer than a moment: the build goes on, and the list shows its state. With
-// background=true it is an operation.
+// ownPutIndex creates an index. It replies when the index is ready or, with 202, when that
+// takes longer than indexPatience: the build then continues, and the list of indexes shows
+// its state. With background=true the build is an operation.
 func (c *call) ownPutIndex() error {
 	var body indexBody
 	if err := c.decode(&body); err != nil {
@@ -202,7 +202,7 @@ func (c *call) ownDropIndex() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// ownIDs answers the report on the IDs. It reads the metadata of all documents.
+// ownIDs replies with the ID report. It reads the metadata of all documents.
 func (c *call) ownIDs() error {
 	report, err := c.db.InspectIDs(c.ctx, nil)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *call) ownIDs() error {
 	return c.json(http.StatusOK, report)
 }
 
-// ownCounters answers the counters.
+// ownCounters replies with the counters.
 func (c *call) ownCounters() error {
 	counters, err := c.db.Counters(c.ctx)
 	if err != nil {
@@ -220,19 +220,19 @@ func (c *call) ownCounters() error {
 	return c.json(http.StatusOK, counters)
 }
 
-// Feeds send a comment when nothing has changed for so long: so a client that is gone is
-// noticed. One that takes nothing for feedPatience is disconnected.
+// A feed without changes sends a comment at this interval, which shows whether the client
+// is gone. A client that receives nothing for feedPatience is disconnected.
 const (
 	feedHeartbeat = 15 * time.Second
 	feedPatience  = 30 * time.Second
 )
 
-// ownChanges sends the changes as server-sent events, past and live: since=now, the
-// default, begins behind the newest; since= begins with the first, and a token, which is
-// the id of an event, goes on behind that, as does the header Last-Event-ID. With
-// untilCaughtUp=true it ends at the newest change. With positions=true there are ids without
-// an event, too: where the feed begins, and how far it has come past changes that it leaves
-// out.
+// ownChanges sends the changes as server-sent events, first past and then live ones.
+// since=now, the default, begins after the newest change; an empty since begins with the
+// first one; and a token, which is the id of an event, continues after that event, as the
+// header Last-Event-ID does. With untilCaughtUp=true the reply ends at the newest change.
+// With positions=true the feed also sends ids without an event: its first position, and
+// its progress past changes that it leaves out.
 func (c *call) ownChanges() error {
 	since := jay.SinceNow
 	if token, found := c.params.find("since"); found && token != "now" {
@@ -298,14 +298,15 @@ func (c *call) ownChanges() error {
 	}
 	write := func(text []byte) error {
 		begin()
-		_ = control.SetWriteDeadline(time.Now().Add(feedPatience)) // no deadlines in a test's writer
+		_ = control.SetWriteDeadline(time.Now().Add(feedPatience)) // a test's writer has no deadlines
 		if _, err := c.w.Write(text); err != nil {
 			return err
 		}
 		return control.Flush()
 	}
-	// A reply that has begun promises every change from then on, and an error has no status
-	// any more: it begins with the first change, or a moment after the feed has its position.
+	// Once the head of the reply is sent, no change may be missed and an error can have no
+	// status. So it is sent with the first change, or a moment after the feed has its
+	// position.
 	var live <-chan time.Time
 	heartbeat := time.NewTicker(feedHeartbeat)
 	defer heartbeat.Stop()
@@ -322,7 +323,7 @@ func (c *call) ownChanges() error {
 			continue
 		case <-live:
 			text = []byte(": live\n\n")
-			if positions && since == jay.SinceNow && !c.started { // nothing was ever written: it begins with all
+			if positions && since == jay.SinceNow && !c.started { // nothing was ever written: start with all changes
 				text = []byte("id: \n\n: live\n\n")
 			}
 		case <-heartbeat.C:
@@ -332,10 +333,10 @@ func (c *call) ownChanges() error {
 		case <-c.s.ctx.Done():
 			return errShutdown
 		case <-ended:
-			if err := ctx.Err(); err != nil { // cut short, which is not the end of the changes
+			if err := ctx.Err(); err != nil { // interrupted, which is not the end of the changes
 				return err
 			}
-			begin() // there may have been none
+			begin() // in case there was no change
 			return nil
 		}
 		if err := write(text); err != nil {
@@ -344,8 +345,8 @@ func (c *call) ownChanges() error {
 	}
 }
 
-// goneProblem says that the changes behind a token are not there any more, where that is
-// so: the client has missed some, and must not go on as if it had not.
+// goneProblem converts the error for a token after which changes are missing; the client
+// must start over.
 func goneProblem(err error) error {
 	var gone *jay.ChangesGoneError
 	if !errors.As(err, &gone) {
@@ -361,7 +362,7 @@ const typeChangesGone = raven + "ChangesGoneException"
 
 // appendEvent appends a change as a server-sent event.
 func appendEvent(dst []byte, change jay.Change) []byte {
-	if change.Checkpoint { // a client that remembers the id goes on there
+	if change.Checkpoint { // only an id, from which a client can resume
 		return append(append(append(dst, "id: "...), change.Token()...), "\n\n"...)
 	}
 	kind := "put"

@@ -13,7 +13,7 @@ import (
 // Bounds of a preview.
 const (
 	maxPreview       = 100 // documents
-	maxPreviewOthers = 20  // documents beside one that its script would put and delete
+	maxPreviewOthers = 20  // other documents that a script would put or delete
 )
 
 // previewRow is what a change would do to a document.
@@ -26,14 +26,14 @@ type previewRow struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// ownPreview answers what a change by query would do to the first documents that it finds,
-// and how many it finds. It stores nothing.
+// ownPreview replies with what a change by query would do to the first documents that the
+// query finds, and with their number. It stores nothing.
 func (c *call) ownPreview() error {
 	var body struct {
 		Query      string                     `json:"query"`
 		Parameters map[string]json.RawMessage `json:"parameters"`
-		Delete     bool                       `json:"delete"` // what the query finds, rather than update { }
-		First      *int                       `json:"first"`  // 1 to 100; 10 without
+		Delete     bool                       `json:"delete"` // delete the results of the query; there is no update { }
+		First      *int                       `json:"first"`  // 1 to 100; default 10
 	}
 	if err := c.decode(&body); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (c *call) ownPreview() error {
 	return c.json(http.StatusOK, map[string]any{"total": total, "documents": rows, "more": more, "elapsedNs": time.Since(start)})
 }
 
-// previewOf says what would happen to a document. p is nil for a deletion.
+// previewOf returns what would happen to a document. p is nil for a deletion.
 func (c *call) previewOf(ctx context.Context, tx *jay.Tx, doc *jay.Document, p *patching) (previewRow, error) {
 	one := previewRow{ID: doc.ID(), Status: "Deleted"}
 	before, err := doc.MarshalJSON()
@@ -114,8 +114,8 @@ func (c *call) previewOf(ctx context.Context, tx *jay.Tx, doc *jay.Document, p *
 	return one, nil
 }
 
-// changeOf reads a change by query: the script of update { }, as a test, or nil for a
-// deletion.
+// changeOf parses a change by query. p is the script of update { }, to be run as a test,
+// or nil for a deletion.
 func (c *call) changeOf(text string, parameters map[string]json.RawMessage, deletes bool) (b *byQuery, p *patching, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil, badRequest("the request has no query")

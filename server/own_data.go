@@ -10,11 +10,11 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// This file is the part of Jay's own interface by which data goes in and out: walks
-// over IDs, imports, backups, and the figures of the database.
+// This file has the endpoints of Jay's own API for moving data: walks over IDs, imports,
+// backups, and the figures of the database.
 
-// ownStats answers the figures of the database. They are cheap: a page may ask for them
-// every second.
+// ownStats replies with the figures of the database. They are cheap enough for a page to
+// request them every second.
 func (c *call) ownStats() error {
 	now, err := c.db.Stats(c.ctx)
 	if err != nil {
@@ -23,8 +23,8 @@ func (c *call) ownStats() error {
 	return c.json(http.StatusOK, now)
 }
 
-// ownDocuments answers a page of documents in the order of their IDs, or in the opposite
-// one, behind an ID.
+// ownDocuments replies with a page of documents after an ID, in the order of IDs or in
+// reverse.
 func (c *call) ownDocuments() error {
 	scan, size, err := c.pageScan()
 	if err != nil {
@@ -53,8 +53,8 @@ func (c *call) ownDocuments() error {
 	return c.text(http.StatusOK, append(dst, '}'))
 }
 
-// ownBackup sends a backup of the database, which jay.Restore and jay restore take. The
-// stream has an end that shows that it is whole.
+// ownBackup sends a backup of the database for jay.Restore and jay restore. The end of the
+// stream shows that it is complete.
 func (c *call) ownBackup() error {
 	var opts []jay.BackupOption
 	if since := c.params.get("since"); since != "" {
@@ -85,7 +85,7 @@ func (c *call) ownBackup() error {
 }
 
 // backupWriter sends the head of the reply with the first bytes, so that an error before
-// them has a status.
+// them can have a status.
 type backupWriter struct {
 	c *call
 	w *pacedWriter

@@ -12,19 +12,19 @@ import (
 	"github.com/jaydb/jay/ids"
 )
 
-// This file answers about one document: all that a page shows beside its text, its
-// revisions, and the ID that a new one gets.
+// This file has the endpoints about one document: what a page shows beside its text, its
+// revisions, and the ID that a new document would get.
 
 // Bounds of what is looked up beside a document.
 const (
-	maxReferences     = 100 // existing documents to which a document refers
+	maxReferences     = 100 // references to existing documents
 	maxCandidates     = 500 // texts of a document that are looked up as IDs
 	maxCountRevisions = 1000
 )
 
-// ownDocument answers a document with all that is known of it, at one moment: its
-// attachments, how many revisions it has, whether a deletion would keep it as one, and which texts in it are
-// IDs of documents.
+// ownDocument replies with a document and all that is known about it, from one snapshot:
+// its attachments, the number of its revisions, whether a deletion would be kept as a
+// revision, and which texts in it are IDs of other documents.
 func (c *call) ownDocument() error {
 	id, err := c.documentID()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *call) references(tx *jay.Tx, doc *jay.Document) (found []string, more b
 			found = append(found, text)
 		}
 		if errors.Is(err, jay.ErrInvalidID) {
-			err = nil // a text that no document can have
+			err = nil // a text that cannot be an ID
 		}
 		return err == nil
 	}
@@ -146,16 +146,16 @@ func (c *call) ownStore() error {
 	return c.json(http.StatusCreated, map[string]string{"id": m.ID, "changeVector": m.ChangeVector})
 }
 
-// nextID says which ID a request makes.
+// nextID describes the ID that a write would get.
 type nextID struct {
 	Strategy string `json:"strategy"`
-	Form     string `json:"form"`         // with … for what is not known before the write
-	ID       string `json:"id,omitempty"` // the ID, if it is known: unless another write comes first
+	Form     string `json:"form"`         // with … for parts that are unknown before the write
+	ID       string `json:"id,omitempty"` // the ID, if it is known; another write may still take it
 	Taken    bool   `json:"taken"`        // a document has this ID: a write replaces it
 }
 
-// ownNextID answers which ID a document gets that is written with the parameter id, or
-// with hilo=true as a new one of a collection. It uses no number up.
+// ownNextID replies with the ID that a document would get if it was written with the
+// parameter id, or with hilo=true as a new one of a collection. It uses up no number.
 func (c *call) ownNextID() error {
 	request, given := c.params.find("id")
 	hilo, err := c.params.flag("hilo")
@@ -207,8 +207,8 @@ func (c *call) ownNextID() error {
 	return c.json(http.StatusOK, next)
 }
 
-// nextHiLo answers the form of a HiLo ID. Its number is that of a range which the server
-// holds, or of the next one.
+// nextHiLo replies with the form of a HiLo ID. Its number is the next one of the server's
+// range, or of the next range.
 func (c *call) nextHiLo(rules ids.Rules, resolver *ids.Resolver) error {
 	collection := c.params.get("collection")
 	if collection == "" {
@@ -231,9 +231,9 @@ func (c *call) nextHiLo(rules ids.Rules, resolver *ids.Resolver) error {
 	return c.json(http.StatusOK, nextID{Strategy: ids.HiLo.String(), Form: form})
 }
 
-// ownRevisions answers a page of the revisions of a document, the newest first, without
-// their texts: before is the change vector behind which it begins. With changeVector it
-// answers that one, with its text.
+// ownRevisions replies with a page of a document's revisions, the newest first, without
+// their texts. before is the change vector after which the page begins. With changeVector
+// it replies with that revision and its text.
 func (c *call) ownRevisions() error {
 	id, err := c.documentID()
 	if err != nil {

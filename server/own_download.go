@@ -16,12 +16,12 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// exportProgress is how far an export is.
+// exportProgress is the progress of an export.
 type exportProgress struct {
 	Documents int64            `json:"documents"`
-	Bytes     int64            `json:"bytes"`             // before they are packed
+	Bytes     int64            `json:"bytes"`             // before compression
 	Total     int64            `json:"total,omitempty"`   // documents of a collection, or of all, when it began
-	LeftOut   map[string]int64 `json:"leftOut,omitempty"` // what the format has no place for
+	LeftOut   map[string]int64 `json:"leftOut,omitempty"` // what the format cannot hold
 }
 
 // exporting is an export under way.
@@ -42,9 +42,9 @@ type exporting struct {
 	done     exportProgress
 }
 
-// ownDownload sends documents in one of the formats of an import: all, those of a collection,
-// those under a prefix, those of a query, or some by their IDs. All are those of one moment. It
-// holds one document.
+// ownDownload sends documents in one of the formats of an import: all, those of a
+// collection, those with a prefix, the results of a query, or some by their IDs. All are
+// from one snapshot. It holds one document at a time.
 func (c *call) ownDownload() error {
 	e, err := c.newExport()
 	if err != nil {
@@ -144,13 +144,13 @@ var (
 	exportEndings = map[string]string{"ndjson": ".ndjson", "json": ".json", "csv": ".csv", "extjson": ".ejson", "ravendbdump": ".ravendbdump"}
 )
 
-// exported is a document of the export, or an answer of a query that selects.
+// exported is a document of the export, or a row of a query that selects.
 type exported struct {
 	doc *jay.Document // nil for an answer
 	row json.RawMessage
 }
 
-// each calls fn with what is exported.
+// each calls fn with each document or row of the export.
 func (e *exporting) each(ctx context.Context, tx *jay.Tx, fn func(one exported) error) error {
 	switch {
 	case e.query != "":
@@ -197,7 +197,8 @@ func (e *exporting) each(ctx context.Context, tx *jay.Tx, fn func(one exported) 
 	return nil
 }
 
-// visit accounts for the memory of a document, of which there is one at a time.
+// visit calls fn with a document, whose memory it takes from the budget; there is one at a
+// time.
 func (e *exporting) visit(one exported, fn func(exported) error) error {
 	size := int64(len(one.row))
 	if one.doc != nil {
@@ -212,7 +213,7 @@ func (e *exporting) visit(one exported, fn func(exported) error) error {
 	return fn(one)
 }
 
-// wrote counts a document, and reports now and then.
+// wrote counts a document, and publishes the progress now and then.
 func (e *exporting) wrote(one exported) {
 	e.done.Documents++
 	if one.doc != nil {
@@ -230,14 +231,14 @@ func (e *exporting) leaveOut(what string, n int64) {
 	}
 }
 
-// snapshot returns how far the export is. It does not change any more.
+// snapshot returns a copy of the progress.
 func (e *exporting) snapshot() exportProgress {
 	p := e.done
 	p.LeftOut = maps.Clone(p.LeftOut)
 	return p
 }
 
-// document returns a document as the writers of package transfer want it.
+// document returns the document in the form of package transfer.
 func (one exported) document() *transfer.Document {
 	if one.doc == nil {
 		return &transfer.Document{Collection: "@empty", Body: one.row}
@@ -262,8 +263,8 @@ func (one exported) json() ([]byte, error) {
 	return one.doc.MarshalJSON()
 }
 
-// writeJSON writes a document a line, or all in an array. The counters come first if it is
-// all documents, so that a copy repeats no number.
+// writeJSON writes one document per line, or all in an array. An export of all documents
+// begins with the counters, so that a copy repeats no number.
 func (e *exporting) writeJSON(ctx context.Context, tx *jay.Tx, w io.Writer, whole bool, counters jay.Counters) error {
 	open, between, end := "", "\n", "\n"
 	if e.format == "json" {
@@ -311,7 +312,7 @@ func (e *exporting) writeJSON(ctx context.Context, tx *jay.Tx, w io.Writer, whol
 	return err
 }
 
-// writeCSV reads the documents twice: to find the columns, and to write the rows.
+// writeCSV reads the documents twice: for the columns, and for the rows.
 func (e *exporting) writeCSV(ctx context.Context, tx *jay.Tx, w io.Writer) error {
 	var columns transfer.CSVColumns
 	err := e.each(ctx, tx, func(one exported) error {
@@ -331,7 +332,7 @@ func (e *exporting) writeCSV(ctx context.Context, tx *jay.Tx, w io.Writer) error
 	})
 }
 
-// writeExtended writes MongoDB's Extended JSON, a document a line.
+// writeExtended writes MongoDB's Extended JSON, one document per line.
 func (e *exporting) writeExtended(ctx context.Context, tx *jay.Tx, w io.Writer) error {
 	var line []byte
 	return e.each(ctx, tx, func(one exported) (err error) {
@@ -378,8 +379,8 @@ func (e *exporting) writeDump(ctx context.Context, tx *jay.Tx, w io.Writer, coun
 	return dump.Close()
 }
 
-// exportWriter is the reply of an export. Its head goes out with the first 64 KiB, so that
-// an error before them has a status.
+// exportWriter writes the reply of an export. It sends the head with the first 64 KiB, so
+// that an error before them can have a status.
 type exportWriter struct {
 	e          *exporting
 	kind, name string
@@ -408,7 +409,7 @@ func (w *exportWriter) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// close ends the reply, which is whole then.
+// close completes the reply.
 func (w *exportWriter) close() error {
 	if err := w.pack.Close(); err != nil {
 		return err

@@ -17,11 +17,12 @@ const (
 	maxCSVHeaderBytes = 1 << 20
 )
 
-// ownExport sends all answers of a query, as lines of JSON or as CSV. The columns of CSV
-// are the members that any answer has, so that it reads them twice, at one moment.
+// ownExport sends all results of a query, as lines of JSON or as CSV. The columns of CSV
+// are all members that occur in any result; so it reads the results twice, in one
+// snapshot.
 //
-// A program that opens CSV may take a text that begins with =, +, - or @ for a formula. Such
-// texts get an apostrophe in front, unless exact is set; numbers never do.
+// A spreadsheet may take a text that begins with =, +, - or @ for a formula. Such texts
+// get a leading apostrophe, unless exact is set; numbers never do.
 func (c *call) ownExport() error {
 	var body struct {
 		Query      string                     `json:"query"`
@@ -71,13 +72,13 @@ func (c *call) ownExport() error {
 	})
 }
 
-// exportStream writes answers.
+// exportStream writes the results of a query.
 type exportStream struct {
 	c     *call
 	w     *streamWriter
 	csv   *csvRows // nil for lines of JSON
 	line  []byte
-	taken int64 // of the server's memory, for the largest answer
+	taken int64 // bytes of the server's budget, for the largest result
 }
 
 // begin sends the head of the reply.
@@ -94,13 +95,13 @@ func (x *exportStream) begin() error {
 	return err
 }
 
-// add writes an answer.
+// add writes a result.
 func (x *exportStream) add(row *jay.Row) error {
 	size := int64(len(row.JSON)) + 1024
 	if row.Document != nil {
 		size += int64(len(row.Document.Body()))
 	}
-	if size > x.taken { // the answers before it are gone
+	if size > x.taken { // earlier results are not held
 		if err := x.c.take(2 * (size - x.taken)); err != nil {
 			return err
 		}
@@ -134,18 +135,18 @@ func (x *exportStream) end() error {
 	return x.w.close()
 }
 
-// csvRows makes rows of RFC 4180, with lines that end in a carriage return and a line feed, as
-// spreadsheets expect it. A cell is a scalar, or JSON.
+// csvRows makes CSV rows as in RFC 4180. Lines end with a carriage return and a line feed,
+// as spreadsheets expect. A cell is a scalar, or JSON.
 type csvRows struct {
 	exact     bool
-	documents bool           // answers are documents: the first column is the ID
+	documents bool           // the results are documents, and the first column is the ID
 	columns   map[string]int // by name
 	names     []string
 	bytes     int
 	cells     []gjson.Result
 }
 
-// see adds the members of an answer to the columns.
+// see adds the members of a result to the columns.
 func (t *csvRows) see(row *jay.Row) (err error) {
 	text := row.JSON
 	if row.Document != nil {
@@ -167,7 +168,7 @@ func (t *csvRows) see(row *jay.Row) (err error) {
 	return err
 }
 
-// header returns the first row: none, if there are no answers.
+// header returns the header row, or nothing if there are no results.
 func (t *csvRows) header() []byte {
 	if len(t.names) == 0 && !t.documents {
 		return nil
@@ -185,7 +186,7 @@ func (t *csvRows) header() []byte {
 	return append(dst, "\r\n"...)
 }
 
-// append appends the row of an answer.
+// append appends the row of a result.
 func (t *csvRows) append(dst []byte, row *jay.Row) []byte {
 	text := row.JSON
 	if row.Document != nil {
@@ -194,7 +195,7 @@ func (t *csvRows) append(dst []byte, row *jay.Row) []byte {
 	}
 	t.cells = append(t.cells[:0], make([]gjson.Result, len(t.names))...)
 	gjson.ParseBytes(text).ForEach(func(key, value gjson.Result) bool {
-		t.cells[t.columns[key.String()]] = value // of repeated names the last, as readers of JSON take it
+		t.cells[t.columns[key.String()]] = value // of repeated names the last one counts, as for readers of JSON
 		return true
 	})
 	for i, cell := range t.cells {
@@ -208,13 +209,13 @@ func (t *csvRows) append(dst []byte, row *jay.Row) []byte {
 		case gjson.JSON:
 			dst = appendCSV(dst, cell.Raw)
 		default:
-			dst = append(dst, cell.Raw...) // every digit
+			dst = append(dst, cell.Raw...) // with every digit
 		}
 	}
 	return append(dst, "\r\n"...)
 }
 
-// appendText appends a text that no program takes for a formula.
+// appendText appends a text, protected from being taken for a formula.
 func (t *csvRows) appendText(dst []byte, text string) []byte {
 	if !t.exact && text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		text = "'" + text
@@ -222,8 +223,8 @@ func (t *csvRows) appendText(dst []byte, text string) []byte {
 	return appendCSV(dst, text)
 }
 
-// appendCSV appends a cell, in quotes if it needs them. So does an empty text, which is no
-// missing one.
+// appendCSV appends a cell, in quotes if it needs them. An empty text needs them, to
+// differ from a missing value.
 func appendCSV(dst []byte, text string) []byte {
 	if text != "" && !strings.ContainsAny(text, ",\"\r\n") && !strings.HasPrefix(text, " ") && !strings.HasSuffix(text, " ") {
 		return append(dst, text...)

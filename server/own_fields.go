@@ -12,26 +12,26 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// Bounds of the fields that are looked for.
+// Bounds of the search for fields.
 const (
-	sampledDocuments = 100     // at each end of a collection
+	sampledDocuments = 100     // number read at each end of a collection
 	sampledBytes     = 2 << 20 // at each end
 	maxFieldPaths    = 500
 	maxFieldDepth    = 8
 )
 
-// seenField is a field of the documents that were looked at.
+// seenField is a field of the sampled documents.
 type seenField struct {
-	Path      string   `json:"path"`      // as RQL has it; [] stands behind an array
-	Types     []string `json:"types"`     // that it has, in the order of their names
-	Documents int      `json:"documents"` // in which it is
+	Path      string   `json:"path"`      // in RQL's notation; [] follows an array
+	Types     []string `json:"types"`     // types of its values, sorted by name
+	Documents int      `json:"documents"` // number of documents that have it
 
 	types map[string]bool
 	last  int // the last document in which it was seen
 }
 
-// ownFields answers the fields that documents of a collection have: of up to
-// sampledDocuments at each end of the order of IDs, since a collection has no schema.
+// ownFields replies with the fields of a collection's documents. As a collection has no
+// schema, it samples up to sampledDocuments at each end of the order of IDs.
 func (c *call) ownFields() error {
 	collection := c.params.get("collection")
 	if err := c.take(4 * sampledBytes); err != nil {
@@ -46,7 +46,7 @@ func (c *call) ownFields() error {
 				return err
 			}
 			if seen[doc.ID()] || sum > sampledBytes {
-				break // the documents of the other end begin
+				break // the documents of the other end follow
 			}
 			seen[doc.ID()] = true
 			sum, n = sum+len(doc.Body()), n+1
@@ -54,7 +54,7 @@ func (c *call) ownFields() error {
 			s.walk("", gjson.ParseBytes(doc.Body()), 0)
 		}
 		if !reverse && n < sampledDocuments && sum <= sampledBytes {
-			break // these were all
+			break // that was the whole collection
 		}
 	}
 	fields := s.fields
@@ -75,7 +75,7 @@ type sample struct {
 	more      bool // there are fields beyond the bounds
 }
 
-// walk adds a value at a path, and what is in it.
+// walk adds a value at a path, and the values in it.
 func (s *sample) walk(path string, v gjson.Result, depth int) {
 	if path != "" && !s.add(path, v) {
 		return
@@ -102,7 +102,7 @@ func (s *sample) walk(path string, v gjson.Result, depth int) {
 	}
 }
 
-// add notes a field, and reports whether it is among those that are answered.
+// add adds a field, and reports whether it is within the bounds.
 func (s *sample) add(path string, v gjson.Result) bool {
 	f := s.byPath[path]
 	if f == nil {
@@ -137,12 +137,12 @@ func typeOf(v gjson.Result) string {
 	return "boolean"
 }
 
-// rqlWord is a name that needs no quotes in RQL, unless it is one of rqlKeywords.
+// rqlWord matches names that need no quotes in RQL, except for rqlKeywords.
 var rqlWord = regexp.MustCompile(`^[\pL_][\pL_\p{Nd}]*$`)
 
 var rqlKeywords = strings.Fields("from group where order load update filter select include limit offset declare and or not in between all as distinct true false null")
 
-// rqlName returns a name as it stands in RQL.
+// rqlName returns a name in RQL's notation, quoted if necessary.
 func rqlName(name string) string {
 	if rqlWord.MatchString(name) && !slices.Contains(rqlKeywords, strings.ToLower(name)) {
 		return name

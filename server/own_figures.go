@@ -11,12 +11,14 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// figureBuckets is how many classes of durations are counted: class i has those below
-// 2^i microseconds that are in no class before it, the last one all others, from 4 seconds on.
+// figureBuckets is the number of buckets of durations. Bucket i counts those below 2^i
+// microseconds that no bucket before it counts; the last one counts the rest, from 4
+// seconds on.
 const figureBuckets = 24
 
-// figureVerbs are the verbs of jay.Operation, in the order in which they are answered,
-// and what a chart adds up: reads, queries, writes, transactions, or work of the server's own.
+// figureVerbs lists the verbs of jay.Operation in the order of the reply, each with the
+// kind under which charts add it up: reads, queries, writes, transactions, or the server's
+// own work.
 var figureVerbs = []struct{ verb, kind string }{
 	{"get", "read"}, {"get many", "read"}, {"exists", "read"}, {"read", "read"},
 	{"query", "query"}, {"count", "query"}, {"scan", "query"},
@@ -27,7 +29,7 @@ var figureVerbs = []struct{ verb, kind string }{
 	{"other", "other"},
 }
 
-// figureOf has the place of each verb in figureVerbs.
+// figureOf maps a verb to its position in figureVerbs.
 var figureOf = make(map[string]int)
 
 func init() {
@@ -46,8 +48,8 @@ type verbFigures struct {
 
 func newFigures() *figures { return &figures{make([]verbFigures, len(figureVerbs))} }
 
-// observer returns the observer that counts, and passes everything on to another one, if
-// there is one.
+// observer returns an observer that counts operations and passes them on to next, unless
+// that is nil.
 func (f *figures) observer(next jay.Observer) jay.Observer { return figureObserver{f, next} }
 
 type figureObserver struct {
@@ -82,7 +84,7 @@ func (f figureObserver) End(ctx context.Context, o *jay.Operation) {
 	}
 }
 
-// figure is what is answered about a verb.
+// figure has the figures of a verb in a reply.
 type figure struct {
 	Verb      string  `json:"verb"`
 	Kind      string  `json:"kind"`
@@ -90,7 +92,7 @@ type figure struct {
 	Documents int64   `json:"documents"`
 	Failed    int64   `json:"failed"`
 	TotalNs   int64   `json:"totalNs"`
-	Under     []int64 `json:"under"` // element i: below 2^i microseconds, and in no class before it
+	Under     []int64 `json:"under"` // element i counts those below 2^i microseconds and in no element before it
 }
 
 // list returns the figures of the verbs that were used.
@@ -110,8 +112,9 @@ func (f *figures) list() []figure {
 	return all
 }
 
-// ownFigures answers the figures of the database, and of the operations on it since the
-// server began, all of which only rise: a page draws their differences. They are cheap.
+// ownFigures replies with the figures of the database and of the operations on it since
+// the server began. All are counters that only grow: a chart shows their differences. They
+// are cheap.
 func (c *call) ownFigures() error {
 	now, err := c.db.Stats(c.ctx)
 	if err != nil {
@@ -120,7 +123,7 @@ func (c *call) ownFigures() error {
 	return c.json(http.StatusOK, map[string]any{"at": time.Now().UTC().Format(ravenTime), "stats": now, "operations": c.database.figures.list()})
 }
 
-// ownDisk answers how much space the parts of the database take.
+// ownDisk replies with the space that the parts of the database take on disk.
 func (c *call) ownDisk() error {
 	usage, err := c.db.DiskUsage(c.ctx)
 	if err != nil {
@@ -129,8 +132,8 @@ func (c *call) ownDisk() error {
 	return c.json(http.StatusOK, usage)
 }
 
-// ownSettings answers the configurations of the database, as RavenDB's clients write them,
-// and null for what was never configured.
+// ownSettings replies with the configurations of the database in RavenDB's format, and
+// null for those that were never set.
 func (c *call) ownSettings() error {
 	all := make(map[string]json.RawMessage)
 	for name, get := range map[string]func() error{"revisions": c.revisionsConfig, "expiration": c.expirationConfig, "refresh": c.refreshConfig} {

@@ -8,8 +8,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// ownGroups answers a query that has no pages, as those of groups and distinct rows: the first
-// answers, and whether there are more. A query that is wrong is refused as any other.
+// ownGroups replies to a query without pages, for groups and distinct rows: with the first
+// results, and whether there are more.
 func (c *call) ownGroups(q jay.Query[jay.Row], size int, ownLimit bool) error {
 	if !ownLimit {
 		q = q.Limit(size + 1)

@@ -26,23 +26,23 @@ const (
 	keptRejects     = 8       // imports whose rejects are kept
 )
 
-// importProgress is how far an import is.
+// importProgress is the progress of an import.
 type importProgress struct {
-	Documents int64            `json:"documents"`          // that are stored
-	Bytes     int64            `json:"bytes,omitempty"`    // of them
-	Read      int64            `json:"read,omitempty"`     // of the body
+	Documents int64            `json:"documents"`          // documents that were stored
+	Bytes     int64            `json:"bytes,omitempty"`    // bytes of these documents
+	Read      int64            `json:"read,omitempty"`     // bytes read of the body
 	Rejected  int64            `json:"rejected,omitempty"` // records that were left out
-	Problems  []importNote     `json:"problems,omitempty"` // why, of the first 20
-	LeftOut   map[string]int64 `json:"leftOut,omitempty"`  // what the server does not import, by what it is
+	Problems  []importNote     `json:"problems,omitempty"` // the reasons for the first 20 of them
+	LeftOut   map[string]int64 `json:"leftOut,omitempty"`  // number of records that the server does not import, by kind
 }
 
-// importNote is why a record was rejected.
+// importNote is the reason for a rejected record.
 type importNote struct {
 	Place   string `json:"place"` // such as "line 3"
 	Message string `json:"message"`
 }
 
-// importRecord is what a source reads.
+// importRecord is a record that a source has read.
 type importRecord struct {
 	text  []byte // a JSON object, valid until the next read
 	place string // such as "line 3"
@@ -50,14 +50,14 @@ type importRecord struct {
 
 // importSource reads the records of a format.
 type importSource interface {
-	// next returns the next record, or io.EOF. Behind a *badRecord it can go on. The place is
-	// set with an error, too.
+	// next returns the next record, or io.EOF. After a *badRecord the source can continue.
+	// The place is set with an error, too.
 	next() (importRecord, error)
 }
 
-// badRecord is a record that a source refuses, and can go on behind.
+// badRecord is the error for one invalid record, after which the source can continue.
 type badRecord struct {
-	raw []byte // on one line
+	raw []byte // the text of the record, on one line
 	err error
 }
 
@@ -69,11 +69,11 @@ func (b *badRecord) Unwrap() error { return b.err }
 // importer stores the records of a stream, in batches.
 type importer struct {
 	c          *call
-	o          *operation // nil if the import is none
-	request    string     // the ID that is asked for, for documents that bring none
-	collection string     // of documents that have neither an ID nor a collection
-	insert     bool       // a document must not be there already
-	rejects    *rejects   // nil: the first bad record ends the import
+	o          *operation // nil if the import is not an operation
+	request    string     // the ID to request for documents without one
+	collection string     // collection of documents that have neither an ID nor a collection
+	insert     bool       // a document must not exist already
+	rejects    *rejects   // nil if the first bad record ends the import
 	read       *countedReader
 
 	batch jay.Batch
@@ -82,14 +82,14 @@ type importer struct {
 	done  importProgress
 }
 
-// importItem is a document that waits for its batch.
+// importItem is a document in the present batch.
 type importItem struct {
 	importRecord
 	plan importPlan
 }
 
-// ownImport stores the documents of a stream. It holds one record, and a batch. What was
-// stored before an error stays.
+// ownImport stores the documents of a stream. It holds one record and one batch. Documents
+// that were stored before an error stay.
 func (c *call) ownImport() error {
 	if err := c.checkEncoding(); err != nil {
 		return closing(err)
@@ -112,7 +112,7 @@ func (c *call) ownImport() error {
 			return im.snapshot(), c.importProblem(ctx, err, place, im.done)
 		}
 		reply := im.snapshot()
-		reply.Bytes, reply.Read = 0, 0 // those are for who watches
+		reply.Bytes, reply.Read = 0, 0 // these are only for clients that watch the operation
 		return im.snapshot(), c.json(http.StatusOK, reply)
 	})
 }
@@ -145,7 +145,7 @@ func (c *call) newImporter() (im *importer, format importFormat, err error) {
 	return im, format, nil
 }
 
-// run reads the body to its end. With an error it returns the place of the record.
+// run reads the body to its end. With an error it also returns the place of the record.
 func (im *importer) run(ctx context.Context, format importFormat) (place string, err error) {
 	body, stop, err := im.c.quietBody(ctx)
 	defer stop()
@@ -168,7 +168,7 @@ func (im *importer) run(ctx context.Context, format importFormat) (place string,
 			}
 			continue
 		}
-		// The records before it come first.
+		// First store the records before it.
 		if place, stop := im.flush(ctx); stop != nil || err == io.EOF {
 			return place, stop
 		}
@@ -182,7 +182,7 @@ func (im *importer) run(ctx context.Context, format importFormat) (place string,
 	}
 }
 
-// add adds a record to the batch, which is stored first if it is full.
+// add adds a record to the batch, after storing the batch if it is full.
 func (im *importer) add(ctx context.Context, record importRecord) (place string, err error) {
 	if len(im.items) == importDocuments || len(im.items) > 0 && len(record.text) > cap(im.arena)-len(im.arena) {
 		if place, err := im.flush(ctx); err != nil {
@@ -231,8 +231,8 @@ func (im *importer) flush(ctx context.Context) (place string, err error) {
 	return place, err
 }
 
-// apply stores items in their order, in one transaction if the database refuses none of
-// them. Else it halves them, until the one that is refused stands by itself.
+// apply stores items in their order, in one transaction if the database accepts all of
+// them. Otherwise it halves them until each refused one is alone.
 func (im *importer) apply(ctx context.Context, items []importItem) (place string, err error) {
 	if len(items) == 0 {
 		return "", nil
@@ -241,7 +241,8 @@ func (im *importer) apply(ctx context.Context, items []importItem) (place string
 	for i := range items {
 		items[i].addTo(&im.batch)
 	}
-	// A batch does not take long. To cut it short could leave a gap of HiLo numbers.
+	// Without cancellation: a batch is short, and cancelling it could leave a gap of HiLo
+	// numbers.
 	if err = ctx.Err(); err == nil {
 		_, err = im.c.db.Apply(context.WithoutCancel(ctx), &im.batch)
 	}
@@ -265,7 +266,7 @@ func (im *importer) apply(ctx context.Context, items []importItem) (place string
 	return im.apply(ctx, items[half:])
 }
 
-// refusals are the errors of one document: others can still be stored.
+// refusals are errors that concern one document, after which others can still be stored.
 var refusals = []error{jay.ErrInvalidDocument, jay.ErrInvalidID, jay.ErrCollection, jay.ErrConflict, jay.ErrExists, jay.ErrUnique, jay.ErrTooLarge, jay.ErrUsage, jay.ErrInvalidAttachment}
 
 // isRefusal reports whether an error is one of refusals, or of the record itself.
@@ -276,7 +277,7 @@ func isRefusal(err error) bool {
 	return slices.ContainsFunc(refusals, func(target error) bool { return errors.Is(err, target) })
 }
 
-// reject keeps a record that is refused, or ends the import.
+// reject keeps a refused record, or ends the import.
 func (im *importer) reject(place string, text []byte, err error) error {
 	if im.rejects == nil || !isRefusal(err) && !errors.Is(err, transfer.ErrInvalid) && !errors.Is(err, errElement) {
 		return err
@@ -292,7 +293,7 @@ func (im *importer) reject(place string, text []byte, err error) error {
 	return nil
 }
 
-// importMessage is what is said about a record.
+// importMessage returns the reason to report for a record.
 func importMessage(err error) string {
 	switch {
 	case errors.Is(err, transfer.ErrInvalid):
@@ -303,7 +304,7 @@ func importMessage(err error) string {
 	return problemOf(err).message
 }
 
-// leaveOut counts what the server does not import.
+// leaveOut counts a record of a kind that the server does not import.
 func (im *importer) leaveOut(what string) {
 	if im.done.LeftOut == nil {
 		im.done.LeftOut = make(map[string]int64)
@@ -313,7 +314,7 @@ func (im *importer) leaveOut(what string) {
 	}
 }
 
-// snapshot returns how far the import is. It does not change any more.
+// snapshot returns a copy of the progress.
 func (im *importer) snapshot() importProgress {
 	p := im.done
 	if im.read != nil {
@@ -325,7 +326,8 @@ func (im *importer) snapshot() importProgress {
 
 func (im *importer) report() { im.c.report(im.o, im.snapshot()) }
 
-// importProblem says at which record an import has failed, and how much it has stored.
+// importProblem returns the reply for an import that has failed at a place, with what it
+// has stored.
 func (c *call) importProblem(ctx context.Context, err error, place string, done importProgress) error {
 	var p *problem
 	switch {
@@ -352,11 +354,12 @@ func (c *call) importProblem(ctx context.Context, err error, place string, done 
 	return closing(&out)
 }
 
-// errDamaged is wrapped by what a stream is that was cut off or cannot be unpacked.
+// errDamaged is wrapped by the errors for a stream that was cut off or cannot be
+// decompressed.
 var errDamaged = errors.New("the stream ends before its end, or is damaged")
 
-// countedReader counts what was read of the body, before it is unpacked, and remembers
-// how it has ended.
+// countedReader counts the bytes read of the body, before decompression, and keeps its
+// last error.
 type countedReader struct {
 	r   io.Reader
 	n   int64
@@ -373,8 +376,8 @@ func (c *countedReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// explain returns what has happened to the body, rather than what came of it: a body that
-// is whole, and cannot be unpacked, is damaged.
+// explain returns the error of the body itself, in place of one that follows from it. A
+// complete body that cannot be decompressed is damaged.
 func (c *countedReader) explain(err error) error {
 	switch {
 	case c.err != nil && !errors.Is(c.err, io.ErrUnexpectedEOF) && !errors.Is(c.err, gzip.ErrChecksum):
@@ -388,16 +391,17 @@ func (c *countedReader) explain(err error) error {
 	return fmt.Errorf("%w: %w", errDamaged, err)
 }
 
-// rejects are the records that an import has left out, one a line.
+// rejects holds the records that an import has rejected, one per line.
 type rejects struct {
 	of    operationID
 	most  int
 	n     int
 	text  []byte
-	taken int64 // of the server's memory
+	taken int64 // bytes of the server's budget
 }
 
-// open makes room for the rejects of an import, in place of those of the oldest one.
+// open adds an empty list of rejects for an import, in place of the oldest if there are
+// too many.
 func (k *keptRejectsOf) open(of operationID, most int) *rejects {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -411,8 +415,8 @@ func (k *keptRejectsOf) open(of operationID, most int) *rejects {
 	return r
 }
 
-// add keeps a record. More of them than were asked for are an error, and so are more bytes
-// than are kept.
+// add keeps a record. It fails if there are more than the client allows, or too many
+// bytes.
 func (k *keptRejectsOf) add(r *rejects, text []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -431,7 +435,7 @@ func (k *keptRejectsOf) add(r *rejects, text []byte) error {
 			r.taken += more
 		}
 	}
-	for _, b := range text { // a line break in JSON is white space, or wrong in any case
+	for _, b := range text { // drop line breaks: in valid JSON they are white space
 		if b == '\n' || b == '\r' {
 			b = ' '
 		}
@@ -442,7 +446,7 @@ func (k *keptRejectsOf) add(r *rejects, text []byte) error {
 	return nil
 }
 
-// ownRejects answers the records that an import has left out, one a line.
+// ownRejects replies with the records that an import has rejected, one per line.
 func (c *call) ownRejects() error {
 	id, err := c.params.number("operation", 0)
 	if err != nil {
@@ -453,7 +457,7 @@ func (c *call) ownRejects() error {
 	i := slices.IndexFunc(k.all, func(r *rejects) bool { return r.of == operationID{c.database.key, id} })
 	var text []byte
 	if i >= 0 {
-		text = k.all[i].text // what is appended later is behind its end
+		text = k.all[i].text // bytes that are appended later are beyond its end
 	}
 	k.mu.Unlock()
 	if i < 0 {

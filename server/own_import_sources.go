@@ -15,7 +15,7 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// keptRejectsOf are the rejects of the last imports.
+// keptRejectsOf holds the rejects of the last imports.
 type keptRejectsOf struct {
 	memory *budget
 
@@ -23,7 +23,7 @@ type keptRejectsOf struct {
 	all []*rejects // oldest first. Guarded by mu.
 }
 
-// forget drops those of a database that was deleted.
+// forget drops the rejects of a deleted database.
 func (k *keptRejectsOf) forget(database string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,7 +40,7 @@ func (k *keptRejectsOf) forget(database string) {
 	k.all = kept
 }
 
-// importFormat is the format of a stream, and how it is read.
+// importFormat is the format of a stream and its parameters.
 type importFormat struct {
 	name  string
 	to    transfer.Placing
@@ -49,7 +49,7 @@ type importFormat struct {
 	infer bool
 }
 
-// formatNames are those of an import and an export.
+// formatNames are the formats of imports and exports.
 var formatNames = []string{"ndjson", "json", "csv", "extjson", "ravendbdump"}
 
 // importFormat reads the parameters of a format.
@@ -93,10 +93,10 @@ func (c *call) comma() (byte, error) {
 	return 0, badRequest("delimiter is one ASCII character that is no quote, or tab, not %.40q", given)
 }
 
-// maxRecordOfFormat bounds a record of a foreign format.
+// maxRecordOfFormat bounds a record of a format other than Jay's own.
 const maxRecordOfFormat = 32 << 20
 
-// open returns the records of a stream.
+// open returns the source that reads a stream.
 func (f importFormat) open(c *call, body io.Reader) (importSource, error) {
 	body = &heldReader{c: c, r: body}
 	unpacked := transfer.NewUnpacked(body)
@@ -120,7 +120,8 @@ func (f importFormat) open(c *call, body io.Reader) (importSource, error) {
 	return s, nil
 }
 
-// heldReader takes memory for the window of zstd, which the first bytes of a stream show.
+// heldReader takes memory for the window of zstd, whose size is in the first bytes of a
+// stream.
 type heldReader struct {
 	c     *call
 	r     io.Reader
@@ -142,7 +143,7 @@ func (h *heldReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// jsonSource reads JSON objects, one behind the other or in an array, plain or as Extended
+// jsonSource reads JSON objects, one after the other or in an array, plain or as Extended
 // JSON.
 type jsonSource struct {
 	elements *elementReader
@@ -184,7 +185,7 @@ func (s *jsonSource) next() (importRecord, error) {
 	return importRecord{s.text, s.place()}, nil
 }
 
-// begin looks whether the stream is an array.
+// begin finds out whether the stream is an array.
 func (s *jsonSource) begin() error {
 	s.begun = true
 	mark, err := s.elements.r.Peek(3)
@@ -192,7 +193,7 @@ func (s *jsonSource) begin() error {
 		return err
 	}
 	if bytes.Equal(mark, []byte("\ufeff")) {
-		_, _ = s.elements.r.Discard(3) // they are in the buffer
+		_, _ = s.elements.r.Discard(3) // they are buffered: no error
 	}
 	b, err := s.elements.skipSpace()
 	if err == io.EOF {
@@ -206,7 +207,7 @@ func (s *jsonSource) begin() error {
 	return s.elements.r.UnreadByte()
 }
 
-// atEnd returns io.EOF if nothing follows the array.
+// atEnd returns io.EOF if nothing but white space follows the array.
 func (s *jsonSource) atEnd() error {
 	_, err := s.elements.skipSpace()
 	if err == nil {
@@ -230,8 +231,8 @@ func (s *csvSource) next() (importRecord, error) {
 	return record, err
 }
 
-// dumpSource reads the documents of a dump of RavenDB, and carries out what stands
-// between them.
+// dumpSource reads the documents of a RavenDB dump, and applies the identities between
+// them.
 type dumpSource struct {
 	items *transfer.DumpReader
 	im    *importer
@@ -280,14 +281,14 @@ func (s *dumpSource) identity(text []byte) error {
 	return err
 }
 
-// importPlan is how a document is stored.
+// importPlan says how a document is to be stored.
 type importPlan struct {
-	id       string // of its metadata
+	id       string // ID in its metadata
 	hasID    bool
-	request  string // that is asked for, if it has none; "" for HiLo
+	request  string // ID to request if it has none; "" for HiLo
 	insert   bool
-	in       string        // the collection it goes to; "" if its metadata says
-	counters *jay.Counters // it is no document, but the counters of an export
+	in       string        // its collection; "" to take that of its metadata
+	counters *jay.Counters // set if it is not a document but the counters of an export
 }
 
 // planOf decides how a document is stored.
@@ -335,8 +336,8 @@ func (im *importer) planOf(document []byte) (plan importPlan, err error) {
 	return plan, nil
 }
 
-// special returns the counters of an export, and refuses its other lines that are no
-// documents.
+// special returns the counters from a line of an export, and refuses other lines that are
+// no documents.
 func special(document, kind []byte) (*jay.Counters, error) {
 	name, err := textOf(kind)
 	if err != nil {
@@ -368,14 +369,14 @@ func (it *importItem) addTo(b *jay.Batch) {
 		b.Insert(it.plan.id, it.text, options...)
 	case it.plan.hasID:
 		b.Put(it.plan.id, it.text, options...)
-	case it.plan.request != "": // all have this one, so that none may overwrite another
+	case it.plan.request != "": // all documents have this ID, so none may overwrite another
 		b.Insert(it.plan.request, it.text, options...)
 	default:
 		b.Store(it.plan.in, it.text)
 	}
 }
 
-// describe is for the name of a download.
+// describe returns the file name of a download.
 func describe(parts ...string) string {
 	var name strings.Builder
 	for _, part := range parts {

@@ -15,10 +15,10 @@ import (
 type indexBody struct {
 	Collection string    `json:"collection"`
 	Index      jay.Index `json:"index"`
-	Replace    bool      `json:"replace"` // one of the same name that is declared otherwise
+	Replace    bool      `json:"replace"` // replace an index of the same name with another declaration
 }
 
-// options returns what EnsureIndex is given.
+// options returns the options for EnsureIndex.
 func (b *indexBody) options(progress func(documents int64)) []jay.IndexOption {
 	var opts []jay.IndexOption
 	if b.Replace {
@@ -30,7 +30,7 @@ func (b *indexBody) options(progress func(documents int64)) []jay.IndexOption {
 	return opts
 }
 
-// title says which index it is, for people.
+// title returns a description of the index, for display.
 func (b *indexBody) title() string {
 	if b.Index.Name != "" {
 		return b.Index.Name
@@ -38,12 +38,12 @@ func (b *indexBody) title() string {
 	return strings.Join(b.Index.Fields, ",")
 }
 
-// indexGlance is how long a request waits for an index before it leaves it to the
-// operation: what is wrong with the declaration is said at once.
+// indexGlance is how long a request waits before the build becomes a background operation,
+// so that errors of the declaration are in its reply.
 const indexGlance = 250 * time.Millisecond
 
-// buildIndex creates an index as an operation, which says how many documents are in it, and
-// drops the index if it is killed.
+// buildIndex creates an index as an operation, which reports its number of documents. If
+// the operation is killed, it drops the index.
 func (c *call) buildIndex(body *indexBody) error {
 	c.subject = body.Collection + ": " + body.title()
 	db := c.db
@@ -84,8 +84,7 @@ func (c *call) buildIndex(body *indexBody) error {
 	return nil
 }
 
-// dropNew drops the indexes of a collection that are being built, and were not there
-// before.
+// dropNew drops those indexes of a collection that are being built and are not in before.
 func dropNew(ctx context.Context, db *jay.DB, collection string, before []jay.IndexInfo) (err error) {
 	now, err := db.Indexes(ctx, collection)
 	for _, ix := range now {
@@ -100,7 +99,8 @@ func dropNew(ctx context.Context, db *jay.DB, collection string, before []jay.In
 	return err
 }
 
-// ownRenameCollection puts the documents of a collection into another one, as an operation.
+// ownRenameCollection moves the documents of a collection into another one, as an
+// operation.
 func (c *call) ownRenameCollection() error {
 	var body struct {
 		From string `json:"from"`

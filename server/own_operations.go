@@ -25,7 +25,7 @@ var operationKinds = map[string]string{
 	"DELETE {J}/collections":                  "drop a collection",
 }
 
-// maxSubject bounds what an operation says about itself.
+// maxSubject bounds the description of an operation, in bytes.
 const maxSubject = 1024
 
 // about describes the operation that the call begins.
@@ -45,9 +45,9 @@ func (c *call) about() about {
 	return a
 }
 
-// watched runs a stream as the operation that the URL names by operation=, whose number
-// the client has got before: it shows how far the stream is, and can be killed. Without
-// one the stream runs as it is, and o is nil.
+// watched runs a stream as the operation that operation= names, whose number the client
+// has got before. The operation shows the progress of the stream and can be killed.
+// Without the parameter o is nil.
 func (c *call) watched(ctx context.Context, fn func(ctx context.Context, o *operation) (result any, err error)) error {
 	id, err := c.params.number("operation", 0)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *call) watched(ctx context.Context, fn func(ctx context.Context, o *oper
 	return err
 }
 
-// report notes how far a stream is, if it is an operation.
+// report sets the progress of a stream, if it is an operation.
 func (c *call) report(o *operation, progress any) {
 	if o != nil {
 		c.s.operations.progress(o, progress)
@@ -87,8 +87,8 @@ type ownOperation struct {
 	Result   any        `json:"result"`
 }
 
-// ownOperations answers the operations of a database, or of all databases that the
-// sender may read, newest first: those under way, and how the last ones have ended.
+// ownOperations replies with the operations of a database, or of all databases that the
+// sender may read, newest first: those that run, and the outcomes of the last ones.
 func (c *call) ownOperations() error {
 	size, err := c.params.count("pageSize", defaultPageSize)
 	if err != nil {

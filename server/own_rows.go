@@ -16,8 +16,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// This file answers documents as rows of a table, for a list that shows some fields of
-// millions of documents: what a row needs of a large document is small, and a value is the
+// This file has documents as rows of a table, for a list that shows some fields of
+// millions of documents. A row takes only a small part of a large document. A value is the
 // text of its JSON, so that no reader changes a digit.
 
 // Bounds of a page of rows.
@@ -25,9 +25,9 @@ const (
 	maxColumns      = 32
 	maxRowFields    = 100 // whose names are collected
 	maxFieldName    = 256 // bytes; longer ones are not collected
-	maxValueBytes   = 256 // of a value's text
-	maxPreviewBytes = 512 // of the text of a whole document
-	firstColumns    = 6   // without columns
+	maxValueBytes   = 256 // bytes of a value's text
+	maxPreviewBytes = 512 // bytes of the text of a whole document
+	firstColumns    = 6   // number of columns if the request names none
 )
 
 // previewColumn is the beginning of the whole document.
@@ -39,7 +39,7 @@ const cutMark = "…"
 // row is a document in a table.
 type row struct {
 	ID           string    `json:"id"`
-	Cursor       string    `json:"cursor,omitempty"` // with which after and from go on, if it is not the ID
+	Cursor       string    `json:"cursor,omitempty"` // value for after and from, if it is not the ID
 	Collection   string    `json:"collection"`
 	ChangeVector string    `json:"changeVector"`
 	LastModified string    `json:"lastModified"`
@@ -47,10 +47,10 @@ type row struct {
 	Values       []*string `json:"values"` // of the columns: the text of the JSON; nil if the document has no such field
 }
 
-// ownRows answers a page of documents as rows, in the order of their IDs or in the
-// opposite one. It begins behind the ID after, at the ID from or, if there is none, behind
-// its place, or at about a part of all, at=0.5. With order=newest they come in the order of
-// their last writes, the newest first, and cursors stand for IDs.
+// ownRows replies with a page of documents as rows, in the order of IDs or in reverse. The
+// page begins after the ID after, at the ID from (or its place, if there is no such
+// document), or at about a fraction of all, as in at=0.5. With order=newest documents come
+// in the order of their last writes, the newest first, and cursors take the place of IDs.
 func (c *call) ownRows() error {
 	scan, size, err := c.pageScan()
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *call) ownRows() error {
 			return badRequest("at must be between 0 and 1, not %.100q", at)
 		}
 	}
-	if err := c.take(3 * pageBytes); err != nil { // what is read, and what a page may hold
+	if err := c.take(3 * pageBytes); err != nil { // what is read, and the most that a page holds
 		return err
 	}
 	order := cmp.Or(c.params.get("order"), "id")
@@ -145,8 +145,8 @@ func (c *call) ownRows() error {
 	return c.json(http.StatusOK, reply)
 }
 
-// pageScan reads which documents a page is of, and how many it has at most. The scan has one more, which shows that
-// another page follows.
+// pageScan parses which documents a page has, and their greatest number. The scan has one
+// more, to show whether another page follows.
 func (c *call) pageScan() (scan jay.Scan, size int, err error) {
 	if size, err = c.params.count("pageSize", defaultPageSize); err == nil {
 		err = checkPageSize(size)
@@ -181,7 +181,7 @@ func (p *documentPage) read(all iter.Seq2[*jay.Document, error], size int) error
 	return nil
 }
 
-// placed returns a page with the document of an ID, if the scan has it.
+// placed returns a page that begins with the document of an ID, if the scan has it.
 func placed(ctx context.Context, tx *jay.Tx, scan jay.Scan, id string) (page documentPage, err error) {
 	one := jay.Scan{Collection: scan.Collection, Prefix: id, Limit: 1}
 	for doc, err := range tx.Documents(ctx, one) {
@@ -209,7 +209,7 @@ type newestList struct {
 
 const etagField = "@metadata.@etag"
 
-// query returns the query of the list, or of its opposite.
+// query returns the query of the list, or with reverse of the reversed list.
 func (l *newestList) query(reverse bool, bounds ...jay.Condition) jay.Query[jay.Document] {
 	q := l.tx.Query(l.scan.Collection).Where(bounds...)
 	if reverse {
@@ -218,8 +218,9 @@ func (l *newestList) query(reverse bool, bounds ...jay.Condition) jay.Query[jay.
 	return q.OrderBy("-" + etagField)
 }
 
-// page reads a page behind scan.After, at a cursor, or at about a part of all. about is
-// the part of all that stands before it, by etags, or negative if that was not asked for.
+// page reads a page after scan.After, at a cursor, or at about a fraction of all. about is
+// the fraction of all documents before the page, estimated by etags; negative if it was
+// not requested.
 func (l *newestList) page(page *documentPage, from string, atPart bool, where float64, size int) (about float64, err error) {
 	if l.scan.Prefix != "" {
 		return -1, badRequest("order=newest and startsWith exclude one another")
@@ -321,8 +322,8 @@ func fieldsOf(all []*jay.Document) (names []string, members []map[string][]byte,
 	return names, members, nil
 }
 
-// someColumns chooses the first fields that are not objects or arrays, and if there are none the beginning
-// of the document.
+// someColumns chooses the first fields that are neither objects nor arrays, or the
+// beginning of the document if there are none.
 func someColumns(fields []string, members []map[string][]byte) []string {
 	columns := []string{}
 	for _, name := range fields {
@@ -340,8 +341,8 @@ func someColumns(fields []string, members []map[string][]byte) []string {
 	return columns
 }
 
-// valuesOf returns the texts of the columns: fields by their names, or by a path such as
-// Address.City, and how many bytes they have.
+// valuesOf returns the texts of the columns, which are field names or paths such as
+// Address.City, and their number of bytes.
 func valuesOf(doc *jay.Document, columns []string, members map[string][]byte) (values []*string, n int, err error) {
 	values = make([]*string, len(columns))
 	for i, name := range columns {
@@ -364,7 +365,7 @@ func valuesOf(doc *jay.Document, columns []string, members map[string][]byte) (v
 	return values, n, nil
 }
 
-// cutText returns a text, and of a long one the beginning with cutMark.
+// cutText returns a text, or the beginning of a long one, with cutMark.
 func cutText(text []byte, most int) string {
 	text = bytes.TrimSpace(text)
 	if len(text) <= most {
@@ -376,23 +377,23 @@ func cutText(text []byte, most int) string {
 	return string(text[:most]) + cutMark
 }
 
-// idPlaces guesses where an ID stands among all that a scan has, and which ID stands at
-// about a part of them. Nothing counts the documents below an ID: it looks at which
-// characters follow those that IDs have in common, and takes each to have as many IDs
-// behind it as one way down from it suggests. Such a guess is good for GUIDs and for numbers of
-// one length, and may be off by a fifth of all for others. It rises with the IDs, and
-// goes both ways alike. It costs some hundred seeks, however many documents there are.
+// idPlaces estimates the position of an ID among all IDs of a scan, and the ID at a
+// position. There are no counts per range of IDs. So it looks at the characters that
+// follow the common prefix of IDs, and estimates the number of IDs under each from one
+// path below it. The estimate is good for GUIDs and for numbers of equal length, and may
+// be off by a fifth otherwise. It grows with the IDs, and both directions agree. It costs
+// some hundred seeks, however many documents there are.
 type idPlaces struct {
 	ctx   context.Context
 	tx    *jay.Tx
 	scan  jay.Scan
-	exact bool // IDs that differ in case are different
+	exact bool // IDs are case-sensitive
 }
 
-// Bounds of a guess.
+// Bounds of an estimate.
 const (
-	placeLevels   = 4  // characters at which IDs differ
-	placeChildren = 64 // of these at one place
+	placeLevels   = 4  // depth: characters at which IDs differ
+	placeChildren = 64 // different characters at one place
 )
 
 func (p *idPlaces) fold(id string) string {
@@ -402,7 +403,8 @@ func (p *idPlaces) fold(id string) string {
 	return strings.ToLower(id)
 }
 
-// first returns the first or the last ID below a prefix, behind an ID; "" if there is none.
+// first returns the first ID, or with reverse the last, that has a prefix and comes after
+// an ID; "" if there is none.
 func (p *idPlaces) first(prefix, after string, reverse bool) (string, error) {
 	for doc, err := range p.tx.Documents(p.ctx, jay.Scan{Collection: p.scan.Collection, Prefix: prefix, After: after, Reverse: reverse, Limit: 1}) {
 		if err != nil {
@@ -413,7 +415,8 @@ func (p *idPlaces) first(prefix, after string, reverse bool) (string, error) {
 	return "", nil
 }
 
-// common returns what all IDs below a prefix have in common; one is set if it is a single ID.
+// common returns the longest common prefix of all IDs that have a prefix. one reports that
+// there is a single ID.
 func (p *idPlaces) common(prefix string) (shared string, one bool, err error) {
 	least, err := p.first(prefix, "", false)
 	if err != nil {
@@ -435,7 +438,7 @@ func (p *idPlaces) common(prefix string) (shared string, one bool, err error) {
 
 // children returns the characters that follow a prefix, in their order.
 func (p *idPlaces) children(prefix string) (all []string, err error) {
-	after := prefix // an ID that ends here is behind no character
+	after := prefix // the ID that equals the prefix has no next character
 	for len(all) < placeChildren {
 		id, err := p.first(prefix, after, false)
 		if err != nil {
@@ -451,8 +454,8 @@ func (p *idPlaces) children(prefix string) (all []string, err error) {
 	return all, nil
 }
 
-// weight guesses how many IDs are below a prefix: as many as there are if all ways down
-// branch as the one in the middle does.
+// weight estimates the number of IDs with a prefix, as if all branches were like the
+// middle one.
 func (p *idPlaces) weight(prefix string) (float64, error) {
 	weight := 1.0
 	for range placeLevels {
@@ -470,14 +473,14 @@ func (p *idPlaces) weight(prefix string) (float64, error) {
 	return weight, nil
 }
 
-// part is a character that follows a prefix, with the part of the IDs below the prefix that
-// stands before it, and the part that it has.
+// part is a character that follows a prefix, with the fraction of the prefix's IDs before
+// it and the fraction that it has.
 type part struct {
 	text          string
 	before, width float64
 }
 
-// parts returns the characters that follow a prefix.
+// parts returns the characters that follow a prefix, with their fractions.
 func (p *idPlaces) parts(prefix string, weighed bool) ([]part, error) {
 	children, err := p.children(prefix)
 	if err != nil {
@@ -501,13 +504,13 @@ func (p *idPlaces) parts(prefix string, weighed bool) ([]part, error) {
 	return parts, nil
 }
 
-// walk goes down from what all IDs have in common: at each place choose says which part
-// comes next, or that the walk ends. It returns what the IDs at its end have in common.
+// walk descends from the common prefix of all IDs. At each place choose selects the next
+// part, or ends the walk. It returns the common prefix of the IDs at its end.
 func (p *idPlaces) walk(choose func(prefix string, parts []part) (next int, goOn bool)) (prefix string, err error) {
 	prefix, one, err := p.common(p.scan.Prefix)
 	for level := 0; err == nil && !one && level < placeLevels; level++ {
 		var parts []part
-		// The first characters decide; below them it is enough to take all for alike.
+		// Only the first level is weighed; below it all parts count alike.
 		if parts, err = p.parts(prefix, level == 0); err != nil || len(parts) == 0 {
 			break
 		}
@@ -520,7 +523,7 @@ func (p *idPlaces) walk(choose func(prefix string, parts []part) (next int, goOn
 	return prefix, err
 }
 
-// at returns an ID, or the beginning of one, at about a part of all.
+// at returns an ID, or a prefix of one, at about a fraction of all.
 func (p *idPlaces) at(where float64) (string, error) {
 	return p.walk(func(_ string, parts []part) (int, bool) {
 		next := len(parts) - 1
@@ -532,7 +535,7 @@ func (p *idPlaces) at(where float64) (string, error) {
 	})
 }
 
-// of returns about which part of all stands before an ID.
+// of returns the estimated fraction of all IDs that are before an ID.
 func (p *idPlaces) of(id string) (float64, error) {
 	id = p.fold(id)
 	before, width := 0.0, 1.0
@@ -547,7 +550,7 @@ func (p *idPlaces) of(id string) (float64, error) {
 				return i, true
 			}
 		}
-		if rest > parts[len(parts)-1].text { // there are more than were looked at
+		if rest > parts[len(parts)-1].text { // there are more characters than placeChildren
 			before += width
 		}
 		return 0, false

@@ -11,7 +11,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// ownServer answers what the server is, and how much of its bounds is taken.
+// ownServer replies with a description of the server, its bounds and their use.
 func (c *call) ownServer() error {
 	s, o := c.s, &c.s.opts
 	version, commit := "", ""
@@ -40,15 +40,15 @@ func (c *call) ownServer() error {
 	})
 }
 
-// underWay returns how many operations run.
+// underWay returns the number of operations that run.
 func (os *operations) underWay() int {
 	os.mu.Lock()
 	defer os.mu.Unlock()
 	return os.running
 }
 
-// errNoCredentials refuses changes of tokens where none is asked for: a program that
-// reaches the port could give itself rights that last.
+// errNoCredentials refuses changes of tokens if the server requires none: otherwise any
+// program that reaches the port could give itself lasting rights.
 var errNoCredentials = badRequest("this server asks for no credentials, and so it gives none: start it with --authenticate, or use jay serve token")
 
 // ownToken is a token or a certificate in the list.
@@ -60,11 +60,11 @@ type ownToken struct {
 	Expires string `json:"expires,omitempty"`
 	Expired bool   `json:"expired,omitempty"`
 	Rights  Rights `json:"rights"`
-	You     bool   `json:"you,omitempty"` // the sender has it
+	You     bool   `json:"you,omitempty"` // it is the sender's
 }
 
-// ownTokens answers the tokens and the certificates that have rights, without their
-// secrets, which are not kept.
+// ownTokens replies with the tokens and certificates that have rights, without secrets,
+// which are not stored.
 func (c *call) ownTokens() error {
 	all, err := c.s.auth.access.List()
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *call) ownTokens() error {
 	return c.json(http.StatusOK, map[string]any{"tokens": list, "authenticates": c.s.authenticates.Load()})
 }
 
-// ownMakeToken makes a token, and answers it: it cannot be shown again.
+// ownMakeToken creates a token and replies with it. It cannot be shown again.
 func (c *call) ownMakeToken() error {
 	if !c.s.authenticates.Load() {
 		return errNoCredentials
@@ -128,7 +128,7 @@ func (c *call) ownWithdrawToken() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// accessProblem says what is wrong with a change of the access file.
+// accessProblem converts the error of a change of the access file.
 func accessProblem(err error) error {
 	switch {
 	case errors.Is(err, jay.ErrNotFound):
@@ -139,7 +139,7 @@ func accessProblem(err error) error {
 	return err
 }
 
-// forget makes the next request look at the access file.
+// forget makes the next request read the access file.
 func (a *authentication) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -40,16 +40,15 @@ func parseParams(raw string) (params, error) {
 	return ps, nil
 }
 
-// writeParams are those of PUT and DELETE of a document, which Go's client does not
-// escape like all others: a plus sign is one, not a blank, and so the ID may contain '&'
-// and '='.
+// writeParams are the parameters of PUT and DELETE of a document. The Go client does not
+// escape them like others: a plus sign is not a blank, and the ID may contain '&' and '='.
 var writeParams = []string{"id", raftParam}
 
 // parseWriteParams reads the query of a PUT or DELETE of a document.
 func parseWriteParams(raw string) (params, error) { return parseRawParams(raw, writeParams) }
 
-// parseRawParams reads a query whose values are not escaped as those of others: what
-// follows an '&' and is none of names belongs to the value before it.
+// parseRawParams parses a query whose values are not escaped. An '&' that no name of names
+// follows belongs to the value before it.
 func parseRawParams(raw string, names []string) (params, error) {
 	var ps params
 	for part := range strings.SplitSeq(raw, "&") {
@@ -113,8 +112,8 @@ func (ps params) flag(name string) (bool, error) {
 	return false, badRequest("%s must be true or false, not %.100q", name, value)
 }
 
-// number returns a parameter that is a whole number, or otherwise if it is absent or
-// empty.
+// number returns a parameter that is a whole number, or the value of otherwise if it is
+// absent or empty.
 func (ps params) number(name string, otherwise int64) (int64, error) {
 	value := ps.get(name)
 	if value == "" {
@@ -127,7 +126,7 @@ func (ps params) number(name string, otherwise int64) (int64, error) {
 	return n, nil
 }
 
-// count is number for what must not be negative.
+// count is like number for a parameter that must not be negative.
 func (ps params) count(name string, otherwise int) (int, error) {
 	n, err := ps.number(name, int64(otherwise))
 	if err == nil && (n < 0 || n > 1<<31-1) {
@@ -136,7 +135,7 @@ func (ps params) count(name string, otherwise int) (int, error) {
 	return int(n), err
 }
 
-// page returns the part of a list that is asked for: all of it, without parameters.
+// page returns the requested part of a list: all of it without parameters.
 func (ps params) page() (start, size int, err error) {
 	if start, err = ps.count("start", 0); err == nil {
 		size, err = ps.count("pageSize", math.MaxInt32)

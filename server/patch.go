@@ -42,7 +42,8 @@ func (p *patchRequest) parse() (err error) {
 	return err
 }
 
-// scriptProblem is the error of a script as a client gets it, or nil.
+// scriptProblem converts the error of a script to what a client gets; nil if err is no
+// script error.
 func scriptProblem(err error) *problem {
 	var e *script.Error
 	if !errors.As(err, &e) {
@@ -63,25 +64,25 @@ func scriptProblem(err error) *problem {
 type patching struct {
 	c        *call
 	patch    *patchRequest
-	missing  *patchRequest   // what is run on an empty document if there is none, or nil
-	create   json.RawMessage // the document that is stored if there is none, or nil
-	expected *string         // version, or nil for any
-	skip     bool            // a document of another version is left as it is
-	test     bool            // nothing is stored
-	others   []string        // what the script would put and delete beside the document; of test
-	names    []string        // of the document
+	missing  *patchRequest   // script to run on an empty document if there is none, or nil
+	create   json.RawMessage // document to store if there is none, or nil
+	expected *string         // expected version, or nil for any
+	skip     bool            // leave a document of another version alone
+	test     bool            // store nothing
+	others   []string        // with test, other documents that the script would put or delete
+	names    []string        // names of the document in the script
 	given    map[string]json.RawMessage
 }
 
-// patched is what a patch has done.
+// patched is the result of a patch.
 type patched struct {
 	id, status   string
 	collection   string
 	before       []byte // JSON with its @metadata, or nil
 	after        []byte // as the script leaves it
 	output       []string
-	meta         jay.Metadata // of the new version, when it is committed
-	changeVector string       // of the old one
+	meta         jay.Metadata // of the new version, once it is committed
+	changeVector string       // of the old version
 	modified     time.Time
 }
 
@@ -140,7 +141,7 @@ func (p *patching) store(ctx context.Context, tx *jay.Tx, out *patched) error {
 	return err
 }
 
-// scriptHost are the documents that a script reaches.
+// scriptHost gives a script access to documents.
 type scriptHost struct {
 	ctx context.Context
 	p   *patching
@@ -182,14 +183,14 @@ func (h *scriptHost) Delete(id string) (bool, error) {
 	return true, h.tx.Delete(h.ctx, id)
 }
 
-// note notes what a test leaves undone.
+// note records a change that a test does not make.
 func (p *patching) note(verb, id string) {
 	if len(p.others) < maxPreviewOthers {
 		p.others = append(p.others, verb+" "+id)
 	}
 }
 
-// version returns the change vector and the time of the document as it is now.
+// version returns the change vector and the time of the document's present version.
 func (o *patched) version() (changeVector string, modified time.Time) {
 	if o.meta.ChangeVector != "" {
 		return o.meta.ChangeVector, o.meta.LastModified
@@ -280,12 +281,12 @@ func (c *call) patchDocument() error {
 	return c.json(status, done.result(debug || p.test))
 }
 
-// byQuery is what a request changes by a query.
+// byQuery is a change by query.
 type byQuery struct {
 	text    string       // RQL without update { }
 	matcher *jay.Matcher // of the query
 	given   map[string]any
-	missing string // the status of a document that is gone
+	missing string // the status for a document that is gone
 	each    func(ctx context.Context, tx *jay.Tx, id string) (status string, err error)
 	details bool
 	perSec  int
@@ -302,7 +303,7 @@ func (c *call) queryOptions(b *byQuery) (err error) {
 	return err
 }
 
-// deleteByQuery deletes, as an operation, what a query finds.
+// deleteByQuery deletes the results of a query, as an operation.
 func (c *call) deleteByQuery() error {
 	request, err := c.queryRequest()
 	if err != nil {
@@ -321,7 +322,7 @@ func (c *call) deleteByQuery() error {
 	return c.changeByQuery(b)
 }
 
-// patchByQuery runs, as an operation, the script of update { } on what a query finds.
+// patchByQuery runs the script of update { } on the results of a query, as an operation.
 func (c *call) patchByQuery() error {
 	var body struct{ Query json.RawMessage }
 	if err := c.decode(&body); err != nil {
@@ -356,7 +357,7 @@ func (c *call) patchByQuery() error {
 	return c.changeByQuery(b)
 }
 
-// newUpdate reads a query with update { } at its end, and the script in it.
+// newUpdate parses a query with update { } at its end, and the script in it.
 func (c *call) newUpdate(text string, parameters map[string]json.RawMessage) (*byQuery, *patching, error) {
 	front, source, err := splitUpdate(text)
 	if err != nil {
@@ -377,13 +378,13 @@ func (c *call) newUpdate(text string, parameters map[string]json.RawMessage) (*b
 	return &byQuery{text: front, given: given}, p, nil
 }
 
-// aliasOf finds the alias of a query.
+// aliasOf matches the alias in a query.
 var aliasOf = regexp.MustCompile(`(?i)^\s*from\s+(?:index\s+)?(?:'[^']*'|"[^"]*"|[^\s'"]+)\s+(?:as\s+)?([\pL_][\pL\pN_]*)`)
 
-// clauseWords are words that stand where an alias could.
+// clauseWords are the keywords that can stand where an alias could.
 var clauseWords = []string{"where", "order", "load", "include", "group", "select", "update", "limit", "offset", "filter", "use"}
 
-// splitUpdate splits a query in front of update { }, and returns the script in the braces.
+// splitUpdate splits a query before update { }, and returns the script in the braces.
 func splitUpdate(text string) (query, source string, err error) {
 	missing := badRequest("the query changes nothing: it needs update { } at its end")
 	for i := 0; i < len(text); i++ {
@@ -413,7 +414,7 @@ func splitUpdate(text string) (query, source string, err error) {
 			if !strings.HasSuffix(rest, "}") || len(rest) < 2 {
 				return "", "", badRequest("update { has no end, or something stands behind it")
 			}
-			// Lines of the script are those of the query.
+			// Errors of the script shall name lines of the query.
 			lines := strings.Count(text[:len(text)-len(strings.TrimLeft(text[i+6:], " \t\r\n"))+1], "\n")
 			return text[:i], strings.Repeat("\n", lines) + rest[1:len(rest)-1], nil
 		}
@@ -428,8 +429,8 @@ func wordByte(b byte) bool {
 
 // Bounds of a change by query.
 const (
-	byQueryBatch = 128  // documents of a transaction
-	maxDetails   = 1024 // documents whose result is kept
+	byQueryBatch = 128  // documents per transaction
+	maxDetails   = 1024 // documents whose results are kept
 )
 
 // change changes a document, if the query still finds it.
@@ -448,10 +449,9 @@ func (b *byQuery) change(ctx context.Context, tx *jay.Tx, id string) (status str
 	return b.each(ctx, tx, id)
 }
 
-// changeByQuery changes what a query finds, as an operation. The query sees one moment;
-// each batch of documents is a transaction that changes them as they are then, and leaves
-// those as they are that other writes have deleted meanwhile, or changed so that they do not
-// satisfy the condition any more.
+// changeByQuery changes the results of a query, as an operation. The query runs on one
+// snapshot. Each batch of documents is a transaction that changes their present versions,
+// and leaves out documents that were deleted meanwhile or no longer match the query.
 func (c *call) changeByQuery(b *byQuery) error {
 	text, err := c.fromIndex(b.text)
 	if err != nil {
@@ -459,7 +459,7 @@ func (c *call) changeByQuery(b *byQuery) error {
 	}
 	c.subject = text
 	b.text = text
-	q, err := c.db.RQL(b.text, b.given) // what is wrong with the query is said at once
+	q, err := c.db.RQL(b.text, b.given) // so that errors of the query are in the reply
 	if err != nil {
 		return err
 	}
@@ -476,7 +476,7 @@ func (c *call) changeByQuery(b *byQuery) error {
 	})
 }
 
-// changeAll changes what the query finds, batch by batch.
+// changeAll changes the results of the query, batch by batch.
 func (s *Server) changeAll(ctx context.Context, db *jay.DB, o *operation, b *byQuery, total int64) (result any, err error) {
 	processed := int64(0)
 	details := []any{}
@@ -542,7 +542,7 @@ func (s *Server) changeAll(ctx context.Context, db *jay.DB, o *operation, b *byQ
 		"Query": b.text, "Details": details, "Message": "Processed " + string(mustJSON(processed)) + " items.", "ShouldPersist": false}, err
 }
 
-// throttle waits until no more than perSec documents a second were changed.
+// throttle waits so that no more than perSec documents a second are changed.
 func (s *Server) throttle(ctx context.Context, perSec int, processed int64, start time.Time) error {
 	if perSec == 0 {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// queryRequest is the body of a query. Jay's indexes are as new as the documents, so that
-// there is nothing to wait for.
+// queryRequest is the body of a query. Options to wait for indexes are ignored, as they
+// are always up to date.
 type queryRequest struct {
 	Query           string
 	QueryParameters map[string]json.RawMessage
@@ -24,14 +24,13 @@ type queryRequest struct {
 	PageSize        *int
 }
 
-// parameterName finds the parameters that a query may use.
+// parameterName matches the parameters in a query.
 var parameterName = regexp.MustCompile(`\$[\pL_][\pL\pN_]*`)
 
-// pageWords are in every query that asks for a page in its text. They may be in others,
-// for which it costs a count that is known.
+// pageWords matches every query with a page in its text. A false match costs only a count.
 var pageWords = regexp.MustCompile(`(?i)limit|offset`)
 
-// query answers a query in RQL.
+// query replies to a query in RQL.
 func (c *call) query() error {
 	start := time.Now()
 	request, err := c.queryRequest()
@@ -70,7 +69,7 @@ func (c *call) query() error {
 	return c.queryReply(&found, number, metadataOnly, time.Since(start))
 }
 
-// explainQuery says how a query was answered: a line for each step of its plan.
+// explainQuery replies with the plan of a query: one line per step.
 func (c *call) explainQuery(request queryRequest) error {
 	given, err := request.parameters()
 	if err != nil {
@@ -113,8 +112,8 @@ func (c *call) queryRequest() (r queryRequest, err error) {
 	return r, err
 }
 
-// parameters returns the values of the parameters that the query uses. RavenDB's clients
-// may send others. Numbers keep all their digits.
+// parameters returns the values of the parameters that the query uses: clients may send
+// others. Numbers keep all their digits.
 func (r *queryRequest) parameters() (map[string]any, error) {
 	used := make(map[string]bool)
 	for _, name := range parameterName.FindAllString(r.Query, -1) {
@@ -136,14 +135,14 @@ func (r *queryRequest) parameters() (map[string]any, error) {
 	return out, nil
 }
 
-// queryResult is what a query has found.
+// queryResult is the result of a query.
 type queryResult struct {
 	reading
-	rows  []json.RawMessage // of a query that selects; else docs has the answers
+	rows  []json.RawMessage // rows of a query that selects; the results of others are in docs
 	total int64
 }
 
-// query returns the query in a transaction, and the page of it.
+// query returns the query in a transaction, limited to its page.
 func (r *queryRequest) query(tx *jay.Tx, given map[string]any) (jay.Query[jay.Row], error) {
 	q, err := tx.RQL(r.Query, given)
 	if err != nil {
@@ -158,7 +157,7 @@ func (r *queryRequest) query(tx *jay.Tx, given map[string]any) (jay.Query[jay.Ro
 	return q, nil
 }
 
-// runQuery runs the query, and counts what it finds beyond the page.
+// runQuery runs the query, and counts all of its results.
 func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found *queryResult) error {
 	q, err := r.query(tx, given)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *call) runQuery(tx *jay.Tx, r queryRequest, given map[string]any, found 
 	return err
 }
 
-// etag returns a hash of what was found.
+// etag returns a hash of the result.
 func (f *queryResult) etag() []byte {
 	h := fnv.New128a()
 	fmt.Fprintf(h, "%d %s\n", f.total, f.reading.etag())
@@ -241,7 +240,7 @@ func (c *call) queryReply(f *queryResult, etag int64, metadataOnly bool, took ti
 	return c.text(http.StatusOK, append(dst, tail...))
 }
 
-// appendProjection appends what a query has selected, marked as that.
+// appendProjection appends selected fields, marked as a projection.
 func appendProjection(dst []byte, row json.RawMessage) []byte {
 	dst = append(dst, row[:len(row)-1]...)
 	if len(row) > 2 {

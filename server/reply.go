@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// serverVersion is the version of RavenDB whose protocol the server speaks. Clients
-// decide by it what they may send.
+// serverVersion is the version of RavenDB whose protocol the server speaks. Clients choose
+// by it what they may send.
 const serverVersion = "5.4.200.0"
 
-// minGzipBytes is the size of a reply from which compressing it is worth the time.
+// minGzipBytes is the least size of a reply that is worth compressing.
 const minGzipBytes = 2048
 
 var gzipWriters = sync.Pool{New: func() any {
@@ -26,7 +26,7 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// fail makes the reply of an error.
+// fail makes the reply to a call that has failed.
 func (c *call) fail(err error, id string) {
 	p := problemOf(err)
 	if p.cause != nil {
@@ -39,8 +39,8 @@ func (c *call) fail(err error, id string) {
 	for name, value := range p.headers {
 		c.reply.Set(name, value)
 	}
-	// The reply does not wait long for a body that was not read. A ResponseWriter that has no
-	// deadlines is one of a test, or wrapped by a user.
+	// Do not wait long for the rest of the body. A ResponseWriter without deadlines
+	// belongs to a test, or is wrapped by a user.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(time.Second))
 	c.reply.Del("ETag")
 	c.contentType = ""
@@ -69,7 +69,7 @@ func (c *call) send() {
 	_ = control.SetWriteDeadline(time.Time{})
 }
 
-// compress packs the reply if the client takes gzip.
+// compress compresses the reply if the client accepts gzip.
 func (c *call) compress() {
 	if len(c.out) < minGzipBytes || c.r.Method == http.MethodHead {
 		return
@@ -85,7 +85,7 @@ func (c *call) compress() {
 	w.Reset(&packed)
 	_, err := w.Write(c.out)
 	if err = errors.Join(err, w.Close()); err != nil {
-		panic(err) // memory takes everything
+		panic(err) // writing to memory cannot fail
 	}
 	c.reply.Set("Content-Encoding", "gzip")
 	c.out = packed.Bytes()
@@ -106,8 +106,8 @@ func takesGzip(h http.Header) bool {
 	return false
 }
 
-// streamWriter writes the reply of a stream: at the client's pace, but not slower than the
-// server's patience.
+// streamWriter writes the reply of a stream at the client's pace, within the server's time
+// limits.
 type streamWriter struct {
 	c     *call
 	w     io.Writer
@@ -116,7 +116,7 @@ type streamWriter struct {
 	n     int64
 }
 
-// startStream sends the head of the reply. close must follow.
+// startStream sends the head of the reply. The caller must call close.
 func (c *call) startStream(contentType string) *streamWriter {
 	s := &streamWriter{c: c, since: time.Now()}
 	s.w = (*pacedWriter)(s)
@@ -136,7 +136,7 @@ func (c *call) startStream(contentType string) *streamWriter {
 // Write implements io.Writer.
 func (s *streamWriter) Write(b []byte) (int, error) { return s.w.Write(b) }
 
-// close ends the stream. The reply is whole only if close was called and returned nil.
+// close ends the stream. The reply is complete only if close was called and returned nil.
 func (s *streamWriter) close() (err error) {
 	if s.gz != nil {
 		err = s.gz.Close()
@@ -145,7 +145,7 @@ func (s *streamWriter) close() (err error) {
 	return err
 }
 
-// pacedWriter writes to the client.
+// pacedWriter writes to the client, with a deadline for each write.
 type pacedWriter streamWriter
 
 // Write implements io.Writer.
@@ -156,7 +156,7 @@ func (p *pacedWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// countingWriter notes what was sent, for the log.
+// countingWriter records the status and the number of bytes sent, for the log.
 type countingWriter struct {
 	http.ResponseWriter
 	status int
@@ -179,12 +179,12 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// logRequest writes the record of a request.
+// logRequest logs a request.
 func (s *Server) logRequest(c *call, w *countingWriter, id string, start time.Time) {
 	took := time.Since(start)
 	s.metrics.observe(c, w.status, w.bytes, took)
 	level, message := slog.LevelInfo, "server: request"
-	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream && !c.route.socket) { // a stream takes as long as its reader
+	if took >= s.opts.SlowAfter && (c.route == nil || !c.route.stream && !c.route.socket) { // the reader decides how long a stream takes
 		level, message = slog.LevelWarn, "server: slow request"
 	}
 	if c.route != nil && c.route.free {

@@ -11,13 +11,13 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// raftParam names the ID that a client gives to a command, so that the command, sent
-// again after a reply was lost, is not carried out again.
+// raftParam is the parameter with the ID of a command. If the reply is lost, the client
+// sends the command again with the same ID, and it is not carried out again.
 const raftParam = "raft-request-id"
 
-// results keeps the replies of commands by their IDs, in the server's own database. The
-// newest of them are kept: the oldest go first. A crash between a command and its
-// record forgets the reply; the command, sent again, is then carried out again.
+// results keeps the replies to commands by their IDs, in the server's own database. Only
+// the newest are kept. After a crash between a command and the storing of its reply, a
+// repeated command is carried out again.
 type results struct {
 	system *jay.DB
 	most   int
@@ -25,18 +25,18 @@ type results struct {
 	mu    sync.Mutex
 	done  map[string]result        // Guarded by mu.
 	order []string                 // keys of done, oldest first. Guarded by mu.
-	under map[string]chan struct{} // commands being carried out. Guarded by mu.
+	under map[string]chan struct{} // commands that are being carried out. Guarded by mu.
 }
 
-// result is a reply that is kept.
+// result is a stored reply.
 type result struct {
 	Status int             //
-	Body   json.RawMessage `json:",omitempty"` // as it was sent
+	Body   json.RawMessage `json:",omitempty"` // the body as it was sent
 }
 
 const (
 	resultPrefix   = "results/"
-	maxResultBytes = 8 << 10 // of a reply; the commands that have an ID reply with less
+	maxResultBytes = 8 << 10 // of a reply; commands with an ID have smaller replies
 )
 
 func openResults(ctx context.Context, system *jay.DB, most int) (*results, error) {
@@ -60,15 +60,15 @@ func openResults(ctx context.Context, system *jay.DB, most int) (*results, error
 	return rs, nil
 }
 
-// resultKey returns the key of a command: the same ID of another command is another
+// resultKey returns the key of a command. The same ID with another command gives another
 // key.
 func resultKey(method, path, query, id string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{method, path, query, id}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// once calls fn, unless a command with this key has succeeded: then it returns that
-// reply. Of calls at the same time one calls fn, and the others wait for it.
+// once calls fn, unless a command with this key has succeeded: then it returns the stored
+// reply. Of concurrent calls with one key, one calls fn and the others wait for it.
 func (rs *results) once(ctx context.Context, key string, fn func() (result, error)) (result, error) {
 	for {
 		rs.mu.Lock()
@@ -91,7 +91,7 @@ func (rs *results) once(ctx context.Context, key string, fn func() (result, erro
 	}
 }
 
-// first calls fn, and keeps its result if it has succeeded.
+// first calls fn, and stores its result if it has succeeded.
 func (rs *results) first(ctx context.Context, key string, fn func() (result, error)) (r result, err error) {
 	defer func() {
 		rs.mu.Lock()

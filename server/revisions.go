@@ -16,8 +16,8 @@ import (
 // maxRevisionVectors bounds the change vectors of one request.
 const maxRevisionVectors = 1024
 
-// getRevisions returns revisions: of a document, newest first; the one that was valid
-// at a time; or those with these change vectors.
+// getRevisions returns revisions: those of a document, newest first; the one that was
+// valid at a time; or those with given change vectors.
 func (c *call) getRevisions() error {
 	start, size, err := c.params.page()
 	if err != nil {
@@ -83,7 +83,8 @@ func (c *call) appendRevision(dst []byte, r *jay.Revision, metadataOnly bool) ([
 	return append(append(append(dst, `{"@metadata":`...), members.Metadata...), '}'), nil
 }
 
-// keep counts a revision for the reply, and remembers which document it is of.
+// keepRevision adds the size of a revision to sum, and remembers to which document its
+// change vector belongs.
 func (c *call) keepRevision(sum *int64, r *jay.Revision) error {
 	n := int64(len(r.Body())) + 512
 	if *sum += n; *sum > c.s.opts.MaxReplyBytes {
@@ -130,9 +131,9 @@ func (c *call) revisionBefore(id string) ([]*jay.Revision, error) {
 	return []*jay.Revision{r}, c.keepRevision(&sum, r)
 }
 
-// revisionsByVector returns the revisions with these change vectors; a missing one is nil.
-// A change vector does not say of which document it is: what the server has sent before, it
-// remembers, and it looks for others in all revisions.
+// revisionsByVector returns the revisions with these change vectors; nil for a missing
+// one. A change vector does not name its document. The server remembers those that it has
+// sent, and searches all revisions for others.
 func (c *call) revisionsByVector(vectors []string) ([]*jay.Revision, error) {
 	byVector := make(map[string]*jay.Revision, len(vectors))
 	missing := make(map[string]bool)
@@ -166,8 +167,8 @@ func (c *call) revisionsByVector(vectors []string) ([]*jay.Revision, error) {
 	return found, nil
 }
 
-// searchRevisions looks for change vectors: among the newest versions of documents by
-// their etags, then among all that were replaced.
+// searchRevisions looks for change vectors, first among the present versions of documents
+// by their etags, then among all revisions.
 func (c *call) searchRevisions(missing map[string]bool, found map[string]*jay.Revision, sum *int64) error {
 	for vector := range missing {
 		doc, err := c.documentByVector(vector)
@@ -209,7 +210,7 @@ func (c *call) searchRevisions(missing map[string]bool, found map[string]*jay.Re
 	return nil
 }
 
-// documentByVector returns the document whose version a change vector is, or nil.
+// documentByVector returns the document whose present version has a change vector, or nil.
 func (c *call) documentByVector(vector string) (*jay.Document, error) {
 	_, rest, found := strings.Cut(vector, ":")
 	number, _, _ := strings.Cut(rest, "-")
@@ -244,8 +245,8 @@ func (c *call) revisionsCount() error {
 	return c.json(http.StatusOK, map[string]any{"RevisionsCount": n})
 }
 
-// vectors remembers of which documents the newest change vectors of revisions are that
-// were sent to clients.
+// vectors remembers the documents of the change vectors of revisions that were last sent
+// to clients.
 type vectors struct {
 	mu    sync.Mutex
 	ids   map[vectorKey]string // Guarded by mu.
@@ -255,7 +256,7 @@ type vectors struct {
 
 type vectorKey struct{ database, vector string }
 
-// maxVectors bounds vectors: some megabytes.
+// maxVectors bounds vectors, to some megabytes.
 const maxVectors = 10_000
 
 func newVectors() *vectors { return &vectors{ids: make(map[vectorKey]string)} }
@@ -284,7 +285,7 @@ func (v *vectors) find(database, vector string) (id string, found bool) {
 	return id, found
 }
 
-// revisionRule is a rule in RavenDB's shape.
+// revisionRule is a rule in RavenDB's format.
 type revisionRule struct {
 	Disabled                             bool
 	MinimumRevisionsToKeep               *uint64 `json:",omitempty"`
@@ -314,7 +315,7 @@ func (r *revisionRule) rule() (rule jay.RevisionRule, err error) {
 	return rule, err
 }
 
-// ruleOf returns a rule in RavenDB's shape.
+// ruleOf returns a rule in RavenDB's format.
 func ruleOf(rule jay.RevisionRule) *revisionRule {
 	r := &revisionRule{Disabled: rule.Disabled}
 	if rule.Keep > 0 {
@@ -382,10 +383,10 @@ func (c *call) raftIndex() error {
 	return c.json(http.StatusOK, map[string]any{"RaftCommandIndex": index})
 }
 
-// enforceRevisions removes, as an operation, the revisions that the rules do not keep.
+// enforceRevisions removes the revisions that the rules do not keep, as an operation.
 func (c *call) enforceRevisions() error {
 	if len(c.body) > 0 {
-		var given map[string]json.RawMessage // what clients may say of the collections changes nothing
+		var given map[string]json.RawMessage // the list of collections in the body is ignored
 		if err := c.decode(&given); err != nil {
 			return err
 		}
@@ -423,7 +424,8 @@ func (c *call) deleteRevisions() error {
 	return c.json(http.StatusOK, map[string]any{"TotalDeletes": removed})
 }
 
-// revertRevisions writes old versions of documents again: DocumentIdToChangeVector.
+// revertRevisions stores old versions of documents as new ones, by
+// DocumentIdToChangeVector.
 func (c *call) revertRevisions() error {
 	var request struct {
 		IDToChangeVector map[string]string `json:"IdToChangeVector"`
@@ -497,11 +499,12 @@ func formatTimeSpan(d time.Duration) string {
 	return text
 }
 
-// Documents expire and are refreshed within a second of their time, whatever is
-// configured: what a client configures is kept, and returned.
+// dueConfigurationPrefix is the prefix of the IDs of configurations of expiration and
+// refresh. Documents expire and are refreshed within a second of their time, whatever is
+// configured: a configuration is only stored and returned.
 const dueConfigurationPrefix = "due/"
 
-// dueID returns the ID of such a configuration in the server's database.
+// dueID returns the ID of a configuration in the server's database.
 func dueID(name, key string) string { return dueConfigurationPrefix + name + "/" + key }
 
 // getDue returns the configuration of expiration or refresh.

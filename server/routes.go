@@ -10,28 +10,28 @@ import (
 // route is one endpoint.
 type route struct {
 	method  string
-	path    string // below /databases/{db} if it begins with "{D}", below /jay/v1/databases/{db} with "{J}", else of the server
+	path    string // "{D}" stands for /databases/{db}, "{J}" for /jay/v1/databases/{db}
 	run     func(c *call) error
-	params  func(raw string) (params, error) // parseParams, unless the client escapes otherwise
-	body    bool                             // it takes one
-	parts   bool                             // its body may be multipart
-	lazy    bool                             // it may stand in a multi_get
-	raft    bool                             // its reply is kept by its raft-request-id, in the server's own database
-	once    bool                             // its result is kept by its raft-request-id, in the commit of the command
-	free    bool                             // it is answered under any load and for any host, and says nothing
+	params  func(raw string) (params, error) // parses the query; nil for parseParams
+	body    bool                             // it has a body
+	parts   bool                             // the body may be multipart
+	lazy    bool                             // it may be part of a multi_get
+	raft    bool                             // its reply is stored by raft-request-id, in the server's own database
+	once    bool                             // its result is stored by raft-request-id, in the commit of the command
+	free    bool                             // served under any load and for any host; reveals nothing
 	stream  bool                             // it writes its reply itself
 	socket  bool                             // it becomes a websocket
-	agreed  bool                             // it needs a majority of a cluster
-	named   bool                             // the parameter name is that of its database
-	invites bool                             // a ticket is all that it needs
-	open    bool                             // every sender with credentials may ask; run looks at rights
+	agreed  bool                             // it needs the majority of a cluster
+	named   bool                             // the parameter name has the name of its database
+	invites bool                             // it needs only a ticket
+	open    bool                             // any sender with credentials may call it; run checks the rights
 	needs   Right                            // see right
 
-	refused string // why it is not there, if run is nil
+	refused string // why it is not supported, if run is nil
 }
 
-// routes lists the endpoints that are answered, and those of RavenDB that are refused
-// with a reason. docs/server.md has the same table.
+// routes lists the supported endpoints, and those of RavenDB that are refused with a
+// reason. docs/server.md has the same table.
 var routes = []*route{
 	{method: "GET", path: "/healthz", run: (*call).healthz, free: true},
 	{method: "GET", path: "/readyz", run: (*call).readyz, free: true},
@@ -64,7 +64,7 @@ var routes = []*route{
 	{method: "PUT", path: "{D}/docs", run: (*call).putDocument, body: true, params: parseWriteParams},
 	{method: "DELETE", path: "{D}/docs", run: (*call).deleteDocument, params: parseWriteParams},
 	{method: "POST", path: "{D}/bulk_docs", run: (*call).bulkDocs, body: true, parts: true, once: true},
-	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below: it runs routes
+	{method: "POST", path: "{D}/multi_get", body: true, needs: ReadRight}, // run is set below, as it refers to routes
 	{method: "GET", path: "{D}/cmpxchg", run: (*call).getExchanges, agreed: true, lazy: true},
 	{method: "PUT", path: "{D}/cmpxchg", run: (*call).putExchange, agreed: true, body: true, once: true, params: parseExchangeParams},
 	{method: "DELETE", path: "{D}/cmpxchg", run: (*call).deleteExchange, agreed: true, once: true, params: parseExchangeParams},
@@ -180,7 +180,7 @@ const (
 	subscriptions = "subscriptions are not there: they need a protocol of their own over TCP"
 )
 
-// byPath are the routes by their path in lower case.
+// byPath has the routes by their paths in lower case.
 var byPath = make(map[string][]*route)
 
 func init() {
@@ -232,7 +232,7 @@ func cutPrefixFold(s, prefix string) (rest string, found bool) {
 	return s[len(prefix):], true
 }
 
-// noRoute refuses a path, or a method of it.
+// noRoute is the error for an unknown path, or for an unknown method of a path.
 func noRoute(method, path string, others []*route) error {
 	p := &problem{status: http.StatusBadRequest, kind: typeRoute}
 	p.message = badRequest("There is no handler for path: %s %.200s", method, path).message

@@ -31,31 +31,31 @@ type Server struct {
 
 	began         time.Time
 	operations    *operations
-	rejects       keptRejectsOf // of imports
+	rejects       keptRejectsOf // the records that imports have rejected
 	hubs          *hubs
 	vectors       *vectors
 	defining      sync.Mutex // held while an index definition changes
 	auth          *authentication
-	authenticates atomic.Bool // requests need credentials
+	authenticates atomic.Bool // every request needs credentials
 	certificates  *certificates
 	metrics       *metrics
 	nodes         *nodes
 	studio        http.Handler // of its files
 
 	mu      sync.RWMutex
-	closing bool           // no further request begins. Guarded by mu.
+	closing bool           // no more requests are accepted. Guarded by mu.
 	under   sync.WaitGroup // requests under way
 
-	ctx     context.Context // of streams and of the server's own work
+	ctx     context.Context // context of streams and of the server's own work
 	cancel  context.CancelFunc
 	janitor sync.WaitGroup
 	closed  sync.Once
-	err     error // of Close
+	err     error // result of Close
 }
 
-// Open opens a data directory, which it creates if there is none. It returns
-// jay.ErrLocked if another Server has it open, in whatever process, jay.ErrOption for an
-// option that cannot be, and what jay.Open returns.
+// Open opens a data directory, which it creates if it is missing. It returns jay.ErrLocked
+// if another Server, of any process, has it open, jay.ErrOption for an invalid option, and
+// errors of jay.Open.
 func Open(o Options) (*Server, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -104,8 +104,8 @@ func (s *Server) closeIdle() {
 	}
 }
 
-// Close refuses further requests, ends streams, waits for the requests under way and
-// closes the databases. It is idempotent.
+// Close refuses further requests, ends streams, waits for running requests and closes the
+// databases. It is idempotent.
 func (s *Server) Close() error {
 	s.closed.Do(func() {
 		s.refuse()
@@ -117,14 +117,15 @@ func (s *Server) Close() error {
 	return s.err
 }
 
-// refuse makes every request that begins from now on an error.
+// refuse makes every later request fail.
 func (s *Server) refuse() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closing = true
 }
 
-// begin counts a request, unless the server is closing. s.under.Done must follow.
+// begin counts a request, unless the server is closing. After success the caller must call
+// s.under.Done.
 func (s *Server) begin() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -135,8 +136,8 @@ func (s *Server) begin() error {
 	return nil
 }
 
-// Serve answers requests on l until ctx ends: then it accepts no more, lets those under
-// way finish within Options.ShutdownTimeout, ends the others, and closes the databases as
+// Serve answers requests on l until ctx ends: then it accepts no more, gives running
+// requests Options.ShutdownTimeout to finish, ends the rest, and closes the databases as
 // Close does. It closes l.
 //
 // On an address that is not a loopback one, Serve needs a certificate, and requests need
@@ -167,7 +168,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 		s.opts.Logger.Info("server: shutting down", "within", s.opts.ShutdownTimeout)
 		s.refuse()
-		s.cancel() // streams end at once: they have no end of their own
+		s.cancel() // ends streams, which have no end of their own
 		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.ShutdownTimeout)
 		defer cancel()
 		if err = h.Shutdown(patience); err != nil {
@@ -179,8 +180,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, s.Close())
 }
 
-// checkAddress refuses an address that others can reach, unless TLS and authentication are
-// there, which it switches on, or an option says what to do without.
+// checkAddress refuses an address that other machines can reach without TLS, unless an
+// option permits it. It switches authentication on for such an address, unless an option
+// says otherwise.
 func (s *Server) checkAddress(a net.Addr) error {
 	o := &s.opts
 	if o.TLSCertificate != "" {
@@ -216,7 +218,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	err := c.guarded()
 	if err != nil && c.started {
-		// The status was sent. A cut connection shows that the reply is not whole.
+		// The status was sent already. Cutting the connection shows that the reply is
+		// incomplete.
 		s.opts.Logger.Warn("server: a stream is cut short", "request", id, "err", err)
 		panic(http.ErrAbortHandler)
 	}
@@ -240,7 +243,7 @@ func (c *call) guarded() (err error) {
 	return c.handle()
 }
 
-// panicked is the error of a panic that was recovered from, with the stack for the log.
+// panicked returns the error for a recovered panic, with the stack for the log.
 func panicked(p any) *problem {
 	return &problem{status: http.StatusInternalServerError, kind: typeInternal, message: "the server has failed at this request; its log says why", cause: fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
 }
@@ -258,7 +261,7 @@ func (c *call) handle() (err error) {
 	}
 	c.route, c.name, err = findRoute(r.Method, r.URL.EscapedPath())
 	if c.route == nil || !c.route.free {
-		// The host comes first: to a page of another site all paths look the same.
+		// Check the host first, so that a page of another site cannot tell paths apart.
 		if err := s.guard(r, c.route); err != nil {
 			return err
 		}
@@ -273,7 +276,7 @@ func (c *call) handle() (err error) {
 		return err
 	}
 	defer s.under.Done()
-	if err := c.authenticate(); err != nil { // before it takes a place
+	if err := c.authenticate(); err != nil { // before taking a place in the gate
 		return err
 	}
 	gate := s.gate
@@ -313,8 +316,8 @@ func (c *call) onDatabase(fn func() error) (err error) {
 	return fn()
 }
 
-// remembered runs the route, unless its reply is kept by a raft-request-id. Those that
-// write to a database pass the ID on, to its commit: see call.once.
+// remembered runs the route, unless its reply is stored by raft-request-id. Routes that
+// write to a database pass the ID on to its commit instead: see call.once.
 func (c *call) remembered() error {
 	id := c.params.get(raftParam)
 	if id == "" || !c.route.raft && !c.route.once {
@@ -324,9 +327,10 @@ func (c *call) remembered() error {
 		return badRequest("%s has at most 128 characters", raftParam)
 	}
 	if c.who != nil {
-		id += " " + c.who.Name // a reply is for its sender
+		id += " " + c.who.Name // one sender does not get another's reply
 	}
-	// A client that goes away may ask again: the command ends, and its reply is kept.
+	// A client that disconnects may repeat the command. So the command runs to its end,
+	// and its reply is stored.
 	c.ctx = context.WithoutCancel(c.ctx)
 	key := resultKey(c.r.Method, c.r.URL.EscapedPath(), c.r.URL.RawQuery, id)
 	if c.route.once {
@@ -353,8 +357,8 @@ func (c *call) run() error {
 	return c.route.run(c)
 }
 
-// once makes a call of the database one that is carried out once, if the client has given
-// it an ID.
+// once returns the option that makes a call of the database be carried out only once, if
+// the client has given the command an ID.
 func (c *call) once() []jay.CallOption {
 	if c.requestID == "" {
 		return nil
@@ -362,7 +366,7 @@ func (c *call) once() []jay.CallOption {
 	return []jay.CallOption{jay.RequestID(c.requestID)}
 }
 
-// requestID returns the ID of a request, which the client may have given.
+// requestID returns the ID of a request: the client's, or a new one.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); id != "" && len(id) <= 64 && isToken(id) {
 		return id
@@ -370,7 +374,7 @@ func requestID(r *http.Request) string {
 	return rand.Text()[:16]
 }
 
-// isToken reports whether text is of characters that are harmless in logs.
+// isToken reports whether text has only characters that are harmless in logs.
 func isToken(text string) bool {
 	for i := range len(text) {
 		if !nameCharacter(rune(text[i])) {

@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// A browser swaps its token for a cookie that scripts cannot read. The session lives in
-// memory: it ends with the server, and its token's rights are those of the moment.
+// A browser exchanges its token for a cookie that scripts cannot read. The session is in
+// memory, so it ends with the server. Its rights are the present rights of the token.
 const (
 	sessionCookie   = "jay-session" // see cookieName
 	sessionDuration = 12 * time.Hour
 	maxSessions     = 10_000
 )
 
-// sessions are those of browsers, by the hash of their cookie.
+// sessions has the sessions of browsers, by the hash of their cookie.
 type sessions struct {
 	mu    sync.Mutex
 	byID  map[string]browserSession // Guarded by mu.
-	order []string                  // oldest first; some have ended. Guarded by mu.
+	order []string                  // oldest first; some of them may have ended. Guarded by mu.
 }
 
-// browserSession has the rights of its token, or those of a grant of its own.
+// browserSession has the rights of its token, or of a grant of its own.
 type browserSession struct {
-	token   string // its hash
-	grant   *Grant // of an invitation, or nil
+	token   string // hash of the token
+	grant   *Grant // grant of an invitation, or nil
 	expires time.Time
 }
 
-// begin begins a session, in place of the oldest one if there are too many, and returns its
+// begin adds a session, in place of the oldest one if there are too many, and returns its
 // cookie.
 func (ss *sessions) begin(s browserSession, now time.Time) string {
 	id := rand.Text()
@@ -50,7 +50,7 @@ func (ss *sessions) begin(s browserSession, now time.Time) string {
 	return id
 }
 
-// find returns a session that has not ended.
+// find returns a session, unless it has ended.
 func (ss *sessions) find(id string, now time.Time) (s browserSession, found bool) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -65,12 +65,12 @@ func (ss *sessions) end(id string) {
 	delete(ss.byID, hashOf(id))
 }
 
-// sameOrigin refuses what a page of another site may have sent with the cookie: a change
-// must say that it comes from a page of this server.
+// sameOrigin refuses requests that a page of another site may have sent with the cookie: a
+// change must be marked as coming from a page of this server.
 func (a *authentication) sameOrigin(r *http.Request) error {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		return nil // the cookie is SameSite=Strict, and guard has looked at what the browser says
+		return nil // reads are safe: the cookie is SameSite=Strict, and guard has checked the browser's headers
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "same-origin" || sameHost(r.Header.Get("Origin"), r.Host) {
 		return nil
@@ -78,7 +78,7 @@ func (a *authentication) sameOrigin(r *http.Request) error {
 	return &problem{status: http.StatusForbidden, kind: typeAuthorization, message: "a change with the cookie of a browser must come from a page of this server"}
 }
 
-// beginSession swaps the token of the request for a cookie.
+// beginSession exchanges the token of the request for a cookie.
 func (c *call) beginSession() error {
 	token, found := bearer(c.r)
 	if c.who == nil {
@@ -101,7 +101,7 @@ func (c *call) endSession() error {
 	return c.empty(http.StatusNoContent)
 }
 
-// getSession says who sends the request.
+// getSession replies with who the sender is.
 func (c *call) getSession() error { return c.json(http.StatusOK, c.describe()) }
 
 func (c *call) describe() any {
@@ -115,9 +115,9 @@ func (c *call) describe() any {
 	return reply
 }
 
-// cookieName returns the name of the cookie, with the port of the URL: a browser sends the
-// cookies of a host to all its ports, and servers of one machine must not take one
-// another's away.
+// cookieName returns the name of the cookie, which includes the port of the URL. A browser
+// sends the cookies of a host to all its ports, and servers on one machine must not
+// replace each other's.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil {
 		return sessionCookie + "-" + port
@@ -125,8 +125,8 @@ func cookieName(r *http.Request) string {
 	return sessionCookie
 }
 
-// setCookie sets the cookie of the session. It is sent over TLS only, unless the request
-// came without.
+// setCookie sets the cookie of the session. It is restricted to TLS, unless the request
+// came without TLS.
 func (c *call) setCookie(value string, maxAge int) {
 	http.SetCookie(c.w, &http.Cookie{
 		Name: cookieName(c.r), Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,

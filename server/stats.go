@@ -7,10 +7,10 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// healthcheck answers whether the database is open.
+// healthcheck replies that the database is open.
 func (c *call) healthcheck() error { return c.empty(http.StatusNoContent) }
 
-// stats describes the database.
+// stats replies with the statistics of the database.
 func (c *call) stats() error {
 	now, err := c.db.Stats(c.ctx)
 	if err != nil {
@@ -45,8 +45,7 @@ func (c *call) stats() error {
 	})
 }
 
-// indexStats describes the indexes. Each is as new as the documents, unless it is being
-// built.
+// indexStats describes the indexes. Each is up to date, unless it is being built.
 func (c *call) indexStats() ([]any, error) {
 	indexes, err := c.db.Indexes(c.ctx, "")
 	list := []any{}
@@ -57,7 +56,8 @@ func (c *call) indexStats() ([]any, error) {
 	return list, err
 }
 
-// newestChangeVector returns that of the document that was written last, or "".
+// newestChangeVector returns the change vector of the document that was written last, or
+// "".
 func (c *call) newestChangeVector() (string, error) {
 	for doc, err := range c.db.Query("").OrderBy("-@metadata.@etag").Limit(1).Iter(c.ctx) {
 		if err != nil {
@@ -68,7 +68,7 @@ func (c *call) newestChangeVector() (string, error) {
 	return "", nil
 }
 
-// humane returns a number of bytes in RavenDB's spelling.
+// humane formats a number of bytes as RavenDB does.
 func humane(n int64) string {
 	value, unit := float64(n), 0
 	for value >= 1024 && unit < 4 {
@@ -77,7 +77,7 @@ func humane(n int64) string {
 	return fmt.Sprintf("%.4g %s", value, [...]string{"Bytes", "KBytes", "MBytes", "GBytes", "TBytes"}[unit])
 }
 
-// collectionStats counts the documents of each collection.
+// collectionStats replies with the number of documents in each collection.
 func (c *call) collectionStats() error {
 	collections, err := c.db.Collections(c.ctx)
 	if err != nil {

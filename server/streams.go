@@ -8,8 +8,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// streamDocuments sends documents one after the other, in the order of their IDs. It
-// holds one document at a time.
+// streamDocuments sends documents in the order of their IDs, holding one at a time.
 func (c *call) streamDocuments() error {
 	start, size, err := c.params.page()
 	if err != nil {
@@ -28,7 +27,7 @@ func (c *call) streamDocuments() error {
 	}
 	for doc, err := range documents {
 		if err != nil {
-			return err // before the first document it is answered like any other
+			return err // before the first document an error is replied as usual
 		}
 		if err := out.add(c, doc, nil); err != nil {
 			return err
@@ -37,8 +36,8 @@ func (c *call) streamDocuments() error {
 	return out.end(c)
 }
 
-// streamQuery sends the answers of a query one after the other. The query sees one
-// moment, which takes disk space as long as the stream runs.
+// streamQuery sends the results of a query one after the other. The query runs on one
+// snapshot, which takes disk space as long as the stream runs.
 func (c *call) streamQuery() error {
 	request, err := c.queryRequest()
 	if err != nil {
@@ -63,7 +62,7 @@ func (c *call) streamQuery() error {
 		if err != nil {
 			return err
 		}
-		// Go's client reads the members in this order.
+		// The Go client requires the members in this order.
 		stats := fmt.Sprintf(`"ResultEtag":0,"IsStale":false,"IndexName":"collection","TotalResults":%d,"IndexTimestamp":%q`, total, c.s.opts.Now().UTC().Format(ravenTime))
 		out.head = "{" + stats + `,"Results":[`
 		if out.lines {
@@ -99,7 +98,7 @@ func (c *call) streamContext() (context.Context, context.CancelFunc) {
 	}
 }
 
-// streamsLines reports whether the stream has one answer a line.
+// streamsLines reports whether the stream has one result per line.
 func (c *call) streamsLines() (bool, error) {
 	switch format := c.params.get("format"); format {
 	case "", "json":
@@ -111,18 +110,18 @@ func (c *call) streamsLines() (bool, error) {
 	}
 }
 
-// rowStream writes documents and rows as an object whose last member is Results, or one a
-// line.
+// rowStream writes documents and rows, as an object whose last member is Results, or one
+// per line.
 type rowStream struct {
-	head  string // up to the first answer; of lines, only if item is set
+	head  string // text before the first result; for lines, only if item is set
 	lines bool
-	item  bool // a line has the answer as its Item
+	item  bool // the result is the Item of its line
 	skip  int
 
 	w       *streamWriter
 	written int
 	line    []byte
-	taken   int64 // of the server's memory, for the largest answer
+	taken   int64 // bytes of the server's budget, for the largest result
 }
 
 // begin sends the head.
@@ -148,7 +147,7 @@ func (d *rowStream) add(c *call, doc *jay.Document, row []byte) (err error) {
 	if doc != nil {
 		size += int64(len(doc.Body()))
 	}
-	if size > d.taken { // the answers before it are gone
+	if size > d.taken { // earlier results are not held
 		if err := c.take(size - d.taken); err != nil {
 			return err
 		}
@@ -167,7 +166,7 @@ func (d *rowStream) add(c *call, doc *jay.Document, row []byte) (err error) {
 	return err
 }
 
-// compose sets line to an answer, and what stands around it.
+// compose sets line to a result with its surroundings.
 func (d *rowStream) compose(doc *jay.Document, row []byte) (err error) {
 	d.line = d.line[:0]
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// certificates are the server's own, in files. A changed file is read again without a
-// restart.
+// certificates has the server's own certificate, from files. Changed files are read again
+// without a restart.
 type certificates struct {
 	s *Server
 
@@ -25,8 +25,8 @@ type certificates struct {
 	current *tls.Certificate // Guarded by mu.
 }
 
-// get returns the certificate for a handshake. If the files cannot be read any more, the
-// one that was read before goes on.
+// get returns the certificate for a handshake. If the files cannot be read any more, it
+// returns the last one.
 func (cs *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -63,7 +63,7 @@ func (cs *certificates) load() error {
 	}
 	pair, err := tls.LoadX509KeyPair(o.TLSCertificate, o.TLSKey)
 	if err != nil {
-		return err // maybe one of the two is new already, and the other one not yet
+		return err // perhaps only one of the two files has been replaced so far
 	}
 	if cs.current != nil {
 		o.Logger.Info("server: the certificate was read again", "until", pair.Leaf.NotAfter)
@@ -72,7 +72,7 @@ func (cs *certificates) load() error {
 	return nil
 }
 
-// names reports whether the certificate is for a host.
+// names reports whether the certificate is valid for a host.
 func (cs *certificates) names(host string) bool {
 	pair, err := cs.get(nil)
 	return err == nil && pair.Leaf.VerifyHostname(host) == nil
@@ -89,11 +89,11 @@ func (o *Options) checkTLS() error {
 	return nil
 }
 
-// tlsConfig returns the configuration of Serve. HTTP/2 is left out: the bounds of the server
-// are bounds of connections.
+// tlsConfig returns the configuration of Serve. It has no HTTP/2, because the server's
+// bounds apply to connections.
 func (s *Server) tlsConfig(h *http.Server) *tls.Config {
 	h.TLSNextProto = make(map[string]func(*http.Server, *tls.Conn, http.Handler))
-	// What a client's certificate is good for is looked at with each request.
+	// The rights of a client's certificate are checked with each request.
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.certificates.get, ClientAuth: tls.RequestClientCert, NextProtos: []string{"http/1.1"}}
 }
 

@@ -1,6 +1,6 @@
-// Package studio has the pages by which a browser shows and changes the databases of a
-// server. They are files of this package: HTML, CSS and ES modules as they were written,
-// without a build step. assets/app.js says how they are made.
+// Package studio has the pages with which a browser shows and changes the databases of a
+// server. They are embedded files: HTML, CSS and ES modules as written, without a build
+// step. assets/app.js describes how they are built.
 package studio
 
 import (
@@ -25,25 +25,25 @@ var embedded embed.FS
 // MaxFileBytes bounds a file of the studio.
 const MaxFileBytes = 256 << 10
 
-// Root is where a server mounts the Handler.
+// Root is the path at which a server must mount the Handler.
 const Root = "/studio/"
 
-// The pages load nothing but what this package has, run no script and no style that stands
-// in a page, and text never becomes HTML: the browser itself refuses it.
+// contentSecurityPolicy lets the pages load only files of this package, run no inline
+// script or style, and never turn text into HTML. The browser enforces it.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// asset is a file as it is sent.
+// asset is a file, prepared for sending.
 type asset struct {
 	kind   string // Content-Type
 	plain  []byte
-	packed []byte // by gzip; nil if that is no shorter
+	packed []byte // compressed by gzip; nil if that is not shorter
 	tag    string // ETag
 }
 
-// site is all that is sent.
+// site has all files.
 type site struct {
-	version string // of the contents of all files: it is in their URLs
+	version string // hash of the contents of all files, which is in their URLs
 	shell   *asset // the one HTML page
 	assets  map[string]*asset
 }
@@ -52,7 +52,7 @@ type site struct {
 var load = sync.OnceValue(func() *site {
 	s, err := newSite(embedded)
 	if err != nil {
-		panic(err) // the files are part of the program
+		panic(err) // cannot happen: the files are part of the program
 	}
 	return s
 })
@@ -87,8 +87,8 @@ func newSite(files fs.FS) (*site, error) {
 	return s, err
 }
 
-// fill puts the addresses of the files into the page: all styles, base.css first, and the
-// modules outside pages/, so that the browser asks for them at once.
+// fill inserts the URLs of the files into the page: all styles, base.css first, and the
+// modules outside pages/, so that the browser requests them at once.
 func (s *site) fill(page []byte) []byte {
 	var head strings.Builder
 	base := Root + "assets/" + s.version + "/"
@@ -111,7 +111,7 @@ func (s *site) fill(page []byte) []byte {
 	return bytes.ReplaceAll(page, []byte("{assets}/"), []byte(base))
 }
 
-// kinds are the types of files by their extension. The machine's own table may differ.
+// kinds maps extensions to content types. The machine's own table may differ.
 var kinds = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -147,9 +147,9 @@ func newAsset(name string, text []byte) (*asset, error) {
 	return a, nil
 }
 
-// Handler answers what is below Root: the files, and every address of a page with the
-// same HTML, whose script then shows that page. It needs no credentials, as the files say
-// nothing about any database; what the pages ask the server for does.
+// Handler serves the paths below Root: the files, and for every address of a page the same
+// HTML, whose script then shows that page. It needs no credentials, as the files contain
+// nothing about any database; the requests of the pages need them.
 func Handler() http.Handler { return http.HandlerFunc(load().serve) }
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request) {
@@ -173,7 +173,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	file, found := strings.CutPrefix(rest, "assets/")
 	if !found {
-		h.Set("Cache-Control", "no-cache") // it names the files of this version
+		h.Set("Cache-Control", "no-cache") // it refers to the files of this version
 		s.shell.send(w, r)
 		return
 	}
@@ -184,7 +184,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The studio has no such file. If the server was updated, load the page again.", http.StatusNotFound)
 		return
 	}
-	h.Set("Cache-Control", "public, max-age=31536000, immutable") // other contents have another URL
+	h.Set("Cache-Control", "public, max-age=31536000, immutable") // other contents get another URL
 	a.send(w, r)
 }
 

@@ -1,19 +1,19 @@
-// Package script runs the scripts with which RavenDB's clients patch documents. They are
-// a part of JavaScript, which the package parses and walks: it has no engine, and so
-// nothing that allocates, loops or reaches outside without being counted.
+// Package script runs the scripts with which RavenDB's clients patch documents. The
+// language is a part of JavaScript. The package interprets the syntax tree itself, so that
+// every allocation, loop and access to the outside is counted.
 //
 //	program, err := script.Parse("this.Visits += args.n")
 //	result, err := program.Run(ctx, script.Input{ID: id, Document: doc, Args: args}, host)
 //
-// Every node that is evaluated is a step, natives count a step for each element or byte that
-// they touch, and what is allocated is counted: a script that takes too much ends with an
-// *Error. There is no clock, no randomness, and no input or output but the functions of
-// Host. What is not there is refused when the script is parsed, with an *Error that names
-// it and its line.
+// Every evaluated node is a step, natives count a step for each element or byte that they
+// touch, and allocated bytes are counted. A script that exceeds a limit ends with an
+// *Error. There is no clock, no randomness, and no input or output except the functions of
+// Host. A feature that is not supported is refused when the script is parsed, with an
+// *Error that names it and its line.
 //
-// Values are those of JSON. Numbers keep their digits until a script calculates with
-// them; integers of 64 bits are exact, others are as in JavaScript. A number that JSON
-// cannot have, such as NaN, is an error when it is stored.
+// Values are those of JSON. A number keeps its digits until the script calculates with it.
+// Integers of 64 bits are exact; other numbers behave as in JavaScript. Storing a number
+// that JSON cannot express, such as NaN, is an error.
 //
 // A Program is immutable, and safe for concurrent use.
 package script
@@ -24,24 +24,24 @@ import "fmt"
 const (
 	MaxScriptBytes = 64 << 10
 	maxNesting     = 128 // of expressions and statements
-	maxCalls       = 64  // of functions inside each other
+	maxCalls       = 64  // nested calls of functions
 )
 
 // Limits bound a run. The zero value has the defaults.
 type Limits struct {
 	Steps int64 // default 1,000,000
-	Bytes int64 // that are allocated; default 64 MiB
+	Bytes int64 // allocated bytes; default 64 MiB
 	Calls int   // of Load, Put and Delete; default 1,000
 }
 
-// DefaultLimits are those of the zero value.
+// DefaultLimits has the limits of the zero value.
 var DefaultLimits = Limits{Steps: 1_000_000, Bytes: 64 << 20, Calls: 1000}
 
-// Error says why a script cannot run, or has failed.
+// Error is the reason why a script cannot run or has failed.
 type Error struct {
-	Line    int // from 1; 0 if the error has none
+	Line    int // from 1; 0 if unknown
 	Message string
-	Missing bool // JavaScript has it, and this package does not
+	Missing bool // a feature of JavaScript that this package does not have
 	Cause   error
 }
 
@@ -56,7 +56,7 @@ func (e *Error) Error() string {
 // Unwrap returns the error of a Host.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Host is what a script reaches outside. Documents are JSON with their @metadata.
+// Host gives a script access to documents. Documents are JSON with their @metadata.
 type Host interface {
 	// Load returns a document, or nil if there is none.
 	Load(id string) ([]byte, error)

@@ -24,10 +24,10 @@ type token struct {
 	kind    kind
 	text    string
 	line    int
-	newLine bool // a line ends in front of it
+	newLine bool // there is a line break before it
 }
 
-// symbols, the longest first.
+// symbols lists the operators and punctuation, the longest first.
 var symbols = []string{"===", "!==", "...", "**=", ">>>", "&&=", "||=", "??=", "=>", "==", "!=", "<=", ">=", "&&", "||", "??", "?.", "++", "--", "+=", "-=", "*=", "/=", "%=", "**", "<<", ">>",
 	"{", "}", "(", ")", "[", "]", ";", ",", ".", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", "=", "&", "|", "^", "~"}
 
@@ -162,7 +162,7 @@ func numberLength(s string) int {
 	return i
 }
 
-// quoted reads the text in quotes at the beginning of s, and returns how long it is there.
+// quoted reads the quoted text at the beginning of s, and returns its length in s.
 func quoted(s string, fail func(string, ...any) error) (text string, n int, err error) {
 	var out strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -184,7 +184,8 @@ func quoted(s string, fail func(string, ...any) error) (text string, n int, err 
 	return "", 0, fail("a text has no end")
 }
 
-// escape appends what a backslash and what follows it stand for.
+// escape appends the character of the escape sequence at the beginning of s, and returns
+// its length.
 func escape(out *strings.Builder, s string, fail func(string, ...any) error) (n int, err error) {
 	if len(s) < 2 {
 		return 0, fail("a text has no end")

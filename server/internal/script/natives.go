@@ -15,14 +15,14 @@ func (m method) on(this value) *function {
 	return &function{native: func(r *run, line int, args []value) (value, error) { return m(r, line, this, args) }}
 }
 
-// missingGlobals are names of JavaScript or RavenDB that are not there.
+// missingGlobals are names in JavaScript or RavenDB that are not supported.
 var missingGlobals = map[string]bool{
 	"Date": true, "RegExp": true, "JSON": true, "Map": true, "Set": true, "Promise": true, "Symbol": true, "Reflect": true, "Proxy": true, "eval": true, "Function": true,
 	"console": true, "require": true, "setTimeout": true, "cmpxchg": true, "incrementCounter": true, "deleteCounter": true, "counter": true, "timeseries": true,
 	"attachments": true, "archived": true, "spatial": true, "loadPath": true, "include": true, "startsWith": true, "Error": true,
 }
 
-// missingMethods are methods of arrays and texts that are not there.
+// missingMethods are methods of arrays and strings that are not supported.
 var missingMethods = map[string]bool{
 	"match": true, "matchAll": true, "search": true, "normalize": true, "localeCompare": true, "flat": true, "flatMap": true, "fill": true, "copyWithin": true, "reduceRight": true,
 	"entries": true, "keys": true, "values": true, "codePointAt": true,
@@ -35,7 +35,7 @@ func arg(args []value, i int) value {
 	return undefined
 }
 
-// whole returns an argument as a whole number, clamped, or otherwise if it is undefined.
+// argInt returns an argument as a clamped whole number, or otherwise if it is undefined.
 func argInt(args []value, i, otherwise int) int {
 	v := arg(args, i)
 	if v == undefined {
@@ -53,7 +53,8 @@ func argInt(args []value, i, otherwise int) int {
 	return int(f)
 }
 
-// clamp makes a position that may be counted from the end one of n.
+// clamp returns the position of 0 to n that i stands for; a negative i counts from the
+// end.
 func clamp(i, n int) int {
 	if i < 0 {
 		i += n
@@ -76,7 +77,7 @@ func (r *run) eachElement(line int, this value, args []value, what string, fn fu
 	if err != nil {
 		return err
 	}
-	for i := 0; i < len(a.elements); i++ { // the function may change them
+	for i := 0; i < len(a.elements); i++ { // the function may change the array
 		element := a.elements[i]
 		v, err := r.call(line, f, []value{element, int64(i), a})
 		if err != nil {
@@ -338,7 +339,7 @@ func sortArray(r *run, line int, this value, args []value) (value, error) {
 	return a, failed
 }
 
-// textMethod is a method of a text with arguments that are texts.
+// textMethod returns a method of a string whose arguments are strings.
 func textMethod(fn func(r *run, line int, this string, args []string) (value, error)) method {
 	return func(r *run, line int, this value, args []value) (value, error) {
 		text := this.(string)
@@ -360,7 +361,7 @@ func textMethod(fn func(r *run, line int, this string, args []string) (value, er
 	}
 }
 
-// cut is a method that cuts a text by positions.
+// cut returns a method that cuts a string by positions.
 func cut(bounds func(args []value, n int) (from, to int)) method {
 	return func(r *run, line int, this value, args []value) (value, error) {
 		units, err := r.units(line, this.(string))
@@ -413,7 +414,7 @@ func initTexts() {
 		},
 		"concat": textMethod(func(r *run, line int, s string, a []string) (value, error) {
 			n := int64(len(s))
-			for _, part := range a { // each may be the same large text
+			for _, part := range a { // all parts may be the same large text
 				n += int64(len(part))
 			}
 			if err := r.allocate(line, n); err != nil {
@@ -496,7 +497,7 @@ func initTexts() {
 	}
 }
 
-// unitIndex makes a position in bytes one in UTF-16.
+// unitIndex converts a position in bytes to one in UTF-16 units.
 func unitIndex(s string, i int) int64 {
 	if i < 0 {
 		return -1
@@ -508,7 +509,7 @@ func native(fn func(r *run, line int, args []value) (value, error)) *function {
 	return &function{native: fn}
 }
 
-// rounding is a function that makes a number whole, and leaves a whole one as it is.
+// rounding returns a function that rounds a number, and leaves integers as they are.
 func rounding(fn func(x float64) float64) *function {
 	return native(func(_ *run, _ int, args []value) (value, error) {
 		if n, is := integer(arg(args, 0)); is {
@@ -525,7 +526,7 @@ func absolute(_ *run, _ int, args []value) (value, error) {
 	return tidy(math.Abs(number(arg(args, 0)))), nil
 }
 
-// tidy makes a whole number an integer.
+// tidy returns a whole number as an int64, and other numbers unchanged.
 func tidy(f float64) value {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 && !(f == 0 && math.Signbit(f)) {
 		return int64(f)
@@ -533,7 +534,7 @@ func tidy(f float64) value {
 	return f
 }
 
-// best is Math.min or Math.max.
+// best returns Math.min or Math.max.
 func best(operator string, none float64) *function {
 	return native(func(r *run, line int, args []value) (value, error) {
 		var found value = none
@@ -658,7 +659,7 @@ func namespace(o *object) bool {
 	return o == namespaces["Math"] || o == namespaces["Object"] || o == namespaces["Array"]
 }
 
-// parse reads the number at the beginning of a text.
+// parse parses the number at the beginning of a string.
 func (r *run) parse(line int, args []value, takes func(c byte, i int) bool) (value, error) {
 	text, err := r.text(arg(args, 0))
 	if err != nil {
@@ -756,8 +757,8 @@ func load(r *run, line int, args []value) (value, error) {
 	return out, nil
 }
 
-// loadOne returns a document, or null for what is no ID: an array in an array could have
-// itself as an element.
+// loadOne returns a document, or null for a value that is no ID. It does not descend into
+// arrays, which could contain themselves.
 func loadOne(r *run, line int, of value) (value, error) {
 	id, is := of.(string)
 	if !is || id == "" {

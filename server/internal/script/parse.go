@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Program is a script that was parsed.
+// Program is a parsed script.
 type Program struct {
 	statements []node
 }
 
-// node is a statement or an expression. eval returns the value of an expression; that of a
-// statement is a *jump, or nil.
+// node is a statement or an expression. eval of an expression returns its value, that of a
+// statement a *jump or nil.
 type node interface {
 	eval(r *run, s *scope) (value, error)
 }
@@ -23,7 +23,7 @@ type parser struct {
 	tokens  []token
 	i       int
 	nesting int
-	loops   int // loops around, in the function
+	loops   int // enclosing loops in the function
 }
 
 // Parse parses a script. Its error is an *Error.
@@ -90,7 +90,7 @@ func (p *parser) nest() error {
 	return nil
 }
 
-// endStatement reads a semicolon, or sees that a statement ends without one.
+// endStatement reads a semicolon, or checks that the statement may end without one.
 func (p *parser) endStatement() error {
 	if p.accept(";") || p.is("}") || p.tok().kind == end || p.tok().newLine {
 		return nil
@@ -331,7 +331,7 @@ func (p *parser) forStatement() (node, error) {
 	return l, err
 }
 
-// expression parses assignments with commas between them.
+// expression parses assignments that are separated by commas.
 func (p *parser) expression() (node, error) {
 	n, err := p.assignment()
 	if err == nil && p.is(",") {
@@ -381,7 +381,7 @@ func assignable(n node) bool {
 	return false
 }
 
-// arrow parses a function with =>, if there is one.
+// arrow parses an arrow function, if there is one.
 func (p *parser) arrow() (node, error) {
 	at := p.tok()
 	var parameters []string
@@ -452,7 +452,7 @@ func (p *parser) parameters() ([]string, error) {
 	return names, p.expect(")")
 }
 
-// functionRest parses a function behind its name.
+// functionRest parses a function after its name.
 func (p *parser) functionRest(at token) (node, error) {
 	parameters, err := p.parameters()
 	if err != nil {
@@ -507,7 +507,7 @@ func (p *parser) binary(level int) (node, error) {
 		if t.kind != symbol && !(t.kind == word && t.text == "in") || !slices.Contains(precedence[level], t.text) {
 			return left, nil
 		}
-		if err := p.nest(); err != nil { // the tree is as deep as the operators are many
+		if err := p.nest(); err != nil { // each operator makes the tree one level deeper
 			return nil, err
 		}
 		defer func() { p.nesting-- }()
@@ -765,7 +765,7 @@ func (p *parser) objectLiteral() (node, error) {
 	return o, p.expect("}")
 }
 
-// template parses the text in backquotes.
+// template parses a template literal.
 func (p *parser) template(t token) (node, error) {
 	var parts []node
 	var text []byte

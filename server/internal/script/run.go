@@ -13,15 +13,15 @@ import (
 
 // Input is what a script is run on.
 type Input struct {
-	ID         string                     // of the document
+	ID         string
 	Document   []byte                     // JSON with its @metadata: this
-	Args       json.RawMessage            // an object: args. nil is an empty one
-	Parameters map[string]json.RawMessage // $name
-	Names      []string                   // under which the document is known, too, such as the alias of a query
+	Args       json.RawMessage            // the object args; nil for an empty one
+	Parameters map[string]json.RawMessage // the values of $name
+	Names      []string                   // further names of the document, such as the alias of a query
 	Limits     Limits
 }
 
-// Result is what a run has made.
+// Result is the result of a run.
 type Result struct {
 	Document []byte // as the script leaves it
 	Changed  bool
@@ -97,7 +97,7 @@ type run struct {
 	host   Host
 	id     string
 	limits Limits
-	calls  int // functions inside each other
+	calls  int // depth of nested calls
 	output []string
 }
 
@@ -114,7 +114,7 @@ func (r *run) steps(line int, n int64) error {
 	return nil
 }
 
-// allocate counts bytes, and the work of touching them.
+// allocate counts allocated bytes, and steps for touching them.
 func (r *run) allocate(line int, n int64) error {
 	if r.limits.Bytes -= n; r.limits.Bytes < 0 {
 		return &Error{Line: line, Message: "the script takes more memory than the most"}
@@ -122,7 +122,7 @@ func (r *run) allocate(line int, n int64) error {
 	return r.steps(line, n/64)
 }
 
-// call counts a call of the host.
+// reach counts a call of the host.
 func (r *run) reach(line int) error {
 	if r.limits.Calls--; r.limits.Calls < 0 {
 		return &Error{Line: line, Message: "the script reads and writes more documents than the most"}
@@ -134,7 +134,7 @@ func fail(line int, format string, args ...any) error {
 	return &Error{Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// at gives an error without a line one.
+// at adds the line to an error without one.
 func at(line int, err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Line == 0 {
@@ -161,7 +161,7 @@ func (r *run) inner(s *scope) (*scope, error) {
 	return &scope{outer: s, names: make(map[string]value)}, r.allocate(0, 64)
 }
 
-// jump is how a statement ends that is left early.
+// jump is the result of a statement that is left early.
 type jump struct {
 	kind  string
 	value value
@@ -189,7 +189,7 @@ func (r *run) thrown(j *jump) error {
 }
 
 func runAll(r *run, statements []node, s *scope) (value, error) {
-	for _, n := range statements { // functions are known before they stand there
+	for _, n := range statements { // functions are hoisted
 		if d, is := n.(*declare); is {
 			if _, is := d.value.(*functionNode); is {
 				if _, err := d.eval(r, s); err != nil {
@@ -232,7 +232,7 @@ type (
 	loop struct {
 		line                        int
 		init, condition, step, body node
-		after                       bool // the condition comes behind the body
+		after                       bool // the condition is checked after the body
 	}
 	each struct {
 		line       int
@@ -465,7 +465,7 @@ func (n *variable) eval(r *run, s *scope) (value, error) {
 	return in.names[n.name], r.step(n.line)
 }
 
-// evalKey returns the object of a member, and its name.
+// evalKey evaluates the object and the name of a member expression.
 func (n *member) evalKey(r *run, s *scope) (object value, name value, err error) {
 	if object, err = n.object.eval(r, s); err != nil {
 		return nil, nil, err
@@ -576,7 +576,7 @@ func (r *run) member(line int, of, name value) (value, error) {
 	return undefined, nil
 }
 
-// units returns a text in UTF-16, as JavaScript counts it.
+// units returns the UTF-16 units of a string, by which JavaScript counts.
 func (r *run) units(line int, text string) ([]uint16, error) {
 	if err := r.allocate(line, 2*int64(len(text))); err != nil {
 		return nil, err
@@ -584,7 +584,7 @@ func (r *run) units(line int, text string) ([]uint16, error) {
 	return utf16.Encode([]rune(text)), nil
 }
 
-// position returns a value that is the number of an element.
+// position returns the index of an element that a value stands for.
 func position(v value) (int, bool) {
 	switch v := v.(type) {
 	case string:
@@ -614,7 +614,7 @@ func (r *run) store(line int, target node, s *scope, v value) error {
 		in, found := s.find(t.name)
 		switch {
 		case !found:
-			in = s // as in JavaScript that is not strict, but it goes with the block
+			in = s // as in JavaScript's sloppy mode, but local to the block
 			for in.outer != nil && in.outer.outer != nil {
 				in = in.outer
 			}
@@ -636,7 +636,7 @@ func (r *run) store(line int, target node, s *scope, v value) error {
 	return fail(line, "the left side cannot be assigned to")
 }
 
-// maxHole bounds the elements that an assignment behind the end of an array adds.
+// maxHole bounds the elements that an assignment beyond the end of an array adds.
 const maxHole = 100_000
 
 func (r *run) setMember(line int, of, name, v value) error {
@@ -789,7 +789,7 @@ func (n *unary) eval(r *run, s *scope) (value, error) {
 	return number(v), nil
 }
 
-// short returns the value of a logical operator that its left side decides.
+// short returns the value of a logical operator if its left side decides it.
 func short(operator string, left value) (value, bool) {
 	switch operator {
 	case "&&":
@@ -814,8 +814,8 @@ func (n *binary) eval(r *run, s *scope) (value, error) {
 	return v, err
 }
 
-// operate applies an operator to a value and to that of a node, which is evaluated unless
-// the left side decides.
+// operate applies an operator to a value and a node. The node is evaluated only if the
+// left side does not decide the result.
 func (r *run) operate(line int, operator string, left value, right node, s *scope) (v value, decided bool, err error) {
 	if v, decided := short(operator, left); decided {
 		return v, true, nil
@@ -897,7 +897,7 @@ func (r *run) calculate(line int, operator string, a, b value) (value, error) {
 	return math.Mod(f, g), nil
 }
 
-// same compares two values, and counts the bytes that this touches.
+// same compares two values, and counts the bytes touched.
 func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, error) {
 	if x, is := a.(string); is {
 		if y, is := b.(string); is && len(x) == len(y) {
@@ -909,7 +909,7 @@ func (r *run) same(line int, a, b value, compare func(a, b value) bool) (bool, e
 	return compare(a, b), nil
 }
 
-// key is text for the name of a member, whose bytes are touched to find it.
+// key converts the name of a member to text, and counts the bytes touched by the look-up.
 func (r *run) key(line int, name value) (string, error) {
 	key, err := r.text(name)
 	if err == nil {
@@ -918,7 +918,7 @@ func (r *run) key(line int, name value) (string, error) {
 	return key, err
 }
 
-// plain reports whether + adds a value, and does not join it.
+// plain reports whether + adds a value as a number, and does not concatenate it.
 func plain(v value) bool {
 	switch v.(type) {
 	case nil, undefinedType, bool, json.Number, int64, float64:
@@ -927,7 +927,7 @@ func plain(v value) bool {
 	return false
 }
 
-// whole calculates with integers, if the result is one.
+// whole calculates with integers. It returns false if the result is not an integer.
 func whole(operator string, x, y int64) (value, bool) {
 	switch operator {
 	case "+":

@@ -22,15 +22,15 @@ var undefined value = undefinedType{}
 type object struct {
 	names   []string
 	members map[string]value
-	id      string // of a document that load has returned
+	id      string // ID of a document that load has returned
 }
 
 type array struct{ elements []value }
 
-// function is one of a script, or a native.
+// function is a function of the script, or a native.
 type function struct {
 	parameters []string
-	body       node // a block, or an expression
+	body       node // a block or an expression
 	scope      *scope
 	native     func(r *run, line int, args []value) (value, error)
 }
@@ -222,7 +222,7 @@ func numberText(f float64) string {
 	return strings.Replace(text, "e+0", "e+", 1)
 }
 
-// truth reports whether a value counts as true.
+// truth reports whether a value is truthy.
 func truth(v value) bool {
 	switch v := v.(type) {
 	case nil, undefinedType:
@@ -238,7 +238,7 @@ func truth(v value) bool {
 	return true
 }
 
-// integer returns a value that is a whole number of 64 bits.
+// integer returns a value as an int64, if it is one.
 func integer(v value) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -260,8 +260,8 @@ func integer(v value) (int64, bool) {
 	return 0, false
 }
 
-// maxNumberBytes bounds the digits that are calculated with, since no step is counted for
-// them: what is longer is stored as it is, and is no number otherwise.
+// maxNumberBytes bounds the digits of a number in calculations, for which no steps are
+// counted. A longer one can be stored as it is, but is NaN in calculations.
 const maxNumberBytes = 1024
 
 // number converts a value to a number.
@@ -371,7 +371,7 @@ func (r *run) join(a *array, separator string, depth int) (string, error) {
 	return out.String(), nil
 }
 
-// identical is ===.
+// identical implements ===.
 func identical(a, b value) bool {
 	if isNumber(a) && isNumber(b) {
 		if x, is := integer(a); is {
@@ -390,7 +390,7 @@ func identical(a, b value) bool {
 	return false
 }
 
-// equal is ==.
+// equal implements ==.
 func equal(a, b value) bool {
 	none := func(v value) bool { return v == nil || v == undefined }
 	switch {
