@@ -23,7 +23,7 @@ func (a *app) withDatabase(create bool, fn func(db *jay.DB) error) error {
 	return andThen(fn(db), db.Close())
 }
 
-// andThen returns err, joined with the error of a clean-up unless err wraps that
+// andThen returns err, joined with the error of a clean-up that err does not wrap
 // already.
 func andThen(err, cleanup error) error {
 	if cleanup == nil || err != nil && errors.Is(err, cleanup) {
@@ -43,7 +43,7 @@ func (a *app) open(create bool) (*jay.DB, error) {
 	if create && errors.Is(err, jay.ErrNoDatabase) {
 		options.MustExist = false
 		if options.PrefixCollections == jay.PrefixCollectionsStored {
-			options.PrefixCollections = jay.PrefixCollectionsOn // of a new database only
+			options.PrefixCollections = jay.PrefixCollectionsOn // takes effect only in a new database
 		}
 		db, err = jay.Open(a.dir, &options)
 	}

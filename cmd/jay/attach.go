@@ -115,7 +115,7 @@ func (c *getAttachmentCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// write writes the part of r that is asked for.
+// write writes the requested part of r.
 func (c *getAttachmentCommand) write(ctx context.Context, w io.Writer, r *jay.AttachmentReader) error {
 	if c.Offset > 0 {
 		if _, err := r.Seek(c.Offset, io.SeekStart); err != nil {

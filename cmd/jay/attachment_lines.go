@@ -48,7 +48,7 @@ const (
 	attachmentDataMark = `{"@jay":"attachment-data","@collection":{"needs":"a newer version of jay"}}`
 )
 
-// lineBytes is how many bytes of an attachment one line has.
+// lineBytes is the number of bytes of an attachment in one line.
 const lineBytes = 48 << 10
 
 // writeAttachments writes the attachments of a document.
@@ -91,21 +91,22 @@ func writeAttachment(ctx context.Context, db *jay.DB, w io.Writer, id string, a 
 	}
 }
 
-// incoming is an attachment of which an import has read a part.
+// incoming is an attachment that an import has not read to its end yet.
 type incoming struct {
 	line attachmentLine
-	left int64 // bytes to come
+	left int64 // bytes that are still missing
 	hash hash.Hash
 	to   *io.PipeWriter
-	done chan error // of the put
+	done chan error // receives the result of the put
 }
 
-// errAttachment is the error of lines of attachments that do not fit.
+// errAttachment is the error for lines of attachments that do not match.
 func errAttachment(format string, args ...any) error {
 	return fmt.Errorf("%w: attachment: %s", jay.ErrInvalidDocument, fmt.Sprintf(format, args...))
 }
 
-// addAttachment takes a line of an attachment, and reports whether it is one.
+// addAttachment handles a value that is a line of an attachment. found reports whether
+// it is.
 func (l *loader) addAttachment(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	kind := ""
 	if strings.Contains(m.Raw, `"@jay"`) {
@@ -118,7 +119,7 @@ func (l *loader) addAttachment(ctx context.Context, v value, m gjson.Result) (fo
 		l.skipping = false
 		return true, l.stopAttachment(errAttachment("%d bytes of %q of %q are missing", l.incoming.left, l.incoming.line.Name, l.incoming.line.ID))
 	case kind == "attachment":
-		l.skipping = true // until the put has begun
+		l.skipping = true // until the put begins
 		if err := l.flush(ctx); err != nil {
 			return true, err
 		}
@@ -128,7 +129,7 @@ func (l *loader) addAttachment(ctx context.Context, v value, m gjson.Result) (fo
 	return false, nil
 }
 
-// beginAttachment begins a put.
+// beginAttachment starts a put in the background.
 func (l *loader) beginAttachment(ctx context.Context, v value) error {
 	var line attachmentLine
 	if err := decodeLine(v.text, &line); err != nil {
@@ -187,7 +188,7 @@ func (l *loader) addData(v value) error {
 	return nil
 }
 
-// endAttachment ends the put, if the bytes have the hash.
+// endAttachment completes the put, if the bytes have the right hash.
 func (l *loader) endAttachment() error {
 	in := l.incoming
 	if got := base64.StdEncoding.EncodeToString(in.hash.Sum(nil)); got != in.line.Hash {
@@ -198,7 +199,7 @@ func (l *loader) endAttachment() error {
 	return <-in.done
 }
 
-// stopAttachment breaks a put off, and returns err.
+// stopAttachment aborts a put, and returns err.
 func (l *loader) stopAttachment(err error) error {
 	in := l.incoming
 	l.incoming = nil

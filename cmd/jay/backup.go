@@ -99,7 +99,7 @@ func (c *backupCommand) write(ctx context.Context, a *app, fn func(w io.Writer, 
 	return a.print(fmt.Sprintf("backed up %s, %s, in %.1f s to %s\n", what, size(r.Bytes), r.Seconds, c.File))
 }
 
-// base returns what the backup of --since is.
+// base returns the description of the backup that --since names.
 func (c *backupCommand) base(ctx context.Context, a *app) (jay.BackupInfo, error) {
 	if c.Verify {
 		all, err := a.verifyFiles(ctx, []string{c.Since})
@@ -170,8 +170,7 @@ func nameFile(err error, names []string) error {
 	return err
 }
 
-// withFiles calls fn with readers of files, and how many bytes these have, -1 if that
-// is not known.
+// withFiles calls fn with readers of files and their total size, -1 if that is unknown.
 func withFiles(names []string, fn func(readers []io.Reader, total int64) error) (err error) {
 	var readers []io.Reader
 	total := int64(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// changesCommand prints what has changed.
+// changesCommand prints changes.
 type changesCommand struct {
 	Since       string   `placeholder:"TOKEN" help:"Only changes behind this token, which is printed with each change; now begins behind the newest."`
 	Follow      bool     `help:"Wait for more, until interrupted."`
@@ -66,7 +66,7 @@ func (c *changesCommand) Run(ctx context.Context, a *app) error {
 				}
 			}
 			if printed++; c.Limit != nil && printed == *c.Limit {
-				return nil // without waiting for another one
+				return nil // without waiting for another change
 			}
 		}
 		return nil

@@ -34,7 +34,7 @@ func (c *checkCommand) Run(ctx context.Context, a *app) error {
 	if c.Dir == "" {
 		c.Dir = a.dir
 	}
-	a.dir = c.Dir // for errors
+	a.dir = c.Dir // for error messages
 	if err := a.checkGlobals(); err != nil {
 		return err
 	}
@@ -98,7 +98,8 @@ func (a *app) printCheck(dir string, r jay.VerifyReport) error {
 	return a.print(b.String())
 }
 
-// listDamages prints what was found, and how much of it is not listed.
+// listDamages prints the damages of one kind: all is their number, of which list has
+// the first.
 func (a *app) listDamages(b *strings.Builder, what string, all int64, list []jay.Damage) {
 	for _, d := range list {
 		fmt.Fprintf(b, "%s: %s: %s", what, d.Kind, d.Subject)

@@ -15,8 +15,8 @@ import (
 	"github.com/jaydb/jay/cluster/etcd"
 )
 
-// clusterFlags say where the coordinator of a cluster is. They are flags of every command:
-// whichever opens a database of a cluster needs them for identities and compare exchange.
+// clusterFlags are the flags for the coordinator of a cluster. Every command has them,
+// as it may open a database of a cluster and need identities or compare exchange.
 type clusterFlags struct {
 	Endpoints    []string      `group:"cluster" name:"cluster" placeholder:"URL" help:"The database is a node of a cluster: client URLs of etcd, separated by commas, $$JAY_CLUSTER unless given."`
 	Prefix       string        `group:"cluster" name:"cluster-prefix" placeholder:"TEXT/" help:"What all keys in etcd begin with. The default is jay/."`
@@ -31,16 +31,16 @@ type clusterFlags struct {
 	Address      string        `group:"cluster" name:"cluster-address" placeholder:"URL" help:"Where others reach this node, for the list of nodes."`
 }
 
-// What the prefixes of the databases of jay serve, and of the servers, have in place of the slash
-// at the end of --cluster-prefix: jay-databases/acorns/ and jay-servers/. So none of them lies
-// within jay/, which is that of a program's own database.
+// Ends of the prefixes of jay serve, which replace the slash at the end of
+// --cluster-prefix: jay-databases/acorns/ is that of a database, jay-servers/ that of
+// the servers. So neither is below jay/, the prefix of a program's own database.
 const (
 	clusterDatabases = "-databases/"
 	clusterServers   = "-servers/"
 )
 
-// config returns what package etcd needs to know, for a database of jay serve or for the
-// servers, or with "" for a database of its own.
+// config returns the configuration of package etcd. which is the key of a database of
+// jay serve, or stands for the servers, or is "" for a database of its own.
 func (f *clusterFlags) config(which string, getenv func(string) string) (etcd.Config, error) {
 	prefix := cmp.Or(f.Prefix, etcd.DefaultPrefix)
 	if which != "" {
@@ -69,7 +69,7 @@ func (f *clusterFlags) config(which string, getenv func(string) string) (etcd.Co
 	return c, nil
 }
 
-// which returns what config takes for the database of the command.
+// which returns the argument of config for the command's database.
 func (f *clusterFlags) which() string {
 	if f.Database == "" {
 		return ""
@@ -77,7 +77,7 @@ func (f *clusterFlags) which() string {
 	return clusterDatabases + strings.ToLower(f.Database) + "/"
 }
 
-// open returns the coordinator of what config describes.
+// open returns the coordinator with the configuration of config.
 func (f *clusterFlags) open(which string, getenv func(string) string) (cluster.Coordinator, error) {
 	config, err := f.config(which, getenv)
 	if err != nil {
@@ -91,8 +91,8 @@ func (f *clusterFlags) others() bool {
 	return f.Prefix != "" || f.Database != "" || f.User != "" || f.PasswordFile != "" || f.CA != "" || f.Cert != "" || f.Key != "" || f.Timeout != 0 || f.Period != 0 || f.Address != ""
 }
 
-// openCluster gives the options of the command's database a coordinator, if --cluster is
-// there. It does not connect yet.
+// openCluster sets the coordinator in the options of the command's database, if
+// --cluster is given. It does not connect yet.
 func (a *app) openCluster() error {
 	f := &a.cluster
 	if len(f.Endpoints) == 0 {
@@ -114,7 +114,7 @@ func (a *app) openCluster() error {
 	return err
 }
 
-// closeCluster closes what openCluster has opened.
+// closeCluster closes the coordinator of openCluster.
 func (a *app) closeCluster() error {
 	if a.options.Cluster == nil {
 		return nil
@@ -131,12 +131,12 @@ type clusterCommand struct {
 	Accept  clusterAcceptCommand  `cmd:"" help:"Go on with an etcd that was restored from a snapshot."`
 }
 
-// whichFlags say whose records a command looks at.
+// whichFlags select whose records a command shows or changes.
 type whichFlags struct {
 	Servers bool `help:"The servers themselves: the list that jay serve keeps."`
 }
 
-// which returns what clusterFlags.config takes.
+// which returns the argument of clusterFlags.config.
 func (f *whichFlags) which(a *app) (string, error) {
 	switch {
 	case len(a.cluster.Endpoints) == 0:
@@ -214,7 +214,7 @@ func (c *clusterStatusCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// stateOf says in a word or two how a member is.
+// stateOf describes the state of a member in a word or two.
 func stateOf(m *cluster.Member) string {
 	switch {
 	case !m.Left.IsZero():
@@ -270,7 +270,7 @@ func (c *clusterJoinCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// clusterLeaveCommand takes a database out.
+// clusterLeaveCommand removes a database from its cluster.
 type clusterLeaveCommand struct {
 	whichFlags
 	Tag string `arg:"" help:"Its node tag."`
@@ -313,7 +313,7 @@ func (f *whichFlags) change(a *app, fn func(cluster.Coordinator) (cluster.Member
 	})
 }
 
-// clusterResolveCommand gives a tag back.
+// clusterResolveCommand makes a copied tag usable again.
 type clusterResolveCommand struct {
 	whichFlags
 	Tag string `arg:"" help:"The node tag."`

@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay/cluster/etcd"
 )
 
-// clusterAcceptCommand goes on with an etcd that was restored.
+// clusterAcceptCommand accepts the state of a restored etcd.
 type clusterAcceptCommand struct {
 	Floor []string `sep:"none" placeholder:"NAME=N" help:"A number that no node has passed in an identity: 'invoices|=9000'. Several can be given."`
 }

@@ -44,7 +44,8 @@ func (c *cmpxchgListCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// eachExchange calls fn with the values behind a key, limit of them or all if that is 0.
+// eachExchange calls fn with the values after a key, limit of them, or all if limit is
+// 0.
 func eachExchange(ctx context.Context, db *jay.DB, prefix, after string, limit int, fn func(*jay.CompareExchangeValue) error) error {
 	const page = 256
 	for left := limit; ; {
@@ -151,7 +152,7 @@ func (c *cmpxchgDeleteCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// putExchange stores a value in the place of the one that is there.
+// putExchange stores a value, in place of the present one if there is one.
 func putExchange(ctx context.Context, db *jay.DB, key string, value, custom json.RawMessage) error {
 	var opts []jay.CompareExchangeOption
 	if custom != nil {

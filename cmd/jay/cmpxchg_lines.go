@@ -11,13 +11,13 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// cmpxchgMark is the @metadata of a cmpxchgLine: a text, and not an object, so that a jay
-// that does not know compare-exchange values refuses the line. Part of the export format.
-// Must not change.
+// cmpxchgMark is the @metadata of a cmpxchgLine. It is a string and not an object, so
+// that a version of jay without compare-exchange values refuses the line. Part of the
+// export format. Must not change.
 const cmpxchgMark = "jay compare exchange 1"
 
-// cmpxchgLine is a compare-exchange value in an export, behind all documents. Its index
-// is one of its database only, and so not there.
+// cmpxchgLine is a compare-exchange value in an export, after all documents. It has no
+// index, as an index is valid only in its own database.
 //
 // Part of the export format. Must not change.
 type cmpxchgLine struct {
@@ -34,9 +34,9 @@ func writeExchanges(ctx context.Context, db *jay.DB, w io.Writer) error {
 	})
 }
 
-// addExchange stores the compare-exchange value of a value, if that is a cmpxchgLine, in
-// the place of the one that is there. The documents before it are stored first, as a guard
-// says that there is a document.
+// addExchange stores a value that is a cmpxchgLine as a compare-exchange value, in
+// place of the present one. found reports whether it is. The documents before it are
+// stored first, since a guard implies that its document exists.
 func (l *loader) addExchange(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	if m.Str != cmpxchgMark {
 		return false, nil

@@ -23,7 +23,7 @@ func (*demoCommand) Help() string {
 	return `It stores what "go list -json std" says about Go's own packages in a new database, and one document under each kind of ID. The database is in a temporary directory, or where --db says, which must be new. It stays there, to be played with.`
 }
 
-// demoHiLoID is the document behind the HiLo IDs of the demo.
+// demoHiLoID is the ID of the document from which the demo's HiLo numbers come.
 const demoHiLoID = "Raven/HiLo/users"
 
 // Run runs the demo.
@@ -64,7 +64,8 @@ func (a *app) heading(text string) error {
 	return a.print("\n" + text + "\n" + strings.Repeat("─", len([]rune(text))) + "\n")
 }
 
-// demoImport imports what the go command says about the standard library.
+// demoImport imports the go command's descriptions of the packages of the standard
+// library.
 func (a *app) demoImport(ctx context.Context, db *jay.DB) error {
 	if err := a.heading("1. Import: go list -json std | jay import --collection Packages"); err != nil {
 		return err

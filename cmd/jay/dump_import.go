@@ -76,7 +76,8 @@ func (l *loader) loadDumpPast(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// loadDump stores what a dump holds. If hasPast is true, it leaves the revisions out.
+// loadDump stores the contents of a dump. If hasPast is true, it leaves the revisions
+// out, as loadPast has stored them.
 func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader, hasPast bool) (err error) {
 	d := &dumpLoader{loader: l, hasPast: hasPast, pending: make(map[string]content), known: make(map[string]place), left: make(map[string]int64)}
 	defer func() { err = andThen(err, d.closeSpool()) }()

@@ -21,7 +21,7 @@ const (
 // usageError is a command line that can never work.
 type usageError struct {
 	text    string
-	command string // whose help says more; the one that runs if empty
+	command string // command whose help to point to; "" for the command that runs
 }
 
 // Error returns the text with a reference to the help.

@@ -55,7 +55,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 	case format == formatSQLite && c.Table == "":
 		return usageError{text: "--table must not be empty"}
 	case format == formatDump && compression == "" && !toStdout:
-		compression = "gzip" // as RavenDB packs its own
+		compression = "gzip" // as RavenDB compresses its dumps
 	}
 	a.options.CacheBytes, a.options.DocumentCacheBytes = 8<<20, -1 // each document is read once
 	return a.withDatabase(false, func(db *jay.DB) error {
@@ -93,7 +93,7 @@ func (c *exportCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// note notes what the format has no place for.
+// note prints notes about everything that the format cannot hold.
 func (e *exporter) note(ctx context.Context, a *app, format exchangeFormat) error {
 	if format == formatNDJSON || format == formatJSON {
 		return nil
@@ -189,7 +189,7 @@ func writeFile(name string, fn func(io.Writer) error) error {
 	return replaceFile(name, compression, fn)
 }
 
-// replaceFile is writeFile with a compression that the caller names, or none.
+// replaceFile is like writeFile, with a compression of the caller's choice, or none.
 func replaceFile(name, compression string, fn func(io.Writer) error) error {
 	info, err := os.Stat(name)
 	switch {
@@ -216,8 +216,8 @@ func replaceFile(name, compression string, fn func(io.Writer) error) error {
 	})
 }
 
-// replaceByPath atomically replaces the file name by the one that fn makes, and syncs,
-// under the name that it is given: a crash leaves the old file or the new one.
+// replaceByPath atomically replaces the file name with one that fn creates and syncs
+// under a temporary name. A crash leaves the old file or the new one.
 func replaceByPath(name string, fn func(temporary string) error) (err error) {
 	// A rename must replace the target of a symbolic link, not the link.
 	if target, err := filepath.EvalSymlinks(name); err == nil {
@@ -247,7 +247,7 @@ func replaceByPath(name string, fn func(temporary string) error) (err error) {
 	return nil
 }
 
-// syncFile makes a file durable that is closed.
+// syncFile syncs a closed file.
 func syncFile(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

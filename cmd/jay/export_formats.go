@@ -18,15 +18,15 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// exporter writes what an export holds beside its documents, and counts.
+// exporter writes an export, and counts what it writes and what the format cannot hold.
 type exporter struct {
 	db         *jay.DB
 	collection string
 	bar        *progress
 	summary    exportSummary
 
-	attachments int64 // that the format has no place for
-	unnamed     int64 // fields that a view of SQLite cannot have
+	attachments int64 // attachments that the format cannot hold
+	unnamed     int64 // fields that a SQLite view cannot have
 }
 
 // eachExported calls fn with every document of the export.
@@ -43,7 +43,7 @@ func (e *exporter) wrote(n int) {
 	e.bar.add(n)
 }
 
-// countingWriter counts what goes through an exporter.
+// countingWriter counts the bytes that an exporter writes.
 type countingWriter struct {
 	e *exporter
 	w io.Writer
@@ -56,8 +56,8 @@ func (c countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// document returns a document as the writers of package transfer want it. Its attachments
-// stay behind, and are counted.
+// document returns a document in the form of package transfer. Its attachments are left
+// out, and counted.
 func (e *exporter) document(doc *jay.Document) *transfer.Document {
 	m := doc.Metadata()
 	e.attachments += int64(len(m.Attachments))
@@ -72,12 +72,12 @@ func named(doc *jay.Document, err error) error {
 	return err
 }
 
-// arrayWriter makes one JSON array of lines, each of which is written at once or in
+// arrayWriter turns lines of JSON into one JSON array. A line may be written in several
 // parts.
 type arrayWriter struct {
 	w     io.Writer
 	begun bool
-	line  bool // within a line
+	line  bool // in the middle of a line
 }
 
 // Write implements io.Writer.
@@ -96,7 +96,7 @@ func (a *arrayWriter) Write(p []byte) (int, error) {
 		}
 		end := len(rest)
 		part := rest
-		if rest[end-1] == '\n' { // no line break is within a line of JSON that jay writes
+		if rest[end-1] == '\n' { // jay writes no line break inside a line of JSON
 			part, a.line = rest[:end-1], false
 		}
 		if _, err := a.w.Write(part); err != nil {
@@ -117,7 +117,7 @@ func (a *arrayWriter) close() error {
 	return err
 }
 
-// writeCSV reads the documents twice: to find the columns, and to write the rows.
+// writeCSV reads the documents twice: for the columns, and for the rows.
 func (e *exporter) writeCSV(ctx context.Context, w io.Writer, comma byte) error {
 	var columns transfer.CSVColumns
 	err := eachDocument(ctx, e.db, jay.Scan{Collection: e.collection}, func(doc *jay.Document) error {
@@ -150,12 +150,12 @@ func (e *exporter) writeExtended(ctx context.Context, w io.Writer) error {
 	})
 }
 
-// maxDumpHashes is how many contents an export remembers, so that it writes them once.
-// RavenDB takes a content that comes twice.
+// maxDumpHashes bounds the contents that an export remembers, to write each only once.
+// RavenDB accepts repeated contents.
 const maxDumpHashes = 1 << 16
 
-// writeDump writes a dump of RavenDB. The revisions come first, as an import of Jay needs
-// them.
+// writeDump writes a RavenDB dump. The revisions come first, where an import by Jay
+// needs them.
 func (e *exporter) writeDump(ctx context.Context, w io.Writer) error {
 	counters, err := e.db.Counters(ctx)
 	if err != nil {
@@ -258,7 +258,8 @@ func (e *exporter) writeContent(ctx context.Context, dump *transfer.DumpWriter, 
 	return andThen(dump.Attachment(at.Hash, dumpTag+at.Hash, at.Size, contextReader{ctx, r}), r.Close())
 }
 
-// sqliteBatch is how many rows one transaction of an export to SQLite inserts.
+// sqliteBatch is the number of rows that one transaction of an export to SQLite
+// inserts.
 const sqliteBatch = 50_000
 
 // writeSQLite makes a SQLite database in a new file.
@@ -332,8 +333,8 @@ func (e *exporter) writeSQLite(ctx context.Context, name, table string, columns 
 	return nil
 }
 
-// addView adds a view with a column for each field: the table has the documents as they
-// are, and SQLite's numbers would lose digits.
+// addView adds a view with a column for each field. It is a view because the table
+// keeps the documents as they are, and SQLite's numbers would lose digits.
 func (e *exporter) addView(ctx context.Context, db *sql.DB, table, view string) error {
 	var columns transfer.CSVColumns
 	err := eachDocument(ctx, e.db, jay.Scan{Collection: e.collection}, func(doc *jay.Document) error {
@@ -369,7 +370,7 @@ func (e *exporter) addView(ctx context.Context, db *sql.DB, table, view string) 
 	return err
 }
 
-// leftOut notes what the format of an export has no place for.
+// leftOut prints notes about everything that the format of an export cannot hold.
 func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) error {
 	var what []string
 	if e.attachments > 0 {
@@ -384,7 +385,7 @@ func (e *exporter) leftOut(ctx context.Context, a *app, format exchangeFormat) e
 			break
 		}
 	}
-	if e.collection == "" { // only the export of all would have these
+	if e.collection == "" { // only an export of all documents would include these
 		values, err := e.db.CompareExchange().List(ctx, "", "", 1)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ var extensions = map[string]exchangeFormat{
 	".ejson": formatExtended, ".ravendbdump": formatDump, ".sqlite": formatSQLite, ".sqlite3": formatSQLite,
 }
 
-// formatOf returns the format of a file, or the one that was asked for.
+// formatOf returns the requested format, or that of the file's name.
 func formatOf(name, asked string) exchangeFormat {
 	if asked != "" {
 		return exchangeFormat(asked)

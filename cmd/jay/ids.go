@@ -69,15 +69,15 @@ func (a *app) printIDs(r jay.IDReport) error {
 	parts := []string{prefixes.render(a.width)}
 
 	if len(r.HiLo) > 0 {
-		// The columns for numbers that this process holds or has lost are left out:
-		// it has just begun.
+		// Columns for numbers that this process holds or has lost are left out: it has
+		// only just started.
 		hilo := newFigures("HiLo tag", "Max", "Mark", "Highest", "Open ranges", "Unused", "in open ranges", "deleted", "unaccounted", "Per day", "Years left")
 		for _, t := range r.HiLo {
 			hilo.add(t.Tag, maxText(t), t.Mark, t.Highest, t.OpenLeases, t.Unused, t.InOpenLeases, t.Deleted, t.Unaccounted, perDayText(t.PerDay), yearsText(t.YearsLeft))
 		}
 		parts = append(parts, hilo.render(a.width))
 	}
-	// Only in a cluster it is known which numbers were reserved for no document.
+	// Only a cluster records which numbers were reserved and have no document.
 	columns, lost := []string{"Counter", "Last number", "Highest", "Unused", "deleted"}, false
 	if slices.ContainsFunc(r.Identities, func(i jay.IdentityReport) bool { return i.Lost > 0 }) {
 		columns, lost = append(columns, "lost"), true
@@ -179,9 +179,9 @@ func (c *nextIDCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// check refuses the prefix of server-side IDs, users/, in place of an identity's name:
-// it would begin an identity of its own, "users/|", which stays for good. One that
-// is there is served.
+// check refuses the prefix of server-side IDs, such as users/, in place of an
+// identity's name: it would create an identity "users/|" for good. An existing one of
+// that name is accepted.
 func (c *nextIDCommand) check(ctx context.Context, a *app, db *jay.DB) error {
 	name := strings.TrimSuffix(c.Name, "|")
 	bare := strings.TrimRight(name, "/"+a.options.Separator)

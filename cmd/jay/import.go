@@ -148,9 +148,9 @@ func (c *importCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// importOptions returns the options of an import. Documents pass through: large caches
-// would fill, and help only the look for older versions. With the default options an import
-// of 1 GiB takes twice the memory and the same time.
+// importOptions returns the options of an import. Caches are small, because documents
+// pass through once and a large cache would help only to find older versions. With the
+// default options an import of 1 GiB takes twice the memory and the same time.
 func importOptions(o jay.Options) jay.Options {
 	o.CacheBytes, o.DocumentCacheBytes, o.MemTableBytes = 8<<20, -1, 16<<20
 	return o
@@ -304,7 +304,7 @@ type importSummary struct {
 	Last      string  `json:"last,omitempty"`
 	Rejected  int64   `json:"rejected"`
 	Revisions int64   `json:"revisions,omitempty"`
-	Finished  bool    `json:"finished,omitempty"` // an earlier run had done it all
+	Finished  bool    `json:"finished,omitempty"` // an earlier run has finished the import
 }
 
 func (a *app) printSummary(s importSummary) error {
@@ -335,7 +335,7 @@ func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
 // loadValues stores all documents of a source.
 func (l *loader) loadValues(ctx context.Context, values source) error {
 	defer func() { _ = l.endInput() }() // after an error
-	_, special := values.(*splitter)    // what jay export writes beside documents
+	_, special := values.(*splitter)    // only JSON has the special lines of jay export
 	for {
 		v, err := values.next()
 		if err == io.EOF {
@@ -367,7 +367,7 @@ func (l *loader) loadValues(ctx context.Context, values source) error {
 			}
 		default:
 			if stop := l.flush(ctx); stop != nil {
-				return stop // an error of the values before this one comes first
+				return stop // the values before this one are stored first; their error wins
 			}
 			if canSkip(err) && l.rejects != nil {
 				err = l.skip(values, v, err)

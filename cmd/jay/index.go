@@ -48,7 +48,7 @@ Examples:
 type indexResult struct {
 	jay.IndexInfo
 	Created   bool    `json:"created"`
-	Documents int64   `json:"documents"` // that the build has read, also before this command
+	Documents int64   `json:"documents"` // read by the build, including before this command
 	Seconds   float64 `json:"seconds"`
 }
 
@@ -110,9 +110,9 @@ func (a *app) buildIndex(ctx context.Context, db *jay.DB, collection string, ix 
 	return documents, err
 }
 
-// documentsRead returns how many documents the build of an index has read. A build
-// that an earlier command had begun reports only what it read since the database was
-// opened: then the documents of the collection are counted.
+// documentsRead returns how many documents the build of an index has read. If an
+// earlier command began the build, the reported number counts only from the opening of
+// the database; then the documents of the collection are counted instead.
 func documentsRead(ctx context.Context, db *jay.DB, before []jay.IndexInfo, built jay.IndexInfo, reported int64) (int64, error) {
 	resumed := slices.ContainsFunc(before, func(b jay.IndexInfo) bool {
 		return b.Name == built.Name && b.State == jay.IndexBuilding
@@ -254,8 +254,7 @@ func (c *dropIndexCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// check returns an error that lists the indexes which are there if there is none of
-// that name.
+// check returns an error that lists the existing indexes, if none has the name.
 func (c *dropIndexCommand) check(ctx context.Context, db *jay.DB, name string) error {
 	indexes, err := db.Indexes(ctx, c.Collection)
 	if err != nil {

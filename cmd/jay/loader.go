@@ -14,14 +14,14 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// loader stores values as documents, in batches. It is for one goroutine.
+// loader stores values as documents, in batches. It is used by one goroutine.
 type loader struct {
 	db         *jay.DB
-	collection string  // of documents that name none
+	collection string  // collection of documents that name none
 	request    *string // requested ID of documents without an @id; nil means HiLo
 	maxBytes   int
 	maxDepth   int
-	insert     bool        // a document with an @id must not be there already
+	insert     bool        // a document with an @id must not exist already
 	rejects    *rejects    // nil if an invalid document ends the import
 	resume     *resumption // nil without --resume
 	file       string      // name of the input, for errors
@@ -29,30 +29,30 @@ type loader struct {
 	batch jay.Batch
 	items []item
 
-	incoming *incoming // an attachment of which not all was read
-	skipping bool      // the bytes of an attachment that was rejected follow
+	incoming *incoming // the attachment that is being read, or nil
+	skipping bool      // skip the bytes of a rejected attachment
 
 	arena []byte // memory of the texts of items; never reallocated, so that they stay valid
 
 	documents, bytes int64
 	first, last      string
 
-	past      []pastLine // revisions that wait to be imported
+	past      []pastLine // revisions of the next batch
 	pastBytes int
-	revisions int64 // imported
+	revisions int64 // number of imported revisions
 }
 
-// item is a document that waits to be stored.
+// item is a document of the next batch.
 type item struct {
 	value
 	request    *string // requested ID; nil means that Store makes it
 	keep       bool    // request is its own @id: overwrite an existing document
-	unmarked   bool    // the checkpoint comes later, with what belongs to the document
+	unmarked   bool    // write the checkpoint later, with what belongs to the document
 	mark       mark
 	collection string // "" if its @metadata decides
 }
 
-// A batch has at most so many documents and about so many bytes.
+// Bounds of a batch.
 const (
 	batchDocuments = 1000
 	batchBytes     = 4 << 20
@@ -64,7 +64,7 @@ func (l *loader) add(ctx context.Context, v value) error {
 	if err := l.makeRoom(ctx, v); err != nil {
 		return err
 	}
-	// Some lines of an export are not documents, as their @metadata says.
+	// Some lines of an export are not documents, which their @metadata shows.
 	m := metadataOf(v.text)
 	found, err := l.addAttachment(ctx, v, m)
 	if !found {
@@ -108,8 +108,8 @@ func (l *loader) addDocument(ctx context.Context, v value, m gjson.Result) error
 	return nil
 }
 
-// refuse rejects a value that cannot go into a batch, and does nothing without an err. It
-// flushes the batch first, so that the documents before the value are stored.
+// refuse rejects a value that cannot go into a batch. It stores the documents before
+// the value first. If err is nil, it does nothing.
 func (l *loader) refuse(ctx context.Context, v value, err error) error {
 	if err == nil {
 		return nil
@@ -148,8 +148,8 @@ func metadataOf(text []byte) gjson.Result {
 	return gjson.GetBytes(text, metadataPath)
 }
 
-// decodeLine decodes a line of an export that is no document. A field that it has no place
-// for is an error: a newer jay has written it.
+// decodeLine decodes a line of an export that is not a document. An unknown field is an
+// error: a newer jay has written it.
 func decodeLine(text []byte, line any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -162,7 +162,7 @@ func hasCollection(m gjson.Result) bool {
 	return m.Get(`\@collection`).Exists() || m.Get("Raven-Entity-Name").Exists()
 }
 
-// plan decides how a document is stored, whose @metadata is m.
+// plan decides how a document with the @metadata m is stored.
 func (l *loader) plan(v value, m gjson.Result) (item, error) {
 	it := item{value: v, request: l.request, collection: l.collection}
 	if !m.Exists() {
@@ -222,16 +222,16 @@ func (l *loader) apply(ctx context.Context, items []item) error {
 	for i := range items {
 		items[i].addTo(&l.batch)
 	}
-	// The checkpoint is part of the transaction: it is never before or behind the
-	// documents that are stored.
+	// The checkpoint is part of the transaction, so it always matches the documents
+	// that are stored.
 	if last := &items[len(items)-1]; l.resume != nil && !last.unmarked {
 		if err := l.resume.addTo(&l.batch, last.mark, l.documents+l.resume.found.Documents+int64(len(items)), false); err != nil {
 			return l.fail(value{}, err)
 		}
 	}
 
-	// An interruption waits for the batch, which does not take long. To cancel the
-	// batch would leave a gap of the HiLo numbers that it has drawn.
+	// Without cancellation: the batch is short, and cancelling it would leave a gap of
+	// the HiLo numbers that it has drawn.
 	err := ctx.Err()
 	var stored []jay.Metadata
 	if err == nil {
@@ -336,12 +336,12 @@ func (l *loader) explainReject(v value, err error) {
 // fail returns an error with its place in the input. The zero value stands for no
 // particular document.
 func (l *loader) fail(v value, err error) *importError {
-	// Offsets count from the input, not from the value; batch and wrapping texts
-	// around errors of a document are left out.
+	// Offsets are relative to the input, not to the value. The texts that wrap errors
+	// of a document are left out.
 	if bad, is := errors.AsType[*jay.DocumentError](err); is {
 		moved := *bad
 		moved.Offset += int(v.offset)
-		if err = &moved; v.converted { // an offset in the text is none in the input
+		if err = &moved; v.converted { // an offset in the converted text means nothing in the input
 			err = &convertedError{*bad}
 		}
 	} else if bad, is := errors.AsType[*jay.IDError](err); is {

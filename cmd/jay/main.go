@@ -116,10 +116,10 @@ type app struct {
 	stdout     *bufio.Writer
 	stderr     io.Writer
 	dir        string // of the database
-	dirGiven   bool   // by --db, not by the environment
+	dirGiven   bool   // set by --db, not by the environment
 	json       bool   // --json
 	width      int    // of the terminal that stdout is, 0 if it is not a terminal
-	command    string // as it is called, such as "jay index create"
+	command    string // the command as typed, such as "jay index create"
 	isTerminal func(stream any) bool
 	options    jay.Options
 	cluster    clusterFlags
@@ -135,7 +135,7 @@ type app struct {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, getenv func(string) string) int {
 	a := &app{stdin: stdin, stdout: bufio.NewWriterSize(stdout, 64<<10), stderr: stderr, json: wantsJSON(args), width: terminalWidth(stdout), command: "jay", isTerminal: isTerminal, output: stdout, getenv: getenv}
 	var line commandLine
-	if len(args) == 0 { // the help, but no success: a script that lost its arguments must notice
+	if len(args) == 0 { // print the help, but fail: a script that lost its arguments must notice
 		if _, _, err := parse(&line, []string{"--help"}, stderr, stderr); err != nil {
 			return a.report(err)
 		}

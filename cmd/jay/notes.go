@@ -8,18 +8,17 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// note says something on stderr that is no error, but that the user should know.
-// With --json nothing is said: stderr holds errors then. It ignores errors of
-// stderr.
+// note prints a message on stderr that is not an error. With --json it prints nothing,
+// as stderr then has only errors. It ignores errors of stderr.
 func (a *app) note(format string, args ...any) {
 	if !a.json {
-		_ = a.stdout.Flush() // what the note is about comes first; run reports the error
+		_ = a.stdout.Flush() // print what the note is about first; run reports the error
 		fmt.Fprintf(a.stderr, "note: "+format+"\n", args...)
 	}
 }
 
-// noteEmptyCollection says that a collection has no document, which a name that is
-// misspelt does not have either.
+// noteEmptyCollection notes that a collection has no documents, as its name may be
+// misspelt.
 func (a *app) noteEmptyCollection(ctx context.Context, db *jay.DB, name string) error {
 	if a.json || name == "" || strings.HasPrefix(name, "@") {
 		return nil
@@ -54,8 +53,8 @@ func collectionOf(query string) string {
 	return name.String()
 }
 
-// promptForInput says on a terminal that input is awaited there: else a command
-// that waits looks like one that hangs.
+// promptForInput prints on a terminal that the command waits for input, so that it does
+// not seem to hang.
 func (a *app) promptForInput(what string) {
 	if a.isTerminal(a.stdin) && a.isTerminal(a.stderr) {
 		fmt.Fprintf(a.stderr, "type or paste %s, then Ctrl-D on a line of its own\n", what)

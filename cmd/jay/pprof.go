@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pprofHeaderTimeout is how long a request for a profile may take to come.
+// pprofHeaderTimeout bounds the time to read the headers of a request for a profile.
 const pprofHeaderTimeout = 10 * time.Second
 
 // servePprof serves Go's profiles on a loopback address until ctx ends.

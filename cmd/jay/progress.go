@@ -10,9 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is a progress bar on stderr. The nil progress, for a stderr that is not
-// a terminal, shows nothing. The bar is drawn only after a while: what is done in
-// the first moment, divided by that moment, is no rate.
+// progress is a progress bar on stderr. A nil progress, for a stderr that is not a
+// terminal, shows nothing. The bar is drawn after a delay, because a rate of the first
+// moments would be meaningless.
 type progress struct {
 	bar     *progressbar.ProgressBar
 	elapsed func() time.Duration // since the beginning
@@ -20,7 +20,7 @@ type progress struct {
 	drawn   atomic.Bool
 }
 
-// barDelay is how long no bar is drawn.
+// barDelay is the time after which the bar is drawn.
 const barDelay = 500 * time.Millisecond
 
 // newByteProgress starts a bar over total bytes; a total below 0 is unknown.
@@ -46,7 +46,7 @@ func (a *app) newBar(what string, total int64, options ...progressbar.Option) *p
 }
 
 func newProgress(bar *progressbar.ProgressBar) *progress {
-	bar.StartWithoutRender() // the clock of the rate
+	bar.StartWithoutRender() // starts the clock of the rate
 	start := time.Now()
 	return &progress{bar: bar, elapsed: func() time.Duration { return time.Since(start) }}
 }
@@ -54,8 +54,8 @@ func newProgress(bar *progressbar.ProgressBar) *progress {
 // showsProgress reports whether bars are shown at all.
 func (a *app) showsProgress() bool { return !a.json && isTerminal(a.stderr) }
 
-// add moves the bar on by n bytes. It is safe for concurrent use. It ignores
-// errors of drawing.
+// add advances the bar by n bytes. It is safe for concurrent use, and ignores errors of
+// drawing.
 func (p *progress) add(n int) {
 	switch {
 	case p == nil:

@@ -77,7 +77,7 @@ func (c *putCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// emptyCollection is that of documents for which none was named.
+// emptyCollection is the collection of documents without one.
 const emptyCollection = "@empty"
 
 // read reads the document, but at most one byte more than the limit.

@@ -86,7 +86,7 @@ func (c *queryCommand) text(ctx context.Context, a *app) (string, error) {
 // queryText returns the query of a command, which it reads before the database is
 // opened: a slow input must not keep it locked.
 func (a *app) queryText(ctx context.Context, file, text, example string) (string, error) {
-	if text == stdinName && file == "" { // as the other commands take it
+	if text == stdinName && file == "" { // as in other commands
 		file, text = stdinName, ""
 	}
 	switch {
@@ -152,7 +152,7 @@ func paramValue(text string) any {
 	return v
 }
 
-// printExplanation prints how a query is answered.
+// printExplanation prints the plan of a query.
 func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error {
 	e, err := q.Explain(ctx)
 	if err != nil {
@@ -164,7 +164,7 @@ func (a *app) printExplanation(ctx context.Context, q jay.Query[jay.Row]) error 
 	return writeLine(a.stdout, e)
 }
 
-// answer prints the answers and returns how many there were.
+// answer prints the results and returns their number.
 func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row]) (rows int64, err error) {
 	if c.IncludeTo == stdinName {
 		return 0, usageError{text: "--include-to needs a file: answers are on standard output"}
@@ -175,7 +175,7 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	if c.IncludeTo == "" {
 		t, err = a.printAnswers(ctx, q, &included)
 	} else {
-		err = writeFile(c.IncludeTo, func(w io.Writer) (err error) { // what is there stays if the query fails
+		err = writeFile(c.IncludeTo, func(w io.Writer) (err error) { // an existing file stays if the query fails
 			included.w = w
 			t, err = a.printAnswers(ctx, q, &included)
 			return err
@@ -201,7 +201,7 @@ func (c *queryCommand) answer(ctx context.Context, a *app, q jay.Query[jay.Row])
 	return t.rows, err
 }
 
-// includedNote says what is left out without --include-to.
+// includedNote returns the note about included documents that are not printed.
 func includedNote(n int) string {
 	verb := "are"
 	if n == 1 {
@@ -210,7 +210,7 @@ func includedNote(n int) string {
 	return fmt.Sprintf("%s %s not shown (see --include-to)", count(int64(n), "included document"), verb)
 }
 
-// printAnswers prints the answers of q. It returns their table, which is empty with
+// printAnswers prints the results of q. It returns their table, which is empty with
 // --json.
 func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *includes) (*answerTable, error) {
 	t := &answerTable{print: a.print, width: a.width}
@@ -233,7 +233,7 @@ func (a *app) printAnswers(ctx context.Context, q jay.Query[jay.Row], included *
 	return t, t.end()
 }
 
-// printRow prints an answer as one line of JSON.
+// printRow prints a result as one line of JSON.
 func (a *app) printRow(row *jay.Row) error {
 	text, err := row.MarshalJSON()
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// answerTable prints any number of answers as a table, in batches of tableBatch
-// rows. The rows of the first batch determine the columns.
+// answerTable prints any number of results as a table, in batches of tableBatch rows.
+// The rows of the first batch determine the columns.
 type answerTable struct {
 	print func(text string) error
 	width int // of the terminal; 0 for no bound
 
 	rows      int64                   // added so far
-	documents bool                    // the answers are whole documents
+	documents bool                    // the results are whole documents
 	pending   []map[string]cell       // rows of the next batch
 	columns   []*tableColumn          // final once the first batch is printed
 	byName    map[string]*tableColumn // of columns
@@ -276,7 +276,7 @@ func (t *answerTable) end() error {
 	return t.print(t.bottom + "\n")
 }
 
-// counted returns the number of answers as text.
+// counted returns the number of results as text.
 func (t *answerTable) counted() string {
 	what := "row"
 	if t.documents {

@@ -18,7 +18,7 @@ type rejects struct {
 	w     *bufio.Writer
 	a     *app
 	count int64
-	grows bool // the file may exist: an import goes on
+	grows bool // append to an existing file: an import is resumed
 
 	blanks int  // not written yet: dropped at the beginning and the end of a value
 	begun  bool // a part of the value is written

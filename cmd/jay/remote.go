@@ -41,7 +41,7 @@ func newRemote(text, token string) (*remote, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	return &remote{base: u.Scheme + "://" + u.Host + path, token: token, client: &http.Client{
 		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // which would get the token
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect target would get the token
 	}}, nil
 }
 
@@ -56,12 +56,12 @@ func isLoopbackHost(name string) bool {
 // maxReplyBytes bounds a reply that is read whole, and each line of any other.
 const maxReplyBytes = 512 << 20
 
-// ask sends a request about the database. The body of the reply must be closed.
+// ask sends a request about the database. The caller must close the body of the reply.
 func (r *remote) ask(ctx context.Context, method, path string, params url.Values, body []byte) (*http.Response, error) {
 	return r.askAt(ctx, method, r.base+path, params, body)
 }
 
-// own returns the URL of what is Jay's own, and not in RavenDB's protocol.
+// own returns the URL of an endpoint of Jay's own API, outside RavenDB's protocol.
 func (r *remote) own(path string) string {
 	server, name, _ := strings.Cut(r.base, "/databases/")
 	return server + "/jay/v1/databases/" + name + path
@@ -92,9 +92,9 @@ func (r *remote) askAt(ctx context.Context, method, address string, params url.V
 	return reply, nil
 }
 
-// problem returns the error of a reply.
+// problem returns the error in a reply.
 func (r *remote) problem(reply *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(reply.Body, 64<<10)) // what can be read says why
+	text, _ := io.ReadAll(io.LimitReader(reply.Body, 64<<10)) // as much of the reason as can be read
 	var said struct{ Message string }
 	if json.Unmarshal(text, &said) != nil || said.Message == "" {
 		said.Message = reply.Status
@@ -200,7 +200,7 @@ func (c *getCommand) remote(ctx context.Context, a *app, r *remote) error {
 	text, err := r.read(ctx, "POST", "/docs", nil, body)
 	var reply struct{ Results []json.RawMessage }
 	switch {
-	case errors.Is(err, jay.ErrNotFound): // of one document
+	case errors.Is(err, jay.ErrNotFound): // the missing document was the only one
 		reply.Results = make([]json.RawMessage, len(c.IDs))
 	case err != nil:
 		return err
@@ -239,7 +239,7 @@ func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
 		return &jay.DocumentError{Rule: "it must be JSON"}
 	}
 	var batch bytes.Buffer
-	if err := writeLine(&batch, map[string]any{"Commands": []any{command}}); err != nil { // the document as it is
+	if err := writeLine(&batch, map[string]any{"Commands": []any{command}}); err != nil { // the document unchanged
 		return err
 	}
 	text, err := r.read(ctx, "POST", "/bulk_docs", nil, batch.Bytes())
@@ -256,7 +256,7 @@ func (c *putCommand) remote(ctx context.Context, a *app, r *remote) error {
 	return a.print(id + "\n")
 }
 
-// remote prints the answers of a server, one a line.
+// remote prints the results from a server, one per line.
 func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
 	if c.Explain || c.NoScan || c.IncludeTo != "" {
 		return usageError{text: "query with --url takes no --explain, --no-scan and --include-to"}
@@ -278,7 +278,7 @@ func (c *queryCommand) remote(ctx context.Context, a *app, r *remote) error {
 		if err := json.Unmarshal(line, &one); err != nil {
 			return fmt.Errorf("%s: not the reply of jay serve", r.base)
 		}
-		if one.Item == nil { // the statistics
+		if one.Item == nil { // the last line: the statistics
 			return nil
 		}
 		return a.print(string(one.Item) + "\n")
@@ -305,8 +305,8 @@ func (c *exportCommand) remote(ctx context.Context, a *app, r *remote) error {
 	return writeFile(c.File, write)
 }
 
-// remote writes a backup of a database on a server. It is read to its end while it is
-// written, so that one which was cut or damaged on its way is not kept.
+// remote writes a backup of a database on a server. It verifies the backup while it
+// writes, so that one that was cut or damaged on its way is not kept.
 func (c *backupCommand) remote(ctx context.Context, a *app, r *remote) error {
 	params := url.Values{}
 	if c.Once {

@@ -13,7 +13,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// restoreCommand makes a database of backups.
+// restoreCommand creates a database from backups.
 type restoreCommand struct {
 	Dir     string   `arg:"" help:"Directory to make."`
 	Files   []string `arg:"" help:"A full backup, and the incremental ones that follow it, in their order."`
@@ -39,7 +39,7 @@ Examples:
 type restoreResult struct {
 	Dir string `json:"dir"`
 	jay.RestoreInfo
-	Damages []jay.Damage `json:"damages,omitempty"` // that were accepted
+	Damages []jay.Damage `json:"damages,omitempty"` // damages that were accepted
 	Seconds float64      `json:"seconds"`
 }
 

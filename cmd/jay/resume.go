@@ -11,23 +11,24 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// checkpointPrefix is where imports with --resume note how far they are. Their documents
-// are in the collection @imports.
+// checkpointPrefix is the prefix of the IDs of checkpoints, in which imports with
+// --resume record their progress. They are in the collection @imports.
 const (
 	checkpointPrefix     = "Raven/Jay/Import/"
 	checkpointCollection = "@imports"
 	maxCheckpointName    = 200
 )
 
-// mark is a place in the inputs of an import: behind how many records, and a checksum of
-// them, so that an import does not go on in another input.
+// mark is a position in the inputs of an import: the number of records before it, and
+// their checksum, which detects that an import is resumed with another input.
 type mark struct {
 	records int64
 	sum     uint32
 }
 
-// checkpoint is the document of an import with --resume. It is written in the transaction
-// of each batch: what it says is stored is stored, and nothing else is.
+// checkpoint is the document with the progress of an import with --resume. It is
+// written in the transaction of each batch, so it always matches the documents that are
+// stored.
 type checkpoint struct {
 	Records   int64  `json:"records"`
 	Checksum  uint32 `json:"checksum"`
@@ -35,15 +36,15 @@ type checkpoint struct {
 	Finished  bool   `json:"finished"`
 }
 
-// resumption is an import that can go on where it was stopped.
+// resumption is the state of an import that can be resumed.
 type resumption struct {
 	name  string
-	found checkpoint // of an earlier run
-	at    mark       // the last record that was read
+	found checkpoint // the checkpoint of an earlier run
+	at    mark       // position after the last record that was read
 	again bool       // the last record was stored by an earlier run
 }
 
-// checkResume returns an error if --resume has a name that cannot be.
+// checkResume returns an error if the name in --resume is invalid.
 func checkResume(name string) error {
 	if name == "" || len(name) > maxCheckpointName || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '|' || r == '/' }) {
 		return usageError{text: fmt.Sprintf("--resume takes a name of 1 to %d bytes without / and |, got %q", maxCheckpointName, name)}
@@ -68,11 +69,11 @@ func (r *resumption) load(ctx context.Context, db *jay.DB) error {
 	return nil
 }
 
-// crcTable is that of the checksum of a checkpoint. Part of the format. Must not change.
+// crcTable is for the checksum in a checkpoint. Part of the format. Must not change.
 var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
-// take notes that a record was read, and reports whether an earlier run has done with it.
-// Without --resume it does nothing.
+// take counts a record that was read, and reports whether an earlier run has handled
+// it. Without --resume it does nothing.
 func (r *resumption) take(text []byte) (again bool, err error) {
 	if r == nil {
 		return false, nil
@@ -86,15 +87,15 @@ func (r *resumption) take(text []byte) (again bool, err error) {
 	return r.again, nil
 }
 
-// errOther is the error for an input that is not the one of the earlier run.
+// errOther is the error for an input that differs from that of the earlier run.
 func (r *resumption) errOther() error {
 	return fmt.Errorf("%w: --resume %s: the input is not the one of the earlier run, which read %s of it; with another name it is imported from the start", jay.ErrUsage, r.name, count(r.found.Records, "record"))
 }
 
-// isBehind reports whether an earlier run has stored records that are still to come.
+// isBehind reports whether the next records were handled by an earlier run.
 func (r *resumption) isBehind() bool { return r != nil && r.at.records < r.found.Records }
 
-// mark returns the place behind the last record.
+// mark returns the position after the last record.
 func (r *resumption) mark() mark {
 	if r == nil {
 		return mark{}
@@ -112,7 +113,7 @@ func (r *resumption) addTo(b *jay.Batch, m mark, documents int64, finished bool)
 	return nil
 }
 
-// finish notes that all inputs are stored.
+// finish records in the checkpoint that all inputs are stored.
 func (r *resumption) finish(ctx context.Context, db *jay.DB, documents int64) error {
 	if r.isBehind() {
 		return r.errOther()

@@ -6,7 +6,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// revertCommand writes an older version of a document again.
+// revertCommand stores an older version of a document as its new version.
 type revertCommand struct {
 	AsOf         *timeValue `placeholder:"TIME" help:"Revert to the version of that time."`
 	IfMatch      *string    `placeholder:"CV" help:"Only if the document has the version with this change vector; empty if it must be deleted."`
@@ -41,7 +41,7 @@ func (c *revertCommand) Run(ctx context.Context, a *app) error {
 				return err
 			}
 			if vector = rev.ChangeVector(); rev.Current() {
-				return a.printMetadata(rev.Metadata()) // it is as it was
+				return a.printMetadata(rev.Metadata()) // the document already equals that version
 			}
 		}
 		m, err := db.Revisions().Revert(ctx, c.ID, vector, options...)

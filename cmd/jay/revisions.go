@@ -150,7 +150,7 @@ func (c *deletedRevisionsCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// configureRevisionsCommand says of which collections revisions are kept.
+// configureRevisionsCommand changes which revisions are kept.
 type configureRevisionsCommand struct {
 	All        bool          `xor:"what" help:"Keep all revisions."`
 	Keep       uint64        `placeholder:"N" help:"Keep so many versions of a document, the newest included."`
@@ -232,7 +232,7 @@ func (a *app) printRules(config jay.RevisionsConfiguration) error {
 	return a.print(t.render(a.width) + "\n")
 }
 
-// ruleText says what a rule keeps.
+// ruleText describes what a rule keeps.
 func ruleText(r jay.RevisionRule) string {
 	switch {
 	case r.Disabled:

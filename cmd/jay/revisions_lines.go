@@ -12,11 +12,12 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// An export has the configuration of the revisions and the revisions on lines of their
-// own, before the documents, so that an import meets the past of a document before the
-// document. The @metadata of such a line is a text, and not an object, so that a jay that
-// does not know revisions refuses the line and does not take it for a document. A
-// revision's text has its @metadata as JSON behind the mark.
+// An export has the configuration of the revisions, and the revisions, on lines of
+// their own before the documents, because an import must store the revisions of a
+// document before the document. The @metadata of such a line is a string and not an
+// object, so that a version of jay without revisions refuses the line and does not take
+// it for a document. For a revision the string is the mark followed by the @metadata as
+// JSON.
 const (
 	revisionMark       = "jay revision 1: "
 	configurationMark  = "jay revisions configuration 1"
@@ -30,7 +31,7 @@ type configurationLine struct {
 }
 
 // writeRevisions writes the lines of the revisions of a collection, or of all, and
-// returns how many revisions they are.
+// returns their number.
 func writeRevisions(ctx context.Context, db *jay.DB, collection string, w io.Writer) (n int64, err error) {
 	config := db.Revisions().Configuration()
 	if config.Default != nil || len(config.Collections) > 0 {
@@ -72,16 +73,17 @@ func revisionLine(rev *jay.Revision) ([]byte, error) {
 	return append(append(line, text[m.Index+len(m.Raw):]...), '\n'), nil
 }
 
-// maxRevisionLines is how many revisions a loader imports at a time.
+// maxRevisionLines is the number of revisions that a loader imports at a time.
 const maxRevisionLines = 200
 
-// addRevision looks whether a value is a line about revisions. It imports revisions in
-// batches, and takes over a configuration where there is none.
+// addRevision handles a value that is a line about revisions: found reports whether it
+// is. It imports revisions in batches, and adopts a configuration if the database has
+// none.
 func (l *loader) addRevision(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	if m.Str == "" || !strings.HasPrefix(m.Str, revisionMarksBegin) {
 		return false, nil
 	}
-	if len(l.items) > 0 { // in the order of the input
+	if len(l.items) > 0 { // keep the order of the input
 		if err := l.flush(ctx); err != nil {
 			return true, err
 		}
@@ -105,13 +107,13 @@ func (l *loader) addRevision(ctx context.Context, v value, m gjson.Result) (foun
 	return true, nil
 }
 
-// pastLine is a line of a revision that waits to be imported.
+// pastLine is a line with a revision of the next batch.
 type pastLine struct {
 	value
 	revision json.RawMessage
 }
 
-// configureRevisions takes over a configuration, if there is none.
+// configureRevisions adopts a configuration, if the database has none.
 func (l *loader) configureRevisions(ctx context.Context, text []byte) error {
 	var line configurationLine
 	if err := json.Unmarshal(text, &line); err != nil {
@@ -124,8 +126,8 @@ func (l *loader) configureRevisions(ctx context.Context, text []byte) error {
 	return l.db.Revisions().Configure(ctx, line.RevisionsConfiguration)
 }
 
-// flushRevisions imports the revisions that wait. If one is refused, they are imported
-// one by one.
+// flushRevisions imports the batch of revisions. If one is refused, it imports them one
+// by one.
 func (l *loader) flushRevisions(ctx context.Context) error {
 	lines := l.past
 	l.past, l.pastBytes = nil, 0

@@ -16,7 +16,7 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
-// serveCommand answers requests over HTTP.
+// serveCommand runs the HTTP server.
 type serveCommand struct {
 	memberFlags
 	Data        string        `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
@@ -92,7 +92,7 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	}
 	defer func() { err = andThen(err, stopMember()) }()
 	options := a.options
-	options.Cluster, options.ClusterAddress = nil, "" // each database has its own
+	options.Cluster, options.ClusterAddress = nil, "" // each database gets a coordinator of its own
 	s, err := server.Open(server.Options{
 		Cluster: nodes, ClusterTimeout: a.cluster.Timeout, Address: a.cluster.Address,
 		Data: c.Data, Studio: true, Database: options, Logger: logger, Hosts: c.Hosts, AnyoneMayReadAndWrite: c.Anyone,
@@ -134,7 +134,8 @@ func (c *serveCommand) Run(ctx context.Context, a *app) (err error) {
 	return nil
 }
 
-// printAddress prints the URL of the server at once, for a program that waits for it.
+// printAddress prints the URL of the server without buffering, for a program that waits
+// for it.
 func (a *app) printAddress(url string) error {
 	var err error
 	if a.json {
@@ -145,6 +146,6 @@ func (a *app) printAddress(url string) error {
 	return andThen(err, a.stdout.Flush())
 }
 
-// inServe adds to names of package server the flags that stand for them.
+// inServe replaces names of package server by the flags that stand for them.
 var inServe = strings.NewReplacer("TLSCertificate and TLSKey", "--tls-cert and --tls-key", "NoEncryption", "--insecure-no-encryption",
 	"AnyoneMayReadAndWrite", "--insecure-anyone-may-read-and-write", "Access.CreateToken", "jay serve token create")

@@ -12,7 +12,8 @@ import (
 	"github.com/jaydb/jay/server"
 )
 
-// serveCommands serves, and keeps the tokens and certificates of a data directory.
+// serveCommands runs the server, or manages the tokens and certificates of a data
+// directory.
 type serveCommands struct {
 	Run         serveCommand       `cmd:"" default:"withargs" help:"Serve; what jay serve does without a subcommand."`
 	Token       tokenCommand       `cmd:"" help:"Create, list and withdraw tokens."`
@@ -30,14 +31,14 @@ Examples:
     jay serve --data ./data --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem`
 }
 
-// tokenCommand keeps the tokens of a data directory.
+// tokenCommand manages the tokens of a data directory.
 type tokenCommand struct {
 	Create   tokenCreateCommand   `cmd:"" help:"Create a token and print it, once."`
 	List     tokenListCommand     `cmd:"" help:"List tokens and certificates with their rights."`
 	Withdraw tokenWithdrawCommand `cmd:"" help:"Withdraw a token or a certificate."`
 }
 
-// accessFlags name the data directory.
+// accessFlags select the data directory.
 type accessFlags struct {
 	Data string `placeholder:"DIR" default:"./jay-data" help:"Directory of the databases. The default is ./jay-data."`
 }
@@ -115,7 +116,7 @@ func (c *tokenCreateCommand) Run(_ context.Context, a *app) error {
 	return a.print(token + "\n")
 }
 
-// accessError makes refusals of names and rights errors of usage.
+// accessError turns errors for invalid names and rights into errors of usage.
 func accessError(err error, a *app) error {
 	if errors.Is(err, jay.ErrUsage) {
 		return usageError{text: err.Error(), command: a.command}

@@ -10,8 +10,8 @@ import (
 	"github.com/jaydb/jay/cluster/embedded"
 )
 
-// memberFlags run a member of etcd in jay serve, so that the same program on three machines
-// is a cluster.
+// memberFlags configure a member of etcd inside jay serve, so that jay serve on three
+// machines is a cluster.
 type memberFlags struct {
 	Name     string   `name:"cluster-member" placeholder:"NAME" help:"Run the member of etcd with this name in this process, too."`
 	Peers    []string `name:"cluster-peers" placeholder:"NAME=URL" help:"All members, with the URLs at which they reach each other, separated by commas, in the order of --cluster."`
@@ -20,7 +20,7 @@ type memberFlags struct {
 	Insecure bool     `name:"insecure-cluster" help:"Let the member listen without TLS on addresses that others can reach."`
 }
 
-// config returns what package embedded needs to know, or an error of usage.
+// config returns the configuration of package embedded, or an error of usage.
 func (f *memberFlags) config(data string, c *clusterFlags, command string) (embedded.Config, error) {
 	wrong := func(format string, args ...any) (embedded.Config, error) {
 		return embedded.Config{}, usageError{text: fmt.Sprintf(format, args...), command: command}

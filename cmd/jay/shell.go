@@ -18,7 +18,7 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// shellCommand runs statements that are typed, or that stand in a script.
+// shellCommand runs statements that are typed or are in a script.
 type shellCommand struct {
 	Yes bool   `short:"y" help:"Do not ask before documents that a query finds are changed."`
 	Dir string `arg:"" optional:"" help:"Directory of the database; the default is that of --db."`
@@ -64,7 +64,7 @@ func (c *shellCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// shell runs statements on a database. It is for one goroutine.
+// shell runs statements on a database. It is used by one goroutine.
 type shell struct {
 	app    *app
 	db     *jay.DB
@@ -159,17 +159,18 @@ func (e scriptError) place() int {
 // Unwrap returns the error of the statement.
 func (e scriptError) Unwrap() error { return e.err }
 
-// Prompts of the shell: of a new statement, and of one that goes on.
+// Prompts of the shell, for the first and for the following lines of a statement.
 const (
 	shellPrompt     = "jay> "
 	shellPromptMore = "...> "
 )
 
-// converse reads statements from a terminal and runs them until the user leaves. Errors are
-// shown, and end nothing.
+// converse reads statements from a terminal and runs them until the user leaves. Errors
+// are shown, and the shell continues.
 func (s *shell) converse(parent context.Context, c *console) error {
-	// An interruption cancels what runs, and not the shell: main, for which it ends the
-	// command, has ended parent. Other signals end the shell.
+	// An interruption cancels the running statement only. main takes it for the end of
+	// the command and has ended parent, so the shell has a context of its own. Other
+	// signals end the shell.
 	ctx, end := context.WithCancel(context.WithoutCancel(parent))
 	defer end()
 	interrupts := make(chan os.Signal, 1)
@@ -188,7 +189,7 @@ func (s *shell) converse(parent context.Context, c *console) error {
 
 	s.console, s.paged = c, true
 	split := &statements{limit: s.statementLimit()}
-	typed := "" // of the statement that has begun
+	typed := "" // the statement so far
 	c.complete = func(before string) completion { return s.complete(ctx, typed+before) }
 	s.say("%s. A query ends with a semicolon or an empty line; help lists the commands; Ctrl-D leaves.\n", s.db.Dir())
 	for {
@@ -231,7 +232,7 @@ func (s *shell) converse(parent context.Context, c *console) error {
 				s.complain(err)
 			}
 			if errors.Is(err, context.Canceled) {
-				break // what was typed behind it is not run either
+				break // skip the statements after it, too
 			}
 		}
 	}
@@ -251,7 +252,7 @@ func (s *shell) runCancelable(ctx context.Context, interrupts <-chan os.Signal, 
 	defer cancel()
 	for drained := false; !drained; {
 		select {
-		case <-interrupts: // of before
+		case <-interrupts: // an interruption from before the statement
 		default:
 			drained = true
 		}
@@ -266,21 +267,21 @@ func (s *shell) runCancelable(ctx context.Context, interrupts <-chan os.Signal, 
 	return andThen(s.run(ctx, one), s.app.stdout.Flush())
 }
 
-// complain shows an error.
+// complain prints an error.
 func (s *shell) complain(err error) {
 	if errors.Is(err, context.Canceled) {
-		err = interrupted{context.Canceled} // the user knows of what
+		err = interrupted{context.Canceled} // the user has interrupted it
 	}
 	s.app.complain(err, kindOf(err))
 }
 
-// say says something on a terminal.
+// say prints a message on a terminal.
 func (s *shell) say(format string, args ...any) {
 	_ = s.app.print(fmt.Sprintf(format, args...))
 	_ = s.app.stdout.Flush()
 }
 
-// errLeave ends the shell.
+// errLeave is returned by the statement that ends the shell.
 var errLeave = errors.New("leave the shell")
 
 // run runs a statement.
@@ -308,7 +309,8 @@ func startsWithSpace(text string) bool {
 	return unicode.IsSpace(r)
 }
 
-// unknownShellCommand returns the error for what is neither a command nor a query.
+// unknownShellCommand returns the error for a statement that is neither a command nor a
+// query.
 func unknownShellCommand(text string) error {
 	word, _, _ := strings.Cut(text, " ")
 	var near []string
@@ -324,8 +326,8 @@ func unknownShellCommand(text string) error {
 	return fmt.Errorf("there is no command %q: %s", fit(word, tableCell), hint)
 }
 
-// page writes a result, in pages on a terminal. A user who has seen enough ends it without
-// an error.
+// page writes a result, in pages on a terminal. If the user quits the pager, that is no
+// error.
 func (s *shell) page(ctx context.Context, fn func(w io.Writer) error) error {
 	if err := s.app.stdout.Flush(); err != nil {
 		return err
@@ -343,12 +345,12 @@ func (s *shell) page(ctx context.Context, fn func(w io.Writer) error) error {
 	return errors.Join(err, p.end())
 }
 
-// runQuery answers a query, explains one, or changes what one finds.
+// runQuery runs or explains a query, or changes its results.
 func (s *shell) runQuery(ctx context.Context, one statement) error {
 	text := one.text
 	explain := one.word == "explain"
 	if explain {
-		text = strings.TrimLeft(text[len("explain"):], " \t") // line breaks count in errors
+		text = strings.TrimLeft(text[len("explain"):], " \t") // keep line breaks, for the line numbers in errors
 	}
 	q, err := s.db.RQL(text, s.paramsOf(text))
 	if errors.Is(err, jay.ErrUpdateRQL) && !explain {
@@ -373,10 +375,11 @@ func (s *shell) runQuery(ctx context.Context, one statement) error {
 	return s.answer(ctx, q)
 }
 
-// parameter is a parameter in a query, or what looks like one in a text or a comment.
+// parameter matches parameters in a query, and texts or comments that look like one.
 var parameter = regexp.MustCompile(`\$[\pL_][\pL\pN_]*`)
 
-// paramsOf returns the values of the parameters that a query has: others are an error.
+// paramsOf returns the values of the parameters in a query: a value without a parameter
+// would be an error.
 func (s *shell) paramsOf(query string) map[string]any {
 	params := make(map[string]any)
 	for _, name := range parameter.FindAllString(query, -1) {
@@ -387,7 +390,7 @@ func (s *shell) paramsOf(query string) map[string]any {
 	return params
 }
 
-// answer prints the answers of a query.
+// answer prints the results of a query.
 func (s *shell) answer(ctx context.Context, q jay.Query[jay.Row]) error {
 	start := time.Now()
 	rows, table := int64(0), &answerTable{width: s.width()}
@@ -424,7 +427,7 @@ func (s *shell) answer(ctx context.Context, q jay.Query[jay.Row]) error {
 	return s.remark(note)
 }
 
-// countedRows says how many answers there were.
+// countedRows returns the number of results as text.
 func countedRows(t *answerTable, rows int64) string {
 	if t.rows > 0 || rows == 0 {
 		return t.counted()
@@ -432,7 +435,7 @@ func countedRows(t *answerTable, rows int64) string {
 	return count(rows, "row")
 }
 
-// remark says something about a result, on standard error.
+// remark prints a message about a result on stderr.
 func (s *shell) remark(text string) error {
 	if err := s.app.stdout.Flush(); err != nil {
 		return err
@@ -450,7 +453,7 @@ func (s *shell) width() int {
 	return width
 }
 
-// update changes what a query finds, with a question on a terminal.
+// update changes the results of a query, after a question on a terminal.
 func (s *shell) update(ctx context.Context, text string) error {
 	q, edits, err := s.db.UpdateRQL(text, s.paramsOf(text))
 	if err != nil {

@@ -23,7 +23,7 @@ type shellVerb struct {
 	run   func(s *shell, ctx context.Context, rest string) error
 }
 
-// shellArgs says what the arguments of a command are, for completion.
+// shellArgs is the kind of a command's arguments, for completion.
 type shellArgs uint8
 
 const (

@@ -19,7 +19,7 @@ type source interface {
 	skip(w io.Writer) error
 }
 
-// finalError is an error of the input behind which nothing can be read.
+// finalError is an error of the input after which nothing more can be read.
 type finalError struct{ err error }
 
 // Error returns the text of the error.
@@ -28,7 +28,7 @@ func (e *finalError) Error() string { return e.err.Error() }
 // Unwrap returns the error.
 func (e *finalError) Unwrap() error { return e.err }
 
-// canSkip reports whether an import can go on behind an error of a source.
+// canSkip reports whether an import can continue after an error of a source.
 func canSkip(err error) bool {
 	if _, final := errors.AsType[*finalError](err); final {
 		return false

@@ -33,7 +33,7 @@ const (
 	maxSQLiteColumns = 2000 // as SQLite's own default
 )
 
-// sqliteOptions say what of a SQLite file is imported.
+// sqliteOptions selects what is imported from a SQLite file.
 type sqliteOptions struct {
 	table, idColumn, jsonColumn string
 	idPrefix, collection        string
@@ -152,7 +152,7 @@ func checkSQLite(name string) error {
 // quoteSQL quotes a name.
 func quoteSQL(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// table returns the table to read: the one that was asked for, or the only one.
+// table returns the table to read: the requested one, or the only one.
 func (s *sqliteSource) table(ctx context.Context) (string, error) {
 	rows, err := s.conn.QueryContext(ctx, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name LIMIT 1000")
 	if err != nil {

@@ -114,12 +114,14 @@ func diskTable(u *jay.DiskUsage, width int) string {
 	return t.render(width) + "\n" + free + "\n"
 }
 
-// noProgress is how long stats waits for a count that does not go on.
+// noProgress is the time after which stats gives up waiting for a count that makes no
+// progress.
 const noProgress = 5 * time.Second
 
 // countedStats returns the figures of a database when all its documents are counted,
 // which takes a while the first time that a database of an older Jay is opened. If the
-// count does not go on, as a document is damaged, it returns what there is.
+// count makes no progress, because a document is damaged, it returns the figures so
+// far.
 func countedStats(ctx context.Context, db *jay.DB) (jay.Stats, error) {
 	seen, since := int64(-1), time.Now()
 	for {
@@ -250,7 +252,7 @@ func (a *app) printStats(s jay.Stats, all statsResult) error {
 		collections.render(a.width), counters.render(a.width), revisions, attached, onDisk, a.dir, disk, s.Separator, s.NodeTag, prefixes, expiryText(s.Expiry)))
 }
 
-// subscriptionText is the line about subscriptions, if there are any.
+// subscriptionText returns the line about subscriptions, if there are any.
 func subscriptionText(s jay.SubscriptionStats) string {
 	if s.Subscriptions == 0 {
 		return ""
@@ -265,7 +267,7 @@ func subscriptionText(s jay.SubscriptionStats) string {
 	return text + ": jay subscriptions lists them\n\n"
 }
 
-// expiryText is the line about what is due for documents, if there is anything.
+// expiryText returns the line about expiry and refresh, if there are entries.
 func expiryText(e jay.ExpiryStats) string {
 	text := ""
 	if e.Expiring+e.Refreshing > 0 {

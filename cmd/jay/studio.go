@@ -66,7 +66,7 @@ func (c *studioCommand) Run(ctx context.Context, a *app) error {
 	return andThen(c.serve(ctx, a, l, own), os.RemoveAll(own))
 }
 
-// serve answers on l. The directory own is for files of the command itself.
+// serve runs the server on l. own is a directory for files of the command itself.
 func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own string) error {
 	options, err := c.options(ctx, a, own)
 	if err != nil {
@@ -120,11 +120,11 @@ func (c *studioCommand) serve(ctx context.Context, a *app, l net.Listener, own s
 	}
 }
 
-// options returns those of a server for the directory.
+// options returns the options of a server for the directory.
 func (c *studioCommand) options(ctx context.Context, a *app, own string) (server.Options, error) {
 	o := server.Options{
 		Data: own, Database: a.options, InvitedOnly: true, Studio: true, ShutdownTimeout: 5 * time.Second,
-		IdleAfter: 100 * 365 * 24 * time.Hour, // the directory is this process's until it ends
+		IdleAfter: 100 * 365 * 24 * time.Hour, // databases stay open, and so locked, until the process ends
 		Logger:    slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: c.LogLevel})),
 	}
 	served := isDataDirectory(a.dir)
@@ -141,9 +141,9 @@ func (c *studioCommand) options(ctx context.Context, a *app, own string) (server
 	return o, nil
 }
 
-// isDataDirectory reports whether a directory is one of jay serve: the server's own
-// database is in it. A directory with the marker of a database is a database, whatever
-// else is there; what is neither is an error when it is opened.
+// isDataDirectory reports whether a directory is a data directory of jay serve: it
+// contains the server's own database, and has no marker of a database itself. A
+// directory that is neither fails when it is opened.
 func isDataDirectory(dir string) bool {
 	for _, marker := range []string{"JAY", filepath.Join("system", "JAY")} {
 		if _, err := os.Stat(filepath.Join(dir, marker)); err == nil {
@@ -154,7 +154,7 @@ func isDataDirectory(dir string) bool {
 }
 
 // databasesOf returns the databases of a data directory of jay serve, by their names,
-// without a change of any file.
+// without changing any file.
 func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, error) {
 	system, err := jay.Open(filepath.Join(data, "system"), &jay.Options{MustExist: true, ReadOnly: true})
 	if err != nil {
@@ -177,8 +177,8 @@ func (a *app) databasesOf(ctx context.Context, data string) (map[string]string, 
 	return found, andThen(err, system.Close())
 }
 
-// databaseName returns the name that a database has in the studio: that of its directory,
-// with a hyphen for what cannot be in a name.
+// databaseName returns the name of a database in the studio: that of its directory,
+// with hyphens for invalid characters.
 func databaseName(dir string) string {
 	if absolute, err := filepath.Abs(dir); err == nil {
 		dir = absolute
@@ -200,9 +200,10 @@ func databaseName(dir string) string {
 	return name
 }
 
-// listen listens on a loopback address. A browser sends the cookies of a host to all its
-// ports, so that one which opened a page of another program on 127.0.0.1 would hand it the
-// studio's: by default the studio has an address of 127.0.0.0/8 of its own, where the system has one.
+// listen listens on a loopback address. A browser sends the cookies of a host to all
+// its ports, so another program's page on 127.0.0.1 would receive the studio's cookie.
+// By default the studio therefore uses an address of its own in 127.0.0.0/8, if the
+// system has one.
 func (c *studioCommand) listen(a *app) (net.Listener, error) {
 	if c.Listen != "" {
 		host, _, err := net.SplitHostPort(c.Listen)
@@ -222,7 +223,7 @@ func (c *studioCommand) listen(a *app) (net.Listener, error) {
 	return net.Listen("tcp", "127.0.0.1:0")
 }
 
-// printStudio prints an address at once.
+// printStudio prints an address without buffering.
 func (a *app) printStudio(address string) error {
 	var err error
 	if a.json {
@@ -233,7 +234,7 @@ func (a *app) printStudio(address string) error {
 	return andThen(err, a.stdout.Flush())
 }
 
-// enters sends for each line that is typed, if there is a terminal.
+// enters returns a channel that receives for each typed line, if there is a terminal.
 func (a *app) enters(ctx context.Context) <-chan struct{} {
 	if !a.isTerminal(a.stdin) {
 		return nil
@@ -251,8 +252,9 @@ func (a *app) enters(ctx context.Context) <-chan struct{} {
 	return lines
 }
 
-// open opens the browser. Arguments of programs can be read by all users of a machine, so
-// that it is given a file, which only this user can read, and which leads to the address.
+// open opens the browser. All users of a machine can see the arguments of programs. So
+// the browser gets a file that only this user can read, and which redirects to the
+// address.
 func (c *studioCommand) open(a *app, own, address string) {
 	file := filepath.Join(own, "studio.html")
 	page := `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Jay</title><meta http-equiv="refresh" content="0; url=` + html.EscapeString(address) + `">`
@@ -279,6 +281,6 @@ func (a *app) browse(file string) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
-	go func() { _ = command.Wait() }() // it may run as long as the browser does
+	go func() { _ = command.Wait() }() // the program may run as long as the browser
 	return nil
 }

@@ -61,7 +61,7 @@ func (*subscriptionsListCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// subscriptionState says in a few words what there is to know.
+// subscriptionState describes the state of a subscription in a few words.
 func subscriptionState(info jay.SubscriptionInfo) string {
 	switch {
 	case info.Missed:
@@ -136,7 +136,7 @@ func (c *subscriptionsRetryCommand) Run(ctx context.Context, a *app) error {
 	})
 }
 
-// subscriptionsResetCommand begins again.
+// subscriptionsResetCommand resets a subscription.
 type subscriptionsResetCommand struct {
 	Name  string `arg:"" help:"Name of the subscription."`
 	Since string `placeholder:"TOKEN" help:"Behind this token of jay changes, or now."`
@@ -147,7 +147,7 @@ func (c *subscriptionsResetCommand) Run(ctx context.Context, a *app) error {
 	return a.withDatabase(false, func(db *jay.DB) error { return db.Subscriptions().Reset(ctx, c.Name, c.Since) })
 }
 
-// subscriptionsDisableCommand keeps workers away.
+// subscriptionsDisableCommand disables a subscription.
 type subscriptionsDisableCommand struct {
 	Name string `arg:"" help:"Name of the subscription."`
 }
@@ -157,7 +157,7 @@ func (c *subscriptionsDisableCommand) Run(ctx context.Context, a *app) error {
 	return a.withDatabase(false, func(db *jay.DB) error { return db.Subscriptions().Disable(ctx, c.Name) })
 }
 
-// subscriptionsEnableCommand lets workers come back.
+// subscriptionsEnableCommand enables a subscription.
 type subscriptionsEnableCommand struct {
 	Name string `arg:"" help:"Name of the subscription."`
 }

@@ -12,14 +12,15 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// subscriptionMark is the @metadata of a subscriptionLine: a text, and not an object, so
-// that a jay that does not know subscriptions refuses the line. Part of the export
-// format. Must not change.
+// subscriptionMark is the @metadata of a subscriptionLine. It is a string and not an
+// object, so that a version of jay without subscriptions refuses the line. Part of the
+// export format. Must not change.
 const subscriptionMark = "jay subscription 1"
 
-// subscriptionLine is a subscription in an export, behind all documents. Etags are those
-// of one database only, so that it holds no position: the imported subscription begins
-// behind the import if nothing was left to be sent, and else with all documents.
+// subscriptionLine is a subscription in an export, after all documents. It has no
+// position, as etags are valid only in their own database. The imported subscription
+// begins after the import if nothing was left to be sent, and otherwise with all
+// documents.
 //
 // Part of the export format. Must not change.
 type subscriptionLine struct {
@@ -54,8 +55,8 @@ func writeSubscriptions(ctx context.Context, db *jay.DB, w io.Writer) error {
 	return nil
 }
 
-// addSubscription makes the subscription of a value, if that is a subscriptionLine. The
-// documents before it are stored first.
+// addSubscription creates the subscription of a value that is a subscriptionLine: found
+// reports whether it is. The documents before it are stored first.
 func (l *loader) addSubscription(ctx context.Context, v value, m gjson.Result) (found bool, err error) {
 	if m.Str != subscriptionMark {
 		return false, nil

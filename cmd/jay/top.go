@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// topCommand shows what a running program does with its databases.
+// topCommand shows the operations of a running program on its databases.
 type topCommand struct {
 	URL      string        `arg:"" help:"Where the program serves its metrics, such as http://127.0.0.1:8080/metrics."`
 	Interval time.Duration `placeholder:"D" default:"1s" help:"How often to look. The default is 1s."`
@@ -35,13 +35,13 @@ Example:
     jay top http://127.0.0.1:8080/metrics`
 }
 
-// Bounds of a look.
+// Bounds of a sample.
 const (
 	maxMetricsBytes = 16 << 20
 	metricsTimeout  = 10 * time.Second
 )
 
-// Run looks until ctx ends.
+// Run prints samples until ctx ends.
 func (c *topCommand) Run(ctx context.Context, a *app) error {
 	if c.Interval < 10*time.Millisecond || c.Count < 0 {
 		return usageError{text: "--interval must be 10ms or more, and --count not below 0", command: a.command}
@@ -71,7 +71,7 @@ func (c *topCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-// metrics are those of one look.
+// metrics has the metrics of one sample.
 type metrics struct {
 	at       time.Time
 	families map[string]*dto.MetricFamily
@@ -156,7 +156,7 @@ type topResult struct {
 	SyncSeconds float64        `json:"secondsPerSync"` // 0 without a sync
 	Written     float64        `json:"writtenBytesPerSecond"`
 	CacheHits   float64        `json:"cacheHits"` // share of the look-ups; -1 without one
-	Stalls      float64        `json:"stalls"`    // since the last look
+	Stalls      float64        `json:"stalls"`    // since the last sample
 	Operations  []topOperation `json:"operations"`
 }
 
@@ -169,7 +169,7 @@ type topOperation struct {
 	P99       float64 `json:"p99Seconds"`
 }
 
-// ratesOf compares two looks.
+// ratesOf computes the rates between two samples.
 func ratesOf(before, after metrics) []topResult {
 	elapsed := after.at.Sub(before.at).Seconds()
 	var all []topResult
@@ -233,7 +233,8 @@ func (s metrics) histogramsOf(database string) map[string]*histogram {
 	return all
 }
 
-// operationsOf returns the verbs that occurred between two looks, the most frequent first.
+// operationsOf returns the verbs that occurred between two samples, the most frequent
+// first.
 func operationsOf(before, after metrics, database string, elapsed float64) []topOperation {
 	out := []topOperation{}
 	were := before.histogramsOf(database)
@@ -255,8 +256,8 @@ func operationsOf(before, after metrics, database string, elapsed float64) []top
 	return out
 }
 
-// quantile returns the upper bound of the bucket that has a quantile. Beyond the last one
-// it is the bound of that.
+// quantile returns the upper bound of the bucket with the quantile q. If q is beyond
+// the last bucket, it returns the bound of the last one.
 func (h *histogram) quantile(q float64) float64 {
 	last := 0.0
 	for _, bound := range slices.Sorted(maps.Keys(h.buckets)) {
@@ -270,10 +271,10 @@ func (h *histogram) quantile(q float64) float64 {
 	return last
 }
 
-// clearScreen removes what is on the terminal.
+// clearScreen clears the terminal.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// printTop prints a look, over the one before on a terminal.
+// printTop prints a sample, in place of the one before on a terminal.
 func (a *app) printTop(all []topResult) error {
 	if a.json {
 		if err := a.printLine(all); err != nil {

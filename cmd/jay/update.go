@@ -75,12 +75,12 @@ type changeResult struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// change asks, changes what the query finds, and prints a summary.
+// change asks for confirmation, changes the results of the query, and prints a summary.
 func (f *changeFlags) change(ctx context.Context, a *app, q jay.Query[jay.Row], c change) error {
 	total := int64(-1)
 	if f.DryRun || !f.Yes || a.showsProgress() {
 		if !f.DryRun && !f.Yes {
-			if err := a.checkAsking(); err != nil { // before the work of counting
+			if err := a.checkAsking(); err != nil { // before counting, which takes time
 				return err
 			}
 		}
@@ -134,7 +134,7 @@ func (a *app) confirm(ctx context.Context, question string) error {
 	if err := a.checkAsking(); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question) // without an answer nothing is changed
+	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question) // if this fails, there is no answer, and nothing is changed
 	ahead := newReadAhead(ctx, a.stdin)
 	defer ahead.stop()
 	answer, err := bufio.NewReader(io.LimitReader(ahead, 100)).ReadString('\n')
