@@ -64,13 +64,13 @@ type Change struct {
 type Feed struct {
 	source   *Source
 	filter   Filter
-	hold     *horizon.Follower
+	follower *horizon.Follower
 	nodes    []uint64 // whose records are read: those that may have changes after position
 	position uint64   // etag up to which changes were read
 	base     uint64   // deletions up to this etag are not needed: the reader began after them, with no documents
 	batch    []Change
 	next     <-chan struct{} // closed when there may be changes after the last batch; nil before the first Wait
-	fellows  int             // number of feeds that the last wake has woken, this one included
+	woken    int             // number of feeds that the last wake has woken, this one included
 	caughtUp bool            // the last batch reached the newest change
 	ended    error           // why no more changes will come. Wait returns it once all were read.
 	key      []byte          // scratch
@@ -88,7 +88,7 @@ func (s *Source) Open(ctx context.Context, since string, filter Filter) (*Feed, 
 	}
 	f.position, f.base = t.position, t.base
 	var least uint64
-	if f.hold, least, err = s.Horizon.Follow(max(f.position, f.base)); err != nil {
+	if f.follower, least, err = s.Horizon.Follow(max(f.position, f.base)); err != nil {
 		return nil, s.gone(since, least)
 	}
 	return f, nil
@@ -105,7 +105,7 @@ func (s *Source) OpenAt(position, base uint64, filter Filter) (*Feed, error) {
 	}
 	var least uint64
 	var err error
-	if f.hold, least, err = s.Horizon.Follow(max(position, base)); err != nil {
+	if f.follower, least, err = s.Horizon.Follow(max(position, base)); err != nil {
 		return nil, s.gone(Token(s.Env.Origins, s.Env.Node, position, base), least)
 	}
 	return f, nil
@@ -131,11 +131,11 @@ func (s *Source) Resolve(ctx context.Context, since string) (position, base uint
 
 // begin places a new feed before the first change or, with now, after the newest one.
 func (f *Feed) begin(now bool) (err error) {
-	f.hold = f.source.Horizon.FollowNow() // before the snapshot, so that no record that it shows is removed
+	f.follower = f.source.Horizon.FollowNow() // before the snapshot, so that no record that it shows is removed
 	snapshot := f.source.Env.Engine.Snapshot()
 	defer func() {
 		if err = errs.First(err, snapshot.Close()); err != nil {
-			f.hold.Close()
+			f.follower.Close()
 		}
 	}()
 	if f.base, err = counters.NewestChange(f.source.Env, snapshot); now {
@@ -146,8 +146,8 @@ func (f *Feed) begin(now bool) (err error) {
 
 // Close closes the feed.
 func (f *Feed) Close() {
-	if f.hold != nil {
-		f.hold.Close()
+	if f.follower != nil {
+		f.follower.Close()
 	}
 }
 
@@ -163,11 +163,11 @@ func (f *Feed) Base() uint64 { return f.base }
 func (f *Feed) Read() (changes []Change, more bool, err error) {
 	clear(f.batch)
 	f.batch = f.batch[:0]
-	if f.hold != nil {
-		f.hold.Advance(max(f.position, f.base))
+	if f.follower != nil {
+		f.follower.Advance(max(f.position, f.base))
 	}
 	read := false
-	if f.fellows > 1 && f.caughtUp {
+	if f.woken > 1 && f.caughtUp {
 		more, read, err = f.readShared()
 	}
 	if !read && err == nil {
@@ -314,6 +314,6 @@ func (f *Feed) Wait(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f.next, f.fellows, f.ended = f.source.Hub.Await()
+	f.next, f.woken, f.ended = f.source.Hub.Await()
 	return nil
 }

@@ -79,6 +79,6 @@ func (s *shared) fill(f *Feed) (err error) {
 	for _, c := range all.batch {
 		s.changes = append(s.changes, sharedChange{c, []byte(c.Collection), []byte(f.source.Env.Rules.Fold(c.ID))})
 	}
-	s.from, s.to, s.wait, s.readers = f.position, all.position, f.next, f.fellows
+	s.from, s.to, s.wait, s.readers = f.position, all.position, f.next, f.woken
 	return nil
 }
