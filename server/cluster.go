@@ -13,7 +13,7 @@ func (c *call) readyz() error {
 	if err := c.s.begin(); err != nil {
 		return err
 	}
-	defer c.s.under.Done()
+	defer c.s.running.Done()
 	return c.json(http.StatusOK, map[string]string{"Status": "ready"})
 }
 

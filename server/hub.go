@@ -85,7 +85,7 @@ func (h *hub) watch(ctx context.Context, k *socket) error {
 		channel := h.opened
 		// Close waits for the WaitGroup. It counts the socket's request, so adding here is
 		// allowed.
-		h.s.under.Go(func() { h.follow(feed, sync.OnceFunc(func() { close(channel) })) })
+		h.s.running.Go(func() { h.follow(feed, sync.OnceFunc(func() { close(channel) })) })
 	}
 	opened := h.opened
 	h.mu.Unlock()

@@ -28,9 +28,9 @@ type nodes struct {
 
 // Times of the list of servers.
 const (
-	nodesFor     = 5 * time.Second        // how long a list is used
-	nodesWithin  = 500 * time.Millisecond // time limit for reading a list
-	joinWithin   = 5 * time.Second        // time limit of an attempt to join
+	nodesMaxAge  = 5 * time.Second        // how long a list is used
+	nodesTimeout = 500 * time.Millisecond // time limit for reading a list
+	joinTimeout  = 5 * time.Second        // time limit of an attempt to join
 	joinPauseMax = 30 * time.Second
 )
 
@@ -80,7 +80,7 @@ func (n *nodes) join(ctx context.Context) {
 
 // enter adds the server to the list, or updates its address.
 func (n *nodes) enter(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, joinWithin)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	tag := n.opts.tag()
 	key := cluster.MemberPrefix + tag
@@ -119,12 +119,12 @@ func (n *nodes) list(ctx context.Context) []cluster.Member {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if now := time.Now(); now.After(n.again) {
-		ctx, cancel := context.WithTimeout(ctx, nodesWithin)
+		ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 		defer cancel()
 		if members, err := cluster.Members(ctx, n.own); err == nil {
 			n.known = members
 		}
-		n.again = now.Add(nodesFor)
+		n.again = now.Add(nodesMaxAge)
 	}
 	return n.known
 }

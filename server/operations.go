@@ -227,7 +227,7 @@ func (c *call) background(fn func(ctx context.Context, o *operation) (result any
 		}
 	}
 	// Close waits for the WaitGroup. It counts this request, so adding here is allowed.
-	s.under.Go(func() {
+	s.running.Go(func() {
 		defer release()
 		result, err := runOperation(ctx, o, fn)
 		if err != nil && context.Cause(ctx) == nil {

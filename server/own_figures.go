@@ -43,7 +43,7 @@ type figures struct{ byVerb []verbFigures }
 
 type verbFigures struct {
 	count, documents, failed, nanos atomic.Int64
-	under                           [figureBuckets]atomic.Int64
+	durations                       [figureBuckets]atomic.Int64
 }
 
 func newFigures() *figures { return &figures{make([]verbFigures, len(figureVerbs))} }
@@ -78,7 +78,7 @@ func (f figureObserver) End(ctx context.Context, o *jay.Operation) {
 	if o.Err != nil && !isMissing(o.Err) {
 		v.failed.Add(1)
 	}
-	v.under[min(bits.Len64(uint64(max(0, o.Duration.Microseconds()))), figureBuckets-1)].Add(1)
+	v.durations[min(bits.Len64(uint64(max(0, o.Duration.Microseconds()))), figureBuckets-1)].Add(1)
 	if f.next != nil {
 		f.next.End(ctx, o)
 	}
@@ -104,8 +104,8 @@ func (f *figures) list() []figure {
 		if one.Count == 0 {
 			continue
 		}
-		for i := range v.under {
-			one.Under = append(one.Under, v.under[i].Load())
+		for i := range v.durations {
+			one.Under = append(one.Under, v.durations[i].Load())
 		}
 		all = append(all, one)
 	}

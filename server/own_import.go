@@ -23,7 +23,7 @@ const (
 	maxImportNotes  = 20      // rejects whose reasons are kept
 	maxRejects      = 10_000  // of one import
 	maxRejectBytes  = 8 << 20 // of one import
-	keptRejects     = 8       // imports whose rejects are kept
+	maxRejectLists  = 8       // imports whose rejects are kept
 )
 
 // importProgress is the progress of an import.
@@ -402,12 +402,12 @@ type rejects struct {
 
 // open adds an empty list of rejects for an import, in place of the oldest if there are
 // too many.
-func (k *keptRejectsOf) open(of operationID, most int) *rejects {
+func (k *rejectStore) open(of operationID, most int) *rejects {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	r := &rejects{of: of, most: most}
 	k.all = append(k.all, r)
-	if len(k.all) > keptRejects {
+	if len(k.all) > maxRejectLists {
 		k.memory.give(k.all[0].taken)
 		k.all[0].taken = 0
 		k.all = slices.Delete(k.all, 0, 1)
@@ -417,7 +417,7 @@ func (k *keptRejectsOf) open(of operationID, most int) *rejects {
 
 // add keeps a record. It fails if there are more than the client allows, or too many
 // bytes.
-func (k *keptRejectsOf) add(r *rejects, text []byte) error {
+func (k *rejectStore) add(r *rejects, text []byte) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {

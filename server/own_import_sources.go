@@ -15,8 +15,8 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// keptRejectsOf holds the rejects of the last imports.
-type keptRejectsOf struct {
+// rejectStore holds the rejects of the last imports.
+type rejectStore struct {
 	memory *budget
 
 	mu  sync.Mutex
@@ -24,7 +24,7 @@ type keptRejectsOf struct {
 }
 
 // forget drops the rejects of a deleted database.
-func (k *keptRejectsOf) forget(database string) {
+func (k *rejectStore) forget(database string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept := k.all[:0]

@@ -22,10 +22,10 @@ type results struct {
 	system *jay.DB
 	most   int
 
-	mu    sync.Mutex
-	done  map[string]result        // Guarded by mu.
-	order []string                 // keys of done, oldest first. Guarded by mu.
-	under map[string]chan struct{} // commands that are being carried out. Guarded by mu.
+	mu      sync.Mutex
+	done    map[string]result        // Guarded by mu.
+	order   []string                 // keys of done, oldest first. Guarded by mu.
+	running map[string]chan struct{} // commands that are being carried out. Guarded by mu.
 }
 
 // result is a stored reply.
@@ -40,7 +40,7 @@ const (
 )
 
 func openResults(ctx context.Context, system *jay.DB, most int) (*results, error) {
-	rs := &results{system: system, most: most, done: make(map[string]result), under: make(map[string]chan struct{})}
+	rs := &results{system: system, most: most, done: make(map[string]result), running: make(map[string]chan struct{})}
 	found, err := system.RQL("from Results order by @metadata.@etag", nil)
 	if err != nil {
 		return nil, err
@@ -76,9 +76,9 @@ func (rs *results) once(ctx context.Context, key string, fn func() (result, erro
 			rs.mu.Unlock()
 			return r, nil
 		}
-		wait := rs.under[key]
+		wait := rs.running[key]
 		if wait == nil {
-			rs.under[key] = make(chan struct{})
+			rs.running[key] = make(chan struct{})
 			rs.mu.Unlock()
 			return rs.first(ctx, key, fn)
 		}
@@ -96,8 +96,8 @@ func (rs *results) first(ctx context.Context, key string, fn func() (result, err
 	defer func() {
 		rs.mu.Lock()
 		defer rs.mu.Unlock()
-		close(rs.under[key])
-		delete(rs.under, key)
+		close(rs.running[key])
+		delete(rs.running, key)
 	}()
 	r, err = fn()
 	if err != nil || len(r.Body) > maxResultBytes {

@@ -31,7 +31,7 @@ type Server struct {
 
 	began         time.Time
 	operations    *operations
-	rejects       keptRejectsOf // the records that imports have rejected
+	rejects       rejectStore // the records that imports have rejected
 	hubs          *hubs
 	vectors       *vectors
 	defining      sync.Mutex // held while an index definition changes
@@ -44,7 +44,7 @@ type Server struct {
 
 	mu      sync.RWMutex
 	closing bool           // no more requests are accepted. Guarded by mu.
-	under   sync.WaitGroup // requests under way
+	running sync.WaitGroup // requests under way
 
 	ctx     context.Context // context of streams and of the server's own work
 	cancel  context.CancelFunc
@@ -110,7 +110,7 @@ func (s *Server) Close() error {
 	s.closed.Do(func() {
 		s.refuse()
 		s.cancel()
-		s.under.Wait()
+		s.running.Wait()
 		s.janitor.Wait()
 		s.err = errors.Join(s.databases.close(), s.nodes.close())
 	})
@@ -125,14 +125,14 @@ func (s *Server) refuse() {
 }
 
 // begin counts a request, unless the server is closing. After success the caller must call
-// s.under.Done.
+// s.running.Done.
 func (s *Server) begin() error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closing {
 		return errShutdown
 	}
-	s.under.Add(1)
+	s.running.Add(1)
 	return nil
 }
 
@@ -275,7 +275,7 @@ func (c *call) handle() (err error) {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	defer s.under.Done()
+	defer s.running.Done()
 	if err := c.authenticate(); err != nil { // before taking a place in the gate
 		return err
 	}
