@@ -9,36 +9,10 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/transfer"
 )
-
-// rejectStore holds the rejects of the last imports.
-type rejectStore struct {
-	memory *budget
-
-	mu  sync.Mutex
-	all []*rejects // oldest first. Guarded by mu.
-}
-
-// forget drops the rejects of a deleted database.
-func (k *rejectStore) forget(database string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	kept := k.all[:0]
-	for _, r := range k.all {
-		if r.of.database != database {
-			kept = append(kept, r)
-			continue
-		}
-		k.memory.give(r.taken)
-		r.taken = 0
-	}
-	clear(k.all[len(kept):])
-	k.all = kept
-}
 
 // importFormat is the format of a stream and its parameters.
 type importFormat struct {
