@@ -75,7 +75,7 @@ func (k *rejectStore) add(r *rejects, text []byte) error {
 			r.taken += more
 		}
 	}
-	for _, b := range text { // drop line breaks: in valid JSON they are white space
+	for _, b := range text { // in valid JSON a line break is white space
 		if b == '\n' || b == '\r' {
 			b = ' '
 		}

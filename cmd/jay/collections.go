@@ -101,7 +101,7 @@ Examples:
 type renameResult struct {
 	From      string  `json:"from"`
 	To        string  `json:"to"`
-	Documents int64   `json:"documents"` // that this command has moved
+	Documents int64   `json:"documents"` // moved by this command
 	Seconds   float64 `json:"seconds"`
 }
 

@@ -39,19 +39,20 @@ func (c *completionCommand) Run(a *app) error {
 	return a.print(string(text))
 }
 
-// completeCommand is what the scripts call. It prints a line that says how to complete,
-// and then the candidates, one a line. It reports no error: nothing is completed then.
+// completeCommand is the command that the completion scripts call. It prints a line
+// with the kind of completion and then the candidates, one per line. After an error it
+// prints nothing.
 type completeCommand struct {
 	Shell  string   `enum:"bash,zsh,fish" required:"" help:"The shell that asks."`
 	Breaks string   `help:"Characters at which bash splits words."`
 	Words  []string `arg:"" optional:"" help:"The words behind jay up to the cursor; for bash, the line in one word."`
 }
 
-// How to complete.
+// Kinds of completion.
 const (
-	completeWords   = ":words"   // with the candidates
-	completeNoSpace = ":nospace" // likewise, and the word goes on
-	completeFiles   = ":files"   // with names of files
+	completeWords   = ":words"   // complete with the candidates
+	completeNoSpace = ":nospace" // likewise, without a blank after the word
+	completeFiles   = ":files"   // complete with names of files
 )
 
 // Run prints the candidates.
@@ -79,7 +80,7 @@ func (c *completeCommand) Run(ctx context.Context, k *kong.Context, a *app) erro
 			text += "\t" + one.help
 		}
 		if strings.ContainsAny(text, "\n\r\x00") {
-			continue // a line is a candidate
+			continue // candidates must be single lines
 		}
 		if err := a.print(text + "\n"); err != nil {
 			return err
@@ -92,14 +93,14 @@ func (c *completeCommand) Run(ctx context.Context, k *kong.Context, a *app) erro
 type commandWords struct {
 	app  *app
 	node *kong.Node // the command so far
-	last string     // the word at the cursor, as far as it is typed
+	last string     // the typed part of the word at the cursor
 
-	arguments int        // words before it that are no flags
-	flag      *kong.Flag // whose value it is, or nil
-	literal   bool       // a word before it is --
+	arguments int        // number of words before it that are not flags
+	flag      *kong.Flag // flag whose value it is, or nil
+	literal   bool       // there is a -- before it
 }
 
-// walk looks at the words before the cursor.
+// walk interprets the words before the cursor.
 func (w *commandWords) walk(words []string) {
 	for _, word := range words {
 		switch {
@@ -140,7 +141,7 @@ func (w *commandWords) argument(word string) {
 	w.arguments++
 }
 
-// note remembers which database is named.
+// note records which database a flag names.
 func (w *commandWords) note(f *kong.Flag, value string) {
 	if f.Name == "db" {
 		w.app.dir = value
@@ -169,10 +170,10 @@ func (w *commandWords) find(name string) *kong.Flag {
 	return nil
 }
 
-// described is a candidate with what it is.
+// described is a candidate with its description.
 type described struct{ value, help string }
 
-// candidates returns what may stand at the cursor.
+// candidates returns the candidates at the cursor.
 func (w *commandWords) candidates(ctx context.Context) (directive string, all []described) {
 	switch {
 	case w.flag != nil:
@@ -204,7 +205,7 @@ func (w *commandWords) candidates(ctx context.Context) (directive string, all []
 	return completeWords, filter(all, w.last)
 }
 
-// positional returns what may stand at the cursor as an argument.
+// positional returns the candidates for a positional argument.
 func (w *commandWords) positional(ctx context.Context) (directive string, all []described) {
 	if len(w.node.Positional) == 0 {
 		return completeWords, nil
@@ -217,7 +218,7 @@ func (w *commandWords) positional(ctx context.Context) (directive string, all []
 	return w.values(ctx, v, "", w.last)
 }
 
-// values returns the values of a flag or an argument that begin with typed, behind a
+// values returns the values of a flag or an argument that begin with typed, each after
 // prefix.
 func (w *commandWords) values(ctx context.Context, v *kong.Value, prefix, typed string) (directive string, all []described) {
 	var found []candidate
@@ -248,16 +249,16 @@ func (w *commandWords) values(ctx context.Context, v *kong.Value, prefix, typed 
 // fileValues are the flags and arguments that are names of files or directories.
 var fileValues = []string{"db", "data", "dir", "dst", "file", "include-to", "rejects", "src"}
 
-// filter returns those that begin with a prefix.
+// filter returns the candidates that begin with a prefix.
 func filter(all []described, prefix string) []described {
 	return slices.DeleteFunc(all, func(d described) bool { return !strings.HasPrefix(d.value, prefix) })
 }
 
-// fromDatabase looks for candidates in the database, which it opens to read only. One
-// that is in use, or cannot be opened, has none.
+// fromDatabase returns candidates from the database, which it opens read-only; none if
+// the database is in use or cannot be opened.
 func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) {
 	options := a.options
-	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // Tab changes nothing
+	options.ReadOnly, options.CopyTag, options.PrefixCollections = true, "", jay.PrefixCollectionsStored // completion must change nothing
 	db, err := jay.Open(a.dir, &options)
 	if err != nil {
 		return nil
@@ -267,7 +268,8 @@ func (a *app) fromDatabase(look func(s *shell) []candidate) (found []candidate) 
 }
 
 // bashWords splits a line as bash does, as far as the quotes ' and " and the backslash
-// go. The last word is the one at the cursor, "" behind a blank; raw is how it is written.
+// go. The last word is the one at the cursor, "" after a blank; raw is its text in the
+// line.
 func bashWords(line string) (words []string, raw string) {
 	var word strings.Builder
 	start, inWord, quote := 0, false, byte(0)
@@ -302,11 +304,11 @@ func bashWords(line string) (words []string, raw string) {
 	return append(words, word.String()), raw
 }
 
-// bashCandidate returns a candidate as bash wants it: without what stands before the last
-// character at which bash splits words, and written as in a command line.
+// bashCandidate returns a candidate in the form that bash needs: without what precedes
+// the last character at which bash splits words, and quoted as in a command line.
 func bashCandidate(text, raw, breaks string) string {
 	if raw != "" && (raw[0] == '\'' || raw[0] == '"') {
-		return text // readline has the quote
+		return text // readline adds the quote
 	}
 	var b strings.Builder
 	for _, r := range text {

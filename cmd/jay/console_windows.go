@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// enableEscapes makes the console interpret escape sequences, and returns what undoes that.
+// enableEscapes makes the console interpret escape sequences, and returns a function
+// that undoes that.
 func enableEscapes(out *os.File) (undo func() error, err error) {
 	var mode uint32
 	handle := windows.Handle(out.Fd())

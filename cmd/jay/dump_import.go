@@ -21,13 +21,13 @@ import (
 	"github.com/jaydb/jay/transfer"
 )
 
-// dumpTag begins the tag of a content that jay export has written: its hash is a SHA-256.
-// RavenDB's hashes are of other kinds, by version, and are only names here.
+// dumpTag is the prefix of the tag of a content that jay export has written, whose hash
+// is a SHA-256. RavenDB's hashes differ by version and serve here only as names.
 const dumpTag = "jay sha256 "
 
-// maxDumpContents is how many contents of attachments an import of a dump remembers, for
-// later documents that have the same ones. maxDumpPending is how many may wait for one
-// document, in a temporary file, and maxDumpContent their size.
+// maxDumpContents is the number of contents that an import of a dump remembers, for
+// later documents with the same content. maxDumpPending is the number of contents that
+// may wait for one document, in a temporary file, and maxDumpContent their size.
 const (
 	maxDumpContents = 1 << 20
 	maxDumpPending  = 10_000
@@ -37,25 +37,25 @@ const (
 // dumpLoader stores the items of a dump.
 type dumpLoader struct {
 	*loader
-	spool   *os.File // contents that wait for their document
+	spool   *os.File // temporary file with contents that wait for their document
 	size    int64    // of spool
 	pending map[string]content
-	known   map[string]place // where a content is stored
+	known   map[string]place // where each content is stored
 
 	hasPast bool             // the revisions are stored already
 	begun   bool             // a document was read
-	left    map[string]int64 // items by section that have no place in Jay
+	left    map[string]int64 // number of items that Jay cannot store, by section
 }
 
-// content is a part of the spool.
+// content is the position of a content in the spool.
 type content struct {
 	offset, size int64
 }
 
-// place is an attachment that is stored.
+// place identifies a stored attachment.
 type place struct{ id, name string }
 
-// loadDumpPast stores the revisions that a dump holds, and nothing else.
+// loadDumpPast stores the revisions of a dump, and nothing else.
 func (l *loader) loadDumpPast(ctx context.Context, r io.Reader) error {
 	d := &dumpLoader{loader: l}
 	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
@@ -124,7 +124,7 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 		if again {
 			return nil
 		}
-		v.text = bytes.Clone(v.text) // the content takes its place
+		v.text = bytes.Clone(v.text) // the content overwrites its memory
 		return d.refuse(ctx, v, d.hold(ctx, item.Attachment, v.text))
 	}
 	switch item.Section {
@@ -138,7 +138,8 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 			return nil
 		}
 		if d.begun {
-			// The past of a document comes before it, and RavenDB writes it behind: --revisions.
+			// Revisions must be stored before their document, and RavenDB writes them
+			// after it: see --revisions.
 			d.left[item.Section]++
 			return nil
 		}
@@ -165,8 +166,8 @@ type exchangeValue struct {
 	Custom json.RawMessage `json:"@metadata,omitempty"`
 }
 
-// exchange stores a compare-exchange value. The documents before it are stored first, as
-// a guard says that there is a document.
+// exchange stores a compare-exchange value. The documents before it are stored first,
+// as a guard implies that its document exists.
 func (d *dumpLoader) exchange(ctx context.Context, text []byte) error {
 	var item dumpExchange
 	var v exchangeValue
@@ -182,7 +183,7 @@ func (d *dumpLoader) exchange(ctx context.Context, text []byte) error {
 	return putExchange(ctx, d.db, item.Key, v.Object, v.Custom)
 }
 
-// revision adds a revision to those that wait to be imported.
+// revision adds a revision to the next batch.
 func (d *dumpLoader) revision(ctx context.Context, v value, again bool) error {
 	if again {
 		return nil
@@ -277,20 +278,20 @@ func attachmentsOf(m gjson.Result) (id string, list []jay.Attachment, err error)
 // hold copies a content to the spool.
 func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text []byte) error {
 	if _, found := d.pending[a.Hash]; found {
-		return nil // skipped by the next read
+		return nil // the next read skips the content
 	}
 	if len(d.pending) == maxDumpPending || a.Size > maxDumpContent {
 		return errAttachment("a dump has at most %d contents in front of a document, of at most %d bytes", maxDumpPending, int64(maxDumpContent))
 	}
 	var tag struct{ Tag string }
-	_ = json.Unmarshal(text, &tag) // it may have any form
+	_ = json.Unmarshal(text, &tag) // the tag may have any form
 	if d.spool == nil {
 		f, err := os.CreateTemp("", "jay-import-*")
 		if err != nil {
 			return err
 		}
 		d.spool = f
-		_ = os.Remove(f.Name()) // where the system allows it, a kill leaves nothing behind
+		_ = os.Remove(f.Name()) // where the system allows that, so that no file is left even after a kill
 	}
 	if _, err := d.spool.Seek(d.size, io.SeekStart); err != nil {
 		return err
@@ -311,7 +312,7 @@ func (d *dumpLoader) hold(ctx context.Context, a *transfer.DumpAttachment, text 
 	return nil
 }
 
-// contextReader ends with its context.
+// contextReader is a reader that fails when its context ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -325,7 +326,7 @@ func (c contextReader) Read(p []byte) (int, error) {
 	return c.r.Read(p)
 }
 
-// attach puts an attachment of a document that is stored.
+// attach stores an attachment of a stored document.
 func (d *dumpLoader) attach(ctx context.Context, id string, at jay.Attachment) error {
 	to := d.db.Attachments(id)
 	if c, found := d.pending[at.Hash]; found {
@@ -347,14 +348,14 @@ func (d *dumpLoader) attach(ctx context.Context, id string, at jay.Attachment) e
 	return andThen(err, r.Close())
 }
 
-// remember notes where a content is stored.
+// remember records where a content is stored.
 func (d *dumpLoader) remember(hash string, at place) {
 	if _, found := d.known[hash]; !found && len(d.known) < maxDumpContents {
 		d.known[hash] = at
 	}
 }
 
-// clearSpool forgets the contents that waited.
+// clearSpool drops the contents in the spool.
 func (d *dumpLoader) clearSpool() error {
 	clear(d.pending)
 	if d.size == 0 {

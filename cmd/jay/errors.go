@@ -18,7 +18,7 @@ const (
 	exitInterrupted = 130 // 128 + SIGINT, as shells count
 )
 
-// usageError is a command line that can never work.
+// usageError is the error for an invalid command line.
 type usageError struct {
 	text    string
 	command string // command whose help to point to; "" for the command that runs
@@ -30,8 +30,8 @@ func (e usageError) Error() string { return fmt.Sprintf("%s (see %q)", e.text, e
 // interrupted is the error of a command that a signal stopped.
 type interrupted struct{ err error }
 
-// Error returns the error of the command, which may say how far it came, with
-// "interrupted" in place of the context's text.
+// Error returns the command's error, which may include its progress, with "interrupted"
+// in place of the context's text.
 func (e interrupted) Error() string {
 	if e.err == context.Canceled {
 		return "interrupted"
@@ -39,10 +39,10 @@ func (e interrupted) Error() string {
 	return strings.ReplaceAll(e.err.Error(), context.Canceled.Error(), "interrupted")
 }
 
-// Unwrap returns what the command returned.
+// Unwrap returns the command's error.
 func (e interrupted) Unwrap() error { return e.err }
 
-// explained is an error with a text that says what to do next.
+// explained is an error whose text also says what to do next.
 type explained struct {
 	text string
 	err  error
@@ -54,7 +54,7 @@ func (e explained) Error() string { return e.text }
 // Unwrap returns the original error.
 func (e explained) Unwrap() error { return e.err }
 
-// explainOpen adds advice to the error of an open that failed.
+// explainOpen adds advice to the error of opening the database.
 func (a *app) explainOpen(err error) error {
 	text := ""
 	switch {
@@ -72,16 +72,15 @@ func (a *app) explainOpen(err error) error {
 	return explained{text, err}
 }
 
-// inCommand adds to names of the package the flags and subcommands that stand for
-// them.
+// inCommand adds to names of the package the flags and subcommands that set them.
 var inCommand = strings.NewReplacer(
 	"HiLoCapacity", "HiLoCapacity (--hilo-capacity)",
 	"SeedIdentity", "SeedIdentity (jay ids seed)",
 	"RaiseCounters", "RaiseCounters (jay hilo raise)",
 )
 
-// kinds are the names of errors in JSON, so that scripts need not parse texts. An
-// error has the name of the first entry that it is.
+// kinds are the names of errors in JSON, so that scripts need not parse texts. The
+// first entry that an error matches counts.
 var kinds = []struct {
 	err  error
 	name string

@@ -146,6 +146,6 @@ func (a *app) printAddress(url string) error {
 	return andThen(err, a.stdout.Flush())
 }
 
-// inServe replaces names of package server by the flags that stand for them.
+// inServe adds to names of package server the flags that set them.
 var inServe = strings.NewReplacer("TLSCertificate and TLSKey", "--tls-cert and --tls-key", "NoEncryption", "--insecure-no-encryption",
 	"AnyoneMayReadAndWrite", "--insecure-anyone-may-read-and-write", "Access.CreateToken", "jay serve token create")

@@ -15,33 +15,33 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// completion is what Tab does to a line: it replaces the last bytes before the cursor, or
-// shows candidates.
+// completion is the effect of Tab on a line: it replaces the last bytes before the
+// cursor, or shows candidates.
 type completion struct {
-	replace    int // bytes before the cursor
+	replace    int // number of bytes before the cursor to replace
 	insert     string
 	candidates []string
-	more       string // a line below the candidates
+	more       string // line to show below the candidates
 }
 
-// Bounds of what a completion looks at.
+// Bounds of the search for candidates.
 const (
 	completionTime       = 300 * time.Millisecond
 	completionCandidates = 100
-	completionDocuments  = 40      // of which the fields are looked at, from each end of a collection
-	completionBytes      = 1 << 20 // of them, at which it stops
+	completionDocuments  = 40      // documents sampled for fields, at each end of a collection
+	completionBytes      = 1 << 20 // bytes of documents after which sampling stops
 	completionFields     = 300
 	completionDepth      = 4 // of fields
 )
 
 // candidate is a text that may stand at the cursor.
 type candidate struct {
-	text string // as it is written, with quotes where it needs them
-	ends bool   // a blank may follow: nothing longer begins with it
-	name string // without quotes, if it has some
+	text string // as inserted, with quotes if it needs them
+	ends bool   // complete: a blank may follow
+	name string // the text without quotes, if it has any
 }
 
-// fits reports whether c may be what the user has begun to type.
+// fits reports whether c may be a completion of the token.
 func (c candidate) fits(token string) bool {
 	return hasPrefixFold(cmp.Or(c.name, c.text), token)
 }
@@ -96,8 +96,8 @@ func currentStatement(text string) string {
 	return string(s.pending[s.start:])
 }
 
-// lastWord returns the word at the end of the arguments of a command, the quote that it
-// begins with, and whether it is the first.
+// lastWord returns the last word of a command's arguments, its opening quote, and
+// whether it is the first.
 func lastWord(rest string) (token, quote string, first bool) {
 	n := 0
 	for {
@@ -122,9 +122,9 @@ func lastWord(rest string) (token, quote string, first bool) {
 	}
 }
 
-// choose completes a token that may be one of the candidates: as far as all that begin
-// with it agree. Case does not matter, and becomes that of the candidate. What is inserted
-// begins with quote, if the token does.
+// choose completes a token up to the longest common prefix of the candidates that begin
+// with it. Case is ignored, and replaced by that of the candidate. If the token begins
+// with a quote, so does the result.
 func choose(token, quote string, all []candidate) completion {
 	var fits []candidate
 	for _, c := range all {
@@ -160,12 +160,12 @@ func choose(token, quote string, all []candidate) completion {
 	return shown
 }
 
-// hasPrefixFold reports whether s begins with prefix, in whatever case.
+// hasPrefixFold reports whether s begins with prefix, ignoring case.
 func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// commonPrefix returns what a and b begin with, in the case of a.
+// commonPrefix returns the common prefix of a and b, ignoring case, in the case of a.
 func commonPrefix(a, b string) string {
 	i := 0
 	for i < len(a) && i < len(b) {
@@ -178,7 +178,7 @@ func commonPrefix(a, b string) string {
 	return a[:i]
 }
 
-// plain makes candidates of words.
+// plain converts words to candidates.
 func plain(all []string, ends bool) []candidate {
 	out := make([]candidate, len(all))
 	for i, w := range all {
@@ -187,8 +187,8 @@ func plain(all []string, ends bool) []candidate {
 	return out
 }
 
-// quoted puts quotes around words of commands: those that the user has begun with, or
-// where a word needs them.
+// quoted adds quotes to words of commands: the one that the user has typed, or where a
+// word needs them.
 func quoted(all []candidate, quote string) []candidate {
 	for i, c := range all {
 		q := quote
@@ -206,8 +206,8 @@ func quoted(all []candidate, quote string) []candidate {
 	return all
 }
 
-// idCandidates returns the IDs that begin with a prefix. Those that have a separator behind it
-// are cut there, as directories are. Each costs one seek.
+// idCandidates returns the IDs that begin with a prefix. IDs with a separator after the
+// prefix are cut there, like paths at a directory. Each candidate costs one seek.
 func (s *shell) idCandidates(ctx context.Context, prefix string) []candidate {
 	separator := s.app.options.Separator
 	if separator == "" {
@@ -263,7 +263,7 @@ var (
 	idText     = regexp.MustCompile(`(?is)id\(\)\s*(?:=|==|!=|<|>|<=|>=|in\s*\([^)]*)\s*(['"])([^'"]*)$`)
 )
 
-// queryWords are the keywords and functions of a query behind its collection.
+// queryWords are the keywords and functions of a query after its collection.
 var queryWords = []string{
 	"all in (", "and", "as", "between", "contains(", "count()", "desc", "distinct", "elemMatch(", "endsWith(", "exact(", "exists(", "false", "group by", "id()",
 	"in (", "include", "limit", "not", "null", "offset", "or", "order by", "regex(", "select", "size(", "startsWith(", "sum(", "true", "type(", "update {", "use index", "where",
@@ -311,7 +311,7 @@ func (s *shell) completeQuery(ctx context.Context, text string) completion {
 	return choose(token, "", all)
 }
 
-// openText reports whether a text in quotes has no end.
+// openText reports whether a quoted text is unfinished.
 func openText(query string) bool {
 	quote := rune(0)
 	for _, r := range query {
@@ -327,7 +327,7 @@ func openText(query string) bool {
 
 var queryName = regexp.MustCompile(`^@?[\pL_][\pL\pN_]*$`)
 
-// queryNames puts names of a query into quotes where they need them.
+// queryNames quotes names of a query where they need it.
 func queryNames(all []candidate, quote string) []candidate {
 	for i, c := range all {
 		if quote == "" && queryName.MatchString(c.text) {
@@ -342,7 +342,7 @@ func queryNames(all []candidate, quote string) []candidate {
 	return all
 }
 
-// queryTexts puts texts of a query into quotes.
+// queryTexts quotes texts of a query.
 func queryTexts(all []candidate, quote string) []candidate {
 	for i, c := range all {
 		all[i].text, all[i].name = quote+strings.ReplaceAll(strings.ReplaceAll(c.text, `\`, `\\`), quote, quote+quote), c.text
@@ -387,8 +387,8 @@ func (s *shell) fields(ctx context.Context, collection string) []string {
 	return out
 }
 
-// fieldsOf adds the paths of the members of a value. Those with other names than a query
-// has without quotes are left out.
+// fieldsOf adds the paths of the members of a value to found. Names that a query would
+// have to quote are left out.
 func fieldsOf(v gjson.Result, path string, depth int, found map[string]bool) {
 	v.ForEach(func(key, value gjson.Result) bool {
 		if !queryName.MatchString(key.Str) {

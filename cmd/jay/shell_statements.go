@@ -7,48 +7,49 @@ import (
 	"unicode/utf8"
 )
 
-// statement is what the shell runs at a time.
+// statement is one statement for the shell.
 type statement struct {
-	word string // the first one, in lower case
-	text string // all of it, without what ends it
-	line int    // of its first character, counted from 1
+	word string // first word, in lower case
+	text string // the whole statement, without its terminator
+	line int    // line of its first character, from 1
 }
 
-// statements splits lines into statements. A query ends with a semicolon or an empty line,
-// so that it can have several lines. Any other command ends with its line, or with a
-// semicolon; one that takes a document goes on until its brackets are closed.
+// statements splits lines into statements. A query ends with a semicolon or an empty
+// line, so it can have several lines. Any other command ends with its line, or with a
+// semicolon, except that one with a document continues until its brackets are closed.
 type statements struct {
 	limit int // the greatest length of a statement, in bytes
 
-	pending []byte // what belongs to no complete statement yet
-	at      int    // of pending, looked at
-	lines   int    // before pending
+	pending []byte // input that is not part of a complete statement yet
+	at      int    // offset in pending of the next character to scan
+	lines   int    // number of lines before pending
 
 	shape   shape
-	start   int  // of the statement in pending
-	depth   int  // of open brackets
-	quote   byte // of the text that is open, 0 for none
-	comment byte // '/' for one to the end of the line, '*' for one in /* */, 0 for none
-	empty   bool // the line has nothing but white space so far
+	start   int  // offset of the statement in pending
+	depth   int  // number of open brackets
+	quote   byte // quote of an unfinished text, 0 for none
+	comment byte // kind of an open comment: '/' to the end of the line, '*' for /* */, 0 for none
+	empty   bool // only white space so far in this line
 }
 
-// shape is how a statement ends.
+// shape decides how a statement ends.
 type shape uint8
 
 const (
-	shapeNone     shape = iota // none has begun
+	shapeNone     shape = iota // no statement has begun
 	shapeLine                  // words on a line
-	shapeDocument              // a line, and a document that may have several
+	shapeDocument              // a line, with a document that may have several lines
 	shapeQuery                 // a query
 )
 
-// shapes are the statements that are not those of a line.
+// shapes has the shapes of statements that are not single lines, by first word.
 var shapes = map[string]shape{
 	"from": shapeQuery, "explain": shapeQuery, "declare": shapeQuery, "with": shapeQuery, "match": shapeQuery,
 	"put": shapeDocument, "insert": shapeDocument, "store": shapeDocument, "patch": shapeDocument,
 }
 
-// add takes a line, without its end, and returns the statements that it completes.
+// add adds a line, without its line break, and returns the statements that it
+// completes.
 func (s *statements) add(line string) ([]statement, error) {
 	s.pending = append(append(s.pending, line...), '\n')
 	s.empty = true
@@ -88,7 +89,7 @@ func (s *statements) reset() {
 	s.shape = shapeNone
 }
 
-// step looks at one character, or one run of white space before a statement.
+// step scans one character, or one run of white space before a statement.
 func (s *statements) step() (one statement, complete bool) {
 	if s.shape == shapeNone {
 		s.begin()
@@ -116,7 +117,7 @@ func (s *statements) step() (one statement, complete bool) {
 	return s.between(c)
 }
 
-// between looks at a character outside of quotes and comments.
+// between scans a character outside of quotes and comments.
 func (s *statements) between(c byte) (one statement, complete bool) {
 	switch c {
 	case ';':
@@ -153,8 +154,8 @@ func (s *statements) between(c byte) (one statement, complete bool) {
 	return one, false
 }
 
-// quotes reports whether a quote opens a text here. In a command, it does so at the
-// beginning of a word only, and in a document ' does not.
+// quotes reports whether a quote opens a text here. In a command it does so only at the
+// beginning of a word, and in a document ' never does.
 func (s *statements) quotes(c byte) bool {
 	if s.shape == shapeQuery || s.shape == shapeDocument && s.depth > 0 {
 		return s.shape == shapeQuery || c == '"'
@@ -163,7 +164,7 @@ func (s *statements) quotes(c byte) bool {
 	return unicode.IsSpace(before)
 }
 
-// inComment looks at a character of a comment.
+// inComment scans a character of a comment.
 func (s *statements) inComment(c byte) {
 	switch {
 	case s.comment == '/' && c == '\n':
@@ -174,7 +175,7 @@ func (s *statements) inComment(c byte) {
 	}
 }
 
-// begin skips white space and comments, and finds out what the next statement is.
+// begin skips white space and comments, and determines the shape of the next statement.
 func (s *statements) begin() {
 	rest := s.pending[s.at:]
 	r, size := utf8.DecodeRune(rest)
@@ -188,7 +189,7 @@ func (s *statements) begin() {
 		s.comment = rest[1]
 		s.at += 2
 	case s.lines == 0 && s.at == 0 && strings.HasPrefix(string(rest), "#!"):
-		s.comment = '/' // the interpreter of a script
+		s.comment = '/' // the #! line of a script
 	default:
 		s.start, s.depth, s.quote, s.comment, s.empty = s.at, 0, 0, 0, false
 		s.shape = shapeLine
@@ -213,7 +214,7 @@ func (s *statements) cut(end int) statement {
 	return statement{word: firstWord(text), text: text, line: s.line(s.start)}
 }
 
-// drop forgets the first n bytes of pending.
+// drop removes the first n bytes of pending.
 func (s *statements) drop(n int) {
 	s.lines += strings.Count(string(s.pending[:n]), "\n")
 	s.pending = append(s.pending[:0], s.pending[n:]...)

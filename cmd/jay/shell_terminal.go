@@ -16,12 +16,12 @@ import (
 // errInterrupt is returned by console.readLine for Ctrl-C.
 var errInterrupt = errors.New("interrupted")
 
-// console is the terminal of a shell: it reads lines, which the user edits, and single
-// keys, and knows its size. It is for one goroutine.
+// console is the terminal of a shell. It reads lines, which the user can edit, and
+// single keys, and knows its size. It is used by one goroutine.
 type console struct {
 	in   *typed
 	out  io.Writer
-	raw  func() (restore func() error, err error) // raw mode: keys come at once, and no signals
+	raw  func() (restore func() error, err error) // enters raw mode, in which keys arrive at once and raise no signals
 	size func() (width, height int)
 
 	editor *term.Terminal
@@ -29,8 +29,8 @@ type console struct {
 
 	complete func(before string) completion // nil for none
 	history  *history
-	searched int    // the entry that Ctrl-R has found, -1 for none
-	search   string // what it looked for
+	searched int    // history entry that Ctrl-R has found, -1 for none
+	search   string // text that Ctrl-R searches for
 }
 
 // newConsole returns the console of two files that are a terminal.
@@ -67,8 +67,8 @@ func newConsoleOn(in io.Reader, out io.Writer, h *history, raw func() (func() er
 	return c
 }
 
-// maxTypedLine is the greatest length of a line, in characters: the editor drops what is
-// typed behind it.
+// maxTypedLine is the greatest length of a line, in characters. The editor drops what
+// is typed beyond it.
 const maxTypedLine = 4096
 
 // readLine reads a line that the user edits. It returns errInterrupt for Ctrl-C, io.EOF
@@ -85,7 +85,7 @@ func (c *console) readLine(ctx context.Context, prompt string) (line string, err
 		line, err = c.editor.ReadLine()
 		return err
 	})
-	if ctx.Err() != nil { // the editor is still reading: leave it alone
+	if ctx.Err() != nil { // the editor is still reading: do not reset it
 		_, _ = io.WriteString(c.out, "\x1b[?2004l\r\n")
 		return "", errors.Join(err, restore())
 	}
@@ -106,7 +106,7 @@ func (c *console) readLine(ctx context.Context, prompt string) (line string, err
 	return line, err
 }
 
-// await runs fn, and returns its error, or that of the context when it ends before.
+// await runs fn and returns its error, or the context's error if that ends first.
 func await(ctx context.Context, fn func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- fn() }()
@@ -118,8 +118,8 @@ func await(ctx context.Context, fn func() error) error {
 	}
 }
 
-// readKey shows a prompt, waits for a key and returns its first byte. Keys that are
-// typed when the prompt is there are no signals any more.
+// readKey shows a prompt, waits for a key and returns its first byte. From the prompt
+// on, keys raise no signals.
 func (c *console) readKey(ctx context.Context, prompt func() error) (key byte, err error) {
 	restore, err := c.raw()
 	if err != nil {
@@ -135,22 +135,22 @@ func (c *console) readKey(ctx context.Context, prompt func() error) (key byte, e
 	return key, errors.Join(err, restore())
 }
 
-// typed reads a terminal so that a read can be given up: what it would have brought comes
-// with the next one, and is not lost. It is for one goroutine.
+// typed reads a terminal. A read can be abandoned: the next one returns its bytes, so
+// that none are lost. It is used by one goroutine.
 type typed struct {
 	r       io.Reader
-	reading chan typedBytes // of a read that was given up; nil for none
-	held    []byte          // read and not given yet
+	reading chan typedBytes // receives the result of an abandoned read; nil for none
+	held    []byte          // bytes that were read and not returned yet
 }
 
-// typedBytes are what a read has brought.
+// typedBytes is the result of a read.
 type typedBytes struct {
 	bytes []byte
 	err   error
 }
 
-// next returns what is typed next, at least a byte. It returns the context's error when
-// that ends before.
+// next returns the next typed bytes, at least one. It returns the context's error if
+// that ends first.
 func (t *typed) next(ctx context.Context) ([]byte, error) {
 	if len(t.held) > 0 {
 		b := t.held
@@ -172,7 +172,7 @@ func (t *typed) next(ctx context.Context) ([]byte, error) {
 	case read := <-t.reading:
 		t.reading = nil
 		if len(read.bytes) > 0 {
-			return read.bytes, nil // an error comes again with the next read
+			return read.bytes, nil // the next read returns the error again
 		}
 		return nil, cmp.Or(read.err, io.ErrNoProgress)
 	}
@@ -186,7 +186,7 @@ func (t *typed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Keys that the editor leaves to the shell.
+// Keys that the shell handles itself.
 const (
 	keyInterrupt = 3
 	keyTab       = '\t'
@@ -205,8 +205,8 @@ func (c *console) onKey(line string, pos int, key rune) (string, int, bool) {
 	return "", 0, false
 }
 
-// onTab completes the word before the cursor as far as it is unambiguous, or shows what it
-// may be.
+// onTab completes the word before the cursor as far as it is unambiguous, or shows the
+// candidates.
 func (c *console) onTab(line string, pos int) (string, int, bool) {
 	if c.complete == nil {
 		return line, pos, true
@@ -223,8 +223,8 @@ func (c *console) onTab(line string, pos int) (string, int, bool) {
 	return line, pos, true
 }
 
-// onSearch replaces the line by the newest entry of the history that has it in it, and
-// then by older ones.
+// onSearch replaces the line with the newest history entry that contains it, and then
+// with older ones.
 func (c *console) onSearch(line string) (string, int, bool) {
 	if c.searched < 0 {
 		c.search = line
@@ -256,16 +256,17 @@ func inColumns(words []string, width int) string {
 	return b.String()
 }
 
-// keyReader gives the editor its keys. In place of Ctrl-C, at which the editor would end
-// without forgetting the line, it sends keys that empty the line and end it.
+// keyReader passes keys to the editor. In place of Ctrl-C, which would end the editor
+// without clearing its line, it sends keys that clear the line and end it.
 type keyReader struct {
 	r           io.Reader
 	before      func() // called before each read
-	held        []byte // read and not given yet
-	interrupted bool   // the line that ends next ends by Ctrl-C
+	held        []byte // bytes that were read and not returned yet
+	interrupted bool   // the next line to end was ended by Ctrl-C
 }
 
-// abandonLine ends a paste, moves to the end, deletes all before it, and ends the line.
+// abandonLine has the keys that end a paste, move to the end of the line, delete the
+// line, and end it.
 const abandonLine = "\x1b[201~\x05\x15\r"
 
 // Read implements io.Reader.
@@ -277,7 +278,7 @@ func (k *keyReader) Read(p []byte) (int, error) {
 		if n == 0 {
 			return 0, err
 		}
-		k.held = b[:n] // an error comes again with the next read
+		k.held = b[:n] // the next read returns the error again
 	}
 	if k.held[0] == keyInterrupt && len(p) >= len(abandonLine) {
 		k.held = k.held[1:]
@@ -293,7 +294,7 @@ func (k *keyReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// takeInterrupt reports whether the line that was read last ended by Ctrl-C.
+// takeInterrupt reports whether the last line was ended by Ctrl-C.
 func (k *keyReader) takeInterrupt() bool {
 	was := k.interrupted
 	k.interrupted = false
