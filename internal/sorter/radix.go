@@ -8,15 +8,16 @@ import (
 
 // How a Buffer is sorted
 //
-// Prefixes are sorted by the bytes in which they differ, from the last to the first: a radix
-// sort. It is stable, and entries come in the order of documents, so that those with one value
-// are often in order afterwards. If not, the next 8 bytes of their keys become the prefix for a while.
+// Entries are radix-sorted by the bytes in which their prefixes differ, from the last byte to the
+// first. The sort is stable, and entries are added in the order of documents, so entries with equal
+// values are often in order afterwards. If they are not, the next 8 bytes of their keys temporarily
+// become the prefix.
 
 const (
 	// fewRefs are sorted by comparing keys.
 	fewRefs = 64
 
-	// maxDepth is how many bytes of a key are sorted in that way; what is behind is compared.
+	// maxDepth is the number of bytes of a key that are radix-sorted; the rest is compared.
 	maxDepth = 128
 )
 
@@ -29,8 +30,8 @@ func (b *Buffer) Sort() {
 	b.sorted = true
 }
 
-// sortFrom sorts refs whose keys agree before depth, and whose prefixes are there. scratch is
-// as long as refs.
+// sortFrom sorts refs whose keys agree before depth, and whose prefixes are the bytes at depth.
+// scratch is as long as refs.
 func (b *Buffer) sortFrom(refs, scratch []ref, depth int) {
 	if slices.IsSortedFunc(refs, b.compare) {
 		return
@@ -52,8 +53,8 @@ func (b *Buffer) sortFrom(refs, scratch []ref, depth int) {
 	}
 }
 
-// sortEqual sorts refs whose keys agree before depth, by what is there, and leaves their prefixes
-// as they are.
+// sortEqual sorts refs whose keys agree before depth, by the bytes from depth on. It leaves their
+// prefixes unchanged.
 func (b *Buffer) sortEqual(refs, scratch []ref, depth int) {
 	if len(refs) <= fewRefs || depth >= maxDepth {
 		b.sortFrom(refs, scratch, depth)

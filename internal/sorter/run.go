@@ -15,7 +15,7 @@ import (
 // File is a temporary file.
 type File = storage.Temporary
 
-// blockBytes is how large the blocks of a run are, unless an entry is larger.
+// blockBytes is the size of a run's blocks, unless one entry is larger.
 const blockBytes = 64 << 10
 
 // blockHeader is the bytes in front of a block's entries.
@@ -83,7 +83,7 @@ type source interface {
 	value() []byte
 }
 
-// bufferSource is what is in a Buffer up to a position.
+// bufferSource reads the entries of a Buffer up to a position.
 type bufferSource struct {
 	b       *Buffer
 	at, end int
@@ -97,8 +97,8 @@ func (s *bufferSource) value() []byte       { return s.b.valueOf(&s.b.refs[s.at]
 // runSource reads a run.
 type runSource struct {
 	file        io.ReadCloser
-	block       []byte // its memory
-	rest        []byte // of the block
+	block       []byte // memory of the block
+	rest        []byte // unread entries of the block
 	first       uint64
 	theKey, val []byte
 }
@@ -157,7 +157,7 @@ func (s *runSource) readBlock() (bool, error) {
 	return true, nil
 }
 
-// blockError makes the early end of a file damage.
+// blockError converts the early end of a file to errBlock.
 func blockError(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return errBlock

@@ -1,11 +1,11 @@
-// Package sorter sorts entries of a key and a value, of which there are more than memory
-// holds: an external merge sort.
+// Package sorter sorts more entries, of a key and a value each, than fit into memory, with an
+// external merge sort.
 //
-// Several goroutines fill a [Buffer] each. A full one is sorted and written to a
-// temporary file, a run. When all are filled, [Sorter.Split] divides the runs and what is still in the
-// buffers into ranges of keys, which several goroutines may merge. A Sorter takes the memory that New
-// is given, and while it merges a block of 64 KiB for each of at most 64 runs. More runs are merged
-// into fewer before.
+// Several goroutines fill a [Buffer] each. A full Buffer is sorted and written to a temporary file,
+// a run. After the last entry, [Sorter.Split] divides the runs and the rest of the buffers into
+// ranges of keys, which several goroutines may merge. A Sorter uses the memory that New is given
+// and, while it merges, a block of 64 KiB for each of at most 64 runs. If there are more runs, they
+// are first merged into fewer.
 //
 // A run consists of blocks: the length and the CRC-32C of what follows, 4 bytes each, and
 // entries: the lengths of key and value as uvarints, key, value. It lives as long as the
@@ -22,8 +22,8 @@ import (
 	"sync"
 )
 
-// Sorter sorts entries. Its methods but NewBuffer are called when no Buffer is being
-// filled any more.
+// Sorter sorts entries. Its methods, except NewBuffer, must not be called while a Buffer is being
+// filled.
 type Sorter struct {
 	create func() (File, error)
 	share  int // bytes of a Buffer
@@ -33,11 +33,11 @@ type Sorter struct {
 	runs    []File    // finished. Guarded by mu.
 }
 
-// maxMerge is how many runs are merged at once. A variable for tests.
+// maxMerge is the number of runs that are merged at once. A variable for tests.
 var maxMerge = 64
 
-// New returns a Sorter for so many buffers, which take about so many bytes of memory
-// together. create makes the files of runs.
+// New returns a Sorter for a number of buffers, which together use about this many bytes of memory.
+// create creates the files of runs.
 func New(bytes, buffers int, create func() (File, error)) *Sorter {
 	return &Sorter{create: create, share: bytes / max(1, buffers)}
 }
@@ -49,13 +49,13 @@ const (
 	chunkBytes = 1 << chunkBits
 )
 
-// chunks are those that no Buffer uses.
+// chunks holds unused chunks.
 var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
 // Buffer takes the entries of one goroutine.
 type Buffer struct {
 	s      *Sorter
-	chunks [][]byte // each as long as its memory
+	chunks [][]byte // each with its full length
 	at     int      // where the next entry begins in the last chunk
 	bytes  int      // of all entries
 	refs   []ref
@@ -161,16 +161,16 @@ func (b *Buffer) spill() error {
 	return b.s.keep(w)
 }
 
-// Range is some of the entries of a Sorter: those from one key up to another one. Ranges may
-// be merged by several goroutines.
+// Range has the entries of a Sorter from one key up to another. Several goroutines may merge one
+// range each.
 type Range struct {
 	s     *Sorter
 	spans [][2]int // of each buffer: where the entries begin and end
 }
 
 // Split returns at most n ranges of about the same size, which hold all entries, in the order of
-// their keys. Entries of one key are in the same range. If there are runs there is one range. At
-// least so many bytes of entries are in each, as far as there are.
+// their keys. Entries of one key are in the same range. If there are runs, there is only one range.
+// Each has at least this many bytes of entries, if there are so many.
 func (s *Sorter) Split(ctx context.Context, n, least int) ([]*Range, error) {
 	for len(s.runs) > maxMerge {
 		if err := s.mergeSome(ctx); err != nil {
@@ -208,9 +208,8 @@ func (b *Buffer) find(key []byte) int {
 	return sort.Search(len(b.refs), func(i int) bool { return bytes.Compare(b.keyOf(&b.refs[i]), key) >= 0 })
 }
 
-// Merge calls fn with the entries of the range in the order of their keys. Those of equal keys come
-// one after another, in any order. fn must not keep its
-// arguments.
+// Merge calls fn with the entries of the range in the order of their keys. Entries with equal keys
+// follow one another in any order. fn must not keep its arguments.
 func (r *Range) Merge(ctx context.Context, fn func(key, value []byte) error) error {
 	sources := make([]source, 0, len(r.spans)+len(r.s.runs))
 	for i, b := range r.s.buffers {
@@ -235,7 +234,7 @@ func (s *Sorter) mergeSome(ctx context.Context) error {
 	return errors.Join(err, s.keep(w))
 }
 
-// Close removes the runs and gives the memory of the buffers back. It may be called more than once.
+// Close removes the runs and releases the memory of the buffers. It may be called more than once.
 func (s *Sorter) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
