@@ -35,26 +35,26 @@ import (
 //  5. The key is removed, and the index becomes ready.
 //
 // Each step is one for all indexes of the build: one snapshot, one pass over the documents, one
-// ingestion, one commit that makes them ready. What fails one index, as a document that refuses it, ends its part;
-// what fails the pass, as a disk that is full, ends all.
+// ingestion, one commit that makes them ready. An error that concerns one index, such as a document
+// that cannot be in it, ends only its part; an error of the pass, such as a full disk, ends all
+// parts.
 //
-// Writers go on all the time, and maintain the index since it was declared. What they
-// write before 3 is older, to the engine, than the tables, though it is newer: the tables
-// hide it. An entry that a writer removed comes back with them, and one that it added is
-// hidden if the tables have its key. Only a document that was changed in
-// between is affected, and each such document has a change record above the
-// last one of the snapshot: its newest write, or its deletion, whose record is held. They
-// are read in the state that the tables were put on top of, so that none is missed, and none
-// that comes later is waited for: its writer has corrected it.
+// Writers continue throughout, and maintain the index from its declaration on. The engine orders
+// ingested tables above everything committed before the ingestion, so the tables hide the newer
+// entries that writers have committed since the snapshot: an entry that a writer removed reappears,
+// and one that it added is hidden if the tables have its key. This concerns only documents that
+// were changed in between. Each of them has a change record above the last one of the snapshot,
+// that of its newest write or of its deletion, which is held. These records are read in the state
+// just before the ingestion, so none is missed. Later changes need no correction, as their writers
+// see the tables.
 //
-// For each, a transaction removes the entries that the document gives in the snapshot, and
-// sets those that it gives now. See internal/write/hidden.go for what writers of a unique
-// index do meanwhile.
+// For each such document a transaction removes the entries of its version in the snapshot and sets
+// those of its present version. internal/write/hidden.go has what writers of a unique index do
+// meanwhile.
 //
-// After a crash between 3 and 5 the snapshot is gone. The key says so: all entries
-// are removed then, and the build begins again. A crash before 3 leaves temporary
-// files, which the engine removes when it is opened, and entries of writers, which are
-// right.
+// A crash between 3 and 5 loses the snapshot. The key shows that it happened: all entries are then
+// removed, and the build starts over. A crash before 3 leaves only entries of writers, which are
+// right, and temporary files, which the engine removes when it is opened.
 
 // Bounds of builds by tables. docs/limits.md has them.
 var (

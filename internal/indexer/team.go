@@ -14,13 +14,12 @@ import (
 
 // How several indexes of a collection are built in one pass
 //
-// Tasks that are started together, by EnsureAll or by Resume, form a team. The first of them
-// declares the indexes of all, in one commit. A task that finds that its index is to be
-// built by tables arrives, and any other one leaves. When each of them has done the one or the
-// other, one tableBuild builds the indexes of those that have arrived, on a goroutine that
-// belongs to none of them: each may be dropped, or fail, while the others go on. A task waits for
-// its part until the tableBuild has let go of it, so that nothing is entered into an
-// index that its task removes.
+// Tasks that EnsureAll or Resume starts together form a team. The first task that runs declares the
+// indexes of all members, in one commit. A member whose index is to be built by tables arrives; any
+// other member leaves. Once every member has arrived or left, one tableBuild builds the indexes of
+// those that have arrived. It has a goroutine of its own, so each member can be dropped or fail
+// without the others. A member waits until the tableBuild is done with its part, so that nothing is
+// written into an index that its task is removing.
 
 // maxTogether is how many indexes are built in one pass: they share the memory of a sort.
 const maxTogether = 8
