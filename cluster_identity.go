@@ -50,6 +50,9 @@ func clusterIdentity(ctx context.Context, db *DB, call identityCall, request str
 	if err != nil {
 		return 0, err
 	}
+	// Store the result of the call. A number that NextIdentity returns has no document so
+	// far, so it is recorded as lost; the database's own counter follows that of the
+	// cluster.
 	err = db.writer.Transact(ctx, true, func(t *write.Txn) error {
 		if once != nil {
 			if err := once.Find(t.Tx); err != nil {
@@ -69,6 +72,7 @@ func clusterIdentity(ctx context.Context, db *DB, call identityCall, request str
 		_, err := t.RaiseIdentity(name, n)
 		return err
 	})
+	// Report the fate of the number to the node, unless the commit is in doubt.
 	again := repetition(err) != nil // a concurrent call with the same request ID has committed first
 	switch {
 	case err == nil || call.seed && again:

@@ -113,9 +113,11 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 		return result, nil
 	}
 	now := result.Actual[0]
+	// The slot is unchanged, so the attempt has not happened: another condition did not
+	// hold.
 	if now.Index == s.index {
-		// The attempt has not happened, but an earlier copy of it may still arrive, and
-		// its other conditions may hold by then. Changing the slot makes that copy fail.
+		// An earlier copy of the attempt may still arrive, and its other conditions may
+		// hold by then. Changing the slot makes that copy fail.
 		if a.inDoubt {
 			if err := n.fence(ctx, s, a); err != nil {
 				return cluster.Result{}, err
@@ -127,6 +129,7 @@ func (n *Node) try(ctx context.Context, s *slot, a *attempt) (cluster.Result, er
 	if err != nil {
 		return cluster.Result{}, err
 	}
+	// An earlier fence was committed, and its answer was lost.
 	if c.Call == fenced+a.call {
 		s.index, a.inDoubt = now.Index, false
 		return cluster.Result{Actual: result.Actual[1:]}, nil

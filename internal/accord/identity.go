@@ -258,8 +258,9 @@ func (n *Node) lead(s *sequence) {
 		switch {
 		case err == nil:
 			tries = 0
+		// No majority, or an outcome in doubt: try again until the callers' deadlines.
 		case n.watch.err() == nil && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
-			pause(ctx, tries) // each caller leaves at its own deadline
+			pause(ctx, tries)
 		default:
 			m.mu.Lock()
 			waiting := s.waiting
@@ -354,6 +355,7 @@ func (n *Node) propose(s *sequence) error {
 			}
 			break
 		}
+		// A draw takes the next numbers above both the counter and its own bound.
 		above := max(last, d.above)
 		if d.numbers > mostReserved || above > math.MaxInt64-d.numbers {
 			s.waiting = s.waiting[1:]
@@ -364,9 +366,12 @@ func (n *Node) propose(s *sequence) error {
 			d.finish(0, err)
 			continue
 		}
+		// The draw would make the commit too large: it waits for the next one.
 		if len(s.pendingDraws) > 0 && above+d.numbers-s.last > mostReserved {
 			break
 		}
+		// Numbers between the counter and the draw's bound are skipped, and so become
+		// lost.
 		if above > last {
 			passed = append(passed, span{First: last + 1, Last: above})
 		}
@@ -384,6 +389,8 @@ func (n *Node) propose(s *sequence) error {
 		s.pendingDraws = nil
 		return nil
 	}
+	// The commit is conditional on the counter, and its slot keeps all numbers without a
+	// recorded fate.
 	a, err := n.newAttempt(&s.slot, []cluster.Condition{{Key: cluster.IdentityPrefix + s.name, Index: s.index}}, []cluster.Change{counterChange(s.name, last)}, slices.Clone(s.open), append(slices.Clip(added), passed...))
 	if err != nil {
 		s.waiting, s.pendingDraws = append(s.pendingDraws, s.waiting...), nil

@@ -52,6 +52,8 @@ func (n *Node) join(ctx context.Context, open bool) error {
 				return &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagRunning, Member: f.m}
 			}
 			n.member, n.memberIndex = f.m, f.member.Index
+			// Another run has the tag. If an operator has resolved it for that run, this
+			// one only steps back.
 			if n.resolvedFor(f) {
 				err := &cluster.TagError{Tag: n.own.Tag, Reason: cluster.TagRunning, Member: f.m}
 				n.refuse(err)
@@ -60,9 +62,12 @@ func (n *Node) join(ctx context.Context, open bool) error {
 			switch {
 			case alive:
 				return n.markCopied(ctx, f.b.Run)
+			// An earlier run of this directory: claim the tag from it.
 			case n.isMine(f.b.Run):
+			// Older than this database's last beat: the coordinator may have been
+			// restored.
 			case f.beat.Index < n.lastBeat.Load():
-				n.watch.suspect() // older than this database's last beat: the coordinator may have been restored
+				n.watch.suspect()
 			default:
 				return n.markCopied(ctx, f.b.Run)
 			}

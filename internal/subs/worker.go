@@ -242,6 +242,7 @@ func (w *Worker) fillFailing(b *Batch, n, size int) (bytes int, err error) {
 		if err != nil && err != errs.ErrNotFound {
 			return 0, err
 		}
+		// A newer version comes with the feed.
 		if err == nil && (doc.Header().Etag > w.readTo || w.isFound(folded)) {
 			continue
 		}
