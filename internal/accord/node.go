@@ -69,7 +69,8 @@ type Node struct {
 
 	joining sync.Mutex // held by join and Beat
 	local   format.Membership
-	claimed bool // the beat is that of this run. Guarded by joining, as are all that follow.
+	asked   bool // a claim of the tag may have reached the coordinator. Guarded by joining, as are all that follow.
+	claimed bool // the beat is that of this run
 	member  cluster.Member
 	at      uint64 // index of the record of the member
 	beat    cluster.Beat
@@ -128,11 +129,13 @@ func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 		n.refuse(err)
 	case n.watch.err() != nil:
 		n.group.Stop()
+		n.giveUp()
 		return nil, fmt.Errorf("join the cluster: %w", n.watch.err())
 	case n.local.Cluster != "" && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
 		n.warn("jay: the cluster has no majority; the database is open without it", err)
 	case err != nil:
 		n.group.Stop()
+		n.giveUp()
 		return nil, err
 	}
 	if !o.Still {
