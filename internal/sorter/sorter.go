@@ -169,8 +169,8 @@ type Range struct {
 }
 
 // Split returns at most n ranges of about the same size, which hold all entries, in the order of
-// their keys. Entries of one key are in the same range. If there are runs there is one range. At
-// least so many bytes of entries are in each, as far as there are.
+// their keys. Entries of one key are in the same range. If there are runs there is one range. There
+// are no more ranges than would have least bytes of entries each.
 func (s *Sorter) Split(ctx context.Context, n, least int) ([]*Range, error) {
 	for len(s.runs) > maxMerge {
 		if err := s.mergeSome(ctx); err != nil {
