@@ -2,6 +2,7 @@ package jay_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -283,4 +284,84 @@ func TestCluster_Restored_Waiting(t *testing.T) {
 			restored(t, "Put", <-failed)
 		}
 	}
+}
+
+// Ensure that a node which is opened after others have gone on with a coordinator that was
+// restored finds it out, though the indexes are above all that it has seen by now: its own
+// record is older than it has left it.
+func TestCluster_Restored_OthersWentOn(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	a, b := storagetest.NewDisk(), storagetest.NewDisk()
+	db := onTag(t, b, m.Connect(), "B")
+	put(t, db, "users|", `{}`)
+	closeDB(t, db)
+	db = onTag(t, a, m.Connect(), "A")
+	restore := m.Backup()
+	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
+	closeDB(t, db)
+	restore()
+
+	db, err := reopen(b, m.Connect()) // it has seen nothing of what was lost
+	must(t, err)
+	for range 20 {
+		put(t, db, "users|", `{}`)
+	}
+	closeDB(t, db)
+	for range 2 {
+		db, err = reopen(a, m.Connect())
+		if restored(t, "Open", err); err == nil {
+			closeDB(t, db)
+		}
+	}
+	db = accept(t, m, a, 100)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/101")
+	store(t, db, "Users")
+	closeDB(t, db)
+}
+
+// Ensure that an Open that is refused when it has made a heartbeat ends that: the next Open
+// does not wait until it counts as dead.
+func TestCluster_Restored_NextOpen(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	db := onTag(t, disk, m.Connect(), "A")
+	restore := m.Backup()
+	put(t, db, "users|", `{}`)
+	closeDB(t, db)
+	restore()
+	for range 2 {
+		_, err := jay.Open("db", &jay.Options{FS: disk, Cluster: m.Connect(), ClusterPeriod: time.Minute})
+		restored(t, "Open", err)
+		var last cluster.Beat
+		must(t, json.Unmarshal(m.Records(cluster.BeatPrefix)[0].Value, &last))
+		if !last.Closed {
+			t.Fatal("a run that was refused counts as alive")
+		}
+	}
+	closeDB(t, accept(t, m, disk, 100))
+}
+
+// Ensure that an Open which joins the cluster and then fails, as the coordinator stops
+// answering, leaves no heartbeat for which the next one would wait.
+func TestCluster_JoinFails(t *testing.T) {
+	t.Parallel()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	db := onDisk(t, disk, jay.Options{})
+	put(t, db, "users|", `{}`)
+	closeDB(t, db)
+	c := m.Connect()
+	c.Fail(clustertest.Passes, clustertest.Never) // the claim, and what the database gives to the cluster
+	if _, err := reopen(disk, c); !errors.Is(err, jay.ErrUnknownOutcome) {
+		t.Fatalf("got %v, want ErrUnknownOutcome", err)
+	}
+	var last cluster.Beat
+	must(t, json.Unmarshal(m.Records(cluster.BeatPrefix)[0].Value, &last))
+	equal(t, last.Closed, true)
+	db, err := reopen(disk, m.Connect())
+	must(t, err)
+	equal(t, put(t, db, "users|", `{}`).ID, "users/2")
+	closeDB(t, db)
 }

@@ -129,6 +129,9 @@ func open(dir string, given *Options, how opening) (_ *DB, err error) {
 	defer func() {
 		if !opened {
 			leaveCluster(db)
+			if db.writer.Cluster != nil {
+				db.writer.Cluster.Close()
+			}
 		}
 	}()
 	if err := takeIntents(db); err != nil {

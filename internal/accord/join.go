@@ -43,7 +43,11 @@ func (n *Node) join(ctx context.Context, open bool) error {
 		if f.b.Run == n.run { // an earlier claim was committed, and only its answer was lost
 			return n.joined(ctx, f.beat.Index, f)
 		}
+		older := f.beat.Index < n.lastBeat.Load()
 		if f.beat.Index != 0 {
+			if older { // than this database has left it, whoever's it is
+				n.watch.suspect()
+			}
 			alive, err := n.isAlive(ctx, f)
 			if err != nil {
 				return err
@@ -62,12 +66,9 @@ func (n *Node) join(ctx context.Context, open bool) error {
 			switch {
 			case alive:
 				return n.markCopied(ctx, f.b.Run)
-			// An earlier run of this directory: claim the tag from it.
-			case n.isMine(f.b.Run):
-			// Older than this database's last beat: the coordinator may have been
-			// restored.
-			case f.beat.Index < n.lastBeat.Load():
-				n.watch.suspect()
+			// An earlier run of this directory, or a beat older than the last one of this
+			// database, which a restore has brought back: claim the tag from it.
+			case n.isMine(f.b.Run), older:
 			default:
 				return n.markCopied(ctx, f.b.Run)
 			}
@@ -208,6 +209,7 @@ func (n *Node) claim(ctx context.Context, f joinRecords) (bool, error) {
 	if err := put(f.beat.Key, f.b); err != nil {
 		return false, err
 	}
+	n.asked = true
 	result, err := n.c.Commit(ctx, conditions, changes)
 	if err != nil {
 		return false, fmt.Errorf("join the cluster: %w", err)
@@ -221,6 +223,35 @@ func (n *Node) claim(ctx context.Context, f joinRecords) (bool, error) {
 		}
 	}
 	return true, n.joined(ctx, result.Index, f)
+}
+
+// giveUp says to the coordinator that this run, which Open has refused, is closed, if it
+// has its heartbeat: otherwise the next Open would wait for another beat. A coordinator that has
+// gone back is asked this, too: nothing depends on the answer.
+func (n *Node) giveUp() {
+	n.joining.Lock()
+	defer n.joining.Unlock()
+	if !n.asked {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), n.options.Patience)
+	defer cancel()
+	c, key := n.watch.Coordinator, cluster.BeatPrefix+n.own.Tag
+	records, err := c.Read(ctx, key)
+	if err == nil {
+		var b cluster.Beat
+		if b, err = decode[cluster.Beat](records[0]); err == nil && b.Run == n.run {
+			b.N++
+			b.Closed, b.At = true, n.env.Now().UTC()
+			var change cluster.Change
+			if change, err = record(key, b); err == nil {
+				_, err = c.Commit(ctx, []cluster.Condition{{Key: key, Index: records[0].Index}}, []cluster.Change{change})
+			}
+		}
+	}
+	if err != nil {
+		n.warn("jay: the coordinator was not told that the database is closed: its next Open waits until it counts as dead", err)
+	}
 }
 
 // joined records, on disk and then in memory, that this run has the tag. Before that, a

@@ -70,7 +70,8 @@ type Node struct {
 
 	joining     sync.Mutex // held by join and Beat
 	local       format.Membership
-	claimed     bool // this run holds the tag. Guarded by joining, as are all fields that follow.
+	asked       bool // a claim of the tag may have reached the coordinator. Guarded by joining, as are all fields that follow.
+	claimed     bool // this run holds the tag
 	member      cluster.Member
 	memberIndex uint64 // index of member's record at the coordinator
 	beat        cluster.Beat
@@ -130,11 +131,13 @@ func Open(ctx context.Context, e *env.Env, o Options) (*Node, error) {
 		n.refuse(err)
 	case n.watch.err() != nil:
 		n.group.Stop()
+		n.giveUp()
 		return nil, fmt.Errorf("join the cluster: %w", n.watch.err())
 	case n.local.Cluster != "" && (errors.Is(err, cluster.ErrNoMajority) || errors.Is(err, cluster.ErrUnknownOutcome)):
 		n.warn("jay: the cluster has no majority; the database is open without it", err)
 	case err != nil:
 		n.group.Stop()
+		n.giveUp()
 		return nil, err
 	}
 	if !o.Still {

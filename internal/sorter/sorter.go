@@ -169,8 +169,8 @@ type Range struct {
 }
 
 // Split returns at most n ranges of about the same size, which hold all entries, in the order of
-// their keys. Entries of one key are in the same range. If there are runs, there is only one range.
-// Each has at least this many bytes of entries, if there are so many.
+// their keys. Entries of one key are in the same range. If there are runs, there is one range. There
+// are no more ranges than would have least bytes of entries each.
 func (s *Sorter) Split(ctx context.Context, n, least int) ([]*Range, error) {
 	for len(s.runs) > maxMerge {
 		if err := s.mergeSome(ctx); err != nil {

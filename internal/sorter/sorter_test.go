@@ -148,6 +148,56 @@ func TestSorter_Merge(t *testing.T) {
 	}
 }
 
+// Ensure that there are as many ranges as are asked for, but none for few bytes of entries,
+// and that no key is in two.
+func TestSorter_Split(t *testing.T) {
+	const entries, bytesEach = 1000, 10
+	for _, test := range []struct{ memory, ranges, least, want int }{
+		{1 << 20, 4, 1, 4}, {1 << 20, 1, 1, 1}, {1 << 20, 0, 1, 1}, {1 << 20, 4, 0, 4},
+		{1 << 20, 4, entries * bytesEach / 4, 4}, {1 << 20, 4, entries*bytesEach/4 + 1, 3},
+		{1 << 20, 4, entries*bytesEach/2 + 1, 1}, {1 << 20, 4, 1 << 30, 1},
+		{5000, 4, 1, 1}, // there are runs
+	} {
+		s := New(test.memory, 2, new(files).create)
+		var group sync.WaitGroup
+		for i := range 2 {
+			group.Go(func() {
+				b := s.NewBuffer()
+				for n := range entries / 2 {
+					if err := b.Add(fmt.Appendf(nil, "key%03d", n%100), []byte{'v', byte(n), byte(i)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		all, err := s.Split(context.Background(), test.ranges, test.least)
+		if err != nil || len(all) != test.want {
+			t.Errorf("%+v: %d ranges, %v", test, len(all), err)
+		}
+		n, in := 0, make(map[string]int) // the range of a key
+		for i, r := range all {
+			err := r.Merge(context.Background(), func(key, _ []byte) error {
+				if at, found := in[string(key)]; found && at != i {
+					t.Errorf("%+v: %s is in ranges %d and %d", test, key, at, i)
+				}
+				in[string(key)] = i
+				n++
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if n != entries {
+			t.Errorf("%+v: %d entries, want %d", test, n, entries)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Ensure that a run that does not hold what was written to it is damage, that an error
 // of the caller ends the merge, and that a cancelled context does.
 func TestSorter_Merge_Refused(t *testing.T) {

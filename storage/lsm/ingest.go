@@ -251,7 +251,7 @@ func (e *Engine) ingest(tables []*table, taken func(before storage.Snapshot)) er
 	}
 	e.durability.reached(e.applied)
 
-	before := &latest{&state{snapshot: e.db.NewSnapshot(), commit: e.applied}, e}
+	before := &latest{&state{of: &e.states, snapshot: e.db.NewSnapshot(), commit: e.applied}, e}
 	paths := make([]string, len(tables))
 	for i, t := range tables {
 		paths[i] = t.path

@@ -67,7 +67,7 @@ func (e *Engine) Latest() storage.Snapshot {
 func (e *Engine) durableState() storage.Snapshot {
 	v := e.durability.acquire()
 	if v == nil { // no commit yet
-		return &latest{&state{snapshot: e.db.NewSnapshot()}, e}
+		return &latest{&state{of: &e.states, snapshot: e.db.NewSnapshot()}, e}
 	}
 	s := &durableSnapshot{snapshot{v.snapshot}, e, v}
 	if e.failure.Load() == nil {

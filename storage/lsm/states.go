@@ -22,8 +22,11 @@ import (
 //
 // A state that is kept makes Pebble keep nothing that it would not keep anyway: it is
 // the newest one. When Pebble has made new tables of old ones, or of what is in
-// memory, the states that are kept are closed, as their iterators hold the old.
+// memory, the states that are kept are closed, as their iterators hold the old. One that a
+// reader uses, perhaps for hours, closes the iterators that are not in use, and keeps none
+// from then on.
 type state struct {
+	of       *states
 	snapshot *pebble.Snapshot
 	commit   uint64 // it shows no later commit
 	exact    bool   // it shows all up to commit
@@ -31,7 +34,8 @@ type state struct {
 
 	mu     sync.Mutex
 	idle   []*iteratorOfSpace // Guarded by mu.
-	closed bool               // no iterator is kept any more. Guarded by mu.
+	listed bool               // in states.holders: it has kept an iterator. Guarded by mu.
+	ended  bool               // no iterator is kept any more. Guarded by mu.
 
 	first latest // of the first reader: one allocation for both
 }
@@ -84,12 +88,20 @@ func (s *state) takeIterator(space byte) *iteratorOfSpace {
 }
 
 // keep takes an iterator back. It returns the one to be closed instead: the one that was not
-// used for longest, if there are many; it itself, if the state is closed; or nil.
+// used for longest, if there are many; it itself, if the state keeps none any more; or nil.
 func (s *state) keep(it *iteratorOfSpace) (unwanted *iteratorOfSpace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.ended || s.epoch != s.of.epoch.Load() {
 		return it
+	}
+	if !s.listed {
+		s.listed = true
+		s.of.list(s)
+		// The epoch may have ended before retireOld could find the state.
+		if s.epoch != s.of.epoch.Load() {
+			return it
+		}
 	}
 	if len(s.idle) == maxIdleIterators {
 		unwanted = s.idle[0]
@@ -99,15 +111,23 @@ func (s *state) keep(it *iteratorOfSpace) (unwanted *iteratorOfSpace) {
 	return unwanted
 }
 
-// close closes the state. Its iterators that are in use are closed by their users.
-func (s *state) close() error {
+// retire closes the iterators that are not in use, and has no others be kept.
+func (s *state) retire() {
 	s.mu.Lock()
-	idle := s.idle
-	s.idle, s.closed = nil, true
+	idle, listed := s.idle, s.listed
+	s.idle, s.listed, s.ended = nil, false, true
 	s.mu.Unlock()
+	if listed {
+		s.of.unlist(s)
+	}
 	for _, it := range idle {
 		_ = it.Close() // what it had to say, it has said to its user
 	}
+}
+
+// close closes the state. Its iterators that are in use are closed by their users.
+func (s *state) close() error {
+	s.retire()
 	return s.snapshot.Close()
 }
 
@@ -141,8 +161,13 @@ type states struct {
 	epoch    atomic.Uint64  // raised when what is kept must go
 	applying *atomic.Uint64 // durability.applying
 
-	mu     sync.Mutex // held while kept states are closed
+	mu     sync.Mutex // held while kept states, and iterators of old ones, are closed
 	closed atomic.Bool
+
+	holders struct {
+		mu  sync.Mutex          // the last lock to be taken
+		all map[*state]struct{} // states that may have iterators that are not in use. Guarded by mu.
+	}
 }
 
 const keptStates = 8
@@ -202,6 +227,45 @@ func (k *states) isEmpty() bool {
 	return true
 }
 
+// list notes a state that is about to keep an iterator.
+func (k *states) list(s *state) {
+	k.holders.mu.Lock()
+	defer k.holders.mu.Unlock()
+	if k.holders.all == nil {
+		k.holders.all = make(map[*state]struct{})
+	}
+	k.holders.all[s] = struct{}{}
+}
+
+// unlist notes that a state keeps no iterators any more.
+func (k *states) unlist(s *state) {
+	k.holders.mu.Lock()
+	defer k.holders.mu.Unlock()
+	delete(k.holders.all, s)
+}
+
+// old returns the states of earlier epochs that may have iterators that are not in use.
+func (k *states) old() (old []*state) {
+	epoch := k.epoch.Load()
+	k.holders.mu.Lock()
+	defer k.holders.mu.Unlock()
+	for s := range k.holders.all {
+		if s.epoch != epoch {
+			old = append(old, s)
+		}
+	}
+	return old
+}
+
+// retireOld closes the iterators of earlier epochs that are not in use.
+func (k *states) retireOld() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range k.old() {
+		s.retire()
+	}
+}
+
 // sweep closes the kept states that are not current any more.
 func (k *states) sweep() {
 	if k.isEmpty() {
@@ -217,14 +281,16 @@ func (k *states) sweep() {
 	}
 }
 
-// renew makes all states go, those in use when their readers are done.
+// renew makes all states go, those in use when their readers are done, and their idle
+// iterators at once.
 func (k *states) renew() {
 	k.epoch.Add(1)
 	k.sweep()
+	k.retireOld()
 }
 
-// end is renew for Close: no state is kept any more, and none is being closed when it
-// returns.
+// end is renew for Close: no state is kept any more, and neither a state nor an iterator
+// is being closed by a sweep when it returns.
 func (k *states) end() {
 	k.closed.Store(true)
 	k.sweep()
@@ -237,8 +303,11 @@ func (k *states) end() {
 func (k *states) listen(l *pebble.EventListener) {
 	later := func() {
 		k.epoch.Add(1)
-		if !k.isEmpty() {
-			go k.sweep()
+		if len(k.old()) > 0 || !k.isEmpty() {
+			go func() {
+				k.sweep()
+				k.retireOld()
+			}()
 		}
 	}
 	flushed, compacted := l.FlushEnd, l.CompactionEnd
@@ -252,7 +321,7 @@ func (e *Engine) newest() *latest {
 		return &latest{s, e}
 	}
 	epoch, shown := e.states.epoch.Load(), e.visible.Load()
-	s := &state{snapshot: e.db.NewSnapshot(), epoch: epoch}
+	s := &state{of: &e.states, snapshot: e.db.NewSnapshot(), epoch: epoch}
 	s.commit = e.durability.applying.Load() // after: the snapshot shows no later commit
 	s.exact = s.commit == shown             // it was there before, and no commit has begun since
 	s.first = latest{s, e}

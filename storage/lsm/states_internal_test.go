@@ -5,12 +5,16 @@ package lsm
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay/storage"
+	"github.com/jaydb/jay/storage/storagetest"
 )
 
 func openStates(t *testing.T, durable bool) *Engine {
@@ -199,5 +203,115 @@ func TestStates_Commits(t *testing.T) {
 		}
 		close(done)
 		readers.Wait()
+	}
+}
+
+// Ensure that a reader that comes between the begin of a commit and the moment at which it
+// shows leaves no state to those that come after the commit has returned.
+func TestStates_DuringCommit(t *testing.T) {
+	disk := storagetest.NewDisk()
+	e, err := Open("db", Options{FS: disk, MemTableBytes: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	logs := disk.Hold(storagetest.Logs, storagetest.Creations)
+	tables := disk.Hold(storagetest.Tables, storagetest.Creations) // no flush makes states go
+	written := make(chan uint64)
+	go func() {
+		defer close(written)
+		for n := uint64(1); ; n++ { // until a commit waits for its log to be made
+			err := e.Update(context.Background(), false, func(tx storage.Tx) error { tx.Set([]byte("n"), number(n), make([]byte, 10_000)); return nil })
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			select {
+			case <-logs.Met():
+				written <- n
+				return
+			default:
+			}
+		}
+	}()
+	<-logs.Met()
+	shown := e.visible.Load()
+	if begun := e.durability.applying.Load(); begun == shown {
+		t.Errorf("commit %d shows already: the test does not test it", begun)
+	}
+	during := e.Latest()
+	keysOf(t, during, "n", "o")
+	if err := during.Close(); err != nil {
+		t.Fatal(err)
+	}
+	logs.Release()
+	last := <-written
+
+	after := e.Latest()
+	value, closer, err := after.Get([]byte("n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := binary.BigEndian.Uint64(value); n != last {
+		t.Errorf("a reader sees commit %d, after %d had returned", n, last)
+	}
+	tables.Release()
+	if err := errors.Join(closer.Close(), after.Close(), e.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Ensure that a reader that is open for long, and has iterated, keeps Pebble neither from
+// removing the tables that it has replaced, nor from freeing memtables.
+func TestStates_LongReader(t *testing.T) {
+	for name, replace := range map[string]func(e *Engine) error{
+		"flush": func(e *Engine) error { return e.db.Flush() },
+		"compaction": func(e *Engine) error {
+			return errors.Join(e.db.Flush(), e.db.Compact(context.Background(), []byte{0}, []byte{0xff}, false))
+		},
+		"Compact": func(e *Engine) error { return e.Compact(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := openStates(t, false)
+			set(t, e, "a1", "")
+			if err := e.db.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			set(t, e, "b1", "")
+			s := e.Snapshot().(*latest)
+			idle := func() int {
+				s.state.mu.Lock()
+				defer s.state.mu.Unlock()
+				return len(s.state.idle)
+			}
+			for _, lo := range []string{"a", "b"} {
+				keysOf(t, s, lo, "")
+			}
+			set(t, e, "a1", "new")
+			if err := replace(e); err != nil {
+				t.Fatal(err)
+			}
+			// States go on another goroutine.
+			for begun := time.Now(); ; runtime.Gosched() {
+				n, held := idle(), e.db.Metrics().Table.ZombieCount
+				if n == 0 && held == 0 {
+					break
+				}
+				if time.Since(begun) > 10*time.Second {
+					t.Fatalf("%d tables are held, and %d iterators are kept", held, n)
+				}
+			}
+			for range 2 {
+				if got := keysOf(t, s, "a", "c"); !slices.Equal(got, []string{"a1", "b1"}) {
+					t.Errorf("the reader sees %q", got)
+				}
+			}
+			if n := idle(); n != 0 {
+				t.Errorf("%d iterators are kept again", n)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -78,7 +78,7 @@ func TestAccess_SignIn(t *testing.T) {
 		t.Errorf("scripts see the cookie %q", cookie)
 	}
 	p.click("button", "Signed in as root")
-	p.click("menuitem", "Sign out")
+	p.loads(func() { p.click("menuitem", "Sign out") })
 	p.find("dialog", "Sign in")
 }
 
