@@ -46,6 +46,7 @@
 package storage
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"time"
@@ -304,6 +305,21 @@ type Skipper interface {
 	// Skip calls Next n times, n > 0, or until it returns false, and returns how often it has called
 	// it and what the last call returned. The iterator must stand on a key.
 	Skip(n int) (called int, more bool)
+}
+
+// SeekExact moves it to key, which must lie within its bounds, and reports whether the key is there.
+// What may follow is any move but Next and Prev.
+func SeekExact(it Iterator, key []byte) bool {
+	if f, ok := it.(Finder); ok {
+		return f.SeekExact(key)
+	}
+	return it.SeekGE(key) && bytes.Equal(it.Key(), key)
+}
+
+// Finder is an Iterator with a way of its own for the function SeekExact, which need not find the key
+// that follows. An Iterator need not be one.
+type Finder interface {
+	SeekExact(key []byte) bool
 }
 
 // Stats are figures about an engine at one moment. What is counted is counted since Open.

@@ -436,7 +436,7 @@ func (s *lookups) seek(folded []byte, want docs.Filter) (*docs.Document, error) 
 	}
 	key := format.AppendDocumentKey(s.r.key[:0], folded)
 	s.r.key = key
-	if !s.docs.SeekGE(key) || !bytes.Equal(s.docs.Key(), key) {
+	if !storage.SeekExact(s.docs, key) {
 		return nil, errs.First(s.docs.Error(), errs.ErrNotFound)
 	}
 	return s.r.answer(format.DocumentID(key), s.docs.Value(), want)

@@ -245,7 +245,10 @@ func get(r pebble.Reader, key []byte) ([]byte, io.Closer, error) {
 // iterator is an Iterator on Pebble.
 type iterator struct{ *pebble.Iterator }
 
-var _ storage.Skipper = iterator{}
+var (
+	_ storage.Skipper = iterator{}
+	_ storage.Finder  = iterator{}
+)
 
 // Error implements storage.Iterator.
 func (it iterator) Error() error { return readError(it.Iterator.Error()) }
@@ -269,6 +272,11 @@ func newIterator(r pebble.Reader, lo, hi []byte) (*pebble.Iterator, error) {
 	it, err := r.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: hi})
 	return it, readError(err)
 }
+
+// SeekExact implements storage.Finder. The prefix of a key is the whole key, so that Pebble looks into
+// a table only if its bloom filter has the key. It does not ask the filters of the last level, where
+// what is looked for mostly is.
+func (it iterator) SeekExact(key []byte) bool { return it.Iterator.SeekPrefixGE(key) }
 
 // Skip implements storage.Skipper.
 func (it iterator) Skip(n int) (called int, more bool) {
