@@ -333,9 +333,12 @@ func (l *loader) load(ctx context.Context, name string, r io.Reader) error {
 }
 
 // loadValues stores all documents of a source.
-func (l *loader) loadValues(ctx context.Context, values source) error {
-	defer func() { _ = l.endInput() }() // after an error
-	_, special := values.(*splitter)    // what jay export writes beside documents
+func (l *loader) loadValues(ctx context.Context, values source) (err error) {
+	defer func() {
+		_ = l.endInput() // after an error
+		err = l.end(ctx, err)
+	}()
+	_, special := values.(*splitter) // what jay export writes beside documents
 	for {
 		v, err := values.next()
 		if err == io.EOF {
