@@ -80,7 +80,7 @@ func (l *loader) loadDumpPast(ctx context.Context, r io.Reader) error {
 // out, as loadPast has stored them.
 func (l *loader) loadDump(ctx context.Context, a *app, r io.Reader, hasPast bool) (err error) {
 	d := &dumpLoader{loader: l, hasPast: hasPast, pending: make(map[string]content), known: make(map[string]place), left: make(map[string]int64)}
-	defer func() { err = andThen(err, d.closeSpool()) }()
+	defer func() { err = andThen(d.end(ctx, err), d.closeSpool()) }()
 	items := transfer.NewDumpReader(r, transfer.DumpOptions{MaxBytes: l.maxBytes, MaxDepth: l.maxDepth})
 	for {
 		item, err := items.Next()
@@ -113,6 +113,11 @@ func (d *dumpLoader) add(ctx context.Context, item transfer.DumpItem, v value) e
 	again, err := d.resume.take(v.text)
 	if err != nil {
 		return d.fail(v, err)
+	}
+	if item.Attachment != nil || item.Section != transfer.DumpDocuments {
+		if err := d.settle(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
 	case item.Attachment != nil && item.Section != transfer.DumpDocuments:
@@ -240,10 +245,10 @@ func (d *dumpLoader) document(ctx context.Context, v value, again bool) error {
 	if err := d.flush(ctx); err != nil {
 		return err
 	}
-	if err := d.addDocument(ctx, v, m); err != nil || len(d.items) == 0 {
+	if err := d.addDocument(ctx, v, m); err != nil || len(d.filling.items) == 0 {
 		return err
 	}
-	d.items[0].unmarked = true
+	d.filling.items[0].unmarked = true
 	before := d.documents
 	if err := d.flush(ctx); err != nil || d.documents == before {
 		return err // or it was rejected

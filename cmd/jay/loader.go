@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -14,7 +16,9 @@ import (
 	"github.com/jaydb/jay"
 )
 
-// loader stores values as documents, in batches. It is used by one goroutine.
+// loader stores values as documents, in batches: while one batch is stored, the next one
+// is read. It is used by one goroutine. Another one, which stores a batch in the background,
+// uses only that batch and the database; settle records the outcome.
 type loader struct {
 	db         *jay.DB
 	collection string  // collection of documents that name none
@@ -26,13 +30,12 @@ type loader struct {
 	resume     *resumption // nil without --resume
 	file       string      // name of the input, for errors
 
-	batch jay.Batch
-	items []item
+	filling pendingBatch // of the documents that are read
+	storing pendingBatch // is stored in the background if stored is not nil, and empty if it is nil
+	stored  chan outcome // of storing; nil if nothing is stored in the background
 
 	incoming *incoming // the attachment that is being read, or nil
 	skipping bool      // skip the bytes of a rejected attachment
-
-	arena []byte // memory of the texts of items; never reallocated, so that they stay valid
 
 	documents, bytes int64
 	first, last      string
@@ -52,7 +55,20 @@ type item struct {
 	collection string // "" if its @metadata decides
 }
 
-// Bounds of a batch.
+// pendingBatch is documents that are stored together.
+type pendingBatch struct {
+	items  []item
+	arena  []byte    // memory of the texts of items; never reallocated, so that they stay valid
+	writes jay.Batch // of items, or of some of them
+}
+
+// outcome is what came of storing a batch.
+type outcome struct {
+	stored []jay.Metadata // of the items, in their order
+	err    error
+}
+
+// A batch has at most so many documents and about so many bytes.
 const (
 	batchDocuments = 1000
 	batchBytes     = 4 << 20
@@ -66,6 +82,11 @@ func (l *loader) add(ctx context.Context, v value) error {
 	}
 	// Some lines of an export are not documents, which their @metadata shows.
 	m := metadataOf(v.text)
+	if l.incoming != nil || m.Str != "" || strings.Contains(m.Raw, `"@jay"`) {
+		if err := l.settle(ctx); err != nil {
+			return err
+		}
+	}
 	found, err := l.addAttachment(ctx, v, m)
 	if !found {
 		found, err = l.addCounters(ctx, v, m)
@@ -88,10 +109,11 @@ func (l *loader) add(ctx context.Context, v value) error {
 	return l.addDocument(ctx, v, m)
 }
 
-// makeRoom flushes the batch if it is full.
+// makeRoom begins to store the batch if it is full.
 func (l *loader) makeRoom(ctx context.Context, v value) error {
-	if len(l.items) == batchDocuments || len(l.items) > 0 && len(v.text) > cap(l.arena)-len(l.arena) {
-		return l.flush(ctx)
+	b := &l.filling
+	if len(b.items) == batchDocuments || len(b.items) > 0 && len(v.text) > cap(b.arena)-len(b.arena) {
+		return l.store(ctx)
 	}
 	return nil
 }
@@ -103,8 +125,8 @@ func (l *loader) addDocument(ctx context.Context, v value, m gjson.Result) error
 	if err != nil {
 		return l.refuse(ctx, v, err)
 	}
-	it.text, it.mark = l.hold(v.text), l.resume.mark()
-	l.items = append(l.items, it)
+	it.text, it.mark = l.filling.hold(v.text), l.resume.mark()
+	l.filling.items = append(l.filling.items, it)
 	return nil
 }
 
@@ -120,17 +142,24 @@ func (l *loader) refuse(ctx context.Context, v value, err error) error {
 	return l.reject(v, err)
 }
 
-// hold returns a copy of text that stays valid until the next flush.
-func (l *loader) hold(text []byte) []byte {
-	if cap(l.arena) == 0 {
-		l.arena = make([]byte, 0, batchBytes)
+// hold returns a copy of text that stays valid until the next reset.
+func (b *pendingBatch) hold(text []byte) []byte {
+	if cap(b.arena) == 0 {
+		b.arena = make([]byte, 0, batchBytes)
 	}
-	if len(text) > cap(l.arena)-len(l.arena) {
+	if len(text) > cap(b.arena)-len(b.arena) {
 		return bytes.Clone(text)
 	}
-	start := len(l.arena)
-	l.arena = append(l.arena, text...)
-	return l.arena[start:len(l.arena):len(l.arena)]
+	start := len(b.arena)
+	b.arena = append(b.arena, text...)
+	return b.arena[start:len(b.arena):len(b.arena)]
+}
+
+// reset empties the batch and keeps its memory.
+func (b *pendingBatch) reset() {
+	clear(b.items)
+	b.items, b.arena = b.items[:0], b.arena[:0]
+	b.writes.Reset()
 }
 
 const (
@@ -139,10 +168,10 @@ const (
 )
 
 // metadataOf returns the @metadata of a document. Most documents have none, which
-// a search for the key finds out without parsing. A key with escapes has \u00 in
-// it: @ and letters have no shorter escapes.
+// a search for the key finds out without parsing; without its first quote, as quotes are
+// everywhere. A key with escapes has \u00 in it: @ and letters have no shorter escapes.
 func metadataOf(text []byte) gjson.Result {
-	if !bytes.Contains(text, []byte(`"`+metadataKey+`"`)) && !bytes.Contains(text, []byte(`\u00`)) {
+	if !bytes.Contains(text, []byte(metadataKey+`"`)) && !bytes.Contains(text, []byte(`\u00`)) {
 		return gjson.Result{}
 	}
 	return gjson.GetBytes(text, metadataPath)
@@ -199,58 +228,104 @@ func (l *loader) checkPlan(it item) error {
 // errNoCollection is the error of checkPlan.
 var errNoCollection = &jay.DocumentError{Rule: "must have an @id or a @collection in its @metadata, unless --collection or --id is given"}
 
-// flush stores the batch.
-func (l *loader) flush(ctx context.Context) error {
+// store begins to store the batch in the background, when the one before it is stored.
+func (l *loader) store(ctx context.Context) error {
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	if err := l.flushRevisions(ctx); err != nil {
 		return err
 	}
-	err := l.apply(ctx, l.items)
-	clear(l.items)
-	l.items = l.items[:0]
-	l.arena = l.arena[:0]
-	return err
+	l.filling, l.storing = l.storing, l.filling
+	before, stored := l.documents, make(chan outcome, 1)
+	l.stored = stored
+	go func() { stored <- l.write(ctx, &l.storing, l.storing.items, before) }()
+	return nil
 }
 
-// apply stores items in order, in one batch if possible. If the database refuses
-// one of them, nothing of the batch is stored. Then apply bisects the batch until
-// the refused document is the only one.
-func (l *loader) apply(ctx context.Context, items []item) error {
+// settle waits for the batch that is stored in the background. All that is told of what is
+// stored, such as the number of documents in an error, is right only behind it.
+func (l *loader) settle(ctx context.Context) error {
+	if l.stored == nil {
+		return nil
+	}
+	o := <-l.stored
+	l.stored = nil
+	defer l.storing.reset()
+	return l.conclude(ctx, &l.storing, l.storing.items, o)
+}
+
+// end waits for the batch that is stored in the background, before the input is left with
+// err. An error of the batch comes first, as its documents do.
+func (l *loader) end(ctx context.Context, err error) error {
+	return cmp.Or(l.settle(ctx), err)
+}
+
+// flush stores everything that was read.
+func (l *loader) flush(ctx context.Context) error {
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	if err := l.flushRevisions(ctx); err != nil {
+		return err
+	}
+	defer l.filling.reset()
+	return l.apply(ctx, &l.filling, l.filling.items)
+}
+
+// apply stores items of b in order.
+func (l *loader) apply(ctx context.Context, b *pendingBatch, items []item) error {
 	if len(items) == 0 {
 		return nil
 	}
-	l.batch.Reset()
+	return l.conclude(ctx, b, items, l.write(ctx, b, items, l.documents))
+}
+
+// conclude notes that items of b are stored. If the database has refused one of them,
+// nothing of the batch is stored. Then conclude bisects the batch until the refused document
+// is the only one.
+func (l *loader) conclude(ctx context.Context, b *pendingBatch, items []item, o outcome) error {
+	switch {
+	case o.err == nil:
+		l.note(items, o.stored)
+		return nil
+	case !isRefusal(o.err) && !isShortage(o.err):
+		return l.fail(value{}, o.err)
+	case len(items) == 1:
+		return l.reject(items[0].value, o.err)
+	}
+	half := len(items) / 2
+	if err := l.apply(ctx, b, items[:half]); err != nil {
+		return err
+	}
+	return l.apply(ctx, b, items[half:])
+}
+
+// write stores items of b in order, in one transaction, behind as many documents that the
+// import has stored before.
+func (l *loader) write(ctx context.Context, b *pendingBatch, items []item, before int64) outcome {
+	b.writes.Reset()
 	for i := range items {
-		items[i].addTo(&l.batch)
+		items[i].addTo(&b.writes)
 	}
 	// The checkpoint is part of the transaction, so it always matches the documents
 	// that are stored.
 	if last := &items[len(items)-1]; l.resume != nil && !last.unmarked {
-		if err := l.resume.addTo(&l.batch, last.mark, l.documents+l.resume.found.Documents+int64(len(items)), false); err != nil {
-			return l.fail(value{}, err)
+		if err := l.resume.addTo(&b.writes, last.mark, before+l.resume.found.Documents+int64(len(items)), false); err != nil {
+			return outcome{err: err}
 		}
 	}
 
 	// Without cancellation: the batch is short, and cancelling it would leave a gap of
 	// the HiLo numbers that it has drawn.
-	err := ctx.Err()
-	var stored []jay.Metadata
-	if err == nil {
-		stored, err = l.db.Apply(context.WithoutCancel(ctx), &l.batch)
+	if err := ctx.Err(); err != nil {
+		return outcome{err: err}
 	}
-	switch {
-	case err == nil:
-		l.note(items, stored[:len(items)])
-		return nil
-	case !isRefusal(err) && !isShortage(err):
-		return l.fail(value{}, err)
-	case len(items) == 1:
-		return l.reject(items[0].value, err)
+	stored, err := l.db.Apply(context.WithoutCancel(ctx), &b.writes)
+	if err != nil {
+		return outcome{err: err}
 	}
-	half := len(items) / 2
-	if err := l.apply(ctx, items[:half]); err != nil {
-		return err
-	}
-	return l.apply(ctx, items[half:])
+	return outcome{stored: stored[:len(items)]}
 }
 
 // addTo adds the write of an item to a batch.

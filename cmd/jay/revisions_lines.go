@@ -83,7 +83,7 @@ func (l *loader) addRevision(ctx context.Context, v value, m gjson.Result) (foun
 	if m.Str == "" || !strings.HasPrefix(m.Str, revisionMarksBegin) {
 		return false, nil
 	}
-	if len(l.items) > 0 { // keep the order of the input
+	if len(l.filling.items) > 0 { // keep the order of the input
 		if err := l.flush(ctx); err != nil {
 			return true, err
 		}
