@@ -82,7 +82,7 @@ func (s *splitter) next() (value, error) {
 	// The place of the value is known before it is read, for errors in it.
 	v := value{number: s.number, line: s.breaks + 1, offset: s.base + int64(s.i)}
 	s.start = s.i
-	if err == nil && !s.bufferedObject() {
+	if err == nil {
 		err = s.value()
 	}
 	s.first, s.restart = false, false

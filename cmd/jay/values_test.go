@@ -5,10 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,61 +135,6 @@ func TestSplitter_TooLarge(t *testing.T) {
 				t.Errorf("got a buffer of %d bytes, want at most %d", cap(s.buf), limit+2*firstBuffer)
 			}
 		})
-	}
-}
-
-// Ensure that objects that lie in the buffer as a whole are cut as those are of which one
-// byte comes at a time, with the same errors at the same places.
-func TestSplitter_Buffered(t *testing.T) {
-	const text = `{"a":{"b":[1,{"c":"d\"e\\"},[]],"long key with ü":"a text of some more bytes, too"},"f":-1.5e3 , "g" : [ ] ,"h":null,"i":{}}`
-	random := rand.New(rand.NewPCG(67, 1))
-	var input []byte
-	const lines = 20_000
-	for range lines {
-		line := []byte(text)
-		for range random.IntN(3) {
-			from, to := random.IntN(len(line)), random.IntN(len(line))
-			switch random.IntN(4) {
-			case 0:
-				line[to] = line[from]
-			case 1:
-				line[to] = "\x1f\x00\xff \t\n{}[],:\"\\0"[random.IntN(15)]
-			case 2:
-				line = slices.Delete(line, to, to+1)
-			case 3:
-				line = slices.Insert(line, to, line[from])
-			}
-		}
-		input = append(append(input, line...), '\n')
-	}
-	for maxDepth, most := range map[int]int{3: 2 * lines, 4: lines / 2} { // the text has four levels
-		bad := 0
-		one := newSplitter(iotest.OneByteReader(bytes.NewReader(input)), 1<<20, maxDepth)
-		whole := newSplitter(bytes.NewReader(input), 1<<20, maxDepth)
-		for {
-			want, wantErr := one.next()
-			got, gotErr := whole.next()
-			if wantErr == io.EOF && gotErr == io.EOF {
-				break
-			}
-			if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || want.number != got.number || want.line != got.line || want.offset != got.offset || !bytes.Equal(want.text, got.text) {
-				t.Fatalf("got %d, %d, %d, %q, %v, want %d, %d, %d, %q, %v", got.number, got.line, got.offset, got.text, gotErr, want.number, want.line, want.offset, want.text, wantErr)
-			}
-			if wantErr == nil {
-				continue
-			}
-			bad++
-			var wantSkipped, gotSkipped bytes.Buffer
-			if err := errors.Join(one.skip(&wantSkipped), whole.skip(&gotSkipped)); err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(wantSkipped.Bytes(), gotSkipped.Bytes()) {
-				t.Fatalf("got %q skipped, want %q", gotSkipped.Bytes(), wantSkipped.Bytes())
-			}
-		}
-		if bad < lines/5 || bad > most || whole.number < lines {
-			t.Errorf("got %d bad ones of %d within %d levels", bad, whole.number, maxDepth)
-		}
 	}
 }
 
