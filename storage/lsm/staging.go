@@ -23,8 +23,9 @@ type staging struct {
 	mostKeys     int       // most keys that newest held since it was made
 	indexedBytes [256]bool // first bytes of keys that were looked up; keys of others are not in newest
 	seed         maphash.Seed
-	size         int     // bytes of all keys and values
-	order        []int32 // result of sorted
+	size         int       // bytes of all keys and values
+	order        []int32   // result of sorted
+	words        []keyWord // scratch of sort
 
 	// For each first byte of keys 1 + the entry with the highest key, 0 for none, and
 	// whether an entry was staged behind one with a higher key of the same first byte.
@@ -199,14 +200,99 @@ func (s *staging) sorted(lo, hi int) []int32 {
 	return s.order
 }
 
-// sort sorts entries by key, and those of one key by age.
+// keyWord is an entry with eight bytes of its key, those in which the keys of a sort begin
+// to differ.
+type keyWord struct {
+	word  uint64
+	entry int32
+}
+
+// fewKeys is the number of keys up to which they are compared whole.
+const fewKeys = 12
+
+// sort sorts entries by key, and those of one key by age. Most keys are compared by one
+// word. Those with the same word are mostly in order, as the entries of one value in an
+// index whose IDs rise; the others are sorted by the words that follow.
 func (s *staging) sort(order []int32) {
+	if len(order) <= fewKeys {
+		s.sortWhole(order)
+		return
+	}
+	start, common := len(s.words), s.commonBytes(order)
+	for _, i := range order {
+		s.words = append(s.words, keyWord{wordAt(s.key(int(i)), common), i})
+	}
+	words := s.words[start:]
+	slices.SortFunc(words, func(a, b keyWord) int {
+		switch {
+		case a.word < b.word:
+			return -1
+		case a.word > b.word:
+			return 1
+		}
+		return int(a.entry - b.entry)
+	})
+	for i := range words {
+		order[i] = words[i].entry
+	}
+	for lo, hi := 0, 0; lo < len(words); lo = hi {
+		for hi = lo + 1; hi < len(words) && words[hi].word == words[lo].word; {
+			hi++
+		}
+		switch same := order[lo:hi]; {
+		case s.rising(same):
+		case len(same) == len(order): // some keys end in the word
+			s.sortWhole(same)
+		default:
+			s.sort(same)
+		}
+	}
+	s.words = s.words[:start]
+}
+
+// sortWhole is sort by whole keys.
+func (s *staging) sortWhole(order []int32) {
 	slices.SortFunc(order, func(a, b int32) int {
 		if c := bytes.Compare(s.key(int(a)), s.key(int(b))); c != 0 {
 			return c
 		}
 		return int(a - b)
 	})
+}
+
+// rising reports whether the keys of entries are in order.
+func (s *staging) rising(order []int32) bool {
+	for i := 1; i < len(order); i++ {
+		if bytes.Compare(s.key(int(order[i-1])), s.key(int(order[i]))) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// commonBytes returns how many bytes the keys of entries have in common at their start.
+func (s *staging) commonBytes(order []int32) int {
+	first := s.key(int(order[0]))
+	common := len(first)
+	for _, i := range order[1:] {
+		key := s.key(int(i))
+		n := 0
+		for n < min(common, len(key)) && key[n] == first[n] {
+			n++
+		}
+		common = n
+	}
+	return common
+}
+
+// wordAt returns the eight bytes of a key from offset on, as if zeros followed it.
+func wordAt(key []byte, offset int) uint64 {
+	if key = key[offset:]; len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var word [8]byte
+	copy(word[:], key)
+	return binary.BigEndian.Uint64(word[:])
 }
 
 // index enters entry i into the map. It makes the map when the entries outgrow the

@@ -78,3 +78,31 @@ func TestStaging_Rollback(t *testing.T) {
 		}
 	}
 }
+
+// Ensure that keys are sorted that differ in their first bytes, in later ones, only in
+// length, or not at all, and that writes of one key keep their order.
+func TestStaging_Sorted(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for range 2000 {
+		s := newStaging()
+		longest := 1 + random.IntN(24)
+		letters := 1 + random.IntN(3)
+		for range random.IntN(200) {
+			key := []byte{'k'}
+			for range random.IntN(longest) {
+				key = append(key, byte(random.IntN(letters)))
+			}
+			s.add(key, nil, nil, false)
+		}
+		want := make([]int32, len(s.entries))
+		for i := range want {
+			want[i] = int32(i)
+		}
+		slices.SortStableFunc(want, func(a, b int32) int { return slices.Compare(s.key(int(a)), s.key(int(b))) })
+		if got := s.sorted(0, len(s.entries)); !slices.Equal(got, want) {
+			t.Fatalf("keys of up to %d bytes of %d letters: sorted is %v, want %v", longest, letters, got, want)
+		}
+	}
+}
