@@ -371,18 +371,19 @@ func newEntries(indexes int) *Entries {
 }
 
 // Extract returns the entries of a document's body in all indexes, or the
-// *metadata.Error of an index whose bounds it exceeds.
-func (ci *Collection) Extract(body []byte) (*Entries, error) {
+// *metadata.Error of an index whose bounds it exceeds. They lie in slab, which may be nil.
+func (ci *Collection) Extract(body []byte, slab *Slab) (*Entries, error) {
 	x := ci.extraction()
 	defer ci.release(x)
 	if err := x.begin(body, toWrite, nil); err != nil {
 		return nil, err
 	}
-	out := newEntries(len(ci.Indexes))
+	out := slab.begin(len(ci.Indexes))
 	for i := range ci.Indexes {
 		c := x.entryWalk(i)
 		out.take(&c, math.MaxInt)
 	}
+	slab.end(out)
 	return out, nil
 }
 

@@ -419,7 +419,7 @@ func (t *Txn) patchHere(o *Op, body []byte) (speculation, error) {
 func (g *speculation) extract(db *Writer, metadataToo bool) {
 	g.indexed, g.entries, g.refused = db.Indexes.Load().Of(g.folded), nil, nil
 	if g.indexed != nil && (g.changed || metadataToo) {
-		g.entries, g.refused = g.indexed.Extract(g.Body)
+		g.entries, g.refused = g.indexed.Extract(g.Body, nil)
 	}
 }
 

@@ -68,10 +68,13 @@ func (o *Op) SetBody(m *codec.Mapping, e codec.Encoded) {
 }
 
 // extract extracts the entries of o for indexes, which may be nil.
-func (o *Op) extract(ci *catalog.Collection) {
+func (o *Op) extract(ci *catalog.Collection) { o.extractTo(ci, nil) }
+
+// extractTo is extract with memory of slab, which may be nil.
+func (o *Op) extractTo(ci *catalog.Collection, slab *catalog.Slab) {
 	o.indexed, o.entries, o.refused = ci, nil, nil
 	if ci != nil {
-		o.entries, o.refused = ci.Extract(o.JSON)
+		o.entries, o.refused = ci.Extract(o.JSON, slab)
 	}
 }
 
@@ -101,7 +104,7 @@ func (w *Writer) PrepareAll(ops []*Op) error {
 func (w *Writer) prepareOps(ops []*Op, modified uint64) error {
 	if len(ops) >= ManyOps {
 		return parallel.DoChunks(len(ops), opsPerPart, func() func(lo, hi int) error {
-			last := new(CollectionNaming)
+			last := &CollectionNaming{slab: new(catalog.Slab)}
 			return func(lo, hi int) error { return w.prepareSome(ops, ops[lo:hi], modified, last) }
 		})
 	}
@@ -181,7 +184,7 @@ func (w *Writer) Prepare(o *Op, modified uint64, last *CollectionNaming) error {
 	o.FoldedCollection = last.folded
 	// Without a name the document may turn out to be in another collection, whose
 	// indexes do not refuse it.
-	if o.extract(w.Indexes.Load().Of(o.FoldedCollection)); o.refused != nil && o.Named {
+	if o.extractTo(w.Indexes.Load().Of(o.FoldedCollection), last.slab); o.refused != nil && o.Named {
 		return o.refused
 	}
 	o.Header.Modified = modified
@@ -268,6 +271,8 @@ type CollectionNaming struct {
 	prefix     string // checked; "" if not made yet
 
 	suggestion, spelled string // see storedName
+
+	slab *catalog.Slab // for the entries of a large batch; nil for none
 }
 
 // name makes c the naming of another collection.
