@@ -22,7 +22,8 @@ import (
 // defaults.
 type BulkOptions struct {
 	// BatchDocuments and BatchBytes bound a batch: it is committed when it reaches
-	// either. The defaults are 1,000 documents and 4 MiB.
+	// either. The defaults are 1,000 documents and 4 MiB. Batches are smaller while
+	// other writes wait for the disk: see BulkWriter.
 	BatchDocuments int
 	BatchBytes     int
 
@@ -62,7 +63,9 @@ const (
 // concurrent use.
 //
 // Each batch is atomic. Batches do not wait for the disk: a document is durable
-// when a later Flush or Close has returned nil. If a single document is refused,
+// when a later Flush or Close has returned nil. Durable writes of other callers would
+// wait long beside large batches. While there are any, batches are of about 60 KB, each
+// waits for the disk, and the load takes longer. If a single document is refused,
 // such as for malformed JSON, the call that added it returns the error and the
 // writer goes on. If a batch cannot be committed, the writer ends: that call and
 // all later ones return the error, and Progress reports how many documents were
@@ -87,6 +90,7 @@ type BulkWriter struct {
 	filled  chan struct{} // closed when filling is one again. Guarded by mu.
 	closed  bool          // Guarded by mu.
 	timer   *time.Timer
+	pace    bulkPace
 
 	full chan *bulkBatch // to the committer
 	free chan *bulkBatch // back from it
@@ -129,6 +133,7 @@ func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
 		free:    make(chan *bulkBatch, allBatches),
 		done:    make(chan struct{}),
 		started: time.Now(),
+		pace:    bulkPace{now: sinceStart},
 	}
 	if opts != nil {
 		w.opts = *opts
@@ -256,10 +261,11 @@ func (w *BulkWriter) add(ctx context.Context, p *write.Preparation) (string, err
 	defer w.mu.Unlock()
 	w.filling.add(o)
 	added = true
+	w.pace.look(w.db)
 	if len(w.filling.ops) == 1 {
 		w.startTimer()
 	}
-	if len(w.filling.ops) == w.opts.BatchDocuments || w.filling.bytes >= w.opts.BatchBytes {
+	if len(w.filling.ops) == w.opts.BatchDocuments || w.filling.bytes >= w.opts.BatchBytes || w.filling.isPiece() && w.pace.slow() {
 		w.send(nil)
 	}
 	return id, nil
@@ -517,9 +523,14 @@ func (w *BulkWriter) broken(err error, panicked any) {
 }
 
 // commit commits one batch, and waits for the disk if a Flush waits for the
-// batch. If it returns false, the writer has ended.
+// batch, or for the sake of others: see bulkPace. If it returns false, the writer has ended.
 func (w *BulkWriter) commit(b *bulkBatch) bool {
-	err := w.db.writeBulk(context.Background(), b.ops, b.flush != nil)
+	sync := b.flush != nil || w.pace.slow()
+	if sync {
+		w.db.bulkSyncs.Add(1)
+		defer w.db.bulkSyncs.Add(-1)
+	}
+	err := w.db.writeBulk(context.Background(), b.ops, sync)
 	w.state.Lock()
 	defer w.state.Unlock()
 	if err != nil {

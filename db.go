@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/jaydb/jay/ids"
@@ -60,6 +61,8 @@ type DB struct {
 	counts *counts.Counts
 
 	inMemory bool
+
+	bulkSyncs atomic.Int64 // commits of bulk writers that wait for the disk
 
 	renaming sync.Mutex // held by RenameCollection; never waited for
 }

@@ -165,6 +165,14 @@ type Checkpointer interface {
 	Checkpoint(ctx context.Context, dir string) error
 }
 
+// Paced is an Engine that knows how many callers wait for the disk, so that bulk work can
+// leave room for them. An Engine need not be one.
+type Paced interface {
+	// SyncsAwaited returns how many calls of Update with sync, and of Sync, have not
+	// returned. It is cheap.
+	SyncsAwaited() int64
+}
+
 // Reader reads committed keys. An Engine and its Snapshots may be opened so that
 // they show only commits that are on disk. If such an engine fails, they answer
 // from what is known to be on disk, and return ErrUnknownOutcome for a key whose

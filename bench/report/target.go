@@ -94,8 +94,9 @@ var targets = slices.Concat(bulkWriterTargets(), sessionTargets(), patchTargets(
 	{6, "open after kill -9", "jay ÷ bare Pebble on the same files", 1.5, byBare},
 	{6, "", "growth, bulk load: most ÷ least documents", 1.5, growth(rowBulk)},
 	{6, "", "growth, random get in cache: most ÷ least documents", 2, growth(rowGet)},
-	{6, rowUnderLoad, "jay's p99 ÷ median", 10, latency(func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
-	{6, rowUnderLoad, "jay's longest, in seconds", 1, latency(func(p stats.Percentiles) float64 { return p.Max / 1e6 })},
+	{6, rowUnderLoad, "jay's p99 ÷ median", 10, latency(engine.Jay, func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
+	{6, rowUnderLoad, "jay's longest, in seconds", 1, latency(engine.Jay, func(p stats.Percentiles) float64 { return p.Max / 1e6 })},
+	{20, workload.RowBesideWriter, "jay-bulk's p99 ÷ median", 10, latency(engine.JayBulk, func(p stats.Percentiles) float64 { return p.P99 / p.P50 })},
 	{20, "update, batches, in cache, unsynced", "jay ÷ pebble", 2.5, jayBy(engine.Raw)},
 	{20, workload.RowEqual, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
 	{20, workload.RowTop, "jay ÷ SQLite in C", 0.9, jayBy("sqlite-mattn")},
@@ -217,10 +218,10 @@ func byBare(r *Report, row string) (float64, bool) {
 	return stats.Median(stats.Ratios(jay.Micros, jay.Extra[workload.ExtraBare])), true
 }
 
-// latency returns a figure of Jay's latencies.
-func latency(figure func(p stats.Percentiles) float64) func(r *Report, row string) (float64, bool) {
+// latency returns a figure of the latencies of one of Jay's variants.
+func latency(variant string, figure func(p stats.Percentiles) float64) func(r *Report, row string) (float64, bool) {
 	return func(r *Report, row string) (float64, bool) {
-		jay := r.line(row, engine.Jay)
+		jay := r.line(row, variant)
 		if jay == nil {
 			return 0, false
 		}

@@ -158,7 +158,11 @@ func insertUnderLoad(r *Run) error {
 	start := time.Now()
 	go func() {
 		defer close(over)
-		loaded <- loading.bulk(0, r.w.Docs)
+		err := loading.bulk(0, r.w.Docs)
+		if s, ok := r.engine.(engine.Syncer); ok {
+			err = errors.Join(err, s.Sync())
+		}
+		loaded <- err
 	}()
 
 	single := &client{r: r}

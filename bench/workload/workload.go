@@ -204,7 +204,15 @@ func (l *list) addDurable() {
 		Name: "durable insert under a bulk load", Group: "durable", Writes: true,
 		Settings: engine.Settings{Synced: true}, anyIDs: true, fresh: true, round: insertUnderLoad,
 	})
+	l.add(Workload{
+		Name: RowBesideWriter, Group: "durable", Writes: true,
+		Settings: engine.Settings{Synced: true}, anyIDs: true, fresh: true, round: insertUnderLoad,
+		Subject: engine.JayBulk, engines: []string{engine.JayBulk},
+	})
 }
+
+// RowBesideWriter is the inserts under a bulk load by Jay's bulk writer, which makes room.
+const RowBesideWriter = "durable insert beside a bulk writer"
 
 func plural(n int, noun string) string {
 	if n != 1 {

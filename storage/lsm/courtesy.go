@@ -3,6 +3,7 @@ package lsm
 import (
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +19,27 @@ import (
 // most of all in the return from its sync.
 //
 // A flush or compaction writes some KB of its table at a time. While commits wait, it
-// lets others run after each such write. On a machine so crowded that it then waits
-// for longer than maxPause, it works as long as it waited before it gives way again:
-// half of the time is its own, however many commits there are. Otherwise it could
-// fall behind, and Pebble would stop all writers.
+// lets others run after each such write. Half of the time is its own all the same, however
+// many commits there are (turn). Otherwise it could fall behind, and Pebble would stop all
+// writers. The build of an index has no such haste: it sleeps while the log is synced, as
+// a thread that returns from a sync would have to wait for a processor.
 type courtesy struct {
 	waiting atomic.Int64 // requests that will wait for the disk, from push to answer
+	syncing atomic.Int64 // syncs of the log that are under way
 	onGive  func()       // for tests, or nil
+
+	mu     sync.Mutex
+	builds turn // of all that call GiveWay. Guarded by mu.
 }
+
+// maxPause is how long a build sleeps at most, each time that it gives way, and by how
+// much what a build, flush or compaction has waited may exceed what it has worked.
+// pollInterval is how often a build looks whether a sync has ended: the commit does not wake
+// it, as that would cost the commit time.
+const (
+	maxPause     = time.Millisecond
+	pollInterval = 50 * time.Microsecond
+)
 
 // give lets other goroutines and threads run.
 func (c *courtesy) give() {
@@ -36,6 +50,13 @@ func (c *courtesy) give() {
 	yieldThread()
 }
 
+// sleep waits until no sync of the log is under way, for maxPause at most.
+func (c *courtesy) sleep() {
+	for began := time.Now(); c.syncing.Load() > 0 && time.Since(began) < maxPause; {
+		time.Sleep(pollInterval)
+	}
+}
+
 // begin notes that a request that wants a sync is about to enter the queue; end must
 // follow when its call returns.
 func (c *courtesy) begin() { c.waiting.Add(1) }
@@ -44,12 +65,33 @@ func (c *courtesy) end() { c.waiting.Add(-1) }
 
 // GiveWay implements storage.Ingester.
 func (e *Engine) GiveWay() {
-	if e.courtesy.waiting.Load() > 0 {
-		e.courtesy.give()
+	c := &e.courtesy
+	if c.waiting.Load() == 0 {
+		runtime.Gosched()
 		return
 	}
-	runtime.Gosched()
+
+	// Several goroutines of a build share a turn. Those that wait at the same time count
+	// one by one, and so they sleep for less than half of the time.
+	began := time.Now()
+	c.mu.Lock()
+	over := c.builds.over(began)
+	c.mu.Unlock()
+	if !over {
+		runtime.Gosched()
+		yieldThread()
+		return
+	}
+	c.sleep()
+	c.give()
+	ended := time.Now()
+	c.mu.Lock()
+	c.builds.begin(ended, ended.Sub(began))
+	c.mu.Unlock()
 }
+
+// SyncsAwaited implements storage.Paced.
+func (e *Engine) SyncsAwaited() int64 { return e.courtesy.waiting.Load() }
 
 // courteousFS is a file system on which writing a table gives way.
 type courteousFS struct {
@@ -79,35 +121,35 @@ type courteousFile struct {
 // Write implements vfs.File.
 func (f *courteousFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
-	if f.waiting.Load() > 0 && f.turn.over(time.Now()) {
+	if f.waiting.Load() == 0 {
+		return n, err
+	}
+	if began := time.Now(); f.turn.over(began) {
 		f.give()
-		f.turn.begin(time.Now())
+		ended := time.Now()
+		f.turn.begin(ended, ended.Sub(began))
 	}
 	return n, err
 }
 
-// maxPause is how long a flush or compaction may wait each time that it gives way, for
-// nothing in return.
-const maxPause = time.Millisecond
-
-// turn is the time for which a flush or compaction works before it gives way again.
+// turn divides the time between what makes tables and commits: it balances what the
+// former has waited against what it has worked.
 type turn struct {
-	ended time.Time // when it last gave way
-	until time.Time // it works until then
+	owed time.Duration // by how much it has waited for longer than it has worked, at least 0
+	last time.Time     // when owed was brought up to date
 }
 
-// over reports whether to give way now.
+// over reports whether to give way now. It works until now.
 func (t *turn) over(now time.Time) bool {
-	if now.Before(t.until) {
-		return false
+	if worked := now.Sub(t.last); worked > 0 {
+		t.owed = max(0, t.owed-worked)
+		t.last = now
 	}
-	t.ended = now
-	return true
+	return t.owed < maxPause
 }
 
-// begin begins the next turn.
-func (t *turn) begin(now time.Time) {
-	if waited := now.Sub(t.ended); waited > maxPause {
-		t.until = now.Add(waited)
-	}
+// begin begins the next turn, after a wait of this length.
+func (t *turn) begin(now time.Time, waited time.Duration) {
+	t.owed += waited
+	t.last = now
 }

@@ -47,28 +47,97 @@ func TestCourtesy(t *testing.T) {
 	}
 }
 
-// Ensure that a flush that had to wait for long works as long before it gives way
-// again, and that short waits have no such consequence.
+// Ensure that a flush that has waited for longer than it has worked gives way no more until
+// both are even, but for a pause.
 func TestCourtesy_KeepsHalfOfTheTime(t *testing.T) {
 	now := time.Unix(1, 0)
 	var x turn
-	for _, step := range []struct {
+	for i, step := range []struct {
 		waited, worked time.Duration
 		over           bool
 	}{
-		{waited: maxPause, worked: 0, over: true},
+		{waited: maxPause - 1, worked: 0, over: true},
+		{waited: 1, worked: 0, over: false}, // many short waits are one long one
+		{waited: 0, worked: 1, over: true},
 		{waited: 8 * maxPause, worked: 8*maxPause - 1, over: false},
-		{waited: 8 * maxPause, worked: 8 * maxPause, over: true},
-		{waited: maxPause, worked: 1, over: true},
+		{waited: 0, worked: 1, over: true},
+		{waited: maxPause, worked: time.Hour, over: true},
+		{waited: maxPause, worked: 0, over: false}, // the hour is not saved up
 	} {
-		x.ended = now
 		now = now.Add(step.waited)
-		x.begin(now)
+		if step.waited > 0 {
+			x.begin(now, step.waited)
+		}
 		now = now.Add(step.worked)
 		if over := x.over(now); over != step.over {
-			t.Errorf("after %v of waiting and %v of work, over is %v", step.waited, step.worked, over)
+			t.Errorf("%d: after %v of waiting and %v of work, over is %v", i, step.waited, step.worked, over)
 		}
-		now = now.Add(time.Minute)
+	}
+}
+
+// slowLog is a disk whose syncs of the log wait until they are released.
+type slowLog struct {
+	vfs.FS
+	begun, release chan struct{}
+}
+
+func (s *slowLog) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := s.FS.Create(name, category)
+	if err != nil || !isLog(name) {
+		return f, err
+	}
+	return &slowLogFile{f, s}, nil
+}
+
+type slowLogFile struct {
+	vfs.File
+	disk *slowLog
+}
+
+func (f *slowLogFile) SyncData() error {
+	f.disk.begun <- struct{}{}
+	<-f.disk.release
+	return f.File.SyncData()
+}
+
+// Ensure that a build sleeps while a log is synced, also if it is never done, and that it then has
+// the next turn.
+func TestCourtesy_SleepsDuringSync(t *testing.T) {
+	e := new(Engine)
+	c := &e.courtesy
+	disk := &slowLog{vfs.NewMem(), make(chan struct{}), make(chan struct{})}
+	logs := &logFS{FS: disk, fail: func(err error) { t.Error(err) }, failed: func() bool { return false }, syncing: &c.syncing}
+	log, err := logs.Create("000001.log", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced := make(chan struct{})
+	go func() {
+		defer close(synced)
+		if err := log.SyncData(); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-disk.begun
+
+	c.begin()
+	began := time.Now()
+	e.GiveWay()
+	if waited := time.Since(began); waited < maxPause {
+		t.Errorf("a build gave way for %v, beside a sync", waited)
+	}
+	if owed := c.builds.owed; owed < maxPause {
+		t.Errorf("it owes itself %v, want %v at least", owed, maxPause)
+	}
+	gave := false
+	c.onGive = func() { gave = true }
+	if e.GiveWay(); gave {
+		t.Error("a build gave way again before it had its turn")
+	}
+	close(disk.release)
+	<-synced
+	if n := c.syncing.Load(); n != 0 {
+		t.Errorf("%d syncs are under way, want none", n)
 	}
 }
 

@@ -140,7 +140,7 @@ func open(dir string, opts Options) (*Engine, error) {
 	// From here on the files of this package go through e.controlFS, and e.fs
 	// is what Pebble gets.
 	e.controlFS = newControlFS(progressFS{e.fs, e.progress}, e.fail)
-	e.fs = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }}
+	e.fs = &logFS{FS: courteousFS{e.controlFS, &e.courtesy}, fail: e.fail, failed: func() bool { return e.failure.Load() != nil }, syncing: &e.courtesy.syncing}
 
 	format, err := checkFormatFile(e.controlFS.FS, dir)
 	if err = acceptDamage(err, opts.AcceptLoss); err != nil {

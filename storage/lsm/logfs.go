@@ -19,7 +19,8 @@ type logFS struct {
 	fail   func(error)
 	failed func() bool
 
-	largest atomic.Int64 // bytes of the largest log so far
+	syncing *atomic.Int64 // counts syncs that are under way
+	largest atomic.Int64  // bytes of the largest log so far
 }
 
 // Unwrap returns the file system underneath.
@@ -68,7 +69,7 @@ func (l *logFS) file(name string, f vfs.File, err error) (vfs.File, error) {
 			return nil, err
 		}
 	}
-	return &logFile{File: f, fail: l.fail, name: name, largest: &l.largest}, nil
+	return &logFile{File: f, fail: l.fail, name: name, largest: &l.largest, syncing: l.syncing}, nil
 }
 
 // logFile is a log whose writes never fail. Its methods but Sync are called one at
@@ -82,6 +83,7 @@ type logFile struct {
 	allocated int64 // bytes that were allocated in advance
 	wanted    int64 // bytes that Pebble wants to be allocated
 	largest   *atomic.Int64
+	syncing   *atomic.Int64 // syncs that are under way, of all files; nil of a directory
 }
 
 // note makes the engine fail if err is not nil.
@@ -150,6 +152,10 @@ func (f *logFile) Sync() error {
 
 // SyncData implements vfs.File.
 func (f *logFile) SyncData() error {
+	if f.syncing != nil {
+		f.syncing.Add(1)
+		defer f.syncing.Add(-1)
+	}
 	f.note("sync", f.File.SyncData())
 	return nil
 }

@@ -1,0 +1,70 @@
+package jay
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// bulkPace says how fast a BulkWriter may go. A durable write of another caller waits for the
+// batch that is being committed, and its sync for all that was written to the log before. At
+// full speed that is several batches: one in a hundred waited for fifty times the median.
+// While others wait for the disk, batches are so small that they share the commit and the
+// sync with them, and the writer waits for that sync, so that it is at most one batch ahead.
+type bulkPace struct {
+	now   func() int64 // ns since the program began, above 0
+	until atomic.Int64 // go slowly until then; 0 for never
+
+	// When others were first and last seen to wait, in a row without a gap of paceMemory.
+	// Guarded by BulkWriter.mu.
+	first, last int64
+}
+
+const (
+	// paceMemory is how long a writer goes slowly after it has met others: their next
+	// write comes soon.
+	paceMemory = int64(10 * time.Millisecond)
+
+	// leastWait is how long others must be seen to wait. A writer causes commits that
+	// take less, now and then: it reserves IDs and etags.
+	leastWait = int64(500 * time.Microsecond)
+
+	// A batch is a piece from pieceBytes on, which with pieceOverhead for the header,
+	// the change record and the keys of each document is just below what the engine still
+	// puts into one commit with others: smallBytes of package lsm.
+	pieceBytes    = 60 << 10
+	pieceOverhead = 96
+)
+
+var programStart = time.Now()
+
+// sinceStart returns the time since the program began, in ns. It is not the time of Options:
+// tests stop that.
+func sinceStart() int64 { return max(1, int64(time.Since(programStart))) }
+
+// look notes whether others wait for the disk. If none do, that is two atomic loads.
+// BulkWriter.mu is held.
+func (p *bulkPace) look(db *DB) {
+	e, ok := db.env.Engine.(storage.Paced)
+	if !ok || e.SyncsAwaited() <= db.bulkSyncs.Load() {
+		return
+	}
+	now := p.now()
+	if p.last == 0 || now-p.last > paceMemory {
+		p.first = now
+	}
+	if p.last = now; now-p.first >= leastWait {
+		p.until.Store(now + paceMemory)
+	}
+}
+
+// slow reports whether others have waited for the disk a short time ago.
+func (p *bulkPace) slow() bool {
+	until := p.until.Load()
+	return until > 0 && p.now() < until
+}
+
+// isPiece reports whether the batch is large enough to be committed beside the writes of
+// others.
+func (b *bulkBatch) isPiece() bool { return b.bytes+pieceOverhead*len(b.ops) >= pieceBytes }

@@ -1,0 +1,121 @@
+package jay
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// engineWithWaiters says how many wait for the disk, and notes which commits of at least some
+// documents do.
+type engineWithWaiters struct {
+	storage.Engine
+	awaited atomic.Int64
+
+	mu    sync.Mutex
+	syncs []bool // Guarded by mu.
+}
+
+func (e *engineWithWaiters) SyncsAwaited() int64 { return e.awaited.Load() }
+
+func (e *engineWithWaiters) Update(ctx context.Context, sync bool, fn func(storage.Tx) error) error {
+	drawn := 0
+	err := e.Engine.Update(ctx, sync, func(tx storage.Tx) error {
+		counted := &etagCounter{Tx: tx}
+		err := fn(counted)
+		drawn = counted.drawn
+		return err
+	})
+	if drawn >= 10 { // no reservation
+		e.mu.Lock()
+		e.syncs = append(e.syncs, sync)
+		e.mu.Unlock()
+	}
+	return err
+}
+
+// etagCounter counts etags.
+type etagCounter struct {
+	storage.Tx
+	drawn int
+}
+
+func (t *etagCounter) Sequence() (uint64, error) {
+	t.drawn++
+	return t.Tx.Sequence()
+}
+
+// Ensure that the batches of a bulk writer are small and wait for the disk while others
+// do, and for a short time after, that short waits do not count, and that commits of bulk
+// writers are no others. The names are internal: the engine must be replaced, and the clock.
+func TestBulkWriter_Pace(t *testing.T) {
+	db, err := Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	engine := &engineWithWaiters{Engine: db.env.Engine}
+	db.env.Engine = engine
+	defer func() { db.env.Engine = engine.Engine }()
+
+	var batches []int64
+	before := int64(0)
+	w, err := db.BulkInsert(&BulkOptions{Progress: func(p BulkProgress) {
+		batches, before = append(batches, p.Documents-before), p.Documents
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now atomic.Int64
+	now.Store(1)
+	w.pace.now = now.Load
+	body := json.RawMessage(`{"text":"` + strings.Repeat("x", 540) + `"}`)
+	store := func(n int) {
+		for range n {
+			if _, err := w.Store(t.Context(), "Orders", body); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, step := range []struct {
+		name    string
+		awaited int64
+		own     int64
+		passes  int64 // before the documents
+		small   bool
+	}{
+		{name: "nobody waits"},
+		{name: "others have just begun to wait", awaited: 1},
+		{name: "others wait for long", awaited: 1, passes: leastWait, small: true},
+		{name: "others have waited", passes: paceMemory - 1, small: true},
+		{name: "others have waited a while ago", passes: 1},
+		{name: "another short wait", awaited: 1, passes: leastWait},
+		{name: "bulk writers wait", awaited: 2, own: 2, passes: leastWait},
+		{name: "others wait beside bulk writers", awaited: 3, own: 2, passes: leastWait, small: true},
+	} {
+		engine.awaited.Store(step.awaited)
+		db.bulkSyncs.Add(step.own)
+		now.Add(step.passes)
+		batches, engine.syncs = nil, nil
+		store(1000)
+		if err := w.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		db.bulkSyncs.Add(-step.own)
+		if isSmall := len(batches) > 5; isSmall != step.small {
+			t.Errorf("%s: batches of %d documents; small: want %v", step.name, batches, step.small)
+		}
+		if slices.Contains(engine.syncs, !step.small) || len(engine.syncs) == 0 {
+			t.Errorf("%s: commits wait for the disk: %v, want %v", step.name, engine.syncs, step.small)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
