@@ -8,11 +8,21 @@ package env
 
 import (
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jaydb/jay/ids"
+	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/format"
+	"github.com/jaydb/jay/internal/invariants"
 	"github.com/jaydb/jay/internal/room"
 	"github.com/jaydb/jay/metadata"
 	"github.com/jaydb/jay/storage"
@@ -55,4 +65,193 @@ func (e *Env) Random() io.Reader {
 		return e.Rand
 	}
 	return rand.Reader
+}
+
+// Enter begins a call, or returns ErrClosed. Exit ends it. User code must not run
+// in between: Close waits for the calls inside.
+func (e *Env) Enter() error {
+	if !e.gate.enter() {
+		return errs.ErrClosed
+	}
+	return nil
+}
+
+// Exit ends a call that Enter began.
+func (e *Env) Exit() { e.gate.exit() }
+
+// callGate is the lifecycle lock: it counts the calls inside a database, so that
+// Close can refuse new ones and wait for those. Its zero value is open.
+type callGate struct {
+	state atomic.Int64 // calls inside, and gateClosed
+	once  sync.Once
+	empty chan struct{} // closed when the gate is closed and no call is inside. Made by init.
+}
+
+// gateClosed is far above any number of calls.
+const gateClosed = 1 << 62
+
+func (g *callGate) init() { g.empty = make(chan struct{}) }
+
+// enter begins a call, or reports false if the gate is closed. exit must follow if
+// it reports true.
+func (g *callGate) enter() bool {
+	if g.state.Add(1) < gateClosed {
+		return true
+	}
+	g.exit()
+	return false
+}
+
+// emptied is called when the gate is closed and the last call has ended.
+func (g *callGate) emptied() { g.once.Do(func() { close(g.empty) }) }
+
+// exit ends a call.
+func (g *callGate) exit() {
+	state := g.state.Add(-1)
+	if state == gateClosed {
+		g.emptied()
+	}
+	if invariants.Enabled && (state < 0 || state >= gateClosed/2 && state < gateClosed) {
+		invariants.Broken("a call has ended that was not inside: the gate is at %d", state)
+	}
+}
+
+// CloseGate refuses new calls, and returns when those inside have ended.
+func (e *Env) CloseGate() {
+	e.gate.close()
+	<-e.gate.empty
+}
+
+// close refuses new calls. The channel empty is closed when those inside have
+// ended. It may be called once.
+func (g *callGate) close() {
+	if g.state.Add(gateClosed) == gateClosed {
+		g.emptied()
+	}
+}
+
+// Handle is an open resource of the engine that must not outlive the database, such
+// as a cursor or a transaction. Release closes it and makes its later calls return
+// cause; it is idempotent.
+type Handle interface{ Release(cause error) error }
+
+// handles are the open handles of a database.
+type handles struct {
+	mu  sync.Mutex
+	set map[Handle]struct{} // Guarded by mu.
+}
+
+// Register adds an open handle, which ReleaseAll will release.
+func (e *Env) Register(h Handle) {
+	e.handles.mu.Lock()
+	defer e.handles.mu.Unlock()
+	if e.handles.set == nil {
+		e.handles.set = make(map[Handle]struct{})
+	}
+	e.handles.set[h] = struct{}{}
+}
+
+// Unregister removes a handle that has been released.
+func (e *Env) Unregister(h Handle) {
+	e.handles.mu.Lock()
+	defer e.handles.mu.Unlock()
+	delete(e.handles.set, h)
+}
+
+// release releases all of them. No handle is registered meanwhile: the gate is
+// closed.
+func (h *handles) release(cause error) error {
+	h.mu.Lock()
+	open := slices.Collect(maps.Keys(h.set)) // Release may call Unregister
+	h.mu.Unlock()
+	var err error
+	for _, handle := range open {
+		err = errors.Join(err, handle.Release(cause))
+	}
+	return err
+}
+
+// ReleaseAll releases every open handle, with cause as the error of its later calls.
+func (e *Env) ReleaseAll(cause error) error { return e.handles.release(cause) }
+
+// Pins counts the pinned reads in progress: calls of Read, whose functions look at the
+// memory of the engine. Close waits for them before it closes the gate, so that the
+// functions can go on using the database.
+type Pins struct {
+	mu     sync.Mutex
+	n      int           // Guarded by mu.
+	closed bool          // no more reads are pinned. Guarded by mu.
+	back   chan struct{} // closed when closed and n is 0. Guarded by mu, made by stop.
+}
+
+// Begin begins a pinned read. It reports false if no more are allowed.
+func (p *Pins) Begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.n++
+	return true
+}
+
+// End ends a pinned read.
+func (p *Pins) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.n--; p.n == 0 && p.closed {
+		close(p.back)
+	}
+}
+
+// Stop allows no more pinned reads, and returns when all have ended.
+func (p *Pins) Stop() {
+	p.mu.Lock()
+	if !p.closed {
+		p.closed, p.back = true, make(chan struct{})
+		if p.n == 0 {
+			close(p.back)
+		}
+	}
+	back := p.back
+	p.mu.Unlock()
+	<-back
+}
+
+// ChangeVector returns the change vector of the version that node wrote with this
+// etag.
+func (e *Env) ChangeVector(node, etag uint64) string { return e.Origins.ChangeVector(node, etag) }
+
+// Origins are the databases behind node numbers. They do not change while the
+// database is open.
+type Origins map[uint64]format.Origin
+
+// ChangeVector returns the change vector of the version that node wrote with this
+// etag.
+func (all Origins) ChangeVector(node, etag uint64) string {
+	o := all[node]
+	var scratch [64]byte
+	b := append(scratch[:0], o.Tag...)
+	b = append(b, ':')
+	b = strconv.AppendUint(b, etag, 10)
+	b = append(b, '-')
+	return string(append(b, o.ID...))
+}
+
+// Clock returns the time by the user's clock, for background work: a panic of the clock,
+// which has no caller to reach, is an error.
+func (e *Env) Clock() (now time.Time, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("Options.Now panicked: %v", value)
+		}
+	}()
+	return e.Now(), nil
+}
+
+// Warn logs an error that no call can return, if the user has given a logger.
+func (e *Env) Warn(message string, err error) {
+	if e.Logger != nil {
+		e.Logger.Warn(message, "err", err)
+	}
 }

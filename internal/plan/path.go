@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -183,4 +184,214 @@ func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
 		}
 	}
 	return out
+}
+
+// orderMatch is how the order of an index serves the order of the query.
+type orderMatch int
+
+const (
+	orderNone orderMatch = iota
+	orderForward
+	orderReverse
+)
+
+// appliesTo reports whether a condition or the order of the query may use an index
+// that begins with f.
+func (p *planner) appliesTo(f catalog.Field) bool {
+	binds := func(e query.Expr) bool {
+		field, ok := bindableField(e)
+		return ok && f.Is(field)
+	}
+	return slices.ContainsFunc(p.conjuncts, binds) ||
+		slices.ContainsFunc(p.q.OrderBy, func(o query.Order) bool { return f.Is(o.Field) })
+}
+
+// orderBy returns how the order of a path serves the query.
+func (p *planner) orderBy(a *Path) orderMatch {
+	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 || len(a.Ranges) > 1 {
+		return orderNone
+	}
+	if p.idOrder() && a.isPoints() && a.flags&catalog.FlagCut == 0 { // entries of one value are in the order of IDs
+		if a.Index.LastDescending() != p.q.OrderBy[0].Descending {
+			return orderReverse
+		}
+		return orderForward
+	}
+	if a.flags&(catalog.FlagMultiple|catalog.FlagCut) != 0 {
+		return orderNone
+	}
+
+	// Follow the fields of the order through those of the index. Fields bound to single
+	// values may stand anywhere, in either: they decide nothing.
+	i, match := 0, orderNone
+	for _, o := range p.fieldOrders() {
+		if o.As != query.CastNone || o.Column != "" || o.Field.Meta != query.MetaNone {
+			return orderNone
+		}
+		if a.Binds(o.Field) {
+			continue
+		}
+		for i < len(a.Index.Fields) && i < a.Equal && !a.Index.Fields[i].Is(o.Field) {
+			i++
+		}
+		if i >= len(a.Index.Fields) || !a.Index.Fields[i].Is(o.Field) {
+			return orderNone
+		}
+		m := orderForward
+		if a.Index.Fields[i].Descending != o.Descending {
+			m = orderReverse
+		}
+		if match != orderNone && m != match {
+			return orderNone
+		}
+		match = m
+		i++
+	}
+	if i < len(a.Index.Fields) && i >= a.Equal {
+		return orderNone // the fields that follow would decide between ties
+	}
+	// The IDs of equal values sort in the direction of the index's last field. The
+	// query wants ties in the direction of its last order field.
+	idsDescending := a.Index.LastDescending() != (match == orderReverse)
+	if idsDescending != p.q.OrderBy[len(p.q.OrderBy)-1].Descending {
+		return orderNone
+	}
+	return match
+}
+
+// fieldOrders returns the query's order without a final id(), which only gives the
+// direction of ties.
+func (p *planner) fieldOrders() []query.Order {
+	orders := p.q.OrderBy
+	last := orders[len(orders)-1]
+	if len(orders) > 1 && last.Field.Meta == query.MetaID && last.As == query.CastNone && !p.rules.CaseSensitive {
+		return orders[:len(orders)-1]
+	}
+	return orders
+}
+
+// idOrder reports whether the query is ordered only by ID, in the order of keys. With
+// case-sensitive IDs it never is: see boundIDs.
+func (p *planner) idOrder() bool { return !p.rules.CaseSensitive && p.isOrder(query.MetaID) }
+
+// etagOrder reports whether the query is ordered by etag, of which no two documents
+// have the same.
+func (p *planner) etagOrder() bool { return p.isOrder(query.MetaEtag) }
+
+func (p *planner) isOrder(meta query.Meta) bool {
+	if len(p.q.OrderBy) == 0 || len(p.q.GroupBy) > 0 {
+		return false
+	}
+	orders := p.fieldOrders()
+	o := orders[0]
+	return len(orders) == 1 && (meta == query.MetaEtag || len(p.q.OrderBy) == 1) && o.Field.Meta == meta && o.Column == "" && o.As == query.CastNone
+}
+
+// scan is the plan that looks at every document, or at those with the prefix and in
+// the range that the query gives for IDs.
+func (p *planner) scan() *Plan {
+	pl := &Plan{Residual: p.q.Where}
+	for _, e := range p.conjuncts {
+		switch e := e.(type) {
+		case query.StartsWith:
+			if folded := p.rules.Fold(e.Text); p.namesIDs(e.Field, e.Fold) && len(folded) > len(pl.Prefix) {
+				pl.Prefix = folded
+			}
+		case query.Compare:
+			p.boundIDs(pl, e.Field, e.Op, e.Value)
+		case query.Between:
+			p.boundIDs(pl, e.Field, query.GreaterOrEqual, e.Lo)
+			p.boundIDs(pl, e.Field, query.LessOrEqual, e.Hi)
+		}
+	}
+	if p.idOrder() {
+		pl.Ordered, pl.Reverse = true, p.q.OrderBy[0].Descending
+	}
+	return pl
+}
+
+// boundIDs narrows the range of IDs of a scan to those of which a comparison can be
+// true. With case-sensitive IDs it does not: keys are in byte order, texts in the
+// order of their folded form.
+func (p *planner) boundIDs(pl *Plan, f query.Field, op query.Op, v query.Value) {
+	if f.Meta != query.MetaID || v.Kind() != query.KindText || p.rules.CaseSensitive {
+		return
+	}
+	// The key of an ID ends with 00, and no ID has a byte that low.
+	id := p.rules.Fold(v.Text())
+	switch op {
+	case query.Greater:
+		pl.Low = max(pl.Low, id+"\x00\x01")
+	case query.GreaterOrEqual:
+		pl.Low = max(pl.Low, id)
+	case query.Less:
+		pl.High = least(pl.High, id+"\x00")
+	case query.LessOrEqual:
+		pl.High = least(pl.High, id+"\x00\x01")
+	}
+}
+
+// least returns the lesser of two upper bounds, of which "" is none.
+func least(a, b string) string {
+	if a == "" || b < a {
+		return b
+	}
+	return a
+}
+
+// indexScan returns the narrowest path whose index scan gives what a scan over
+// the documents gives, or nil.
+func (p *planner) indexScan() (*Path, error) {
+	var paths []*Path
+	for _, a := range p.paths {
+		if a.replacesScan() && len(a.used) == 0 {
+			paths = append(paths, a)
+		}
+	}
+	slices.SortStableFunc(paths, func(a, b *Path) int {
+		return cmp.Or(compareBool(b.IsMinMax(p.q), a.IsMinMax(p.q)), len(a.Index.Fields)-len(b.Index.Fields))
+	})
+	for _, a := range paths {
+		if covering, err := p.isMostlyCovering(a); covering || err != nil {
+			return a, err
+		}
+	}
+	return nil, nil
+}
+
+// byID plans a query that names the IDs it asks for, or returns nil.
+func (p *planner) byID() *Plan {
+	for _, e := range p.conjuncts {
+		var values []query.Value
+		switch e := e.(type) {
+		case query.Compare:
+			if e.Op == query.Equal && p.namesIDs(e.Field, e.Fold) {
+				values = []query.Value{e.Value}
+			}
+		case query.In:
+			if !e.All && p.namesIDs(e.Field, e.Fold) {
+				values = e.Values
+			}
+		}
+		if values == nil {
+			continue
+		}
+		// IDs are few: the whole condition is checked again.
+		pl := &Plan{IDsOnly: true, Residual: p.q.Where}
+		for _, v := range values {
+			if v.Kind() == query.KindText {
+				pl.IDs = append(pl.IDs, p.rules.Fold(v.Text()))
+			}
+		}
+		slices.Sort(pl.IDs)
+		pl.IDs = slices.Compact(pl.IDs)
+		return pl
+	}
+	return nil
+}
+
+// namesIDs reports whether the texts that a field is compared with name documents.
+// In a database with case-sensitive IDs, a comparison that ignores case does not.
+func (p *planner) namesIDs(f query.Field, fold bool) bool {
+	return f.Meta == query.MetaID && !(fold && p.rules.CaseSensitive)
 }

@@ -4,7 +4,7 @@
 // batches and a log; the package adds what storage.Engine asks for beyond that:
 //
 //   - transactions that read what they write, and share batches and syncs:
-//     request.go, leader.go, commit.go, in that order;
+//     queue.go, commit.go, in that order;
 //   - reads of what is on disk: durability.go, snapshot.go;
 //   - a directory with one owner (lock.go) that is checked before Pebble changes
 //     it (check.go, controlfile.go), and repaired on request (repair.go);

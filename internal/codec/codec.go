@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	jsonv1 "github.com/go-json-experiment/json/v1"
+
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/instant"
 	"github.com/jaydb/jay/metadata"
@@ -140,4 +142,16 @@ func (m *Mapping) leftOutBytes(v any) int {
 // replaces invalid UTF-8 by U+FFFD, as an escape.
 func repeatsKeys(body []byte) bool {
 	return bytes.Contains(body, []byte(`\ufffd`)) || bytes.ContainsRune(body, utf8.RuneError)
+}
+
+// DecodeJSON stores a body in the struct that v points to, as json.Unmarshal does.
+// Types that run no user code (TypeInfo.View) are decoded by the package that
+// becomes encoding/json in Go 1.27, in little more than half the time. What that
+// package refuses is decoded again by encoding/json, so that the errors are those
+// that programs know. See docs/decisions/0014-decoding.md.
+func (m *Mapping) DecodeJSON(body []byte, v any) error {
+	if m.Info.View != nil && !m.Info.Quoted && jsonv1.Unmarshal(body, v) == nil {
+		return nil
+	}
+	return json.Unmarshal(body, v)
 }
