@@ -337,10 +337,6 @@ func (q definition) explain(ctx context.Context) (Explanation, error) {
 	}
 }
 
-func (db *DB) database() *DB { return db }
-
-func (t *Tx) database() *DB { return t.db }
-
 // startRun implements access.
 func (db *DB) startRun(ctx context.Context, q *query.Query, o exec.Options) (_ *exec.Run, err error) {
 	if err := ctx.Err(); err != nil {

@@ -243,6 +243,12 @@ type access interface {
 	result(o *op) Metadata
 }
 
+// database implements access.
+func (db *DB) database() *DB { return db }
+
+// database implements access.
+func (t *Tx) database() *DB { return t.db }
+
 // write implements access: all changes to documents go through the write path.
 func (db *DB) write(ctx context.Context, ops []*op) error {
 	if len(ops) == 0 {
