@@ -26,8 +26,8 @@ const (
 	// write comes soon.
 	paceMemory = int64(10 * time.Millisecond)
 
-	// leastWait is how long others must be seen to wait. A writer causes commits that
-	// take less, now and then: it reserves IDs and etags.
+	// leastWait is how long others must be seen to wait: one write now and then is
+	// not worth smaller batches.
 	leastWait = int64(500 * time.Microsecond)
 
 	// A batch is a piece from pieceBytes on, which with pieceOverhead for the header,
@@ -43,11 +43,17 @@ var programStart = time.Now()
 // tests stop that.
 func sinceStart() int64 { return max(1, int64(time.Since(programStart))) }
 
-// look notes whether others wait for the disk. If none do, that is two atomic loads.
+// look notes whether others wait for the disk: neither commits of bulk writers nor those that
+// reserve IDs and etags, as a bulk writer causes them itself. If none do, that is a few
+// atomic loads.
 // BulkWriter.mu is held.
 func (p *bulkPace) look(db *DB) {
 	e, ok := db.env.Engine.(storage.Paced)
-	if !ok || e.SyncsAwaited() <= db.bulkSyncs.Load() {
+	if !ok {
+		return
+	}
+	own := db.bulkSyncs.Load() + db.env.Reserving.Load() // one may begin or end meanwhile
+	if e.SyncsAwaited() <= max(own, db.bulkSyncs.Load()+db.env.Reserving.Load()) {
 		return
 	}
 	now := p.now()

@@ -3,11 +3,15 @@ package jay
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/jaydb/jay/storage"
 )
@@ -84,13 +88,16 @@ func TestBulkWriter_Pace(t *testing.T) {
 		}
 	}
 	for _, step := range []struct {
-		name    string
-		awaited int64
-		own     int64
-		passes  int64 // before the documents
-		small   bool
+		name     string
+		awaited  int64
+		own      int64
+		reserved int64
+		passes   int64 // before the documents
+		small    bool
 	}{
 		{name: "nobody waits"},
+		{name: "numbers are reserved", awaited: 2, own: 1, reserved: 1},
+		{name: "numbers are still reserved", awaited: 2, own: 1, reserved: 1, passes: leastWait},
 		{name: "others have just begun to wait", awaited: 1},
 		{name: "others wait for long", awaited: 1, passes: leastWait, small: true},
 		{name: "others have waited", passes: paceMemory - 1, small: true},
@@ -101,6 +108,7 @@ func TestBulkWriter_Pace(t *testing.T) {
 	} {
 		engine.awaited.Store(step.awaited)
 		db.bulkSyncs.Add(step.own)
+		db.env.Reserving.Add(step.reserved)
 		now.Add(step.passes)
 		batches, engine.syncs = nil, nil
 		store(1000)
@@ -108,6 +116,7 @@ func TestBulkWriter_Pace(t *testing.T) {
 			t.Fatal(err)
 		}
 		db.bulkSyncs.Add(-step.own)
+		db.env.Reserving.Add(-step.reserved)
 		if isSmall := len(batches) > 5; isSmall != step.small {
 			t.Errorf("%s: batches of %d documents; small: want %v", step.name, batches, step.small)
 		}
@@ -117,5 +126,53 @@ func TestBulkWriter_Pace(t *testing.T) {
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// slowDisk is a disk whose syncs take long.
+type slowDisk struct{ vfs.FS }
+
+type slowFile struct{ vfs.File }
+
+func (d slowDisk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := d.FS.Create(name, category)
+	return slowFile{f}, err
+}
+
+func (f slowFile) SyncData() error {
+	time.Sleep(4 * time.Millisecond)
+	return f.File.SyncData()
+}
+
+// Ensure that a bulk writer that is alone does not make room for its own reservations of IDs
+// and etags, however slow the disk is.
+func TestBulkWriter_Pace_Alone(t *testing.T) {
+	t.Parallel()
+	db, err := Open("db", &Options{FS: slowDisk{vfs.NewMem()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	last := BulkProgress{}
+	w, err := db.BulkInsert(&BulkOptions{Progress: func(p BulkProgress) {
+		if n := p.Documents - last.Documents; n != 1000 {
+			t.Errorf("batch %d has %d documents, want 1000", p.Batches, n)
+		}
+		last = p
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := json.RawMessage(`{"text":"` + strings.Repeat("x", 540) + `"}`)
+	for i := range 20_000 {
+		if _, err := w.Store(t.Context(), fmt.Sprint("Orders", i/5000), body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if last.Documents != 20_000 {
+		t.Errorf("%d documents were stored, want 20,000", last.Documents)
 	}
 }

@@ -47,6 +47,10 @@ type Env struct {
 	Logger        *slog.Logger     // or nil
 	Room          *room.Room       // on the disk; nil if it does not matter
 
+	// Reserving counts the commits under way that reserve numbers for writers, and so wait
+	// for the disk.
+	Reserving atomic.Int64
+
 	Pins    Pins
 	gate    callGate
 	handles handles
