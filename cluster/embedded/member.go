@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	// closeTimeout bounds Close when the member does not stop, as on a disk that hangs.
-	closeTimeout = 15 * time.Second
+	// closeTimeout bounds Close when the member does not stop, as on a disk that hangs. etcd
+	// itself waits for 15 s at most, if it has lost the majority: 7 for requests to end, 7
+	// to hand the leadership over, and 1 for idle connections.
+	closeTimeout = 30 * time.Second
 
 	// changeTimeout bounds an Add or Remove whose context has no deadline.
 	changeTimeout = 10 * time.Second
@@ -255,7 +257,7 @@ func bound(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // Close stops the member. The others keep working if they are a majority. Acknowledged
-// writes are on disk. Closing again does nothing. If etcd has not stopped after 15
+// writes are on disk. Closing again does nothing. If etcd has not stopped after 30
 // seconds, as on a disk that hangs, Close returns an ErrFailed.
 func (m *Member) Close() error {
 	m.close.Do(func() {
