@@ -512,6 +512,9 @@ func (t *Tx) Apply(ctx context.Context, b *Batch) ([]Metadata, error) {
 	return results(t, ops), nil
 }
 
+// database implements access.
+func (t *Tx) database() *DB { return t.db }
+
 // write implements access: it stages ops, all of them or none. The results
 // are what is known before the commit.
 func (t *Tx) write(ctx context.Context, ops []*op) error {

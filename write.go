@@ -246,9 +246,6 @@ type access interface {
 // database implements access.
 func (db *DB) database() *DB { return db }
 
-// database implements access.
-func (t *Tx) database() *DB { return t.db }
-
 // write implements access: all changes to documents go through the write path.
 func (db *DB) write(ctx context.Context, ops []*op) error {
 	if len(ops) == 0 {
