@@ -98,6 +98,7 @@ func TestImports(t *testing.T) {
 		{"internal/verify", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/revisions"), leaf("internal/subs")}},
 		{"internal/parts", []string{leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/env"), leaf("internal/indexer")}},
 		{"internal/checks", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/counts"), leaf("internal/format"), leaf("internal/indexer"), leaf("internal/parts"), leaf("internal/revisions")}},
+		{"internal/keybytes", nil},
 		{"internal/parallel", []string{leaf("internal/relay")}},
 		{"internal/env", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/room")}},
 		{"internal/observe", nil},
@@ -105,8 +106,8 @@ func TestImports(t *testing.T) {
 		{"internal/catalog", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/plan", []string{leaf("ids"), leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/counters", []string{leaf("ids"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
-		{"internal/indexer", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/parallel"), leaf("internal/sorter"), leaf("internal/write")}},
-		{"internal/sorter", []string{leaf("storage")}},
+		{"internal/indexer", []string{leaf("index"), leaf("metadata"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/keybytes"), leaf("internal/parallel"), leaf("internal/sorter"), leaf("internal/write")}},
+		{"internal/sorter", []string{leaf("storage"), leaf("internal/keybytes")}},
 		{"internal/horizon", []string{leaf("storage"), leaf("internal/background"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format")}},
 		{"internal/feed", []string{leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/counters"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/horizon")}},
 		{"internal/subs", []string{leaf("query"), leaf("storage"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exec"), leaf("internal/feed"), leaf("internal/format"), leaf("internal/horizon")}},
@@ -119,7 +120,7 @@ func TestImports(t *testing.T) {
 		{"internal/heads", nil},
 		{"internal/write", []string{leaf("cluster"), leaf("internal/accord"), leaf("ids"), leaf("index"), leaf("metadata"), leaf("patch"), leaf("storage"), leaf("internal/agenda"), leaf("internal/attachments"), leaf("internal/catalog"), leaf("internal/codec"), leaf("internal/counters"), leaf("internal/counts"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/exchange"), leaf("internal/format"), leaf("internal/heads"), leaf("internal/horizon"), leaf("internal/jsonpath"), leaf("internal/parallel"), leaf("internal/requests"), leaf("internal/revisions"), leaf("internal/turns")}},
 		{"internal/exec", []string{leaf("index"), leaf("metadata"), leaf("query"), leaf("storage"), leaf("internal/catalog"), leaf("internal/docs"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath"), leaf("internal/plan"), leaf("internal/tally")}},
-		{"internal/tally", []string{leaf("storage"), leaf("internal/errs"), leaf("internal/parallel")}},
+		{"internal/tally", []string{leaf("storage"), leaf("internal/errs"), leaf("internal/keybytes"), leaf("internal/parallel")}},
 		{"internal/codec", []string{leaf("metadata"), leaf("internal/errs"), leaf("internal/instant"), leaf("internal/jsonpath"), "github.com/go-json-experiment/json"}},
 		{"internal/docs", []string{leaf("internal/pieces"), leaf("ids"), leaf("metadata"), leaf("storage"), leaf("internal/env"), leaf("internal/errs"), leaf("internal/format"), leaf("internal/jsonpath")}},
 		{"internal/format", []string{leaf("ids"), leaf("metadata"), leaf("internal/errs"), leaf("internal/instant")}},
@@ -131,7 +132,7 @@ func TestImports(t *testing.T) {
 		{"cluster/clustertest", []string{leaf("cluster")}},
 		{"storage/enginetest", []string{leaf("storage")}}, // without Pebble: for the authors of other engines
 		{"storage/storagetest", []string{"github.com/cockroachdb/pebble/v2/vfs"}},
-		{"storage/lsm", []string{leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
+		{"storage/lsm", []string{leaf("internal/keybytes"), leaf("internal/pieces"), leaf("storage"), "github.com/cockroachdb/pebble/v2", "github.com/prometheus/client_model/go"}},
 	}
 	anywhere := []string{leaf("internal/invariants"), leaf("internal/knobs")} // checks, and what tests set
 	for _, rule := range rules {

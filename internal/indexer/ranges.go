@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/keybytes"
 )
 
 // idRange is the documents whose folded IDs are not below low and below high; "" is no bound.
@@ -101,7 +101,7 @@ func (r *ranges) divide(last []byte, high string) string {
 
 // between returns a text above low and below high about halfway, without a byte 00, if it finds one.
 func between(low, high string) (middle string, ok bool) {
-	halfway := parallel.Middle([]byte(low), []byte(high))
+	halfway := keybytes.Middle([]byte(low), []byte(high))
 	if n := bytes.IndexByte(halfway, 0); n >= 0 {
 		halfway = halfway[:n]
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+
+	"github.com/jaydb/jay/internal/keybytes"
 )
 
 // How a Buffer is sorted
@@ -63,7 +65,7 @@ func (b *Buffer) sortEqual(refs, scratch []ref, depth int) {
 	prefix := refs[0].prefix
 	for i := range refs {
 		key := b.keyOf(&refs[i])
-		refs[i].prefix = prefixOf(key[min(depth, len(key)):])
+		refs[i].prefix = keybytes.NumberAt(key, depth)
 	}
 	b.sortFrom(refs, scratch, depth)
 	for i := range refs {

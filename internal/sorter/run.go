@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/jaydb/jay/internal/keybytes"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -122,7 +123,7 @@ func (s *runSource) next() (bool, error) {
 	s.theKey = s.rest[at : at+int(key)]
 	s.val = s.rest[at+int(key) : at+int(key+value)]
 	s.rest = s.rest[at+int(key+value):]
-	s.first = prefixOf(s.theKey)
+	s.first = keybytes.NumberAt(s.theKey, 0)
 	return true, nil
 }
 

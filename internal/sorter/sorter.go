@@ -20,6 +20,8 @@ import (
 	"slices"
 	"sort"
 	"sync"
+
+	"github.com/jaydb/jay/internal/keybytes"
 )
 
 // Sorter sorts entries. Its methods, except NewBuffer, must not be called while a Buffer is being
@@ -94,7 +96,7 @@ func (b *Buffer) Add(key, value []byte) error {
 		b.grow(n)
 	}
 	last := len(b.chunks) - 1
-	b.refs = append(b.refs, ref{prefixOf(key), uint32(last<<chunkBits | b.at), uint32(len(key))})
+	b.refs = append(b.refs, ref{keybytes.NumberAt(key, 0), uint32(last<<chunkBits | b.at), uint32(len(key))})
 	dst := append(b.chunks[last][:b.at], key...)
 	dst = append(binary.AppendUvarint(dst, uint64(len(value))), value...)
 	b.bytes += len(dst) - b.at
@@ -122,15 +124,6 @@ func (b *Buffer) reset() {
 	}
 	clear(b.chunks)
 	b.chunks, b.at, b.bytes, b.refs = b.chunks[:0], 0, 0, b.refs[:0]
-}
-
-func prefixOf(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var first [8]byte
-	copy(first[:], key)
-	return binary.BigEndian.Uint64(first[:])
 }
 
 func (b *Buffer) keyOf(r *ref) []byte {

@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/jaydb/jay/internal/errs"
+	"github.com/jaydb/jay/internal/keybytes"
 	"github.com/jaydb/jay/internal/parallel"
 	"github.com/jaydb/jay/storage"
 )
@@ -226,17 +227,17 @@ func (c *count) take(top []byte) *walk {
 	defer c.mu.Unlock()
 	var most *walk
 	var half []byte
-	width, same := uint64(0), parallel.Common(c.lo, top) // on the scale of the whole range
+	width, same := uint64(0), keybytes.Common(c.lo, top) // on the scale of the whole range
 	for _, w := range c.walks {
 		end := w.end
 		if end == nil {
 			end = top
 		}
-		between := parallel.Middle(w.at, end)
+		between := keybytes.Middle(w.at, end)
 		if between == nil {
 			continue
 		}
-		if n := parallel.NumberAt(end, same) - parallel.NumberAt(w.at, same); most == nil || n > width {
+		if n := keybytes.NumberAt(end, same) - keybytes.NumberAt(w.at, same); most == nil || n > width {
 			most, half, width = w, between, n
 		}
 	}

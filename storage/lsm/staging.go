@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/jaydb/jay/internal/keybytes"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -220,7 +221,7 @@ func (s *staging) sort(order []int32) {
 	}
 	start, common := len(s.words), s.commonBytes(order)
 	for _, i := range order {
-		s.words = append(s.words, keyWord{wordAt(s.key(int(i)), common), i})
+		s.words = append(s.words, keyWord{keybytes.NumberAt(s.key(int(i)), common), i})
 	}
 	words := s.words[start:]
 	slices.SortFunc(words, func(a, b keyWord) int {
@@ -275,24 +276,9 @@ func (s *staging) commonBytes(order []int32) int {
 	first := s.key(int(order[0]))
 	common := len(first)
 	for _, i := range order[1:] {
-		key := s.key(int(i))
-		n := 0
-		for n < min(common, len(key)) && key[n] == first[n] {
-			n++
-		}
-		common = n
+		common = keybytes.Common(first[:common], s.key(int(i)))
 	}
 	return common
-}
-
-// wordAt returns the eight bytes of a key from offset on, as if zeros followed it.
-func wordAt(key []byte, offset int) uint64 {
-	if key = key[offset:]; len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var word [8]byte
-	copy(word[:], key)
-	return binary.BigEndian.Uint64(word[:])
 }
 
 // index enters entry i into the map. It makes the map when the entries outgrow the

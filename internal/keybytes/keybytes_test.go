@@ -1,11 +1,11 @@
-package parallel_test
+package keybytes_test
 
 import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/jaydb/jay/internal/parallel"
+	"github.com/jaydb/jay/internal/keybytes"
 )
 
 // Ensure that the middle of two keys lies between them.
@@ -23,7 +23,7 @@ func TestMiddle(t *testing.T) {
 		if bytes.Compare(lo, hi) > 0 {
 			lo, hi = hi, lo
 		}
-		if m := parallel.Middle(lo, hi); m != nil && (bytes.Compare(m, lo) <= 0 || bytes.Compare(m, hi) >= 0) {
+		if m := keybytes.Middle(lo, hi); m != nil && (bytes.Compare(m, lo) <= 0 || bytes.Compare(m, hi) >= 0) {
 			t.Fatalf("the middle of %x and %x: %x", lo, hi, m)
 		}
 	}

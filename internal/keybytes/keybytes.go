@@ -1,4 +1,5 @@
-package parallel
+// Package keybytes looks at keys as the numbers that their bytes make, in the order of keys.
+package keybytes
 
 import (
 	"bytes"
@@ -28,9 +29,12 @@ func Common(a, b []byte) int {
 	return n
 }
 
-// NumberAt returns the 8 bytes of key from i on as a number, in the order of keys.
+// NumberAt returns the 8 bytes of key from i on as a number, as if zeros followed the key.
 func NumberAt(key []byte, i int) uint64 {
+	if key = key[min(i, len(key)):]; len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
 	var digits [8]byte
-	copy(digits[:], key[min(i, len(key)):])
+	copy(digits[:], key)
 	return binary.BigEndian.Uint64(digits[:])
 }
