@@ -241,14 +241,26 @@ func (n *Node) giveUp() {
 	if err == nil {
 		var b cluster.Beat
 		if b, err = decode[cluster.Beat](records[0]); err == nil && b.Run == n.run {
-			b.N++
-			b.Closed, b.At = true, n.env.Now().UTC()
-			var change cluster.Change
-			if change, err = record(key, b); err == nil {
-				_, err = c.Commit(ctx, []cluster.Condition{{Key: key, Index: records[0].Index}}, []cluster.Change{change})
-			}
+			_, err = n.endBeat(ctx, c, b, records[0].Index)
 		}
 	}
+	n.warnNotEnded(err)
+}
+
+// endBeat replaces the beat last, which has this index, by one that says that the run is
+// closed.
+func (n *Node) endBeat(ctx context.Context, c cluster.Coordinator, last cluster.Beat, index uint64) (cluster.Result, error) {
+	last.N++
+	last.Closed, last.At = true, n.env.Now().UTC()
+	change, err := record(cluster.BeatPrefix+n.own.Tag, last)
+	if err != nil {
+		return cluster.Result{}, err
+	}
+	return c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: index}}, []cluster.Change{change})
+}
+
+// warnNotEnded logs the error of endBeat, which may be nil.
+func (n *Node) warnNotEnded(err error) {
 	if err != nil {
 		n.warn("jay: the coordinator was not told that the database is closed: its next Open waits until it counts as dead", err)
 	}

@@ -428,22 +428,13 @@ func (n *Node) Close() {
 	if !n.claimed {
 		return
 	}
-	last := n.beat
-	last.N++
-	last.Closed, last.At = true, n.env.Now().UTC()
-	change, err := record(cluster.BeatPrefix+n.own.Tag, last)
-	var result cluster.Result
-	if err == nil {
-		result, err = n.c.Commit(ctx, []cluster.Condition{{Key: change.Key, Index: n.beatIndex}}, []cluster.Change{change})
-	}
+	result, err := n.endBeat(ctx, n.c, n.beat, n.beatIndex)
 	if err == nil {
 		n.lastBeat.Store(max(result.Index, n.lastBeat.Load()))
 		if err := n.keepSeen(ctx, true); err != nil {
 			n.warn("jay: what was seen of the coordinator could not be kept", err)
 		}
 	}
-	if err != nil {
-		n.warn("jay: the coordinator was not told that the database is closed: its next Open waits until it counts as dead", err)
-	}
+	n.warnNotEnded(err)
 	n.claimed = false
 }
