@@ -527,8 +527,8 @@ func (w *BulkWriter) broken(err error, panicked any) {
 func (w *BulkWriter) commit(b *bulkBatch) bool {
 	sync := b.flush != nil || w.pace.slow()
 	if sync {
-		w.db.bulkSyncs.Add(1)
-		defer w.db.bulkSyncs.Add(-1)
+		w.db.env.OwnSyncs.Add(1)
+		defer w.db.env.OwnSyncs.Add(-1)
 	}
 	err := w.db.writeBulk(context.Background(), b.ops, sync)
 	w.state.Lock()

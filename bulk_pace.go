@@ -52,8 +52,8 @@ func (p *bulkPace) look(db *DB) {
 	if !ok {
 		return
 	}
-	own := db.bulkSyncs.Load() + db.env.Reserving.Load() // one may begin or end meanwhile
-	if e.SyncsAwaited() <= max(own, db.bulkSyncs.Load()+db.env.Reserving.Load()) {
+	own := db.env.OwnSyncs.Load() // one may begin or end meanwhile
+	if e.SyncsAwaited() <= max(own, db.env.OwnSyncs.Load()) {
 		return
 	}
 	now := p.now()

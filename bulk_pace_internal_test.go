@@ -88,16 +88,15 @@ func TestBulkWriter_Pace(t *testing.T) {
 		}
 	}
 	for _, step := range []struct {
-		name     string
-		awaited  int64
-		own      int64
-		reserved int64
-		passes   int64 // before the documents
-		small    bool
+		name    string
+		awaited int64
+		own     int64
+		passes  int64 // before the documents
+		small   bool
 	}{
 		{name: "nobody waits"},
-		{name: "numbers are reserved", awaited: 2, own: 1, reserved: 1},
-		{name: "numbers are still reserved", awaited: 2, own: 1, reserved: 1, passes: leastWait},
+		{name: "numbers are reserved", awaited: 2, own: 2},
+		{name: "numbers are still reserved", awaited: 2, own: 2, passes: leastWait},
 		{name: "others have just begun to wait", awaited: 1},
 		{name: "others wait for long", awaited: 1, passes: leastWait, small: true},
 		{name: "others have waited", passes: paceMemory - 1, small: true},
@@ -107,16 +106,14 @@ func TestBulkWriter_Pace(t *testing.T) {
 		{name: "others wait beside bulk writers", awaited: 3, own: 2, passes: leastWait, small: true},
 	} {
 		engine.awaited.Store(step.awaited)
-		db.bulkSyncs.Add(step.own)
-		db.env.Reserving.Add(step.reserved)
+		db.env.OwnSyncs.Add(step.own)
 		now.Add(step.passes)
 		batches, engine.syncs = nil, nil
 		store(1000)
 		if err := w.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		db.bulkSyncs.Add(-step.own)
-		db.env.Reserving.Add(-step.reserved)
+		db.env.OwnSyncs.Add(-step.own)
 		if isSmall := len(batches) > 5; isSmall != step.small {
 			t.Errorf("%s: batches of %d documents; small: want %v", step.name, batches, step.small)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"weak"
 
 	"github.com/jaydb/jay/ids"
@@ -61,8 +60,6 @@ type DB struct {
 	counts *counts.Counts
 
 	inMemory bool
-
-	bulkSyncs atomic.Int64 // commits of bulk writers that wait for the disk
 
 	renaming sync.Mutex // held by RenameCollection; never waited for
 }

@@ -126,8 +126,8 @@ func (c *Reserved) ReserveEtags(ctx context.Context, used uint64) error {
 // writeEtagCeiling raises the reservation on disk, and the floor if it is not 0.
 // c.reserving is held.
 func (c *Reserved) writeEtagCeiling(ctx context.Context, ceiling, floor uint64) error {
-	c.env.Reserving.Add(1)
-	defer c.env.Reserving.Add(-1)
+	c.env.OwnSyncs.Add(1)
+	defer c.env.OwnSyncs.Add(-1)
 	err := c.env.Engine.Update(ctx, true, func(tx storage.Tx) error {
 		tx.Set(format.AppendKey(nil, format.SpaceMeta, format.EtagName), binary.BigEndian.AppendUint64(nil, ceiling), nil)
 		return nil

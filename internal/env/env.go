@@ -47,9 +47,9 @@ type Env struct {
 	Logger        *slog.Logger     // or nil
 	Room          *room.Room       // on the disk; nil if it does not matter
 
-	// Reserving counts the commits under way that reserve numbers for writers, and so wait
-	// for the disk.
-	Reserving atomic.Int64
+	// OwnSyncs counts the commits under way that wait for the disk for the sake of bulk
+	// work: batches of bulk writers, and reservations of numbers for writers.
+	OwnSyncs atomic.Int64
 
 	Pins    Pins
 	gate    callGate

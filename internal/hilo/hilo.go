@@ -65,8 +65,8 @@ func (g *Granter) Next(ctx context.Context, req ids.RangeRequest) (ids.Range, er
 
 	// Synced under any durability: no number may be used before its range is on
 	// disk.
-	g.env.Reserving.Add(1)
-	defer g.env.Reserving.Add(-1)
+	g.env.OwnSyncs.Add(1)
+	defer g.env.OwnSyncs.Add(-1)
 	err := g.writer.Transact(ctx, true, func(t *write.Txn) error {
 		doc, err := g.readHiLo(t, req.Tag)
 		if err != nil {

@@ -134,8 +134,8 @@ func (g *Granter) nextBlock(ctx context.Context, req ids.RangeRequest, b blockRe
 		return ids.Range{}, err
 	}
 
-	g.env.Reserving.Add(1)
-	defer g.env.Reserving.Add(-1)
+	g.env.OwnSyncs.Add(1)
+	defer g.env.OwnSyncs.Add(-1)
 	err = g.writer.Transact(ctx, true, func(t *write.Txn) error {
 		doc, err := g.readHiLo(t, req.Tag)
 		if err != nil {
