@@ -175,18 +175,7 @@ func TestTables_Unique_Violated(t *testing.T) {
 	for _, in := range []int{-1, int(checks.TablesRead), int(checks.TablesWritten)} {
 		db := memory(t, nil)
 		userDocuments(t, db)
-		same := func() {
-			_, err := db.Put(ctx, "users/other", []byte(`{"m":"users/050"}`), jay.InCollection("Users"))
-			must(t, err)
-		}
-		if in < 0 {
-			same()
-		}
-		undo := checks.OnBuildTables(func(step checks.TableStep) {
-			if int(step) == in {
-				same()
-			}
-		})
+		undo := sameValueIn(t, db, in)
 		err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: true})
 		undo()
 		var unique *jay.UniqueError
@@ -223,16 +212,14 @@ func temporaries(t *testing.T, disk *storagetest.Disk) (names []string) {
 	return names
 }
 
-// Ensure that a loss of power at any sync of any file in a build by tables, beside
-// writers, leaves no wrong entry and no temporary file, and that no commit is lost
-// that is older than the tables.
-func TestTables_Crash_AtEverySync(t *testing.T) {
-	defer smallTables()()
-	crashes, left, ready := 0, 0, 0
+// crashAtEverySync calls build beside writers, and cuts the power at its first sync of any
+// file; then at the second one of a new database, and so on, until a build has none left. It
+// calls after with each disk that the power has left, and returns how many there were.
+func crashAtEverySync(t *testing.T, build func(at int, db *jay.DB), after func(at int, crashed *storagetest.Disk)) (crashes int) {
+	t.Helper()
 	for at := 0; ; at++ {
 		disk := storagetest.NewDisk()
-		options := jay.Options{Durability: []jay.Durability{jay.Synced, jay.Relaxed}[at%2]}
-		db := onDisk(t, disk, options)
+		db := onDisk(t, disk, jay.Options{Durability: []jay.Durability{jay.Synced, jay.Relaxed}[at%2]})
 		userDocuments(t, db)
 		must(t, db.Flush(ctx))
 		var mu sync.Mutex
@@ -248,7 +235,7 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 		})
 		writers := writersWin(t, db)
 		undo := checks.OnBuildTables(func(step checks.TableStep) { writers(int(step)) })
-		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: at%4 < 2}))
+		build(at, db)
 		undo()
 		if files := temporaries(t, disk); len(files) > 0 {
 			t.Errorf("temporary files stay: %v", files)
@@ -258,14 +245,57 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 		mu.Unlock()
 		closeDB(t, db)
 		if crashed == nil {
-			break
+			return at
 		}
+		after(at, crashed)
+	}
+}
 
-		crashes++
+// sameValueIn makes a second document with the value of users/050 in a step of builds by
+// tables, or now if in is below 0.
+func sameValueIn(t *testing.T, db *jay.DB, in int) (undo func()) {
+	same := func() {
+		_, err := db.Put(ctx, "users/other", []byte(`{"m":"users/050"}`), jay.InCollection("Users"))
+		must(t, err)
+	}
+	if in < 0 {
+		same()
+	}
+	return checks.OnBuildTables(func(step checks.TableStep) {
+		if int(step) == in {
+			same()
+		}
+	})
+}
+
+// failTables makes the disk full when a build by tables begins to read, or else lets it make
+// only so many temporary files.
+func failTables(disk *storagetest.Disk, full bool, files int) (undo func()) {
+	return checks.OnBuildTables(func(step checks.TableStep) {
+		switch {
+		case step != checks.TablesRead:
+		case full:
+			disk.Fill()
+		default:
+			disk.FailCreationsIn(path.Join("db", "JAY.sort."), files)
+		}
+	})
+}
+
+// Ensure that a loss of power at any sync of any file in a build by tables, beside
+// writers, leaves no wrong entry and no temporary file, and that no commit is lost
+// that is older than the tables.
+func TestTables_Crash_AtEverySync(t *testing.T) {
+	defer smallTables()()
+	left, ready := 0, 0
+	build := func(at int, db *jay.DB) {
+		must(t, db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}, Unique: at%4 < 2}))
+	}
+	crashes := crashAtEverySync(t, build, func(at int, crashed *storagetest.Disk) {
 		if len(temporaries(t, crashed)) > 0 {
 			left++
 		}
-		db = onDisk(t, crashed, jay.Options{})
+		db := onDisk(t, crashed, jay.Options{})
 		infos, err := db.Indexes(ctx, "Users")
 		must(t, err)
 		if len(infos) == 1 && infos[0].State == jay.IndexReady {
@@ -282,7 +312,7 @@ func TestTables_Crash_AtEverySync(t *testing.T) {
 		must(t, checks.Indexes(db))
 		jaytest.Verify(t, db)
 		closeDB(t, db)
-	}
+	})
 	t.Logf("%d crashes, %d with temporary files, %d with the index ready", crashes, left, ready)
 	if crashes < 10 || left == 0 { // about 20: some syncs are shared
 		t.Error("too few syncs: the test does not test it")
@@ -299,13 +329,7 @@ func TestTables_Faults(t *testing.T) {
 		db := onDisk(t, disk, jay.Options{})
 		userDocuments(t, db)
 		full := room%2 == 1
-		undo := checks.OnBuildTables(func(step checks.TableStep) {
-			if step == checks.TablesRead && full {
-				disk.Fill()
-			} else if step == checks.TablesRead {
-				disk.FailCreationsIn(path.Join("db", "JAY.sort."), room/2)
-			}
-		})
+		undo := failTables(disk, full, room/2)
 		err := db.EnsureIndex(ctx, "Users", jay.Index{Name: "m", Fields: []string{"m"}})
 		undo()
 		disk.Heal()

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -75,18 +73,7 @@ func TestTogether_OneViolated(t *testing.T) {
 	for _, in := range []int{-1, int(checks.TablesRead), int(checks.TablesWritten)} {
 		db := memory(t, nil)
 		userDocuments(t, db)
-		same := func() {
-			_, err := db.Put(ctx, "users/other", []byte(`{"m":"users/050"}`), jay.InCollection("Users"))
-			must(t, err)
-		}
-		if in < 0 {
-			same()
-		}
-		_, undo := stepsOf(func(step int) {
-			if step == in {
-				same()
-			}
-		})
+		undo := sameValueIn(t, db, in)
 		err := db.EnsureIndexes(ctx, "Users", userIndexes)
 		undo()
 		var unique *jay.UniqueError
@@ -133,36 +120,10 @@ func TestTogether_OneBeyondBounds(t *testing.T) {
 // writers, leaves no wrong entry in any of them, and that the next Open goes on with all.
 func TestTogether_Crash_AtEverySync(t *testing.T) {
 	defer smallTables()()
-	crashes, building := 0, 0
-	for at := 0; ; at++ {
-		disk := storagetest.NewDisk()
-		db := onDisk(t, disk, jay.Options{Durability: []jay.Durability{jay.Synced, jay.Relaxed}[at%2]})
-		userDocuments(t, db)
-		must(t, db.Flush(ctx))
-		var mu sync.Mutex
-		var crashed *storagetest.Disk
-		random := rand.New(rand.NewPCG(uint64(at), 1))
-		n := 0
-		disk.OnEverySync(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			if n++; n == at+1 {
-				crashed = disk.Crash([]int{0, 50, 100}[at%3], random)
-			}
-		})
-		_, undo := stepsOf(writersWin(t, db))
-		must(t, db.EnsureIndexes(ctx, "Users", userIndexes))
-		undo()
-		mu.Lock()
-		n = -1 << 30 // the rest of the syncs does not count
-		mu.Unlock()
-		closeDB(t, db)
-		if crashed == nil {
-			break
-		}
-
-		crashes++
-		db = onDisk(t, crashed, jay.Options{})
+	building := 0
+	build := func(_ int, db *jay.DB) { must(t, db.EnsureIndexes(ctx, "Users", userIndexes)) }
+	crashes := crashAtEverySync(t, build, func(at int, crashed *storagetest.Disk) {
+		db := onDisk(t, crashed, jay.Options{})
 		found := states(t, db)
 		if strings.Contains(found, string(jay.IndexBuilding)) {
 			building++
@@ -178,7 +139,7 @@ func TestTogether_Crash_AtEverySync(t *testing.T) {
 		must(t, checks.Indexes(db))
 		jaytest.Verify(t, db)
 		closeDB(t, db)
-	}
+	})
 	t.Logf("%d crashes, %d with indexes being built", crashes, building)
 	if crashes < 10 || building < 3 { // some syncs are shared
 		t.Error("too few syncs: the test does not test it")
@@ -221,13 +182,7 @@ func TestTogether_Faults(t *testing.T) {
 		db := onDisk(t, disk, jay.Options{})
 		userDocuments(t, db)
 		full := room%8 == 1
-		_, undo := stepsOf(func(step int) {
-			if step == int(checks.TablesRead) && full {
-				disk.Fill()
-			} else if step == int(checks.TablesRead) {
-				disk.FailCreationsIn(path.Join("db", "JAY.sort."), room)
-			}
-		})
+		undo := failTables(disk, full, room)
 		err := db.EnsureIndexes(ctx, "Users", userIndexes)
 		undo()
 		disk.Heal()
