@@ -19,6 +19,20 @@ func reopen(disk *storagetest.Disk, c cluster.Coordinator) (*jay.DB, error) {
 	return jay.Open("db", &jay.Options{FS: disk, Cluster: c, ClusterPeriod: 100 * time.Millisecond})
 }
 
+// setBack returns a coordinator that was set back to before an identity that the database on
+// the disk has, and the disk.
+func setBack(t testing.TB) (*clustertest.Memory, *storagetest.Disk) {
+	t.Helper()
+	m := clustertest.NewMemory()
+	disk := storagetest.NewDisk()
+	db := onTag(t, disk, m.Connect(), "A")
+	restore := m.Backup()
+	put(t, db, "users|", `{}`)
+	closeDB(t, db)
+	restore()
+	return m, disk
+}
+
 func clusterStats(t testing.TB, db *jay.DB) *jay.ClusterStats {
 	t.Helper()
 	stats, err := db.Stats(ctx)
@@ -223,13 +237,7 @@ func TestCluster_Restored_JoinedSince(t *testing.T) {
 // accepted later.
 func TestCluster_Restored_AcceptFailed(t *testing.T) {
 	t.Parallel()
-	m := clustertest.NewMemory()
-	disk := storagetest.NewDisk()
-	db := onTag(t, disk, m.Connect(), "A")
-	restore := m.Backup()
-	put(t, db, "users|", `{}`)
-	closeDB(t, db)
-	restore()
+	m, disk := setBack(t)
 	_, err := reopen(disk, m.Connect())
 	restored(t, "Open", err)
 	undone := m.Backup()
@@ -240,7 +248,7 @@ func TestCluster_Restored_AcceptFailed(t *testing.T) {
 		restored(t, "Open", err)
 	}
 	m.Accept()
-	db = accept(t, m, disk, 20)
+	db := accept(t, m, disk, 20)
 	equal(t, put(t, db, "users|", `{}`).ID, "users/21")
 	closeDB(t, db)
 }
@@ -324,13 +332,7 @@ func TestCluster_Restored_OthersWentOn(t *testing.T) {
 // does not wait until it counts as dead.
 func TestCluster_Restored_NextOpen(t *testing.T) {
 	t.Parallel()
-	m := clustertest.NewMemory()
-	disk := storagetest.NewDisk()
-	db := onTag(t, disk, m.Connect(), "A")
-	restore := m.Backup()
-	put(t, db, "users|", `{}`)
-	closeDB(t, db)
-	restore()
+	m, disk := setBack(t)
 	for range 2 {
 		_, err := jay.Open("db", &jay.Options{FS: disk, Cluster: m.Connect(), ClusterPeriod: time.Minute})
 		restored(t, "Open", err)

@@ -16,49 +16,76 @@ import (
 	"github.com/jaydb/jay/cluster/etcd"
 )
 
+// single is a member of etcd that is a cluster by itself. Nodes reach it behind a proxy, also
+// after it was stopped and started again.
+type single struct {
+	t      *testing.T
+	base   string // directory of all its files
+	proxy  *proxy
+	config embedded.Config
+	member *embedded.Member
+}
+
+func newSingle(t *testing.T) *single {
+	s := &single{t: t, base: t.TempDir(), proxy: newProxy(t)}
+	s.config = embedded.Config{Name: "a", Dir: filepath.Join(s.base, "data"), ClientURL: s.proxy.url(), ListenClient: "127.0.0.1:0", PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true, Logger: testLogger()}
+	return s
+}
+
+func (s *single) where() etcd.Config { return etcd.Config{Endpoints: []string{s.proxy.url()}} }
+
+func (s *single) start() {
+	s.t.Helper()
+	m, err := embedded.Start(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := m.Ready(within(s.t)); err != nil {
+		s.t.Fatal(err)
+	}
+	s.member = m
+	s.proxy.set(func() { s.proxy.target = m.ClientAddress() })
+}
+
+func (s *single) stop() {
+	s.t.Helper()
+	if err := s.member.Close(); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// backUp copies the directory of the stopped member.
+func (s *single) backUp() {
+	s.t.Helper()
+	if err := os.CopyFS(filepath.Join(s.base, "backup"), os.DirFS(s.config.Dir)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// restore makes the copy the directory of the next start.
+func (s *single) restore() { s.config.Dir = filepath.Join(s.base, "backup") }
+
 // Ensure that an etcd that was set back while a node runs is refused, that nothing is
 // committed to it, and that it goes on once it was accepted: with indexes above all that there were.
 func TestRestored(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t)
-	base := t.TempDir()
-	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: p.url(), ListenClient: "127.0.0.1:0", PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true, Logger: testLogger()}
-	start := func() *embedded.Member {
-		t.Helper()
-		m, err := embedded.Start(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Ready(within(t)); err != nil {
-			t.Fatal(err)
-		}
-		p.set(func() { p.target = m.ClientAddress() })
-		return m
-	}
-	stop := func(m *embedded.Member) {
-		t.Helper()
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	where := etcd.Config{Endpoints: []string{p.url()}}
+	s := newSingle(t)
+	where := s.where()
 	node := open(t, where)
 
-	m := start()
+	s.start()
 	commit(t, node, nil, put("counter", "1"))
-	stop(m)
-	if err := os.CopyFS(filepath.Join(base, "backup"), os.DirFS(config.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	m = start()
+	s.stop()
+	s.backUp()
+	s.start()
 	var last uint64
 	for i := range 20 {
 		last = commit(t, node, nil, put("counter", fmt.Sprint(i)))
 	}
-	stop(m)
-	config.Dir = filepath.Join(base, "backup")
-	m = start()
-	defer func() { stop(m) }()
+	s.stop()
+	s.restore()
+	s.start()
+	defer s.stop()
 
 	if _, err := node.Read(within(t), "counter"); !errors.Is(err, etcd.ErrRestored) {
 		t.Errorf("a node that has seen later revisions: got %v", err)
@@ -110,28 +137,10 @@ func TestRestored(t *testing.T) {
 // that both go on, under their tags, when it was accepted.
 func TestRestored_Closed(t *testing.T) {
 	t.Parallel()
-	p := newProxy(t)
-	base := t.TempDir()
-	config := embedded.Config{Name: "a", Dir: filepath.Join(base, "data"), ClientURL: p.url(), ListenClient: "127.0.0.1:0", PeerURL: "http://127.0.0.1:0", UnsafeNoSync: true, Logger: testLogger()}
-	start := func() (stop func()) {
-		t.Helper()
-		m, err := embedded.Start(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Ready(within(t)); err != nil {
-			t.Fatal(err)
-		}
-		p.set(func() { p.target = m.ClientAddress() })
-		return func() {
-			if err := m.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	where := etcd.Config{Endpoints: []string{p.url()}}
+	s := newSingle(t)
+	where := s.where()
 	with := func(c cluster.Coordinator, tag string, fn func(db *jay.DB)) error {
-		db, err := jay.Open(filepath.Join(base, tag), &jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: 200 * time.Millisecond})
+		db, err := jay.Open(filepath.Join(s.base, tag), &jay.Options{Cluster: c, NodeTag: tag, ClusterPeriod: 200 * time.Millisecond})
 		if err != nil {
 			return err
 		}
@@ -151,19 +160,17 @@ func TestRestored_Closed(t *testing.T) {
 		}
 	}
 
-	stop := start()
+	s.start()
 	insert("A", "users/1")
-	stop()
-	if err := os.CopyFS(filepath.Join(base, "backup"), os.DirFS(config.Dir)); err != nil {
-		t.Fatal(err)
-	}
-	stop = start()
+	s.stop()
+	s.backUp()
+	s.start()
 	insert("B", "users/2")
 	insert("A", "users/3")
-	stop()
-	config.Dir = filepath.Join(base, "backup")
-	stop = start()
-	defer func() { stop() }()
+	s.stop()
+	s.restore()
+	s.start()
+	defer s.stop()
 	for range 3 {
 		for _, tag := range []string{"A", "B"} {
 			if err := with(open(t, where), tag, func(*jay.DB) {}); !errors.Is(err, jay.ErrClusterRestored) {
