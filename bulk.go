@@ -16,6 +16,7 @@ import (
 	"github.com/jaydb/jay/internal/relay"
 	"github.com/jaydb/jay/internal/write"
 	"github.com/jaydb/jay/metadata"
+	"github.com/jaydb/jay/storage"
 )
 
 // BulkOptions configure BulkInsert. The zero value, and nil, are good
@@ -133,8 +134,9 @@ func (db *DB) BulkInsert(opts *BulkOptions) (*BulkWriter, error) {
 		free:    make(chan *bulkBatch, allBatches),
 		done:    make(chan struct{}),
 		started: time.Now(),
-		pace:    bulkPace{now: sinceStart},
 	}
+	w.pace.now = func() int64 { return 1 + int64(time.Since(w.started)) }
+	w.pace.engine, _ = db.env.Engine.(storage.Paced)
 	if opts != nil {
 		w.opts = *opts
 	}
@@ -261,7 +263,7 @@ func (w *BulkWriter) add(ctx context.Context, p *write.Preparation) (string, err
 	defer w.mu.Unlock()
 	w.filling.add(o)
 	added = true
-	w.pace.look(w.db)
+	w.pace.look(w.db.env)
 	if len(w.filling.ops) == 1 {
 		w.startTimer()
 	}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/storage"
 )
 
@@ -13,8 +14,9 @@ import (
 // While others wait for the disk, batches are so small that they share the commit and the
 // sync with them, and the writer waits for that sync, so that it is at most one batch ahead.
 type bulkPace struct {
-	now   func() int64 // ns since the program began, above 0
-	until atomic.Int64 // go slowly until then; 0 for never
+	engine storage.Paced // nil if the engine does not know who waits
+	now    func() int64  // ns since the writer began, above 0; not the time of Options, which tests stop
+	until  atomic.Int64  // go slowly until then; 0 for never
 
 	// When others were first and last seen to wait, in a row without a gap of paceMemory.
 	// Guarded by BulkWriter.mu.
@@ -37,23 +39,16 @@ const (
 	pieceOverhead = 96
 )
 
-var programStart = time.Now()
-
-// sinceStart returns the time since the program began, in ns. It is not the time of Options:
-// tests stop that.
-func sinceStart() int64 { return max(1, int64(time.Since(programStart))) }
-
 // look notes whether others wait for the disk: neither commits of bulk writers nor those that
 // reserve IDs and etags, as a bulk writer causes them itself. If none do, that is a few
 // atomic loads.
 // BulkWriter.mu is held.
-func (p *bulkPace) look(db *DB) {
-	e, ok := db.env.Engine.(storage.Paced)
-	if !ok {
+func (p *bulkPace) look(e *env.Env) {
+	if p.engine == nil {
 		return
 	}
-	own := db.env.OwnSyncs.Load() // one may begin or end meanwhile
-	if e.SyncsAwaited() <= max(own, db.env.OwnSyncs.Load()) {
+	own := e.OwnSyncs.Load() // one may begin or end meanwhile
+	if p.engine.SyncsAwaited() <= max(own, e.OwnSyncs.Load()) {
 		return
 	}
 	now := p.now()
