@@ -32,6 +32,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"a transaction walks over what was committed", testTxIterate},
 		{"a range that a transaction walked over does not change", testPhantoms},
 		{"a snapshot stays as it is", testSnapshot},
+		{"keys are skipped, and single ones found", testSkipAndFind},
+		{"who waits for the disk is counted", testPaced},
 		{"sequence numbers follow the order of commits", testSequence},
 		{"a failed transaction draws no number", testSequenceOfFailure},
 		{"read and write under many goroutines loses nothing", testIncrements},
@@ -290,6 +292,63 @@ func testSnapshot(t *testing.T, e storage.Engine) {
 	want(t, keys(t, s, "", "z"), "a")
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Ensure that an iterator skips as many keys as Next would pass, if it is a storage.Skipper,
+// that storage.SeekExact finds what is there and nothing else, and that seeks go on from there.
+func testSkipAndFind(t *testing.T, e storage.Engine) {
+	set(t, e, "a", "1", "b", "2", "bb", "3", "d", "4", "e", "5")
+	update(t, e, func(tx storage.Tx) error { tx.Delete([]byte("bb")); return nil })
+	it, err := e.Iterate([]byte("a"), []byte("e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer it.Close()
+	if s, ok := it.(storage.Skipper); ok {
+		want(t, it.First(), true)
+		called, more := s.Skip(2)
+		want(t, called, 2)
+		want(t, more, true)
+		want(t, string(it.Key()), "d")
+		called, more = s.Skip(5)
+		want(t, called, 1) // behind d is the end
+		want(t, more, false)
+	}
+	for _, key := range []string{"d", "c", "a", "bb", "b"} {
+		found := storage.SeekExact(it, []byte(key))
+		want(t, found, key != "c" && key != "bb")
+		if found {
+			want(t, string(it.Key()), key)
+		}
+	}
+	want(t, it.SeekGE([]byte("bb")), true)
+	want(t, string(it.Key()), "d")
+	want(t, it.Prev(), true)
+	want(t, string(it.Key()), "b")
+	want(t, storage.SeekExact(it, []byte("c")), false)
+	want(t, it.SeekLT([]byte("c")), true)
+	want(t, string(it.Key()), "b")
+	want(t, it.Error(), error(nil))
+}
+
+// Ensure that a call of Update that waits for the disk is counted while it lasts, if the
+// engine is a storage.Paced, and no other one is.
+func testPaced(t *testing.T, e storage.Engine) {
+	p, ok := e.(storage.Paced)
+	if !ok {
+		t.Skip("the engine is no storage.Paced")
+	}
+	for _, sync := range []bool{false, true} {
+		during := int64(-1)
+		err := e.Update(ctx, sync, func(tx storage.Tx) error {
+			during = p.SyncsAwaited()
+			tx.Set([]byte("a"), nil, nil)
+			return nil
+		})
+		want(t, err, error(nil))
+		want(t, during == 1, sync)
+		want(t, p.SyncsAwaited(), int64(0))
 	}
 }
 
