@@ -8,11 +8,12 @@ import (
 	"github.com/jaydb/jay/storage"
 )
 
-// bulkPace says how fast a BulkWriter may go. A durable write of another caller waits for the
-// batch that is being committed, and its sync for all that was written to the log before. At
-// full speed that is several batches: one in a hundred waited for fifty times the median.
-// While others wait for the disk, batches are so small that they share the commit and the
-// sync with them, and the writer waits for that sync, so that it is at most one batch ahead.
+// bulkPace decides when a BulkWriter makes room for others. A durable write of another
+// caller waits for the batch that is being committed, and its sync for all that was written
+// to the log before. At full speed that is several batches: one write in a hundred waited for
+// fifty times the median. While others wait for the disk, batches are so small that they share
+// the commit and the sync with them, and the writer waits for that sync, so that it is at most
+// one batch ahead.
 type bulkPace struct {
 	engine storage.Paced // nil if the engine does not know who waits
 	now    func() int64  // ns since the writer began, above 0; not the time of Options, which tests stop
@@ -32,17 +33,15 @@ const (
 	// not worth smaller batches.
 	leastWait = int64(500 * time.Microsecond)
 
-	// A batch is a piece from pieceBytes on, which with pieceOverhead for the header,
-	// the change record and the keys of each document is just below what the engine still
-	// puts into one commit with others: smallBytes of package lsm.
+	// While others wait, a batch is sent when it has pieceBytes: the bodies, and for each
+	// document pieceOverhead for its header, keys and change record. The engine still puts
+	// a little more than that into one commit with other calls: smallBytes of package lsm.
 	pieceBytes    = 60 << 10
 	pieceOverhead = 96
 )
 
-// look notes whether others wait for the disk: neither commits of bulk writers nor those that
-// reserve IDs and etags, as a bulk writer causes them itself. If none do, that is a few
-// atomic loads.
-// BulkWriter.mu is held.
+// look notes whether other callers wait for the disk. Commits of bulk writers, and those that
+// reserve IDs and etags, do not count: a bulk writer causes them itself. BulkWriter.mu is held.
 func (p *bulkPace) look(e *env.Env) {
 	if p.engine == nil {
 		return

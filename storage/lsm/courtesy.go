@@ -71,8 +71,8 @@ func (e *Engine) GiveWay() {
 		return
 	}
 
-	// Several goroutines of a build share a turn. Those that wait at the same time count
-	// one by one, and so they sleep for less than half of the time.
+	// All goroutines of builds share one turn, and the waits of each are added up. So two
+	// that wait at the same time wait for less than half of the time.
 	began := time.Now()
 	c.mu.Lock()
 	over := c.builds.over(began)
