@@ -200,6 +200,26 @@ type Snapshot interface {
 	Close() error
 }
 
+// CountMemory is a Snapshot that remembers how many keys were counted in parts of ranges, so
+// that a later count of the same range walks only where something was written since. A
+// Snapshot need not be one.
+type CountMemory interface {
+	// KnownCounts returns the parts of [lo, hi) whose number of keys is known, ascending and
+	// apart. What it returns is exact for what the Snapshot shows.
+	KnownCounts(lo, hi []byte) []RangeCount
+
+	// KeepCounts offers parts that were counted by walks over this Snapshot, ascending and
+	// apart. Some of them, or none, may be kept, for this and other Snapshots. The slice and
+	// the keys are the engine's from then on.
+	KeepCounts(parts []RangeCount)
+}
+
+// RangeCount is the number of keys in [Lo, Hi).
+type RangeCount struct {
+	Lo, Hi []byte
+	Keys   int64
+}
+
 // WriteTracker tracks writes from Engine.TrackWrites to Close. It is safe for
 // concurrent use, but for Close.
 type WriteTracker interface {

@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -203,5 +204,82 @@ func TestKeys_Error(t *testing.T) {
 	cancel()
 	if _, err := Keys(ctx, &sorted{keys: keys}, nil, nil); err != context.Canceled {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// remembering is a Reader that knows counts, right ones: some are given, and it keeps others.
+type remembering struct {
+	sorted
+	known, offered []storage.RangeCount
+}
+
+func (r *remembering) KnownCounts(lo, hi []byte) (known []storage.RangeCount) {
+	for _, k := range r.known {
+		if bytes.Compare(k.Lo, lo) >= 0 && bytes.Compare(k.Hi, hi) <= 0 {
+			known = append(known, k)
+		}
+	}
+	return known
+}
+
+func (r *remembering) KeepCounts(parts []storage.RangeCount) { r.offered = parts }
+
+// between returns how many keys lie in a part.
+func (r *remembering) between(lo, hi []byte) (n int64) {
+	for _, key := range r.keys {
+		if key >= string(lo) && key < string(hi) {
+			n++
+		}
+	}
+	return n
+}
+
+// Ensure that a count is exact whatever parts are known, and that the parts it offers are right, in
+// order and apart.
+func TestKeys_Memory(t *testing.T) {
+	small(t)
+	t.Cleanup(func(gap int, kept, part int64, marks int) func() {
+		return func() { gapKeys, minKept, partKeys, maxMarks = gap, kept, part, marks }
+	}(gapKeys, minKept, partKeys, maxMarks))
+	random := rand.New(rand.NewPCG(5, 6))
+	offered := 0
+	for name, keys := range keySets() {
+		for range 300 {
+			gapKeys, minKept, partKeys, maxMarks = random.IntN(20), int64(random.IntN(20)), int64(4+random.IntN(20)), 2+random.IntN(20)
+			runtime.GOMAXPROCS(1 + random.IntN(4))
+			r := &remembering{sorted: sorted{keys: keys}}
+			bounds := []string{"", "a", "orders/5", "zzzzzzzzzzzz150", "~"}
+			for range 2 * random.IntN(10) {
+				if len(keys) > 0 {
+					bounds = append(bounds, keys[random.IntN(len(keys))])
+				}
+			}
+			slices.Sort(bounds)
+			bounds = slices.Compact(bounds)
+			lo, hi := []byte(bounds[0]), []byte(bounds[len(bounds)-1])
+			for i := 1; i < len(bounds); i++ {
+				if from, to := []byte(bounds[i-1]), []byte(bounds[i]); random.IntN(2) == 0 {
+					r.known = append(r.known, storage.RangeCount{Lo: from, Hi: to, Keys: r.between(from, to)})
+				}
+			}
+			for again := range 2 {
+				n, err := Keys(t.Context(), r, lo, hi)
+				if want := r.between(lo, hi); err != nil || n != want {
+					t.Fatalf("%s: %q to %q, knowing %q: %d keys, %v, want %d (again %d)", name, lo, hi, r.known, n, err, want, again)
+				}
+				at := lo
+				for _, k := range r.offered {
+					if bytes.Compare(k.Lo, at) < 0 || bytes.Compare(k.Hi, k.Lo) <= 0 || k.Keys != r.between(k.Lo, k.Hi) {
+						t.Fatalf("%s: offers %d keys from %q to %q, behind %q: want %d", name, k.Keys, k.Lo, k.Hi, at, r.between(k.Lo, k.Hi))
+					}
+					at = k.Hi
+					offered++
+				}
+				r.known, r.offered = r.offered, nil
+			}
+		}
+	}
+	if offered == 0 {
+		t.Error("nothing was ever offered")
 	}
 }

@@ -48,6 +48,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"a cancelled context runs nothing", testCancelled},
 		{"values belong to the engine until closed", testValueStays},
 		{"who waits for the next commit misses none", testNextCommit},
+		{"what is known of counts is what a snapshot shows", testCountMemory},
+		{"counts are known beside writers", testCountMemoryBeside},
 		{"tables are taken in by one commit", testIngest},
 		{"tables are taken in beside transactions", testIngestBeside},
 		{"a temporary file holds what was written", testTemporary},

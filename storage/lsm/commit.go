@@ -145,6 +145,7 @@ func (e *Engine) write(b *batch) error {
 
 	// Before Pebble has the commit: readers must know that it may be there.
 	e.durability.begin(e.db, b.number)
+	e.keyCounts.record(e.staged, b.lo, b.hi, b.number)
 	e.memTable.use(b.pebble.Len(), b.hi-b.lo)
 	if err := e.apply(b.pebble, b.sync); err != nil {
 		e.fail(err)

@@ -6,6 +6,7 @@
 //   - transactions that read what they write, and share batches and syncs:
 //     queue.go, commit.go, in that order;
 //   - reads of what is on disk: durability.go, snapshot.go;
+//   - counts that are remembered: keycounts.go;
 //   - a directory with one owner (lock.go) that is checked before Pebble changes
 //     it (check.go, controlfile.go), and repaired on request (repair.go);
 //   - failures of the disk that fail the engine and not the process: failure.go,
@@ -77,6 +78,7 @@ type Engine struct {
 	visible         atomic.Uint64 // number of the last commit that readers of Pebble see
 	durability      durability
 	states          states
+	keyCounts       keyCounts
 	stalls          stalls
 	notice          notice
 	courtesy        courtesy
@@ -119,7 +121,7 @@ func open(dir string, opts Options) (*Engine, error) {
 		failed: make(chan struct{}), abandoned: make(chan struct{}), closed: make(chan struct{}),
 	}
 	e.durability.keepViews = opts.DurableReads
-	e.states.applying = &e.durability.applying
+	e.states.applying, e.keyCounts.applying = &e.durability.applying, &e.durability.applying
 	e.closeTimeout = cmp.Or(opts.CloseTimeout, defaultCloseTimeout)
 	switch {
 	case e.fs != nil:

@@ -28,7 +28,7 @@ import (
 //   - It happens in the function of a transaction that is the first of its group:
 //     Engine.mu is held, and no transaction has staged anything that is not in Pebble.
 //   - It has a number among the commits, so that readers of what is durable get a view of
-//     it, and what remembers keys is told: the group's iterator, write trackers, numbers.
+//     it, and what remembers keys is told: the group's iterator, write trackers, numbers, counts.
 //   - Pebble must write keys in memory that overlap the tables to tables of their own first. As
 //     writers wait for that, Ingest does it once before.
 
@@ -258,6 +258,7 @@ func (e *Engine) ingest(tables []*table, taken func(before storage.Snapshot)) er
 	}
 	number := e.applied + 1
 	e.durability.begin(e.db, number)
+	e.keyCounts.forgetAll()
 	err := e.protect(func() error { return e.db.Ingest(context.Background(), paths) })
 	if failure := e.failure.Load(); failure != nil {
 		_ = before.Close() // it never fails

@@ -1,0 +1,210 @@
+package enginetest
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jaydb/jay/storage"
+)
+
+// Keys of the tests of counts are "x" and four digits, so that their ranges are short to write.
+func countKey(i int) []byte { return fmt.Appendf(nil, "x%04d", i) }
+
+// countByWalk walks over the keys of r in [lo, hi), and divides them into parts of up to each keys.
+func countByWalk(r storage.Reader, lo, hi []byte, each int64) (parts []storage.RangeCount, err error) {
+	it, err := r.Iterate(lo, hi)
+	if err != nil {
+		return nil, err
+	}
+	part := storage.RangeCount{Lo: bytes.Clone(lo)}
+	for ok := it.First(); ok; ok = it.Next() {
+		if part.Keys == each {
+			part.Hi = bytes.Clone(it.Key())
+			parts = append(parts, part)
+			part = storage.RangeCount{Lo: part.Hi}
+		}
+		part.Keys++
+	}
+	part.Hi = bytes.Clone(hi)
+	if err := it.Error(); err != nil {
+		return nil, err
+	}
+	return append(parts, part), it.Close()
+}
+
+// checkCounts compares all that s knows of [lo, hi) with what it shows, and returns how many
+// parts that were.
+func checkCounts(s storage.Snapshot, lo, hi []byte) (int, error) {
+	at := lo
+	known := s.(storage.CountMemory).KnownCounts(lo, hi)
+	for _, k := range known {
+		if bytes.Compare(k.Lo, at) < 0 || bytes.Compare(k.Hi, hi) > 0 || bytes.Compare(k.Lo, k.Hi) >= 0 {
+			return 0, fmt.Errorf("a part from %q to %q, behind %q, of %q to %q", k.Lo, k.Hi, at, lo, hi)
+		}
+		at = k.Hi
+		walked, err := countByWalk(s, k.Lo, k.Hi, 1<<60)
+		if err != nil {
+			return 0, err
+		}
+		if walked[0].Keys != k.Keys {
+			return 0, fmt.Errorf("%d keys are known from %q to %q, where there are %d", k.Keys, k.Lo, k.Hi, walked[0].Keys)
+		}
+	}
+	return len(known), nil
+}
+
+// Ensure that what a snapshot knows of counts is what it shows, whatever was committed before
+// the count, during it and after it, if the engine's snapshots are storage.CountMemories.
+func testCountMemory(t *testing.T, e storage.Engine) {
+	lo, hi := []byte("x"), []byte("y")
+	update(t, e, func(tx storage.Tx) error {
+		for i := range 1000 {
+			tx.Set(countKey(10*i), nil, nil)
+		}
+		return nil
+	})
+	closed := func(s storage.Snapshot) {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	first := e.Snapshot()
+	defer closed(first)
+	memory, ok := first.(storage.CountMemory)
+	if !ok {
+		t.Skip("the engine's snapshots are no storage.CountMemories")
+	}
+	parts, err := countByWalk(first, lo, hi, 100)
+	want(t, err, error(nil))
+	memory.KeepCounts(slices.Clone(parts))
+	knows := func(s storage.Snapshot, most int) {
+		t.Helper()
+		n, err := checkCounts(s, lo, hi)
+		want(t, err, error(nil))
+		if n > most {
+			t.Fatalf("%d parts are known, want at most %d", n, most)
+		}
+	}
+	knows(first, 10)
+
+	// A commit writes in one part, and deletes in another.
+	set(t, e, string(countKey(1505)), "")
+	update(t, e, func(tx storage.Tx) error { tx.Delete(countKey(4000)); return nil })
+	second := e.Snapshot()
+	defer closed(second)
+	knows(second, 8)
+	knows(first, 10)
+
+	// A count of a state in which a later commit has written.
+	memory.KeepCounts(parts)
+	knows(second, 8)
+
+	// A state that is older than the count.
+	newer, err := countByWalk(second, lo, hi, 100)
+	want(t, err, error(nil))
+	second.(storage.CountMemory).KeepCounts(newer)
+	knows(second, 10)
+	knows(first, 10)
+	third := e.Latest()
+	defer closed(third)
+	knows(third, 10)
+
+	// Nothing is known of a part that is asked for in part.
+	n, err := checkCounts(second, countKey(5), countKey(600))
+	want(t, err, error(nil))
+	want(t, n, 0)
+}
+
+// Ensure the same of snapshots that are taken, counted and kept open beside writers.
+func testCountMemoryBeside(t *testing.T, e storage.Engine) {
+	s := e.Snapshot()
+	_, ok := s.(storage.CountMemory)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		t.Skip("the engine's snapshots are no storage.CountMemories")
+	}
+	const keys = 2000
+	var writers, readers sync.WaitGroup
+	var stop atomic.Bool
+	var known atomic.Int64
+	for w := range 2 {
+		writers.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			for i := 0; !stop.Load(); i++ {
+				size := 1
+				if random.IntN(200) == 0 {
+					size = random.IntN(2 * keys)
+				}
+				err := e.Update(ctx, w == 0, func(tx storage.Tx) error {
+					for range size {
+						if key := countKey(random.IntN(keys)); random.IntN(2) == 0 {
+							tx.Set(key, nil, nil)
+						} else {
+							tx.Delete(key)
+						}
+					}
+					return nil
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for r := range 3 {
+		readers.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(r), 2))
+			var open []storage.Snapshot
+			for range 300 {
+				s := e.Snapshot()
+				if random.IntN(2) == 0 {
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+					s = e.Latest()
+				}
+				open = append(open, s)
+				s = open[random.IntN(len(open))]
+				from := random.IntN(keys)
+				lo, hi := countKey(from), countKey(from+1+random.IntN(keys-from))
+				n, err := checkCounts(s, lo, hi)
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				known.Add(int64(n))
+				parts, err := countByWalk(s, lo, hi, int64(1+random.IntN(200)))
+				if err != nil {
+					t.Error(err)
+					break
+				}
+				s.(storage.CountMemory).KeepCounts(parts)
+				if len(open) > 5 {
+					if err := open[0].Close(); err != nil {
+						t.Error(err)
+					}
+					open = open[1:]
+				}
+			}
+			for _, s := range open {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	stop.Store(true)
+	writers.Wait()
+	if known.Load() == 0 {
+		t.Error("nothing was ever known")
+	}
+}
