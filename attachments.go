@@ -267,12 +267,12 @@ func (a Attachments) find(ctx context.Context, name string) (format.Attachment, 
 	if err != nil {
 		return format.Attachment{}, err
 	}
-	return entryOf(a.db, doc.inner().Header(), a.id, name)
+	return entryOf(a.db, doc.inner().Header().Attachments, a.id, name)
 }
 
 // entryOf returns an entry of a document's list, or ErrNoAttachment.
-func entryOf(db *DB, h *metadata.Header, id, name string) (format.Attachment, error) {
-	all, err := format.DecodeAttachments(h.Attachments)
+func entryOf(db *DB, list []byte, id, name string) (format.Attachment, error) {
+	all, err := format.DecodeAttachments(list)
 	if err != nil {
 		return format.Attachment{}, err
 	}
@@ -372,7 +372,7 @@ func openAttachment(ctx context.Context, db *DB, id, name string) (_ *Attachment
 	if err != nil {
 		return nil, getError(id, err)
 	}
-	entry, err := entryOf(db, doc.Header(), id, name)
+	entry, err := entryOf(db, doc.Header().Attachments, id, name)
 	if err != nil {
 		return nil, err
 	}

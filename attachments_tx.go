@@ -60,7 +60,7 @@ func (t *Tx) attachTo(ctx context.Context, o *op) error {
 	if err != nil {
 		return err
 	}
-	o.ID, o.JSON, o.Header = doc.ID(), doc.JSON(), *doc.Header()
+	o.ID, o.JSON, o.Header = doc.ID(), doc.JSON(), doc.Header()
 	list, err := o.Attaching.List(t.db.writer, o.ID, o.Header.Attachments)
 	if err != nil {
 		return err

@@ -154,10 +154,8 @@ func (e *elsewhereError) Unwrap() error { return e.in }
 
 // owns reports whether a document is in the mapping's collection.
 func owns(m *codec.Mapping, doc *docs.Document) bool {
-	if string(doc.Header().Collection) == m.Collection {
-		return true
-	}
-	return docs.SameCollection(doc.Header().Collection, format.FoldName(m.Collection))
+	h := doc.Header()
+	return string(h.Collection) == m.Collection || docs.SameCollection(h.Collection, format.FoldName(m.Collection))
 }
 
 // newValueOp returns the write of a value, which is still to be encoded.

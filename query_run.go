@@ -401,7 +401,7 @@ func (t *Tx) written(collection string) (map[string]bool, []*docs.Document) {
 	for folded, i := range t.staged {
 		hidden[folded] = true
 		doc, err := t.peek(t.ops[i])
-		if err == nil && (collection == "" || docs.SameCollection(doc.Header().Collection, format.CollectionKey(collection))) {
+		if err == nil && (collection == "" || doc.IsIn(format.CollectionKey(collection))) {
 			own = append(own, doc)
 		}
 	}

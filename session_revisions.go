@@ -41,7 +41,7 @@ func (s *Session) savingOfRevision(e *entity) saving {
 func savedRevision(e *entity, o *op) {
 	if h := e.doc.Header(); h.Etag == o.Header.Etag && h.Node == o.Header.Node {
 		doc := *e.doc // others may share it
-		doc.Header().Revision = o.Header.Revision
+		doc.SetRevision(o.Header.Revision)
 		e.doc = &doc
 	}
 }

@@ -212,7 +212,8 @@ func (s *Session) savingOf(c *codec.Encoder, e *entity) (saving, error) {
 	o.Collection, o.Prefix = e.m.Collection, e.m.Prefix
 	o.Custom, o.KeepRevision = custom, e.force
 	if o.Custom == nil && e.doc != nil {
-		o.Kept = e.doc.Header()
+		h := e.doc.Header()
+		o.Kept, o.KeptTimed = h.Custom, h.Timed
 	}
 	switch {
 	case e.doc == nil && (e.made || e.foldedID == ""):

@@ -430,7 +430,8 @@ func (t *Tx) base(folded string) (*docs.Document, error) {
 	doc, err := t.db.docs.ReadFolded(t.snapshot, folded)
 	doc, err = docs.AliveAt(t.moment.at, doc, err)
 	if err == nil {
-		t.saw(folded, write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag})
+		node, etag := doc.Version()
+		t.saw(folded, write.Version{Node: node, Etag: etag})
 	}
 	if err == ErrNotFound {
 		t.saw(folded, write.Version{})
@@ -717,7 +718,7 @@ func (t *Tx) expect(o *op) error {
 	if err != nil && err != ErrNotFound {
 		return err
 	}
-	if o.InCollection != "" && doc != nil && !docs.SameCollection(doc.Header().Collection, o.InCollection) {
+	if o.InCollection != "" && doc != nil && !doc.IsIn(o.InCollection) {
 		return &CollectionError{ID: o.ID, Current: doc.Collection(), Given: o.Collection}
 	}
 	switch {
@@ -860,24 +861,24 @@ func (t *Tx) resolvePatch(ctx context.Context, p *op) (*op, PatchResult, error) 
 	if doc == nil {
 		return t.resolveMissing(ctx, p, o)
 	}
-	if p.InCollection != "" && !docs.SameCollection(doc.Header().Collection, p.InCollection) {
+	if p.InCollection != "" && !doc.IsIn(p.InCollection) {
 		return nil, PatchResult{}, &CollectionError{ID: p.ID, Current: doc.Collection(), Given: p.Collection}
 	}
 	out, changed, err := t.db.writer.ApplyEdits(ctx, p, doc.JSON(), 0)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
-	header := *doc.Header()
+	header := doc.Header()
 	retimed, err := p.Retime(&header)
 	if err != nil {
 		return nil, PatchResult{}, err
 	}
 	if !changed && !retimed {
-		p.Outcome, p.ID, p.Header, p.JSON = write.Present, doc.ID(), *doc.Header(), doc.JSON()
+		p.Outcome, p.ID, p.Header, p.JSON = write.Present, doc.ID(), doc.Header(), doc.JSON()
 		p.Patching.Status = write.StatusNotModified
 		return nil, PatchResult{Status: PatchNotModified, Metadata: t.result(p), Body: doc.JSON()}, t.expectVersion(p)
 	}
-	o.RequestID, o.Body, o.Kept = doc.ID(), out, &header
+	o.RequestID, o.Body, o.Kept, o.KeptTimed = doc.ID(), out, header.Custom, header.Timed
 	o.Collection = doc.Collection()
 	p.Patching.Status = write.StatusPatched
 	o.Committed = p.CommittedAs(o)

@@ -3,6 +3,7 @@ package docs
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"testing"
 	"unsafe"
 
@@ -72,6 +73,64 @@ func TestCopyDocument_Corrupt(t *testing.T) {
 	for size := range maxDocAlloc + 100 {
 		if doc, err := r.CopyDocument([]byte("users/1-a"), make([]byte, size)); doc != nil || !errors.Is(err, errs.ErrCorrupt) {
 			t.Fatalf("%d bytes: got %v, %v", size, doc, err)
+		}
+	}
+}
+
+// Ensure that a document has the header that it was made of, in memory of its own, and that it is
+// as small as its sizes of allocations were chosen for.
+func TestDocument_Header(t *testing.T) {
+	if documentBytes > 128 {
+		t.Errorf("a document has %d bytes beside its ID and its record", documentBytes)
+	}
+	r := NewReader(env.New(), 0)
+	for parts := range 32 {
+		h := metadata.Header{Node: 3, Etag: 300, Modified: 1 << 60, Timed: parts&16 != 0}
+		for i, text := range []*[]byte{&h.Collection, &h.ID, &h.Custom} {
+			if parts&(1<<i) != 0 {
+				*text = []byte([]string{"Users", "Users/1-A", `{"k":1}`}[i])
+			}
+		}
+		if parts&8 != 0 {
+			h.Attachments, h.Revision = []byte("a list"), 7
+		}
+		check := func(how string, d *Document) {
+			t.Helper()
+			got := d.Header()
+			if len(h.Collection) == 0 {
+				got.Collection = nil // as good as an empty one
+			}
+			if !reflect.DeepEqual(got, h) {
+				t.Errorf("%s: header %+v, want %+v", how, got, h)
+			}
+			if d.Collection() != string(h.Collection) && len(h.Collection) > 0 || d.Metadata().Etag != 300 || string(d.JSON()) != "{}" {
+				t.Errorf("%s: %+v %s", how, d.Metadata(), d.JSON())
+			}
+		}
+		record := append(h.AppendTail(h.AppendHead(nil)), "{}"...)
+		copied, err := r.CopyDocument([]byte("users/1-a"), record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("copied", copied)
+		pinned, err := r.Pinned(append([]byte{'d'}, "users/1-a\x00"...), record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("pinned", &pinned)
+
+		given := h
+		for _, text := range []*[]byte{&given.Collection, &given.ID, &given.Custom, &given.Attachments} {
+			*text = bytes.Clone(*text)
+		}
+		made := Make(nil, "users/1-a", given, []byte("{}"))
+		for _, text := range [][]byte{given.Collection, given.ID, given.Custom, given.Attachments} {
+			clear(text)
+		}
+		check("made", &made)
+		made.SetRevision(9)
+		if made.Header().Revision != 9 {
+			t.Error("the revision was not set")
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (c *Cache) Enter(t ticket, doc *Document) {
 // checkNewer checks that a document is not older than the one entered before it: a
 // committed write may have replaced the older one. s.mu is held.
 func (s *cacheShard) checkNewer(hash uint64, doc *Document) {
-	etag := doc.header.Etag
+	etag := doc.etag
 	if etag < s.entered[hash] {
 		invariants.Broken("etag %d of %q enters the cache behind %d", etag, doc.foldedID, s.entered[hash])
 	}

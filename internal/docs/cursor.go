@@ -322,7 +322,7 @@ func (w *Cursor) take(id, value []byte, check bool) (*Document, error) {
 		check = false
 	}
 	doc, err := w.reader.CopyDocument(id, value)
-	if err == nil && check && !w.isMember(doc.header.Collection) {
+	if err == nil && check && !w.isMember(doc.bytes(doc.collection)) {
 		return nil, nil
 	}
 	return doc, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 	"unsafe"
 
 	"github.com/jaydb/jay/ids"
@@ -17,35 +18,89 @@ import (
 
 // Document is a document as it was when it was read. It is what jay.Document is made
 // of, which has the documentation for users.
+//
+// Its header is kept in two thirds of the memory of a metadata.Header: every document that
+// is read or cached has one.
 type Document struct {
 	origins  env.Origins // for the change vector; not the database, which a kept document would keep alive
 	foldedID string      // may lie in the document's own memory
-	header   metadata.Header
 	body     []byte
+
+	node, etag, modified, revision uint64
+	texts                          unsafe.Pointer // to the bytes in which the parts lie; nil for none
+	collection, id                 part
+	custom, attachments            part
+	timed                          bool
 }
 
-// Make returns a document that owns its arguments.
+// part is where a part of a header lies in Document.texts. One without bytes is a nil
+// slice in the header.
+type part struct{ at, n uint32 }
+
+// Make returns a document that owns its arguments, but for the header's slices, which it copies.
 func Make(origins env.Origins, foldedID string, header metadata.Header, body []byte) Document {
-	return Document{origins, foldedID, header, body}
+	d := Document{origins: origins, foldedID: foldedID, body: body}
+	h := &header
+	if n := len(h.Collection) + len(h.ID) + len(h.Custom) + len(h.Attachments); n > 0 {
+		texts := make([]byte, 0, n)
+		for _, text := range []*[]byte{&h.Collection, &h.ID, &h.Custom, &h.Attachments} {
+			start := len(texts)
+			texts = append(texts, *text...)
+			*text = texts[start:]
+		}
+		d.texts = unsafe.Pointer(unsafe.SliceData(texts))
+	}
+	d.setHeader(h)
+	return d
+}
+
+// decode decodes a record, whose memory the document has from then on.
+func (d *Document) decode(record []byte) (err error) {
+	var h metadata.Header
+	if d.body, err = h.Decode(record); err != nil {
+		return fmt.Errorf("document %q: %w", d.foldedID, err)
+	}
+	d.texts = unsafe.Pointer(unsafe.SliceData(record))
+	d.setHeader(&h)
+	return nil
+}
+
+// setHeader sets the header, whose slices lie in d.texts.
+func (d *Document) setHeader(h *metadata.Header) {
+	d.node, d.etag, d.modified, d.revision, d.timed = h.Node, h.Etag, h.Modified, h.Revision, h.Timed
+	d.collection, d.id, d.custom, d.attachments = d.partOf(h.Collection), d.partOf(h.ID), d.partOf(h.Custom), d.partOf(h.Attachments)
+}
+
+// partOf returns where b, which lies in d.texts, begins and how long it is.
+func (d *Document) partOf(b []byte) part {
+	if len(b) == 0 {
+		return part{}
+	}
+	return part{uint32(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(d.texts)), uint32(len(b))}
+}
+
+// bytes returns a part.
+func (d *Document) bytes(p part) []byte {
+	if p.n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(d.texts, p.at)), p.n)
 }
 
 // Pinned returns the document at a key, in the memory of key and record: nothing is
 // copied.
 func (r *Reader) Pinned(key, record []byte) (d Document, err error) {
 	d.origins, d.foldedID = r.env.Origins, textOf(format.DocumentID(key))
-	if d.body, err = d.header.Decode(record); err != nil {
-		err = fmt.Errorf("document %q: %w", d.foldedID, err)
-	}
-	return d, err
+	return d, d.decode(record)
 }
 
 // newDocument decodes record, which the document owns from then on.
 func (r *Reader) newDocument(foldedID string, record []byte) (*Document, error) {
-	h, body, err := metadata.Decode(record)
-	if err != nil {
-		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	d := &Document{origins: r.env.Origins, foldedID: foldedID}
+	if err := d.decode(record); err != nil {
+		return nil, err
 	}
-	return &Document{origins: r.env.Origins, foldedID: foldedID, header: h, body: body}, nil
+	return d, nil
 }
 
 // CopyDocument decodes a copy of the ID and the record. The document keeps nothing
@@ -58,9 +113,8 @@ func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
 	n := copy(room, foldedID)
 	copy(room[n:], record)
 	d.origins, d.foldedID = r.env.Origins, textOf(room[:n])
-	var err error
-	if d.body, err = d.header.Decode(room[n:]); err != nil {
-		return nil, fmt.Errorf("document %q: %w", foldedID, err)
+	if err := d.decode(room[n:]); err != nil {
+		return nil, err
 	}
 	return d, nil
 }
@@ -68,8 +122,31 @@ func (r *Reader) CopyDocument(foldedID, record []byte) (*Document, error) {
 // FoldedID returns the document's ID, folded, in the document's memory.
 func (d *Document) FoldedID() string { return d.foldedID }
 
-// Header returns the header, which must not be changed.
-func (d *Document) Header() *metadata.Header { return &d.header }
+// Header returns the header. What its slices hold must not be changed.
+func (d *Document) Header() metadata.Header {
+	return metadata.Header{
+		Node: d.node, Etag: d.etag, Modified: d.modified, Revision: d.revision, Timed: d.timed,
+		Collection: d.bytes(d.collection), ID: d.bytes(d.id), Custom: d.bytes(d.custom), Attachments: d.bytes(d.attachments),
+	}
+}
+
+// Version returns the node that wrote the document and its etag there.
+func (d *Document) Version() (node, etag uint64) { return d.node, d.etag }
+
+// SetRevision sets Header.Revision.
+func (d *Document) SetRevision(number uint64) { d.revision = number }
+
+// IsIn is SameCollection for the document's collection.
+func (d *Document) IsIn(folded string) bool { return SameCollection(d.bytes(d.collection), folded) }
+
+// IsGone is IsGone for the document.
+func (d *Document) IsGone(moment time.Time) bool {
+	if !d.timed || moment.IsZero() {
+		return false
+	}
+	h := d.Header()
+	return IsGone(&h, moment)
+}
 
 // JSON returns the body, which must not be changed.
 func (d *Document) JSON() []byte { return d.body }
@@ -86,8 +163,8 @@ func (d *Document) Reattach(origins env.Origins) { d.origins = origins }
 
 // ID returns the document's ID in the casing of the newest write.
 func (d *Document) ID() string {
-	if d.header.ID != nil {
-		return string(d.header.ID)
+	if d.id.n > 0 {
+		return string(d.bytes(d.id))
 	}
 	return strings.Clone(d.foldedID) // an ID that is kept must not keep the document
 }
@@ -103,33 +180,34 @@ func WrittenID(h *metadata.Header, folded string) string {
 // Collection returns the name of the collection that the document was saved
 // with, or "@empty".
 func (d *Document) Collection() string {
-	if len(d.header.Collection) == 0 {
+	if d.collection.n == 0 {
 		return metadata.Empty
 	}
-	return string(d.header.Collection)
+	return string(d.bytes(d.collection))
 }
 
 // ChangeVector names this version of the document, for IfMatch. A document that a
 // transaction has written has no version of its own before the commit: it carries
 // the version that it replaces, or "" if there was none.
 func (d *Document) ChangeVector() string {
-	if d.header.Etag == 0 {
+	if d.etag == 0 {
 		return ""
 	}
-	return d.origins.ChangeVector(d.header.Node, d.header.Etag)
+	return d.origins.ChangeVector(d.node, d.etag)
 }
 
 // Metadata returns all that is known about the document.
 func (d *Document) Metadata() metadata.Metadata {
+	h := d.Header()
 	return metadata.Metadata{
 		ID:           d.ID(),
 		Collection:   d.Collection(),
 		ChangeVector: d.ChangeVector(),
-		Etag:         d.header.Etag,
-		LastModified: metadata.Time(d.header.Modified),
-		Custom:       bytes.Clone(d.header.Custom),
-		Attachments:  format.DescribeAttachments(d.header.Attachments),
-		Flags:        d.header.Flags(),
+		Etag:         h.Etag,
+		LastModified: metadata.Time(h.Modified),
+		Custom:       bytes.Clone(h.Custom),
+		Attachments:  format.DescribeAttachments(h.Attachments),
+		Flags:        h.Flags(),
 	}
 }
 

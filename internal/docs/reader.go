@@ -114,7 +114,7 @@ func IsGone(h *metadata.Header, moment time.Time) bool {
 // Alive passes on what a read of the current state has returned, but for a document that
 // has expired: that is ErrNotFound.
 func (r *Reader) Alive(doc *Document, err error) (*Document, error) {
-	if err == nil && doc.header.Timed && IsGone(&doc.header, r.Moment()) {
+	if err == nil && doc.timed && doc.IsGone(r.Moment()) {
 		return nil, errs.ErrNotFound
 	}
 	return doc, err
@@ -122,7 +122,7 @@ func (r *Reader) Alive(doc *Document, err error) (*Document, error) {
 
 // AliveAt is Alive for a read of a snapshot, whose moment it is given.
 func AliveAt(moment time.Time, doc *Document, err error) (*Document, error) {
-	if err == nil && IsGone(&doc.header, moment) {
+	if err == nil && doc.IsGone(moment) {
 		return nil, errs.ErrNotFound
 	}
 	return doc, err

@@ -47,7 +47,7 @@ func NewFilter(e *env.Env, q *query.Query) (*Filter, error) {
 
 // Match reports whether a document satisfies the condition.
 func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
-	if f.collection != "" && !docs.SameCollection(d.Header().Collection, f.collection) {
+	if f.collection != "" && !d.IsIn(f.collection) {
 		return false, nil
 	}
 	if f.matcher == nil {
@@ -57,7 +57,7 @@ func (f *Filter) Match(ctx context.Context, d *docs.Document) (bool, error) {
 	if !f.pace.Spend(len(d.JSON())) {
 		return false, f.pace.Err()
 	}
-	f.meta.folded, f.meta.header = []byte(d.FoldedID()), d.Header()
+	f.meta.look(d)
 	matches := f.matcher.Match(query.Doc{Body: d.JSON(), Meta: &f.meta})
 	return matches, f.pace.Err()
 }
@@ -69,7 +69,7 @@ func (f *Filter) Project(ctx context.Context, d *docs.Document) (row []byte, err
 		return nil, nil
 	}
 	f.pace.Begin(ctx)
-	f.meta.folded, f.meta.header = []byte(d.FoldedID()), d.Header()
+	f.meta.look(d)
 	if row, err = f.projector.AppendWithin(nil, query.Doc{Body: d.JSON(), Meta: &f.meta}, max(f.limit, len(d.JSON()))); err != nil {
 		return nil, fmt.Errorf("%w: document %q: %w (Options.MaxQueryBytes): select less", errs.ErrQuery, d.ID(), err)
 	}

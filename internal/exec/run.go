@@ -138,6 +138,13 @@ type docMeta struct {
 	env    *env.Env
 	folded []byte
 	header *metadata.Header
+	own    metadata.Header // of a document that is in memory
+}
+
+// look makes m that of a document that is in memory.
+func (m *docMeta) look(d *docs.Document) {
+	m.own = d.Header()
+	m.folded, m.header = []byte(d.FoldedID()), &m.own
 }
 
 // AppendMeta implements query.Metadata.
@@ -387,7 +394,7 @@ func (r *Run) matches(folded []byte, h *metadata.Header, body []byte) bool {
 // doc returns a document as package query wants it. It is valid until the next
 // call.
 func (r *Run) doc(d *docs.Document) query.Doc {
-	r.meta.folded, r.meta.header = append(r.meta.folded[:0:0], d.FoldedID()...), d.Header()
+	r.meta.look(d)
 	return query.Doc{Body: d.JSON(), Meta: &r.meta}
 }
 

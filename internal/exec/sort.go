@@ -37,7 +37,9 @@ func (r *Run) compare(a, b *sorted) int {
 	c := bytes.Compare(a.key, b.key)
 	if !a.exact || !b.exact {
 		r.pace.Spend(len(a.doc.JSON()) + len(b.doc.JSON()))
-		var metaA, metaB = docMeta{r.env, []byte(a.doc.FoldedID()), a.doc.Header()}, docMeta{r.env, []byte(b.doc.FoldedID()), b.doc.Header()}
+		metaA, metaB := docMeta{env: r.env}, docMeta{env: r.env}
+		metaA.look(a.doc)
+		metaB.look(b.doc)
 		c = r.sorter.Compare(query.Doc{Body: a.doc.JSON(), Meta: &metaA}, query.Doc{Body: b.doc.JSON(), Meta: &metaB})
 	}
 	if c == 0 {

@@ -151,9 +151,10 @@ func (g *Granter) readHiLo(t *write.Txn, tag string) (document, error) {
 	if err != nil {
 		return d, err
 	}
-	d.body, d.etag = doc.JSON(), doc.Header().Etag
-	d.op.ID, d.op.Collection = doc.ID(), string(doc.Header().Collection)
-	d.op.Header.Custom, d.op.Header.Timed = doc.Header().Custom, doc.Header().Timed
+	h := doc.Header()
+	d.body, d.etag = doc.JSON(), h.Etag
+	d.op.ID, d.op.Collection = doc.ID(), string(h.Collection)
+	d.op.Header.Custom, d.op.Header.Timed = h.Custom, h.Timed
 	if d.max, err = g.MaxOf(doc.JSON()); err != nil {
 		return d, fmt.Errorf("document %q: %w", d.op.ID, err)
 	}

@@ -175,7 +175,8 @@ func (in *Indexer) NextChunk(ctx context.Context, w *docs.Cursor, e *buildExtrac
 			return nil, false, fmt.Errorf("document %q: %w", doc.ID(), err)
 		}
 		size += len(entries.Arena) + catalog.EntryBytes*len(entries.List)
-		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: doc.Header().Node, Etag: doc.Header().Etag}, entries})
+		node, etag := doc.Version()
+		chunk = append(chunk, builtDocument{doc.ID(), doc.FoldedID(), write.Version{Node: node, Etag: etag}, entries})
 	}
 	return chunk, true, nil
 }

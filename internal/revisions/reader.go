@@ -74,7 +74,7 @@ func (r *Reader) copyRevision(foldedID string, number uint64, value []byte) (*Re
 	if err != nil {
 		return nil, fmt.Errorf("revision %d: %w", number, err)
 	}
-	doc.Header().Revision = number
+	doc.SetRevision(number)
 	return &Revision{Document: *doc, Deletion: deletion, Foreign: string(foreign), Number: number}, nil
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jaydb/jay/internal/docs"
 	"github.com/jaydb/jay/internal/env"
 	"github.com/jaydb/jay/internal/errs"
 	"github.com/jaydb/jay/internal/exec"
@@ -202,7 +201,7 @@ func (w *Worker) read() (more bool, err error) {
 func (w *Worker) item(c feed.Change) (item Item, wanted bool, err error) {
 	item = Item{Change: c, Folded: w.store.env.Rules.Fold(c.ID)}
 	if !c.Deleted {
-		if h := c.Document.Header(); h.Timed && docs.IsGone(h, w.store.feeds.Docs.Moment()) {
+		if c.Document.Header().Timed && c.Document.IsGone(w.store.feeds.Docs.Moment()) {
 			return item, false, nil
 		}
 		if wanted, err = w.filter.Match(w.ctx, c.Document); err != nil || !wanted {

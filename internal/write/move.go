@@ -64,7 +64,7 @@ type move struct {
 
 // prepare makes the two ops for a document.
 func (m *move) prepare(w *Writer, doc *docs.Document) {
-	h := *doc.Header()
+	h := doc.Header()
 	m.from = format.CollectionKey(string(h.Collection))
 	m.seen = Version{Node: h.Node, Etag: h.Etag}
 	named := Prepared{Strategy: ids.Semantic, Resolved: doc.ID(), ID: doc.ID(), FoldedID: doc.FoldedID()}
@@ -94,7 +94,7 @@ func (m *move) refresh(t *Txn) (there bool, err error) {
 		return false, err
 	}
 	doc, err := t.Writer.Docs.CopyDocument(format.DocumentID(t.key), record)
-	if err = errs.First(err, closer.Close()); err != nil || !docs.SameCollection(doc.Header().Collection, m.from) {
+	if err = errs.First(err, closer.Close()); err != nil || !doc.IsIn(m.from) {
 		return false, err
 	}
 	m.prepare(t.Writer, doc)

@@ -71,8 +71,9 @@ type Request struct {
 	Collection   string
 	Expected     *string // change vector, see IfMatch
 	Custom       []byte
-	Kept         *metadata.Header // its custom metadata is added to Custom as it is, without a check
-	Timing       *Timing          // what the caller asks for; nil for nothing
+	Kept         []byte  // custom metadata that is added to Custom as it is, without a check; nil for none
+	KeptTimed    bool    // metadata.Header.Timed of Kept
+	Timing       *Timing // what the caller asks for; nil for nothing
 	Body         []byte
 	InCollection string   // folded collection that a delete is limited to
 	LeaveOut     []string // top-level members that hold the ID and the version of a typed document

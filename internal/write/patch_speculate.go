@@ -197,9 +197,9 @@ func (g *Speculations) speculatePatch(ctx context.Context, o, after *Op) error {
 			return err
 		}
 		if err == nil {
-			next.watch, next.header, next.base = g.watch, *doc.Header(), doc.JSON()
+			next.watch, next.header, next.base = g.watch, doc.Header(), doc.JSON()
 			next.of = Version{next.header.Node, next.header.Etag}
-			next.folded = format.CollectionKey(string(doc.Header().Collection))
+			next.folded = format.CollectionKey(string(next.header.Collection))
 		}
 	}
 	if next.base != nil {

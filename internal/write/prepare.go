@@ -307,7 +307,7 @@ func (w *Writer) prepareBody(o *Op) error {
 		}
 	}
 	if o.Kept != nil {
-		if given, err = joinMetadata(given, metadata.Given{Custom: o.Kept.Custom, Timed: o.Kept.Timed}); err != nil {
+		if given, err = joinMetadata(given, metadata.Given{Custom: o.Kept, Timed: o.KeptTimed}); err != nil {
 			return err
 		}
 	}

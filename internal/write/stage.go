@@ -353,7 +353,8 @@ func (t *Txn) old(o *Op) (OldDocument, bool, error) {
 		if doc := t.Writer.Docs.Cache.Current(format.DocumentID(t.key)); doc != nil {
 			// Not the body: readers share it, and a change that one of them made to
 			// it would leave the index entries of the stored one behind.
-			if old := oldOf(t.Writer, t.indexes(), o, doc.Header(), doc.JSON()); old.Body == nil {
+			h := doc.Header()
+			if old := oldOf(t.Writer, t.indexes(), o, &h, doc.JSON()); old.Body == nil {
 				return old, true, nil
 			}
 		}

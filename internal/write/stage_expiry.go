@@ -108,9 +108,8 @@ func DueRefresh(d format.Due, doc *docs.Document) (*Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := metadata.Header{Custom: custom}
-	kept.Timed = metadata.ReadTimes(custom) != (metadata.Times{})
-	o := &Op{Request: Request{Verb: Put, RequestID: doc.ID(), Collection: string(h.Collection), Named: true, Kept: &kept, Body: doc.JSON(), Validated: true}}
+	timed := metadata.ReadTimes(custom) != (metadata.Times{})
+	o := &Op{Request: Request{Verb: Put, RequestID: doc.ID(), Collection: string(h.Collection), Named: true, Kept: custom, KeptTimed: timed, Body: doc.JSON(), Validated: true}}
 	o.due = &dueOp{due: d, seen: Version{h.Node, h.Etag}}
 	return o, nil
 }
