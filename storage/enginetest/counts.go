@@ -131,6 +131,10 @@ func testCountMemoryBeside(t *testing.T, e storage.Engine) {
 		t.Skip("the engine's snapshots are no storage.CountMemories")
 	}
 	const keys = 2000
+	rounds := 300
+	if testing.Short() {
+		rounds = 60
+	}
 	var writers, readers sync.WaitGroup
 	var stop atomic.Bool
 	var known atomic.Int64
@@ -163,7 +167,7 @@ func testCountMemoryBeside(t *testing.T, e storage.Engine) {
 		readers.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(r), 2))
 			var open []storage.Snapshot
-			for range 300 {
+			for range rounds {
 				s := e.Snapshot()
 				if random.IntN(2) == 0 {
 					if err := s.Close(); err != nil {

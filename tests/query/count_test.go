@@ -49,6 +49,10 @@ func countsAgree(tx *jay.Tx, random *rand.Rand) error {
 // same transaction finds, beside writers, and after writes of its own.
 func TestCount_BesideWriters(t *testing.T) {
 	t.Parallel()
+	rounds := 6
+	if testing.Short() {
+		rounds = 2
+	}
 	for _, durability := range []jay.Durability{jay.Synced, jay.Relaxed} {
 		db := memory(t, &jay.Options{Durability: durability})
 		must(t, db.EnsureIndex(ctx, "Things", jay.Index{Name: "N", Fields: []string{"N"}}))
@@ -84,7 +88,7 @@ func TestCount_BesideWriters(t *testing.T) {
 		for r := range 2 {
 			readers.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(r), 4))
-				for range 6 {
+				for range rounds {
 					if err := db.View(ctx, func(tx *jay.Tx) error { return countsAgree(tx, random) }); err != nil {
 						t.Error(err)
 						return
