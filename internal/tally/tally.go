@@ -34,14 +34,17 @@ import (
 
 // Bounds of a count. Variables for tests, which want every way with few keys.
 var (
-	ownKeys  = 256  // keys counted before other goroutines start: a start costs as much as a few hundred
-	gapKeys  = 1024 // the same if parts are known: what is left to walk is mostly less
-	stepKeys = 128  // keys counted between two checks of the context and of the range's end
+	ownKeys  = int64(256)  // keys counted before other goroutines start: a start costs as much as a few hundred
+	gapKeys  = int64(1024) // the same if parts are known: what is left to walk is mostly less
+	stepKeys = 128         // keys counted between two checks of the context and of the range's end
 
 	minKept  = int64(2048) // keys of a range from which on its parts are offered to the memory
 	partKeys = int64(256)  // keys of such a part, of a walk with up to maxMarks of them
 	maxMarks = 1024
 )
+
+// alone is a number of own keys that no walk passes: nobody else is asked to help.
+const alone = math.MaxInt64
 
 // maxMisses is the number of halves with fewer than stepKeys keys after which a goroutine
 // takes no more.
@@ -107,7 +110,7 @@ func Keys(ctx context.Context, r storage.Reader, lo, hi []byte) (int64, error) {
 
 // findGaps notes what must be walked, and returns the number of keys that the caller walks
 // before others help.
-func (c *count) findGaps() (own int) {
+func (c *count) findGaps() (own int64) {
 	own = ownKeys
 	at := c.lo
 	if c.memory != nil {
@@ -123,42 +126,26 @@ func (c *count) findGaps() (own int) {
 		c.gaps = append(c.gaps, gap{at, nil})
 	}
 	slices.Reverse(c.gaps) // they are taken from the end
-	if min(runtime.GOMAXPROCS(0), parallel.MaxWorkers) == 1 {
-		return math.MaxInt
-	}
 	return own
 }
 
-// walkGaps walks all gaps: alone, until it has passed own keys, and then together with
-// others.
-func (c *count) walkGaps(own int) error {
+// walkGaps walks gaps that no walk has begun, as long as there are any. When it has passed
+// own keys, others help with what is left.
+func (c *count) walkGaps(own int64) (err error) {
 	for w := c.begin(); w != nil; w = c.begin() {
-		rest, err := c.walkAlone(w, own)
-		if err != nil {
+		if w.it, err = c.iterate(w); err != nil {
 			return err
 		}
-		if own -= int(w.n); rest {
-			return c.divide(w)
+		rest, err := c.run(w, w.it.First(), own)
+		if rest {
+			err = c.divide(w)
 		}
+		if err = errs.First(err, w.it.Close()); err != nil {
+			return err
+		}
+		own -= w.n
 	}
 	return nil
-}
-
-// walkAlone walks the range of w until it has passed own keys. It reports whether more is
-// left of the range; if not, the walk has ended.
-func (c *count) walkAlone(w *walk, own int) (rest bool, err error) {
-	if w.it, err = c.iterate(w); err != nil {
-		return false, err
-	}
-	for more := w.it.First(); ; more = w.step() {
-		if err = c.ctx.Err(); err == nil && more && c.advance(w) {
-			if w.n >= int64(own) {
-				return true, nil
-			}
-			continue
-		}
-		return false, errs.First(c.end(w, more, err), w.it.Close())
-	}
 }
 
 // divide walks what is left of w, which stands on a key, and all gaps, by several
@@ -173,28 +160,15 @@ func (c *count) divide(w *walk) error {
 				}
 				continue
 			}
-			if err := errs.First(c.run(w, true), w.it.Close()); err != nil {
+			if _, err := c.run(w, true, alone); err != nil {
 				return err
 			}
-			if err := c.walkRest(); err != nil {
+			if err := c.walkGaps(alone); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// walkRest walks gaps that no walk has begun, as long as there are any.
-func (c *count) walkRest() (err error) {
-	for w := c.begin(); w != nil; w = c.begin() {
-		if w.it, err = c.iterate(w); err != nil {
-			return err
-		}
-		if err := errs.First(c.run(w, w.it.First()), w.it.Close()); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // begin returns a new walk through the next gap, or nil.
@@ -267,17 +241,20 @@ func (w *walk) mark(key []byte) {
 	w.marks = half
 }
 
-// run counts the range of w, which is in c.walks. more reports whether the iterator is at
-// a key.
-func (c *count) run(w *walk, more bool) error {
-	var err error
+// run counts the range of w, which is in c.walks, until it has passed own keys. more reports
+// whether the iterator is at a key. If rest is true, it stands on one, with part of the range
+// before it; if not, the walk has ended.
+func (c *count) run(w *walk, more bool, own int64) (rest bool, err error) {
 	for more && c.advance(w) {
+		if w.n >= own {
+			return true, nil
+		}
 		if err = c.ctx.Err(); err != nil {
 			break
 		}
 		more = w.step()
 	}
-	return c.end(w, more, err)
+	return false, c.end(w, more, err)
 }
 
 // end ends a walk. It adds the walk's keys to the count, unless err is not nil or the
@@ -381,7 +358,7 @@ func (w *walk) back(end []byte, more bool) error {
 
 // help walks gaps, and then parts of other goroutines' ranges, as long as there are any.
 func (c *count) help() (err error) {
-	if err := c.walkRest(); err != nil {
+	if err := c.walkGaps(alone); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -405,7 +382,7 @@ func (c *count) help() (err error) {
 			return nil
 		}
 		w.it = it
-		if err := c.run(w, it.SeekGE(w.at)); err != nil {
+		if _, err := c.run(w, it.SeekGE(w.at), alone); err != nil {
 			return err
 		}
 		if misses++; w.n >= int64(stepKeys) {

@@ -238,14 +238,14 @@ func (r *remembering) between(lo, hi []byte) (n int64) {
 // order and apart.
 func TestKeys_Memory(t *testing.T) {
 	small(t)
-	t.Cleanup(func(gap int, kept, part int64, marks int) func() {
+	t.Cleanup(func(gap, kept, part int64, marks int) func() {
 		return func() { gapKeys, minKept, partKeys, maxMarks = gap, kept, part, marks }
 	}(gapKeys, minKept, partKeys, maxMarks))
 	random := rand.New(rand.NewPCG(5, 6))
 	offered := 0
 	for name, keys := range keySets() {
 		for range 300 {
-			gapKeys, minKept, partKeys, maxMarks = random.IntN(20), int64(random.IntN(20)), int64(4+random.IntN(20)), 2+random.IntN(20)
+			gapKeys, minKept, partKeys, maxMarks = random.Int64N(20), random.Int64N(20), int64(4+random.IntN(20)), 2+random.IntN(20)
 			runtime.GOMAXPROCS(1 + random.IntN(4))
 			r := &remembering{sorted: sorted{keys: keys}}
 			bounds := []string{"", "a", "orders/5", "zzzzzzzzzzzz150", "~"}

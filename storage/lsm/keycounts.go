@@ -85,9 +85,7 @@ func (k *keyCounts) record(s *staging, lo, hi int, commit uint64) {
 			continue
 		}
 		k.written = append(k.written, writtenKey{bytes.Clone(key), commit})
-		if at := k.find(key); at >= 0 {
-			k.parts[at].stale = true
-		}
+		spoil(k.parts, key)
 	}
 }
 
@@ -101,16 +99,21 @@ func (k *keyCounts) dropWritten(n int) {
 	k.written = slices.Delete(k.written, 0, n)
 }
 
-// find returns the part that key lies in, or -1. k.mu is held.
-func (k *keyCounts) find(key []byte) int {
-	at, found := slices.BinarySearchFunc(k.parts, key, func(p rememberedCount, key []byte) int { return bytes.Compare(p.Lo, key) })
+// search returns the first of parts, which ascend, that does not begin below key, and whether it
+// begins with key.
+func search(parts []rememberedCount, key []byte) (at int, found bool) {
+	return slices.BinarySearchFunc(parts, key, func(p rememberedCount, key []byte) int { return bytes.Compare(p.Lo, key) })
+}
+
+// spoil marks the part that key lies in, if there is one: a commit has written it.
+func spoil(parts []rememberedCount, key []byte) {
+	at, found := search(parts, key)
 	if !found {
 		at--
 	}
-	if at < 0 || bytes.Compare(key, k.parts[at].Hi) >= 0 {
-		return -1
+	if at >= 0 && bytes.Compare(key, parts[at].Hi) < 0 {
+		parts[at].stale = true
 	}
-	return at
 }
 
 // forget makes all of it unknown, and commits note no more keys until a count is kept again.
@@ -145,7 +148,7 @@ func (k *keyCounts) known(commit uint64, lo, hi []byte) (known []storage.RangeCo
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	from, _ := slices.BinarySearchFunc(k.parts, lo, func(p rememberedCount, key []byte) int { return bytes.Compare(p.Lo, key) })
+	from, _ := search(k.parts, lo)
 	for _, p := range k.parts[from:] {
 		if bytes.Compare(p.Hi, hi) > 0 {
 			break
@@ -169,62 +172,53 @@ func (k *keyCounts) keep(commit uint64, parts []storage.RangeCount) {
 	if len(parts) == 0 {
 		return
 	}
-	space, last := parts[0].Lo, parts[len(parts)-1].Hi
-	if len(space) == 0 || bytes.Compare(last, []byte{space[0] + 1}) > 0 || space[0] == 0xff {
-		return
+	first, last := parts[0].Lo, parts[len(parts)-1].Hi
+	if len(first) == 0 || first[0] == 0xff || bytes.Compare(last, []byte{first[0] + 1}) > 0 {
+		return // not the keys of one space
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.begin(space[0])
+	k.begin(first[0])
 	k.unused = 0
 	if commit+1 < k.since {
 		return // what was written since is not known
 	}
-	k.merge(commit, k.unwritten(commit, parts))
-}
-
-// unwritten returns the parts in which no commit after this one has written. k.mu is held.
-func (k *keyCounts) unwritten(commit uint64, parts []storage.RangeCount) []storage.RangeCount {
+	offered := make([]rememberedCount, len(parts))
+	for i, p := range parts {
+		offered[i] = rememberedCount{RangeCount: p, commit: commit}
+	}
 	for _, w := range slices.Backward(k.written) {
 		if w.commit <= commit {
 			break
 		}
-		at, found := slices.BinarySearchFunc(parts, w.key, func(p storage.RangeCount, key []byte) int { return bytes.Compare(p.Lo, key) })
-		if !found {
-			at--
-		}
-		if at >= 0 && bytes.Compare(w.key, parts[at].Hi) < 0 {
-			parts = slices.Delete(parts, at, at+1)
-		}
+		spoil(offered, w.key)
 	}
-	return parts
+	k.merge(offered)
 }
 
-// merge adds parts that were counted in the state after a commit, but those that overlap one
-// that is remembered. k.mu is held.
-func (k *keyCounts) merge(commit uint64, parts []storage.RangeCount) {
+// merge adds parts, but those that are stale or overlap one that is remembered. k.mu is held.
+func (k *keyCounts) merge(parts []rememberedCount) {
 	merged, size := k.spare[:0], 0
 	add := func(p rememberedCount) {
-		merged, size = append(merged, p), size+len(p.Lo)+len(p.Hi)
+		if !p.stale {
+			merged, size = append(merged, p), size+len(p.Lo)+len(p.Hi)
+		}
 	}
 	old := k.parts
 	for _, p := range parts {
 		for len(old) > 0 && (old[0].stale || bytes.Compare(old[0].Hi, p.Lo) <= 0) {
-			if !old[0].stale {
-				add(old[0])
-			}
+			add(old[0])
 			old = old[1:]
 		}
 		if len(old) == 0 || bytes.Compare(p.Hi, old[0].Lo) <= 0 {
-			add(rememberedCount{RangeCount: p, commit: commit})
-		}
-	}
-	for _, p := range old {
-		if !p.stale {
 			add(p)
 		}
 	}
+	for _, p := range old {
+		add(p)
+	}
 	if len(merged) > maxRemembered || size > maxRememberedBytes {
+		clear(merged) // the keys are not kept
 		merged = merged[:0]
 	}
 	clear(k.parts)

@@ -219,7 +219,7 @@ func TestKeyCounts_Inexact(t *testing.T) {
 	}
 }
 
-// Ensure that parts that touch are known as one.
+// Ensure that parts that touch are known as one, and that nothing is known of a piece of a part.
 func TestKeyCounts_Joined(t *testing.T) {
 	e := openStates(t, false)
 	s := e.Snapshot()
@@ -236,6 +236,9 @@ func TestKeyCounts_Joined(t *testing.T) {
 		if len(known) != 1 || known[0].Keys != test.keys {
 			t.Errorf("%q to %q: %+v, want %d keys", test.lo, test.hi, known, test.keys)
 		}
+	}
+	if known := memory.KnownCounts([]byte("x11"), []byte("x19")); len(known) != 0 {
+		t.Errorf("%+v are known of a piece of a part", known)
 	}
 }
 
