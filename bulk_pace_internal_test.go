@@ -71,7 +71,7 @@ func TestBulkWriter_Pace(t *testing.T) {
 
 	var batches []int64
 	before := int64(0)
-	w, err := db.BulkInsert(&BulkOptions{Progress: func(p BulkProgress) {
+	w, err := db.BulkInsert(&BulkOptions{MaxDelay: time.Hour, Progress: func(p BulkProgress) {
 		batches, before = append(batches, p.Documents-before), p.Documents
 	}})
 	if err != nil {
@@ -152,7 +152,7 @@ func TestBulkWriter_Pace_Alone(t *testing.T) {
 	}
 	defer db.Close()
 	last := BulkProgress{}
-	w, err := db.BulkInsert(&BulkOptions{Progress: func(p BulkProgress) {
+	w, err := db.BulkInsert(&BulkOptions{MaxDelay: time.Hour, Progress: func(p BulkProgress) {
 		if n := p.Documents - last.Documents; n != 1000 {
 			t.Errorf("batch %d has %d documents, want 1000", p.Batches, n)
 		}

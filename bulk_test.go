@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jaydb/jay"
 	"github.com/jaydb/jay/storage/storagetest"
@@ -18,7 +19,7 @@ import (
 func TestBulkWriter(t *testing.T) {
 	db := memory(t, nil)
 	batches := 0
-	w, err := db.BulkInsert(&jay.BulkOptions{BatchDocuments: 64, Progress: func(p jay.BulkProgress) { batches++ }})
+	w, err := db.BulkInsert(&jay.BulkOptions{BatchDocuments: 64, MaxDelay: time.Hour, Progress: func(p jay.BulkProgress) { batches++ }})
 	must(t, err)
 	var mu sync.Mutex
 	bodies := make(map[string]string)
