@@ -111,8 +111,12 @@ func TestApplyContext_Cancelled(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 
-	elements := repeated(1_000_000, `{"n":1}`)
-	members := wide(300_000)
+	size := 10
+	if testing.Short() {
+		size = 1
+	}
+	elements := repeated(100_000*size, `{"n":1}`)
+	members := wide(30_000 * size)
 	var many []any
 	for i := range 20 {
 		many = append(many, i)

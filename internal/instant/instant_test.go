@@ -134,7 +134,11 @@ func TestInstant_Random(t *testing.T) {
 
 // Ensure that each day of 10,000 years has its date.
 func TestAppend_EveryDay(t *testing.T) {
-	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
+	step := 1
+	if testing.Short() {
+		step = 13
+	}
+	for day := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, step) {
 		text, err := instant.Append(nil, day)
 		if err != nil || string(text[:10]) != day.Format(time.DateOnly) {
 			t.Fatalf("%v: got %s, %v", day, text, err)
