@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // the claim that it tests.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               scripts(t),
 		RequireExplicitExec: true,
 		Condition:           scriptCondition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -64,6 +64,34 @@ func TestScripts(t *testing.T) {
 		},
 	})
 }
+
+// scripts returns the scripts to run. Short tests with the race detector, whose processes
+// start slowly, leave out those in which one command is run after the other and none has
+// much to do.
+func scripts(t *testing.T) (names []string) {
+	all, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !raceEnabled || !testing.Short() || busyName.MatchString(name) || together.Match(text) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+var (
+	// Scripts of commands in which goroutines meet.
+	busyName = regexp.MustCompile(`backup|changes|dump|expiry|import|index|serve|subscriptions`)
+
+	// A command in the background, and a database that this process holds.
+	together = regexp.MustCompile(`(?m)&\w*&?$|^hold `)
+)
 
 func scriptCondition(name string) (bool, error) {
 	if name == "permissions" { // whether the system refuses this user anything

@@ -293,13 +293,17 @@ func TestCrash_AtEverySync(t *testing.T) {
 // Ensure that relaxed durability, which may lose documents in a crash, never
 // repeats a number, and leaves no hole when the database is closed properly.
 func TestCrash_Relaxed(t *testing.T) {
+	rounds := 30
+	if testing.Short() {
+		rounds = 10
+	}
 	for _, percent := range []int{0, 50, 100} {
 		t.Run(fmt.Sprintf("%d%% of the unsynced data kept", percent), func(t *testing.T) {
 			disk := storagetest.NewDisk()
 			l := newLedger(t)
 			random := rand.New(rand.NewPCG(3, uint64(percent)))
 			lost := 0
-			for round := range 30 {
+			for round := range rounds {
 				durability := jay.Relaxed
 				if round%5 == 4 {
 					durability = jay.Synced // the same database, opened another way
