@@ -80,7 +80,7 @@ func TestAllocations(t *testing.T) {
 				check(err)
 			}
 		}},
-		{"query by an index, 10 documents", 93, func() {
+		{"query by an index, 10 documents", 84, func() {
 			found, err := people.Query().Where(jay.Eq("Age", 7)).All(ctx)
 			if check(err); len(found) != 10 {
 				t.Fatalf("%d documents", len(found))

@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/jaydb/jay/internal/fold"
@@ -25,7 +26,7 @@ func EqualRange(v Value, fold, descending bool) KeyRange {
 	if truncated && fold && v.kind == KindText {
 		part = part[:len(part)-keyHashSize] // leave out the hash of the original text
 	} else if !truncated {
-		return span(v, fold).keyRange(descending)
+		return spanOf(part, v, fold).keyRange(descending)
 	}
 	return keySpan{edge{part, false}, edge{part, true}, true}.keyRange(descending)
 }
@@ -100,12 +101,12 @@ func (e edge) inverted() edge {
 	return edge{part, !e.after}
 }
 
-// bytes returns the least key after the position.
+// bytes returns the least key after the position. It may share memory with the part.
 func (e edge) bytes() []byte {
-	key := bytes.Clone(e.part)
 	if !e.after {
-		return key
+		return slices.Clip(e.part)
 	}
+	key := bytes.Clone(e.part)
 	for i := len(key) - 1; ; i-- { // ends at the first byte, which is never 0xff
 		if key[i] != 0xff {
 			key[i]++
@@ -122,6 +123,11 @@ func span(v Value, foldCase bool) keySpan {
 		part = part[:len(part)-hashes(v)*keyHashSize]
 		return keySpan{edge{part, false}, edge{part, true}, true}
 	}
+	return spanOf(part, v, foldCase)
+}
+
+// spanOf is span for a value that is not truncated, of which it has the part.
+func spanOf(part []byte, v Value, foldCase bool) keySpan {
 	if foldCase && v.kind == KindText { // leave out what restores the original case
 		r := newKeyReader(part)
 		r.next()

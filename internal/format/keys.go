@@ -4,6 +4,7 @@
 package format
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -232,6 +233,16 @@ func PrefixEnd(prefix []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// IsPrefixEnd reports whether end is PrefixEnd(prefix), and allocates nothing.
+func IsPrefixEnd(end, prefix []byte) bool {
+	for i := len(prefix) - 1; i >= 0; i-- {
+		if prefix[i] != 0xff {
+			return len(end) == i+1 && end[i] == prefix[i]+1 && bytes.Equal(end[:i], prefix[:i])
+		}
+	}
+	return len(end) == 0
 }
 
 // IsClustered reports whether a document needs no membership entry. Both names are

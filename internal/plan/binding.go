@@ -27,17 +27,19 @@ const (
 	rankOpen   // bounded on one side
 )
 
-// boundField is a conjunct and the field of an index that it may bind.
-type boundField struct {
-	conjunct   int
-	text       string
+// knownBinding is how a conjunct binds a field, and another one.
+type knownBinding struct {
+	binding
+	text       string // of the field
 	descending bool
+	next       *knownBinding // nil for none
 }
 
 // bind combines the conjuncts on a field into a binding, or returns nil. The result
 // does not depend on the order of the conjuncts.
 func (p *planner) bind(f catalog.Field, flags byte) *binding {
-	var all []*binding
+	var few [4]*binding // on the stack
+	all := few[:0]
 	for i := range p.conjuncts {
 		if b := p.binding(i, f); b != nil {
 			all = append(all, b)
@@ -87,18 +89,18 @@ func (p *planner) binding(conjunct int, f catalog.Field) *binding {
 	if field, ok := bindableField(e); !ok || !f.Is(field) {
 		return nil
 	}
-	key := boundField{conjunct, f.Text, f.Descending}
-	b, found := p.bindings[key]
-	if !found {
-		if b = bindOne(e, f); b != nil {
-			b.used = []int{conjunct}
-		}
-		if p.bindings == nil {
-			p.bindings = make(map[boundField]*binding)
-		}
-		p.bindings[key] = b
+	if len(p.bindings) != len(p.conjuncts) {
+		p.bindings = make([]*knownBinding, len(p.conjuncts))
 	}
-	return b
+	for known := p.bindings[conjunct]; known != nil; known = known.next {
+		if known.text == f.Text && known.descending == f.Descending {
+			return &known.binding
+		}
+	}
+	known := &knownBinding{binding: bindOne(e, f), text: f.Text, descending: f.Descending, next: p.bindings[conjunct]}
+	known.used = []int{conjunct}
+	p.bindings[conjunct] = known
+	return &known.binding
 }
 
 // bindableField returns the field of a condition that may bind one.
@@ -116,8 +118,8 @@ func bindableField(e query.Expr) (query.Field, bool) {
 	return query.Field{}, false
 }
 
-// bindOne returns how one condition binds its field, which is f, or nil.
-func bindOne(e query.Expr, f catalog.Field) *binding {
+// bindOne returns how one condition, which has a bindableField, binds that field, which is f.
+func bindOne(e query.Expr, f catalog.Field) binding {
 	var ranges []query.KeyRange
 	point, rank := false, rankEqual
 	switch e := e.(type) {
@@ -140,10 +142,8 @@ func bindOne(e query.Expr, f catalog.Field) *binding {
 			ranges = append(ranges, query.EqualRange(v, e.Fold, f.Descending))
 		}
 		point = true
-	default:
-		return nil
 	}
-	b := &binding{point: point, equal: point, rank: rank}
+	b := binding{point: point, equal: point, rank: rank, ranges: ranges[:0]}
 	for _, r := range ranges {
 		b.recheck = b.recheck || r.Recheck
 		b.point = b.point && isPoint(r)
@@ -160,7 +160,7 @@ func bindOne(e query.Expr, f catalog.Field) *binding {
 // isPoint reports whether a range holds one key part and what follows it.
 func isPoint(r query.KeyRange) bool {
 	rest, ok := query.SkipKey(r.Lo)
-	return ok && len(rest) == 0 && bytes.Equal(r.Hi, format.PrefixEnd(r.Lo))
+	return ok && len(rest) == 0 && format.IsPrefixEnd(r.Hi, r.Lo)
 }
 
 // conjunctsOf splits a condition into the conditions that And joins.

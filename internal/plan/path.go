@@ -62,9 +62,9 @@ func (p *planner) addPath(ix *catalog.Index) error {
 			}
 		}
 		prefixes = extended
-		a.used = append(a.used, bound.used...)
+		a.used = join(a.used, bound.used)
 		if !bound.recheck {
-			a.exact = append(a.exact, bound.used...)
+			a.exact = join(a.exact, bound.used)
 		}
 		if !point {
 			a.bounded = true
@@ -73,20 +73,29 @@ func (p *planner) addPath(ix *catalog.Index) error {
 		a.Equal++
 	}
 
-	// Ranges that several values of a list share must not be walked twice.
-	for _, r := range prefixes {
-		if r.Hi == nil {
+	for i := range prefixes {
+		if r := &prefixes[i]; r.Hi == nil {
 			r.Hi = format.PrefixEnd(r.Lo)
 		}
-		a.Ranges = append(a.Ranges, r)
 	}
-	slices.SortFunc(a.Ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
-	a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
+	a.Ranges = prefixes
+	if len(a.Ranges) > 1 { // ranges that several values of a list share must not be walked twice
+		slices.SortFunc(a.Ranges, func(x, y KeyRange) int { return bytes.Compare(x.Lo, y.Lo) })
+		a.Ranges = slices.CompactFunc(a.Ranges, func(x, y KeyRange) bool { return bytes.Equal(x.Lo, y.Lo) && bytes.Equal(x.Hi, y.Hi) })
+	}
 	a.covers = p.covers(a)
 	if len(a.used) > 0 || p.orderBy(a) != orderNone || a.replacesScan() {
 		p.paths = append(p.paths, a)
 	}
 	return nil
+}
+
+// join returns the elements of both. It may share memory with one of them.
+func join(a, b []int) []int {
+	if len(a) == 0 {
+		return slices.Clip(b)
+	}
+	return append(a, b...)
 }
 
 // replacesScan reports whether walking over the whole index gives what a scan
@@ -175,12 +184,11 @@ func extend(prefixes []KeyRange, ranges []query.KeyRange) []KeyRange {
 	out := make([]KeyRange, 0, len(prefixes)*len(ranges))
 	for _, prefix := range prefixes {
 		for _, r := range ranges {
-			lo := append(bytes.Clone(prefix.Lo), r.Lo...)
-			hi := append(bytes.Clone(prefix.Lo), r.Hi...)
-			if isPoint(r) {
-				hi = nil // everything after Lo: kept open for the next field
+			k := KeyRange{Lo: slices.Concat(prefix.Lo, r.Lo), at: len(prefix.Lo)}
+			if !isPoint(r) { // a point is everything after Lo: kept open for the next field
+				k.Hi = slices.Concat(prefix.Lo, r.Hi)
 			}
-			out = append(out, KeyRange{Lo: lo, Hi: hi, at: len(prefix.Lo)})
+			out = append(out, k)
 		}
 	}
 	return out

@@ -75,10 +75,10 @@ type planner struct {
 	counting  bool             // only the number of answers is wanted
 	hint      bool             // indexes has the one that the query names
 
-	conjuncts []query.Expr // of the condition, and behind those what they imply
-	own       int          // how many of them are the condition's own
-	set       conjunctSet  // of conjuncts; made when it is needed
-	bindings  map[boundField]*binding
+	conjuncts []query.Expr    // of the condition, and behind those what they imply
+	own       int             // how many of them are the condition's own
+	set       conjunctSet     // of conjuncts; made when it is needed
+	bindings  []*knownBinding // by conjunct: those made so far
 	paths     []*Path
 	keys      int // examined while planning
 }
