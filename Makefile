@@ -69,8 +69,9 @@ lint:
 invariants:
 	$(GO) test -tags invariants -short -timeout 20m . ./tests/storm ./tests/index
 
+# Short tests with the race detector. Those of tests/bounds run with it in full: see suites.
 race:
-	$(GO) test -race -short -timeout 20m $(PACKAGES)
+	suites=$$($(GO) list ./tests/...) && $(GO) test -race -short -timeout 20m $(filter-out ./tests/...,$(PACKAGES)) $$(echo "$$suites" | grep -v '/bounds$$')
 
 # Without cgo, and for the other systems.
 cross:
