@@ -27,7 +27,7 @@ const (
 	rankOpen   // bounded on one side
 )
 
-// knownBinding is how a conjunct binds a field, and another one.
+// knownBinding is how a conjunct binds a field, in the list of all that it binds.
 type knownBinding struct {
 	binding
 	text       string // of the field
@@ -89,7 +89,7 @@ func (p *planner) binding(conjunct int, f catalog.Field) *binding {
 	if field, ok := bindableField(e); !ok || !f.Is(field) {
 		return nil
 	}
-	if len(p.bindings) != len(p.conjuncts) {
+	if p.bindings == nil {
 		p.bindings = make([]*knownBinding, len(p.conjuncts))
 	}
 	for known := p.bindings[conjunct]; known != nil; known = known.next {

@@ -1,5 +1,0 @@
-//go:build race
-
-package jay_test
-
-const raceEnabled = true

@@ -1,5 +1,0 @@
-//go:build race
-
-package bounds_test
-
-const raceEnabled = true
