@@ -14,7 +14,7 @@ import (
 // Ensure that the common calls allocate no more than they did. Each limit is what
 // was measured when it was written; it may be lowered, and raised only on purpose.
 func TestAllocations(t *testing.T) {
-	if raceEnabled || invariants.Enabled {
+	if jaytest.Race || invariants.Enabled {
 		t.Skip("the race detector and the checks of invariants allocate")
 	}
 	type person struct {

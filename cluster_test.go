@@ -902,7 +902,7 @@ func TestCluster_InspectIDs(t *testing.T) {
 
 // Ensure that writes which need no agreement allocate no more in a cluster than without one.
 func TestCluster_Allocations(t *testing.T) {
-	if raceEnabled || invariants.Enabled {
+	if jaytest.Race || invariants.Enabled {
 		t.Skip("the race detector and the checks of invariants allocate")
 	}
 	alone := memory(t, &jay.Options{NodeTag: "A"})

@@ -22,6 +22,7 @@ import (
 	"github.com/jaydb/jay/cluster"
 	"github.com/jaydb/jay/cluster/embedded"
 	"github.com/jaydb/jay/cluster/etcd"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 // patience bounds what should happen soon, on a machine that is busy.
@@ -41,15 +42,12 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// raceDetector is set in a build with the race detector. etcd takes many times as long with it, and
-// its leaders then change on a busy machine as they like.
-var raceDetector bool
-
 // long skips a test that takes many seconds, mostly of waiting for elections, in short
-// runs and with the race detector: the tests with one member remain.
+// runs and with the race detector: etcd takes many times as long with it, and its leaders then
+// change on a busy machine as they like. The tests with one member remain.
 func long(t *testing.T) {
 	t.Helper()
-	if testing.Short() || raceDetector {
+	if testing.Short() || jaytest.Race {
 		t.Skip("it waits for elections")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/jaydb/jay"
+	"github.com/jaydb/jay/internal/jaytest"
 )
 
 func TestMain(m *testing.M) {
@@ -78,7 +79,7 @@ func scripts(t *testing.T) (names []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !raceEnabled || !testing.Short() || busyName.MatchString(name) || together.Match(text) {
+		if !jaytest.Race || !testing.Short() || busyName.MatchString(name) || together.Match(text) {
 			names = append(names, name)
 		}
 	}

@@ -21,7 +21,7 @@ import (
 // process takes less than 32 MiB more than with an empty one, and with 1 GiB, for which
 // make attachments sets JAY_ATTACHMENT_BYTES, less than 64 MiB in all.
 func TestAttachments_Memory(t *testing.T) {
-	if runtime.GOOS != "linux" || raceEnabled {
+	if runtime.GOOS != "linux" || jaytest.Race {
 		t.Skip("it looks at the process as Linux shows it, and the race detector takes memory of its own")
 	}
 	size := os.Getenv(attachmentVariable)
