@@ -206,6 +206,23 @@ func TestEngine_Update_NoNewLog(t *testing.T) {
 	}
 }
 
+// copyOpen copies the files of an open database. One that goes meanwhile is left out.
+func copyOpen(t *testing.T, from, to string) {
+	t.Helper()
+	for _, name := range strings.Fields(listing(t, from)) {
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Ensure that a damaged byte in the log is an error at the next Open, in a new
 // database too, and never the silent loss of what was acknowledged.
 func TestOpen_DamagedLog(t *testing.T) {
@@ -225,9 +242,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 		t.Fatalf("logs %v, %v", logs, err)
 	}
 	killed := t.TempDir()
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	copyOpen(t, dir, killed)
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
