@@ -47,10 +47,10 @@ const (
 
 	// maxOvertaken is the number of losses in a turn after which it becomes exclusive.
 	maxOvertaken = 2
-
-	// minExclusive is the least time that an exclusive run may take.
-	minExclusive = 20 * time.Millisecond
 )
+
+// minExclusive is the least time that an exclusive run may take. A variable for tests.
+var minExclusive = 20 * time.Millisecond
 
 // Caller is a call that may have to wait for its turn. It must end with Leave.
 type Caller struct {
