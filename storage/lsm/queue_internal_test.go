@@ -1,6 +1,7 @@
 package lsm
 
 import (
+	"runtime"
 	"testing"
 	"time"
 )
@@ -140,7 +141,14 @@ func TestQueue_CommitDelay(t *testing.T) {
 	sync(3)
 	l.awaitFollowers()
 	sync(4)
-	go l.push(newRequest(true))
+	go func() {
+		for waits := false; !waits; runtime.Gosched() {
+			l.mu.Lock()
+			waits = l.expected == 0 // the leader has asked for it
+			l.mu.Unlock()
+		}
+		l.push(newRequest(true))
+	}()
 	l.mu.Lock()
 	l.deadline = l.deadline.Add(time.Hour)
 	l.mu.Unlock()
