@@ -38,14 +38,16 @@ func (h *host) ended(path string) answer {
 // a client has gone.
 func (h *host) idle() {
 	h.t.Helper()
-	for range 5000 {
-		if requests, taken := h.s.CheckLoad(); requests == 0 && taken == 0 {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		requests, taken := h.s.CheckLoad()
+		if requests == 0 && taken == 0 {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		if time.Now().After(deadline) {
+			h.t.Errorf("%d requests and %d bytes are left", requests, taken)
+			return
+		}
 	}
-	requests, taken := h.s.CheckLoad()
-	h.t.Errorf("%d requests and %d bytes are left", requests, taken)
 }
 
 func put(id string, n int) string {

@@ -126,7 +126,7 @@ func TestNodes_NoMajority(t *testing.T) {
 	shared.of("").LoseMajority()
 	shared.of("shop").LoseMajority()
 	h = startIn(t, h.dir, func(o *server.Options) {
-		o.Database.NodeTag, o.Cluster, o.ClusterTimeout = "A", shared.connect, 50*time.Millisecond
+		o.Database.NodeTag, o.Cluster, o.ClusterTimeout = "A", shared.connect, 300*time.Millisecond
 	})
 	for _, id := range []string{"users/ann", "", "logs/"} {
 		h.want(201, "PUT", "/databases/shop/docs?id="+id, `{}`)
