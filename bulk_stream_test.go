@@ -133,7 +133,7 @@ func TestBulkWriter_BuffersAndIndexes(t *testing.T) {
 func TestBulkWriter_UniqueIndex(t *testing.T) {
 	db := memory(t, nil)
 	must(t, db.EnsureIndex(ctx, "Users", jay.Index{Fields: []string{"Email"}, Unique: true}))
-	w := bulk(t, db, &jay.BulkOptions{BatchDocuments: 4})
+	w := bulk(t, db, &jay.BulkOptions{BatchDocuments: 4, MaxDelay: time.Hour})
 	given := 0
 	var err error
 	for i := 0; err == nil; i++ {

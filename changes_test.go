@@ -473,7 +473,7 @@ func TestChanges_End(t *testing.T) {
 		put(t, db, "a", `{}`)
 		f := follow(t, db.Changes(ctx, ""))
 		f.want("+a@1")
-		disk.Fail()
+		disk.FailAfter(0)
 		if _, err := db.Put(ctx, "b", json.RawMessage(`{}`)); !errors.Is(err, jay.ErrUnknownOutcome) {
 			t.Errorf("put on a failing disk: %v", err)
 		}

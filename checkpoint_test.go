@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jaydb/jay"
@@ -156,9 +158,15 @@ func TestCheckpoint_OneAtATime(t *testing.T) {
 	db := onDisk(t, disk, jay.Options{})
 	defer closeDB(t, db)
 	put(t, db, "a", `{}`)
-	var once sync.Once
+	var asked atomic.Bool
 	var second error
-	disk.OnEverySync(func() { once.Do(func() { second = db.Checkpoint(ctx, "second") }) })
+	disk.OnEverySync(func() {
+		names, _ := disk.List("/")
+		begun := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "first") })
+		if begun && asked.CompareAndSwap(false, true) {
+			second = db.Checkpoint(ctx, "second")
+		}
+	})
 	if err := db.Checkpoint(ctx, "first"); err != nil {
 		t.Fatal(err)
 	}

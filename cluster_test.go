@@ -48,7 +48,7 @@ func members(t testing.TB, n int) (*clustertest.Memory, []*jay.DB, []*clustertes
 
 // briefly is a context that ends soon.
 func briefly(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -126,7 +126,7 @@ func ExampleBulkProgress() {
 	db := example()
 	defer db.Close()
 
-	w, err := db.BulkInsert(nil)
+	w, err := db.BulkInsert(&jay.BulkOptions{MaxDelay: time.Hour}) // no batch begins before Flush
 	check(err)
 	for range 10 {
 		_, err := w.Store(ctx, "Acorns", json.RawMessage(`{"Weight":3}`))

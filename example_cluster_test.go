@@ -39,7 +39,7 @@ func ExampleClusterStats() {
 	insert(ctx, a, "invoices|")
 	insert(ctx, b, "invoices|")
 	there.Cut()
-	limited, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	insert(limited, b, "invoices|")
 	insert(ctx, b, "invoices/draft")

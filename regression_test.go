@@ -162,7 +162,7 @@ func TestRegression_CloseSwallowsLoss(t *testing.T) {
 	for i := range 10 {
 		put(t, db, fmt.Sprint(i), `{}`)
 	}
-	disk.Fail()
+	disk.FailAfter(0)
 	if err := db.Close(); !errors.Is(err, jay.ErrUnknownOutcome) {
 		t.Errorf("got %v, want ErrUnknownOutcome", err)
 	}

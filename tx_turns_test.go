@@ -493,7 +493,7 @@ func TestUpdate_Queue_DiskFails(t *testing.T) {
 	turnLimit(t, time.Hour)
 	disk := storagetest.NewDisk()
 	db := onDisk(t, disk, jay.Options{})
-	q := newQueue(t, db, disk.Fail)
+	q := newQueue(t, db, func() { disk.FailAfter(0) })
 	close(q.release)
 	if err := answer(t, q.holder); !errors.Is(err, jay.ErrUnknownOutcome) {
 		t.Errorf("in its turn: %v", err)

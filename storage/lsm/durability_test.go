@@ -141,7 +141,7 @@ func TestDurableReads_SyncSeldom(t *testing.T) {
 	disk.OnSync(func() { syncs.Add(1) })
 	begin := time.Now()
 	reads := 0
-	for ; time.Since(begin) < 200*time.Millisecond || reads < 1000; reads++ {
+	for ; time.Since(begin) < 200*time.Millisecond || reads < 1000 || syncs.Load() == 0 && time.Since(begin) < time.Minute; reads++ {
 		err := e.Update(ctx, false, func(tx storage.Tx) error { tx.Set([]byte("k"), []byte(fmt.Sprint(reads)), nil); return nil })
 		if err != nil {
 			t.Fatal(err)
@@ -515,6 +515,10 @@ func TestUpdate_ContextEndsStress(t *testing.T) {
 		if _, found := got[key]; found {
 			t.Errorf("%s was withdrawn, and is there", key)
 		}
+	}
+	// Who waits for a commit that is on disk may hear of it after Sync.
+	for begun := time.Now(); decided.Load() < int64(len(got)) && time.Since(begun) < time.Minute; {
+		time.Sleep(time.Millisecond)
 	}
 	if n := decided.Load(); n != int64(len(got)) {
 		t.Errorf("%d commits were decided, %d are there", n, len(got))

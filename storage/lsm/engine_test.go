@@ -238,7 +238,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 	}
 	// The files as kill -9 would leave them.
 	logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
-	if err != nil || len(logs) != 1 {
+	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs %v, %v", logs, err)
 	}
 	killed := t.TempDir()
@@ -246,7 +246,7 @@ func TestOpen_DamagedLog(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(killed, filepath.Base(logs[0]))
+	path := filepath.Join(killed, filepath.Base(logs[len(logs)-1])) // one of before may be about to go
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
