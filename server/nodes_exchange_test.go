@@ -5,6 +5,7 @@ import "testing"
 // Ensure that databases of the same name on two servers have the same compare-exchange
 // values, alone and in cluster-wide sessions, and that these fail without a majority.
 func TestNodes_CompareExchange(t *testing.T) {
+	t.Parallel()
 	var shared agreement
 	hosts := []*host{shared.join(t, "A"), shared.join(t, "B")}
 	for _, h := range hosts {

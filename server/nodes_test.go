@@ -39,7 +39,7 @@ func (a *agreement) of(key string) *clustertest.Memory {
 func (a *agreement) join(t *testing.T, tag string) *host {
 	t.Helper()
 	h := start(t, func(o *server.Options) {
-		o.Database.NodeTag, o.Cluster, o.ClusterTimeout, o.Address = tag, a.connect, time.Second, "http://"+strings.ToLower(tag)+".example"
+		o.Database.NodeTag, o.Cluster, o.ClusterTimeout, o.Address = tag, a.connect, 2*time.Second, "http://"+strings.ToLower(tag)+".example"
 	})
 	for end := time.Now().Add(time.Minute); len(a.of("").Records(cluster.MemberPrefix+tag)) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -118,6 +118,7 @@ func TestNodes_Topology(t *testing.T) {
 // identities and compare exchange are an error that does not make clients take the node for
 // down; and that they go on by themselves.
 func TestNodes_NoMajority(t *testing.T) {
+	t.Parallel()
 	var shared agreement
 	h := shared.join(t, "A")
 	h.create("shop")
@@ -126,7 +127,7 @@ func TestNodes_NoMajority(t *testing.T) {
 	shared.of("").LoseMajority()
 	shared.of("shop").LoseMajority()
 	h = startIn(t, h.dir, func(o *server.Options) {
-		o.Database.NodeTag, o.Cluster, o.ClusterTimeout = "A", shared.connect, 300*time.Millisecond
+		o.Database.NodeTag, o.Cluster, o.ClusterTimeout = "A", shared.connect, 2*time.Second
 	})
 	for _, id := range []string{"users/ann", "", "logs/"} {
 		h.want(201, "PUT", "/databases/shop/docs?id="+id, `{}`)

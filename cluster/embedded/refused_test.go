@@ -219,17 +219,9 @@ func TestRefused_Users(t *testing.T) {
 // Ensure that wrong addresses are errors that name them, by the context's deadline.
 func TestRefused_WrongAddress(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := "http://" + listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
 	web := httptest.NewServer(http.NotFoundHandler())
 	defer web.Close()
-	for what, url := range map[string]string{"nothing listens": closed, "a web server": web.URL, "no such host": "http://host.invalid:2379"} {
+	for what, url := range map[string]string{"nothing listens": "http://127.0.0.1:1", "a web server": web.URL, "no such host": "http://host.invalid:2379"} {
 		c := open(t, etcd.Config{Endpoints: []string{url}})
 		// The longer the call may take, the more it finds out.
 		for limit := time.Nanosecond; ; limit = max(2*limit, 300*time.Millisecond) {

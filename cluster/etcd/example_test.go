@@ -19,7 +19,7 @@ func ExampleOpen() {
 		return
 	}
 	defer coordinator.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	_, err = coordinator.Read(ctx, "leader")
 	fmt.Println("no majority:", errors.Is(err, cluster.ErrNoMajority))
@@ -37,7 +37,7 @@ func ExampleError() {
 		return
 	}
 	defer coordinator.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	_, err = coordinator.Read(ctx, "leader")
 	if failure, is := errors.AsType[*etcd.Error](err); is {

@@ -29,7 +29,8 @@ type ptyShell struct {
 	mu     sync.Mutex
 	screen bytes.Buffer // what has not been looked at. Guarded by mu.
 	more   chan struct{}
-	pause  sync.Mutex // held while output is not read
+	stopAt string        // when the screen has it, nothing more is read until goOn is closed. Guarded by mu.
+	goOn   chan struct{} // set with stopAt
 }
 
 // startShell starts a shell on a terminal of this size.
@@ -63,20 +64,33 @@ func (s *ptyShell) read() {
 	defer close(s.ended)
 	b := make([]byte, 4096)
 	for {
-		s.pause.Lock()
 		n, err := s.tty.Read(b)
-		s.pause.Unlock()
 		s.mu.Lock()
 		s.screen.Write(b[:n])
+		var stop chan struct{}
+		if s.stopAt != "" && strings.Contains(s.screen.String(), s.stopAt) {
+			s.stopAt, stop = "", s.goOn
+		}
 		s.mu.Unlock()
 		select {
 		case s.more <- struct{}{}:
 		default:
 		}
+		if stop != nil {
+			<-stop
+		}
 		if err != nil {
 			return
 		}
 	}
+}
+
+// stopReadingAt has nothing more read once the screen has a text, until what it returns is closed.
+func (s *ptyShell) stopReadingAt(text string) (goOn chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopAt, s.goOn = text, make(chan struct{})
+	return s.goOn
 }
 
 // send types keys.
@@ -226,11 +240,11 @@ func TestShell_Interrupt(t *testing.T) {
 
 	s.send("\x15pager off\r")
 	s.expect(shellPrompt)
+	goOn := s.stopReadingAt("│ users/") // the shell waits for its terminal
 	s.send("from Users;\r")
 	s.expect("│ users/")
-	s.pause.Lock() // nothing reads: the shell waits for its terminal
 	s.send("\x03")
-	s.pause.Unlock()
+	close(goOn)
 	s.expect("jay: interrupted")
 	s.expect(shellPrompt)
 	s.send("get users/7 nothing\r")

@@ -60,7 +60,7 @@ func TestExample(t *testing.T) {
 func portsInARow(t *testing.T, n int) int {
 	t.Helper()
 	for range 100 {
-		first, err := strconv.Atoi(freePort(t))
+		first, err := strconv.Atoi(freePorts(t, 1)[0])
 		if err != nil {
 			t.Fatal(err)
 		}

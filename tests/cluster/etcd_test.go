@@ -53,10 +53,11 @@ func newMembers(t testing.TB, hosts []string, within [][]string, extra ...string
 	program := etcdProgram(t)
 	var initial []string
 	members := make([]*member, len(hosts))
+	ports := freePorts(t, 2*len(hosts))
 	for i, host := range hosts {
 		client, peer := "2379", "2380"
 		if host == "127.0.0.1" {
-			client, peer = freePort(t), freePort(t)
+			client, peer = ports[2*i], ports[2*i+1]
 		}
 		members[i] = &member{t: t, name: fmt.Sprint("m", i+1), host: host, client: "http://" + net.JoinHostPort(host, client), peer: "http://" + net.JoinHostPort(host, peer)}
 		if within != nil {
@@ -76,16 +77,19 @@ func newMembers(t testing.TB, hosts []string, within [][]string, extra ...string
 	return members
 }
 
-// freePort returns a port of the loopback address that nothing listens on.
-func freePort(t testing.TB) string {
+// freePorts returns n different ports of the loopback address that nothing listens on.
+func freePorts(t testing.TB, n int) (ports []string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close() // when all have theirs
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		ports = append(ports, port)
 	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
+	return ports
 }
 
 // start starts the member, also one that was killed.

@@ -55,10 +55,11 @@ func startEmbedded(t *testing.T) *embeddedMembers {
 	t.Helper()
 	m := &embeddedMembers{t: t, running: make([]*embedded.Member, 3)}
 	peers := make(map[string]string)
+	ports := freePorts(t, 2*len(m.running))
 	for i := range m.running {
 		c := embedded.Config{
 			Name: fmt.Sprint("m", i+1), Dir: filepath.Join(t.TempDir(), "etcd"),
-			ClientURL: "http://127.0.0.1:" + freePort(t), PeerURL: "http://127.0.0.1:" + freePort(t), UnsafeNoSync: true, // a member never loses its machine here
+			ClientURL: "http://127.0.0.1:" + ports[2*i], PeerURL: "http://127.0.0.1:" + ports[2*i+1], UnsafeNoSync: true, // a member never loses its machine here
 		}
 		peers[c.Name] = c.PeerURL
 		m.configs = append(m.configs, c)
