@@ -44,7 +44,10 @@ func (e *Engine) commit(g *group) {
 	err := e.makeBatches(g)
 
 	// The batches are made: from here on no memory of the callers is used, and
-	// their calls may return early.
+	// their calls may return early. A Sync after that waits for their commits.
+	if err == nil {
+		e.durability.promised.Store(e.applied + g.writes())
+	}
 	for _, r := range g.requests {
 		if r.state.CompareAndSwap(running, released) {
 			continue
@@ -53,6 +56,10 @@ func (e *Engine) commit(g *group) {
 		if r.err != errAbandoned { // answer reports that
 			r.messages <- mayLeave
 		}
+	}
+
+	if e.onRelease != nil {
+		e.onRelease()
 	}
 
 	// After the first batch that fails, no other may commit.

@@ -24,6 +24,7 @@ import (
 type durability struct {
 	keepViews bool          // Options.DurableReads
 	applying  atomic.Uint64 // newest commit that a reader of Pebble's newest state may see
+	promised  atomic.Uint64 // newest commit whose call may have returned early, maybe before applying shows it
 	durable   atomic.Uint64 // every commit up to this one is on disk
 
 	mu       sync.Mutex

@@ -65,13 +65,14 @@ type Engine struct {
 	idle    atomic.Int32  // number of idle leaders
 	leaders sync.WaitGroup
 
-	mu       sync.Mutex
-	sequence uint64        // last number committed. Guarded by mu.
-	applied  uint64        // number of the last commit that Pebble has got. Guarded by mu.
-	staged   *staging      // writes of the group, reused by the next. Guarded by mu.
-	memTable memTableSpace // Guarded by mu, but for its counter.
-	numbers  numbers       // Guarded by mu.
-	writes   writeStripes
+	mu        sync.Mutex
+	sequence  uint64        // last number committed. Guarded by mu.
+	applied   uint64        // number of the last commit that Pebble has got. Guarded by mu.
+	onRelease func()        // for tests, or nil: called when the calls of a group may return, before its commits. Guarded by mu.
+	staged    *staging      // writes of the group, reused by the next. Guarded by mu.
+	memTable  memTableSpace // Guarded by mu, but for its counter.
+	numbers   numbers       // Guarded by mu.
+	writes    writeStripes
 
 	minSequence     atomic.Uint64 // numbers are drawn above it: StartSequence
 	commits         atomic.Uint64 // for Stats

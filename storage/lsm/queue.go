@@ -265,7 +265,7 @@ func (e *Engine) Update(ctx context.Context, sync bool, fn func(storage.Tx) erro
 
 // Sync implements storage.Engine.
 func (e *Engine) Sync(ctx context.Context) error {
-	return e.syncUpTo(ctx, e.durability.applying.Load())
+	return e.syncUpTo(ctx, max(e.durability.applying.Load(), e.durability.promised.Load()))
 }
 
 // syncUpTo returns when the commit and all before it are on disk.
@@ -404,6 +404,16 @@ var groups = sync.Pool{New: func() any { return new(group) }}
 // syncs reports whether the group has to wait for the disk.
 func (g *group) syncs() bool {
 	return slices.ContainsFunc(g.batches, func(b *batch) bool { return b.sync })
+}
+
+// writes returns how many of the batches have something to write: each is a commit.
+func (g *group) writes() (n uint64) {
+	for _, b := range g.batches {
+		if b.lo < b.hi {
+			n++
+		}
+	}
+	return n
 }
 
 // startLeader makes an idle leader lead, or starts one.
