@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -305,10 +306,19 @@ func TestEtcd_Quota(t *testing.T) {
 		if err := compact(ctx, r.client, r.members.urls()); err != nil {
 			return err
 		}
-		_, err := r.client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
-		return err
+		return nil
+	})
+	// A member that has met the quota late raises its alarm again: it is ended until all agree.
+	ctx, cancel := context.WithCancel(t.Context())
+	var disarming sync.WaitGroup
+	disarming.Go(func() {
+		for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+			_, _ = r.client.AlarmDisarm(ctx, &clientv3.AlarmMember{})
+		}
 	})
 	agrees(t, r.nodes...)
+	cancel()
+	disarming.Wait()
 }
 
 // Ensure that a copy of a directory cannot be started beside its original; that one which was
