@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jaydb/jay/internal/jaytest"
 	"github.com/jaydb/jay/server"
 )
 
@@ -38,15 +39,12 @@ func (h *host) ended(path string) answer {
 // a client has gone.
 func (h *host) idle() {
 	h.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		requests, taken := h.s.CheckLoad()
-		if requests == 0 && taken == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			h.t.Errorf("%d requests and %d bytes are left", requests, taken)
-			return
-		}
+	requests, taken := h.s.CheckLoad()
+	for more := jaytest.Patience(); more(requests == 0 && taken == 0); requests, taken = h.s.CheckLoad() {
+		time.Sleep(time.Millisecond)
+	}
+	if requests != 0 || taken != 0 {
+		h.t.Errorf("%d requests and %d bytes are left", requests, taken)
 	}
 }
 

@@ -3,6 +3,7 @@ package lsm
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/jaydb/jay/storage"
@@ -19,7 +20,7 @@ func TestSync_CommitOfWhoLeft(t *testing.T) {
 	defer e.Close()
 	released, goOn := make(chan struct{}), make(chan struct{})
 	e.mu.Lock()
-	e.onRelease = func() { released <- struct{}{}; <-goOn }
+	e.onRelease = sync.OnceFunc(func() { close(released); <-goOn })
 	e.mu.Unlock()
 
 	limited, cancel := context.WithCancel(t.Context())
@@ -38,10 +39,6 @@ func TestSync_CommitOfWhoLeft(t *testing.T) {
 	synced := make(chan error)
 	go func() { synced <- e.Sync(t.Context()) }()
 	close(goOn)
-	go func() { // of the group of Sync
-		for range released {
-		}
-	}()
 	if err := <-synced; err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +49,4 @@ func TestSync_CommitOfWhoLeft(t *testing.T) {
 	if err := closer.Close(); err != nil || len(value) > 0 {
 		t.Errorf("got %q, %v", value, err)
 	}
-	e.mu.Lock()
-	e.onRelease = nil
-	e.mu.Unlock()
-	close(released)
 }

@@ -303,10 +303,7 @@ func TestEtcd_Quota(t *testing.T) {
 		if _, err := r.client.Delete(ctx, "ballast/", clientv3.WithPrefix()); err != nil {
 			return err
 		}
-		if err := compact(ctx, r.client, r.members.urls()); err != nil {
-			return err
-		}
-		return nil
+		return compact(ctx, r.client, r.members.urls())
 	})
 	// A member that has met the quota late raises its alarm again: it is ended until all agree.
 	ctx, cancel := context.WithCancel(t.Context())
