@@ -68,8 +68,9 @@ type DB struct {
 func (db *DB) Dir() string { return db.env.Dir }
 
 // Flush returns when every write acknowledged before it is on disk. Under Synced
-// durability that is always so, except for the batches of a BulkWriter. Concurrent
-// calls and writes share the sync.
+// durability that is always so, except for the batches of a BulkWriter. A write that has
+// returned ErrUnknownOutcome because its context ended is decided then: a Get shows whether
+// it has happened. Concurrent calls and writes share the sync.
 //
 // If ctx ends first, or the disk fails, Flush returns an ErrUnknownOutcome: the
 // writes are visible, but a crash may undo them.

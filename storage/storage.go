@@ -84,7 +84,8 @@ type Engine interface {
 	// and that nothing was committed.
 	Update(ctx context.Context, sync bool, fn func(Tx) error) error
 
-	// Sync returns when every commit before the call is on disk. If ctx ends
+	// Sync returns when every commit before the call is on disk, also that of an
+	// Update which has returned ErrUnknownOutcome as its context ended. If ctx ends
 	// first, or the log cannot be synced, Sync returns ErrUnknownOutcome.
 	Sync(ctx context.Context) error
 
